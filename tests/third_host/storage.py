@@ -23,6 +23,7 @@ RECORDS = IN_LIST.format("record")
 KEYS = IN_LIST.format("key")
 LISTED = ("base_url", "authentication_type", "environment", "network")
 COMPARED = ("record", "field", "version", "origin", "label", "sealed")
+CHANGED = ("label", "sealed", "key_name")
 
 
 class ConfigurationTable(Table):
@@ -91,7 +92,8 @@ class SecretTable(Table):
         columns = secret_columns(before)
         if before.place.table == "secret":
             old = {name: columns[name] for name in COMPARED}
-            return self.database.swap("secret", old, new)
+            changed = new and {name: new[name] for name in CHANGED}
+            return self.database.swap("secret", old, changed)
         place = {"record": columns["record"], "serial": columns["version"]}
         sealed = new and {name: new[name] for name in ("sealed", "key_name")}
         return self.database.swap("token", place | {"sealed": before.sealed}, sealed)

@@ -84,7 +84,7 @@ class SecretRows(Protocol):
         """
 
     def swap(self, before: SecretVersion | None, after: SecretVersion | None) -> bool:
-        """Replace exactly this version.
+        """Replace label and ciphertext of exactly this version.
 
         Returns whether it was there: place, label and ciphertext are compared. Without
         `before` the version is inserted, unless there is one of its number; without

@@ -275,6 +275,16 @@ class SecretRowsContract(ABC):
             assert storage.secrets.swap(version, None)
         assert storage.secrets.read([record]) == []
 
+    def test_an_update_of_a_version_changes_label_and_ciphertext_only(self) -> None:
+        storage = self.make()
+        record = self.stored(storage)
+        stored = replace(_version(record, "token"), set_at=1.0, set_by="alice")
+        assert storage.secrets.swap(None, stored)
+        changed = replace(stored, label=SecretLabel.PREVIOUS, sealed=_sealed("k2"))
+        other = replace(changed, set_at=2.0, set_by="bob", reference="env:T")
+        assert storage.secrets.swap(stored, other)
+        assert storage.secrets.read([record], "token") == [changed]
+
     def test_ciphertexts_are_counted_and_found_by_their_key(self) -> None:
         storage = self.make()
         record = self.stored(storage)
@@ -649,6 +659,35 @@ class RegistryContract(ABC):
         assert again.version == stored.version
         with pytest.raises(EditConflict), registry.transaction():
             registry.lock(stored)
+
+    def test_another_name_of_the_setter_leaves_value_and_test_result_valid(
+        self,
+    ) -> None:
+        registry = self.registry(_configuration(), replace(_configuration(), name="b"))
+        names = {1: "web:alice", 2: "web:alice", 3: "web:bob"}
+        for version, name in names.items():
+            state = SecretState("https://contract.example:443", version=version)
+            state = replace(state, set_at=float(version), set_by=name)
+            self.put_pending("token", state, _sealed(f"k{version}"))
+            if version < 3:
+                self.activate(registry, "token", version)
+        stored = registry.get("contract")
+        registry.save_test_result(stored, 10.0, "")
+        other = registry.get("b")
+        before = self.storage.secrets.read([stored.record], "token")
+        registry.rename_setter("web:alice", "erased:1")
+        renamed = registry.get("contract")
+        assert renamed.secrets["token"].set_by == "erased:1"
+        assert renamed.revision == stored.revision + 1, "caches must read it again"
+        summary = next(s for s in registry.summaries() if s.name == "contract")
+        assert summary.health.current
+        after = self.storage.secrets.read([stored.record], "token")
+        setters = {row.place.version: row.set_by for row in after}
+        assert setters == {1: "erased:1", 2: "erased:1", 3: "web:bob"}
+        assert {replace(row, set_by="") for row in after} == {
+            replace(row, set_by="") for row in before
+        }
+        assert registry.get("b") == other
 
     def test_a_voucher_comes_with_its_configuration_and_is_not_a_secret(self) -> None:
         registry = self.registry()

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 from outkey.core.config.configuration import Configuration, SyncLine
 from outkey.core.findings.health import Summary
@@ -52,12 +53,16 @@ class MemorySecretRows:
         if before is None:
             if after is None or _key(after) in self.rows:
                 return False
-        elif self.rows.get(_key(before)) != before:
-            return False
-        elif after is None:
-            del self.rows[_key(before)]
-        if after is not None:
             self.rows[_key(after)] = after
+            return True
+        stored = self.rows.get(_key(before))
+        if stored != before:
+            return False
+        if after is None:
+            del self.rows[_key(before)]
+        else:
+            changed = replace(before, label=after.label, sealed=after.sealed)
+            self.rows[_key(before)] = changed
         return True
 
     def sealed_by_others(self, key: str, limit: int) -> list[SecretVersion]:

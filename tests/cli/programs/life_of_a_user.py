@@ -17,6 +17,7 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
+from django.db.models import F
 from django.test import Client
 from django.utils.timezone import now
 
@@ -48,6 +49,8 @@ def change_account(boss: User, alice: User) -> None:
     )
     for key in ("user alice", "user alice2"):
         administration_for(boss).note(Tag.USER_UPDATED, "", "email", key=key)
+    # As an earlier version recorded it.
+    administration_for(boss).note(Tag.PERSON_EXPORTED, key=f"user {alice.pk}")
 
 
 def configure(alice: User) -> None:
@@ -57,7 +60,9 @@ def configure(alice: User) -> None:
     installation().apply(administration, document, dry_run=False)
     administration.set_secret("a", "token", Secret("x"))
     SecretValue.objects.update(set_at=time.time() - 400 * DAY)
-    Configuration.objects.filter(name="a").update(active=False, tested_revision=7)
+    Configuration.objects.filter(name="a").update(
+        active=False, tested_revision=F("revision")
+    )
 
 
 def sign_in(name: str) -> Client:

@@ -30,9 +30,10 @@ def main() -> None:
         bodies = first_column(
             database, "SELECT body FROM outkey_auditrecord ORDER BY id DESC"
         )
-        (revision,) = first_column(
+        (is_tested,) = first_column(
             database,
-            "SELECT tested_revision FROM outkey_configuration WHERE name = 'a'",
+            "SELECT tested_revision = revision FROM outkey_configuration"
+            " WHERE name = 'a'",
         )
         facts = {
             "tables": tables_naming(database, "alice"),
@@ -40,7 +41,7 @@ def main() -> None:
                 database,
                 "SELECT set_by FROM outkey_secretvalue WHERE field != 'voucher'",
             ),
-            "tested_revision": revision,
+            "is_tested": bool(is_tested),
             "tags": [json.loads(body)["tag"] for body in bodies],
         }
     print(json.dumps(facts))

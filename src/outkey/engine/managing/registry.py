@@ -249,6 +249,23 @@ class Registry:
             row = self._row(name, lock=True)
             self._swap(row, row.after_reseal())
 
+    def rename_setter(self, before: str, after: str) -> None:
+        """Replace the name of who set secrets; values and test results stay valid."""
+        configurations = self._storage.configurations
+        secrets = self._storage.secrets
+        with self.transaction():
+            records = [row.record for row in configurations.find()]
+            places = [v.place for v in secrets.read(records) if v.set_by == before]
+            records = [place.record for place in places]
+            for row in configurations.find(records=records, lock=True):
+                self._swap(row, row.after_reseal())
+            for record, field in sorted({(p.record, p.field) for p in places}):
+                for version in secrets.read([record], field):
+                    if version.set_by == before:
+                        # Two swaps: an update changes only label and ciphertext.
+                        renamed = replace(version, set_by=after)
+                        self._apply([(version, None), (None, renamed)])
+
     # ── health ──────────────────────────────────────────────────────────────────────
 
     def save_test_result(

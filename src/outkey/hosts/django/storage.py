@@ -127,7 +127,7 @@ class DjangoConfigurationRows:
         self, before: ConfigurationRow | None, after: ConfigurationRow | None
     ) -> bool:
         if before is None:
-            return after is None or insert_configuration(after)
+            return after is not None and insert_configuration(after)
         stored = rows_with_stamp(before)
         if after is None:
             return bool(stored.delete()[0])
@@ -221,7 +221,7 @@ class DjangoSecretRows:
 
     def swap(self, before: SecretVersion | None, after: SecretVersion | None) -> bool:
         if before is None:
-            return after is None or insert(secret_value(after))
+            return after is not None and insert(secret_value(after))
         place = before.place
         if place.table == "token":
             return after is not None and reseal_token(before, after)

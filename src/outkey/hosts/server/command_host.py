@@ -17,7 +17,6 @@ from outkey.hosts.cli.session import CommandHost, UserAccounts
 from outkey.hosts.django.project import in_project, project_home
 from outkey.hosts.server.home import PAGES, open_home, prepare
 from outkey.hosts.server.location import home
-from outkey.ports.storage import AuditRows
 
 
 def django_host() -> CommandHost:
@@ -54,7 +53,7 @@ def application_at(folder: Path) -> Application:
 def open_users() -> tuple[Application, UserAccounts]:
     """Open the embedded home with the accounts of its pages."""
     application = application_at(prepare(PAGES))
-    return application, EmbeddedAccounts(application.audit_rows)
+    return application, EmbeddedAccounts(application)
 
 
 def serve_pages(address: str, port: int, *, demo: bool) -> None:
@@ -110,20 +109,22 @@ def run_worker(
 class EmbeddedAccounts:
     """The accounts of the embedded home's pages."""
 
-    def __init__(self, audit_rows: AuditRows) -> None:
-        self._audit_rows = audit_rows
+    def __init__(self, application: Application) -> None:
+        self._application = application
 
     def audit_key(self, name: str) -> str:
-        """Return the account's id, which the audit has instead of its name."""
+        """Return what an account is called in the audit."""
         from outkey.hosts.server import personal
+        from outkey.hosts.server.user_changes import key_of
 
-        return f"user {personal.user_named(name).pk}"
+        return key_of(personal.user_named(name))
 
     def export(self, name: str) -> dict[str, object]:
         """Return everything that is stored about a user."""
         from outkey.hosts.server import personal
 
-        return personal.data_about(personal.user_named(name), self._audit_rows)
+        user = personal.user_named(name)
+        return personal.data_about(user, self._application.audit_rows)
 
     def refuse_erasure(self, name: str) -> None:
         """Refuse to erase the last administrator."""
@@ -135,7 +136,8 @@ class EmbeddedAccounts:
         """Delete an account; return the name that replaces it beside secrets."""
         from outkey.hosts.server import personal
 
-        return personal.erase(personal.user_named(name))
+        user = personal.user_named(name)
+        return personal.erase(user, self._application.registry)
 
     def prune(self, days: int) -> int:
         """Delete sign-ins older than this and ended sessions; return how many."""

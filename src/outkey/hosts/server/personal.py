@@ -1,6 +1,6 @@
 """Personal data of the users: report it, erase it, and delete it when it is old."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from secrets import token_hex
 
@@ -14,19 +14,22 @@ from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.utils.timezone import now
 
 from outkey.core.audit.chain import facts_of
+from outkey.core.audit.events import Tag
 from outkey.core.errors import ConfigError
 from outkey.core.text import Text
-from outkey.hosts.django.models import Configuration, SecretValue
+from outkey.engine.managing.registry import Registry
+from outkey.hosts.django.models import SecretValue
+from outkey.hosts.django.pages.access import web_actor
 from outkey.hosts.server.user_changes import key_of
 from outkey.ports.storage import AuditRows
 
 _LOGINS = (AccessAttempt, AccessFailureLog, AccessLog)
 # Parts of a record's JSON: only records that have one of them need to be parsed.
-_BY_A_USER = b'"actor":"web:'
+_BY_A_USER = f'"actor":"{web_actor("")}'.encode()
 _ABOUT_A_USER = b'"key":"user '
 _ACCOUNT = ("username", "first_name", "last_name", "email", "date_joined", "last_login")
 
@@ -41,7 +44,7 @@ def user_named(name: str) -> User:
 
 def data_about(user: User, rows: AuditRows) -> dict[str, object]:
     """Return everything that is stored about a user."""
-    secrets = SecretValue.objects.filter(set_by=actor_of(user))
+    secrets = SecretValue.objects.filter(set_by=web_actor(user.username))
     return {
         "account": (
             {name: getattr(user, name) for name in _ACCOUNT}
@@ -71,19 +74,14 @@ def refuse_last_administrator(user: User) -> None:
         )
 
 
-def erase(user: User) -> str:
+def erase(user: User, registry: Registry) -> str:
     """Delete a user and their data; return the name that replaces theirs at secrets.
 
     The audit is not changed: a changed record would break its chain.
     """
     replacement = f"erased:{token_hex(4)}"
     with transaction.atomic():
-        secrets = SecretValue.objects.filter(set_by=actor_of(user))
-        # Caches must read again, but the result of a connection test stays valid.
-        Configuration.objects.filter(pk__in=secrets.values("configuration")).update(
-            revision=F("revision") + 1, tested_revision=F("tested_revision") + 1
-        )
-        secrets.update(set_by=replacement)
+        registry.rename_setter(web_actor(user.username), replacement)
         for model in _LOGINS:
             model.objects.filter(username=user.username).delete()
         for session in sessions_of(user):
@@ -102,11 +100,6 @@ def delete_old(days: int) -> int:
         count += deleted
     deleted, _ = Session.objects.filter(expire_date__lt=now()).delete()
     return count + deleted
-
-
-def actor_of(user: User) -> str:
-    """Return the actor that the audit and secrets have for what a user does."""
-    return f"web:{user.username}"
 
 
 def sessions_of(user: User) -> list[Session]:
@@ -132,5 +125,16 @@ def records_about(user: User, rows: AuditRows) -> Iterator[dict[str, object]]:
         if _BY_A_USER not in row.body and _ABOUT_A_USER not in row.body:
             continue
         facts = facts_of(row.body)
-        if facts.get("actor") == actor_of(user) or facts.get("key") == key_of(user):
+        if facts.get("actor") == web_actor(user.username) or is_about(user, facts):
             yield facts
+
+
+def is_about(user: User, facts: Mapping[str, object]) -> bool:
+    """Whether an audit record is about a user's account.
+
+    Earlier versions recorded exports with the account's id instead of its name.
+    """
+    key = facts.get("key")
+    if facts.get("tag") == Tag.PERSON_EXPORTED:
+        return key in {key_of(user), f"user {user.pk}"}
+    return key == key_of(user)

@@ -14,6 +14,7 @@ from outkey.hosts.django.runs import has_queue
 from outkey.hosts.server.background import ACTOR, Background
 from outkey.hosts.server.listener import Server
 from outkey.hosts.server.personal import delete_old
+from outkey.hosts.server.user_changes import key_of
 
 
 def listen(host: str, port: int) -> Server:
@@ -37,10 +38,12 @@ def first_administrator() -> str | None:
     if User.objects.exists():
         return None
     password = secrets.token_urlsafe(12)
+    admin = User(username="admin", is_staff=True, is_superuser=True)
     installation().administration(ACTOR).note(
-        Tag.USER_CREATED, "", "is_superuser", key="user admin"
+        Tag.USER_CREATED, "", "is_superuser", key=key_of(admin)
     )
-    admin = User.objects.create_superuser("admin", password=password)
+    admin.set_password(password)
+    admin.save()
     admin.groups.add(Group.objects.get(name="Administrator"))
     return password
 

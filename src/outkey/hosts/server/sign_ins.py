@@ -11,7 +11,7 @@ from django.contrib.auth.signals import (
 
 from outkey.core.audit.events import Change, Tag
 from outkey.core.errors import HostError
-from outkey.hosts.django.pages.access import installation
+from outkey.hosts.django.pages.access import installation, web_actor
 
 
 def record_sign_ins() -> None:
@@ -39,4 +39,4 @@ def record_failed_sign_in(**_: object) -> None:
 def record(tag: Tag, name: str) -> None:
     """Record an event if possible: who repairs a sealed installation must sign in."""
     with suppress(HostError):
-        installation().audit.note(Change(tag, f"web:{name}"))
+        installation().audit.note(Change(tag, web_actor(name)))

@@ -33,7 +33,15 @@ def installation() -> Application:
 
 def administration_for(user: AbstractBaseUser | AnonymousUser) -> Administration:
     """Return what a user changes things with, recorded under their name."""
-    return installation().administration(f"web:{user.get_username()}")
+    return installation().administration(web_actor(user.get_username()))
+
+
+def web_actor(name: str) -> str:
+    """Return the actor of what a user of this name does on the pages.
+
+    The audit has it, and secrets that the user has set.
+    """
+    return f"web:{name}"
 
 
 def editor_for(request: HttpRequest) -> Editor:
