@@ -71,7 +71,7 @@ def rows(folder: Path, count: int) -> dict[str, float]:
     pages = []
     for _ in range(20):
         started = time.perf_counter()
-        assert len(application.audit_rows.newest(50)) == 50
+        assert len(application.audit_trail.rows.newest(50)) == 50
         pages.append((time.perf_counter() - started) * 1000)
     many = _verify()
     return {

@@ -279,7 +279,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from outkey.core.config.document import parse_document
 from outkey.core.secret import Secret
-from outkey.engine.managing.changes import apply
+from outkey.engine.managing.applying import apply
 from outkey.hosts.demo_records.models import Contact
 from outkey.hosts.django.models import Run, SyncLine
 from outkey.hosts.django.pages.access import installation

@@ -89,7 +89,8 @@ def test_whichever_call_fails_nothing_is_sent_unrecorded_and_everything_goes_on(
     assert number < 199
     assert failed > 20
     intents = sum(
-        b"engine:send:intended" in row.body for row in application.audit_rows.read()
+        b"engine:send:intended" in row.body
+        for row in application.audit_trail.rows.read()
     )
     assert intents >= len(spar.journal)
     assert verdict(application).ok
@@ -293,7 +294,8 @@ def test_a_forked_child_makes_a_connection_of_its_own_and_records_what_it_sends(
     application.audit.close()
     assert (
         sum(
-            b"engine:send:intended" in row.body for row in application.audit_rows.read()
+            b"engine:send:intended" in row.body
+            for row in application.audit_trail.rows.read()
         )
         == 3
     )

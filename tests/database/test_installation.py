@@ -79,9 +79,9 @@ def set_both(application: "Application", token: str, key: str) -> None:
 def verdict(application: "Application") -> ChainVerdict:
     key = application.keys.ring().derive("audit")
     return verify(
-        application.audit_rows.read(),
+        application.audit_trail.rows.read(),
         lambda _: key,
-        checkpoints=application.audit_checkpoints.read(),
+        checkpoints=application.audit_trail.checkpoints.read(),
         tombstones=(),
     )
 

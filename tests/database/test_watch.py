@@ -209,11 +209,11 @@ def test_of_two_processes_one_does_the_work_until_it_ends(
 
 
 def count_rows(application: "Application") -> int:
-    return sum(stream.rows for stream in application.audit_rows.streams())
+    return sum(stream.rows for stream in application.audit_trail.rows.streams())
 
 
 def tombstones(application: "Application") -> list[int]:
-    marks = [stream.tombstone for stream in application.audit_rows.streams()]
+    marks = [stream.tombstone for stream in application.audit_trail.rows.streams()]
     return [mark.number for mark in marks if mark is not None]
 
 

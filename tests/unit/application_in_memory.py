@@ -14,6 +14,7 @@ from outkey.core.findings.posture import Policy
 from outkey.core.sync.records import FieldKind, HostField
 from outkey.core.sync.run import Run
 from outkey.engine.application import Application
+from outkey.engine.managing.audit_trail import AuditTrail
 from outkey.engine.managing.registry import Registry
 from outkey.engine.sync import SyncPorts
 from outkey.testing import (
@@ -127,8 +128,7 @@ def memory_host(
         key_file=home / "key",
         rotation=None,  # type: ignore[arg-type]  # no key is changed here
         audit=audit,
-        audit_rows=rows,
-        audit_checkpoints=MemoryCheckpoints(),
+        audit_trail=AuditTrail(rows, MemoryCheckpoints(), keys.audit_key),
         runs=memory.runs,
         line_runs=MemoryLineRuns(),
         clock=clock,

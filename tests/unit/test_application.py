@@ -79,9 +79,9 @@ def test_findings_and_the_doctor_look_at_the_same_configurations() -> None:
 def test_an_empty_audit_is_clean_and_has_nothing_to_prune() -> None:
     application = memory_host().application
     administration = application.administration("ada")
-    assert application.verify_audit().ok
-    assert list(application.prune_audit(administration, 0.0)) == []
-    assert application.audit_count() == 0
+    assert application.audit_trail.verify().ok
+    assert list(application.audit_trail.prune(administration, 0.0)) == []
+    assert application.audit_trail.count() == 0
 
 
 def test_a_form_is_tried_before_it_is_saved() -> None:

@@ -34,9 +34,8 @@ from outkey.core.request.script import SCRIPT_FACT, secret_digest
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.managing.changes import ConfigurationChange
+from outkey.engine.managing.drafts import CandidateConfiguration, DraftSecrets
 from outkey.engine.managing.editing import (
-    CandidateConfiguration,
-    DraftSecrets,
     Edit,
     Editor,
     EnteredRow,

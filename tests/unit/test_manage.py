@@ -40,15 +40,12 @@ from outkey.core.rows import LineRow
 from outkey.core.secret import Secret
 from outkey.core.vault import voucher
 from outkey.core.vault.versions import SecretLabel, SecretVersion
-from outkey.engine.managing.background import prune_expired
+from outkey.engine.managing.applying import Applied, apply, warnings_error
+from outkey.engine.managing.audit_trail import AuditTrail, ExpiredRows
 from outkey.engine.managing.changes import (
     Administration,
-    Applied,
     ConfigurationChange,
-    ExpiredRows,
-    apply,
     check_secret_field,
-    warnings_error,
 )
 from outkey.engine.wire.egress import Egress
 from outkey.engine.wire.transmit import SendContext
@@ -535,11 +532,8 @@ def test_old_records_are_pruned_under_a_tombstone_that_the_verifier_accepts() ->
     administration.note(Tag.KEY_ADDED)
     audit.close()
     clock.advance(1000)
-    pruned = sum(
-        administration.prune_audit(
-            rows, checkpoints, lambda _: b"k" * 32, clock.now() - 500
-        )
-    )
+    trail = AuditTrail(rows, checkpoints, lambda _: b"k" * 32)
+    pruned = sum(trail.prune(administration, clock.now() - 500))
     audit.close()
     assert pruned == 1
     (left,) = rows.read()
@@ -559,9 +553,8 @@ def test_a_broken_chain_is_not_pruned_away() -> None:
     administration.note(Tag.KEY_ADDED)
     audit.close()
     rows.rows[0] = replace(rows.rows[0], number=10**6)
-    pruning = administration.prune_audit(
-        rows, checkpoints, lambda _: b"k" * 32, clock.now() + 500
-    )
+    trail = AuditTrail(rows, checkpoints, lambda _: b"k" * 32)
+    pruning = trail.prune(administration, clock.now() + 500)
     with pytest.raises(ChainBroken):
         next(pruning)
     assert len(rows.rows) == 1
@@ -603,16 +596,29 @@ def test_a_table_with_changed_times_prunes_no_younger_record() -> None:
     administration.note(Tag.AUDIT_EXPORTED)
 
     def prune() -> int:
-        moment = clock.now() - 500
-        return prune_expired(
-            administration, rows, checkpoints, lambda _: b"k" * 32, moment
-        )
+        trail = AuditTrail(rows, checkpoints, lambda _: b"k" * 32)
+        return trail.prune_expired(administration, clock.now() - 500)
 
     assert prune() == 0
     assert len(rows.rows) == 2, "the record that was there, and that of the pruning"
     clock.advance(1000)
     assert prune() == 2
     assert len(rows.rows) == 1, "that of the second pruning, which was not verified"
+
+
+def test_a_pause_is_ended_with_a_record_and_only_where_there_is_one() -> None:
+    office = Office(configuration())
+    assert not office.administration.resume("acme")
+    assert office.audit.events == []
+    office.registry.note_refused("acme", office.registry.get("acme").revision)
+    office.registry.pause("acme", 1.0)
+    assert office.administration.resume("acme")
+    assert not office.registry.get("acme").paused
+    assert office.audit.events == [
+        Change(Tag.CONFIGURATION_UPDATED, "tester", "acme", ("paused_at",))
+    ]
+    with pytest.raises(UnknownConfiguration):
+        office.administration.resume("nobody")
 
 
 def test_a_line_is_kept_and_removed_with_a_record() -> None:

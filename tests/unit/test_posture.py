@@ -36,6 +36,7 @@ from outkey.core.findings.posture import (
 )
 from outkey.core.request.script import ScriptCall
 from outkey.core.secret import Secret
+from outkey.engine.managing.audit_trail import AuditTrail
 from outkey.engine.managing.doctor import Doctor
 from outkey.testing import configuration
 from outkey.testing.fakes import (
@@ -395,8 +396,8 @@ class Runtime:
         def advance(count: int) -> None:
             self.looked += count
 
-        audit = self.rows, self.checkpoints, lambda _: KEY
-        doctor = Doctor(self.registry, self.secrets, self.scripts, *audit)
+        audit = AuditTrail(self.rows, self.checkpoints, lambda _: KEY)
+        doctor = Doctor(self.registry, self.secrets, self.scripts, audit)
         return doctor.examine(self.registry.all(), self.premises, iter, advance)
 
     def ids(self) -> list[tuple[str, str]]:

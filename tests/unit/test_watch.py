@@ -44,10 +44,10 @@ from outkey.core.request.origin import parse_endpoint
 from outkey.core.secret import Secret
 from outkey.core.shared_state import StateKind
 from outkey.core.sync.run import RunState
+from outkey.engine.managing.audit_trail import AuditTrail
 from outkey.engine.managing.background import (
     BackgroundPorts,
     BackgroundWork,
-    prune_expired,
     verify_due,
 )
 from outkey.engine.managing.changes import Administration
@@ -750,12 +750,13 @@ def test_a_configuration_that_was_removed_meanwhile_does_not_stop_the_others() -
 
 def test_pruning_without_anything_old_records_nothing() -> None:
     fake, rows = fake_gateway(), MemoryAuditRows()
-    administration, places = administration_of(fake), MemoryCheckpoints()
+    administration = administration_of(fake)
+    trail = AuditTrail(rows, MemoryCheckpoints(), lambda _: KEY)
     facts = {"at": 5000, "configuration": "acme"}
     rows.append(list(chain_rows(KEY, "k.a", [(canonical(facts), label_of(facts))])))
-    assert prune_expired(administration, rows, places, lambda _: KEY, 4.0) == 0
+    assert trail.prune_expired(administration, 4.0) == 0
     assert fake.audit.events == []
-    assert prune_expired(administration, rows, places, lambda _: KEY, 6.0) == 1
+    assert trail.prune_expired(administration, 6.0) == 1
     assert rows.rows == []
 
 
@@ -786,9 +787,7 @@ class Site:
             monitor=Monitor(monitored, [], self.clock),
             administration=self.administration,
             sender=self.fake.sender,
-            audit=self.rows,
-            checkpoints=MemoryCheckpoints(),
-            audit_keys=lambda _: KEY,
+            audit=AuditTrail(self.rows, MemoryCheckpoints(), lambda _: KEY),
             is_sealed=lambda: self.sealed,
             retention_days=lambda: 30,
             delete_older_than=self.days.append,

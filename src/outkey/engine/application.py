@@ -4,13 +4,12 @@ A host puts adapters around its tables (`outkey.hosts.installation`) and hands t
 its pages, its commands and its background work. Callers that only send use a `Gateway`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from outkey.core.audit.chain import ChainRow, ChainVerdict
 from outkey.core.audit.events import Tag
 from outkey.core.config.choices import Network
 from outkey.core.config.configuration import Configuration
@@ -23,18 +22,17 @@ from outkey.core.findings.posture import Policy
 from outkey.core.request.message import Response, Route
 from outkey.core.secret import Secret
 from outkey.engine.gateway import Gateway
+from outkey.engine.managing.applying import Applied, apply
+from outkey.engine.managing.audit_trail import AuditTrail
 from outkey.engine.managing.background import BackgroundPorts, BackgroundWork
-from outkey.engine.managing.changes import (
-    Administration,
-    Applied,
-    apply,
-    verify_audit,
-)
+from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.connection_test import ConnectionTest, Report
 from outkey.engine.managing.doctor import Doctor
+from outkey.engine.managing.drafts import CandidateConfiguration
 from outkey.engine.managing.duties import Duties
-from outkey.engine.managing.editing import CandidateConfiguration, Edit
+from outkey.engine.managing.editing import Edit
 from outkey.engine.managing.fixes import apply_fix
+from outkey.engine.managing.key_steps import KeyAdministration
 from outkey.engine.managing.monitoring import (
     Monitor,
     MonitoredRows,
@@ -58,12 +56,7 @@ from outkey.ports.installation import (
 )
 from outkey.ports.monitoring import LineRuns, Notifier
 from outkey.ports.sending import Clock, Tokens
-from outkey.ports.storage import (
-    AuditCheckpoints,
-    AuditRows,
-    Database,
-    StateRows,
-)
+from outkey.ports.storage import Database, StateRows
 from outkey.ports.sync import LineSource, Queue, Records
 
 if TYPE_CHECKING:  # loaded when a line runs: most commands and pages need none of it
@@ -82,8 +75,7 @@ class Application:
     key_file: Path
     rotation: KeySteps
     audit: BufferedAudit
-    audit_rows: AuditRows
-    audit_checkpoints: AuditCheckpoints
+    audit_trail: AuditTrail
     runs: Runs
     line_runs: LineRuns
     clock: Clock
@@ -105,6 +97,10 @@ class Application:
         return Administration(
             self.registry, self.secrets, self.audit, actor, self.policy
         )
+
+    def key_administration(self, administration: Administration) -> KeyAdministration:
+        """Return what a user takes the steps of a key rotation with."""
+        return KeyAdministration(administration, self.rotation, self.secrets, self.keys)
 
     def apply(
         self,
@@ -132,35 +128,13 @@ class Application:
         secret = self.sender.context.opener(configuration)
         return check(configuration, secret, now=self.clock.now())
 
-    def audit_count(self) -> int:
-        """Return how many audit records there are."""
-        return sum(stream.rows for stream in self.audit_rows.streams())
-
-    def verify_audit(
-        self, passing: Callable[[Iterable[ChainRow]], Iterable[ChainRow]] = iter
-    ) -> ChainVerdict:
-        """Verify the audit's chain; `passing` sees the rows, to count them."""
-        return verify_audit(
-            self.audit_rows, self.audit_checkpoints, self.keys.audit_key, passing
-        )
-
-    def prune_audit(
-        self, administration: Administration, moment: float
-    ) -> Iterator[int]:
-        """Remove the records from before a moment; yield how many at each step."""
-        return administration.prune_audit(
-            self.audit_rows, self.audit_checkpoints, self.keys.audit_key, moment
-        )
-
     def doctor(self) -> Doctor:
         """Return what examines the installation and its configurations."""
         return Doctor(
             self.registry,
             self.secrets,
             self.sender.context.scripts,
-            self.audit_rows,
-            self.audit_checkpoints,
-            self.keys.audit_key,
+            self.audit_trail,
         )
 
     # ── requests, tests and scripts ─────────────────────────────────────────────────
@@ -303,7 +277,7 @@ class Application:
         rows = MonitoredRows(
             database=self.database,
             states=self.states,
-            audit=self.audit_rows,
+            audit=self.audit_trail.rows,
             runs=self.line_runs,
             registry=self.registry,
         )
@@ -312,9 +286,7 @@ class Application:
             monitor=Monitor(rows, notifiers, clock or self.clock),
             administration=administration,
             sender=self.sender,
-            audit=self.audit_rows,
-            checkpoints=self.audit_checkpoints,
-            audit_keys=self.keys.audit_key,
+            audit=self.audit_trail,
             is_sealed=self.keys.is_sealed,
             retention_days=lambda: self.policy().retention_days,
             delete_older_than=delete_older_than,

@@ -25,6 +25,7 @@ from outkey.adapters.tokens_stored import StoredTokens
 from outkey.adapters.transport_aiohttp import AiohttpTransport
 from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.engine.application import Application
+from outkey.engine.managing.audit_trail import AuditTrail
 from outkey.engine.managing.registry import Registry
 from outkey.engine.sending.sender import Asynchronous, Ports, Sender
 from outkey.engine.sync.runs import Runs
@@ -110,8 +111,7 @@ def build_application(
         key_file=source.file,
         rotation=KeyRotation(keys, storage.secrets, tables.states, clock),
         audit=audit,
-        audit_rows=tables.audit,
-        audit_checkpoints=checkpoints,
+        audit_trail=AuditTrail(tables.audit, checkpoints, keys.audit_key),
         runs=runs,
         line_runs=tables.line_runs,
         clock=clock,

@@ -71,7 +71,7 @@ def newest(tag: str) -> list[AuditFacts]:
             key=str(row["key"]),
             fields=cast("list[str]", row["fields"]),
         )
-        for row in application.audit_rows.newest(50)
+        for row in application.audit_trail.rows.newest(50)
         if row["tag"] == tag
     ]
 

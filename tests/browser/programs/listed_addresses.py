@@ -38,7 +38,7 @@ def cookies_behind_tls_are_for_tls_only() -> None:
 
 def the_audit_names_no_user_who_could_not_sign_in() -> None:
     client.post("/login/", MISTAKE, headers=FORWARDED, REMOTE_ADDR=PROXY)
-    rows = installation().audit_rows.newest(2)
+    rows = installation().audit_trail.rows.newest(2)
     assert [(row["tag"], row["actor"]) for row in rows] == [
         ("people:session:refused", "web:"),
         ("people:session:began", "web:boss"),

@@ -57,7 +57,7 @@ def a_draft_is_tried_under_a_name_of_its_own() -> None:
     assert "already" in text_of(taken)
     path = {"verification.test_path": "/echo"}
     text_of(admin.post(place + "test/", form("inner", **path)))
-    assert application.audit_rows.newest(1)[0]["configuration"] == "inner (draft)"
+    assert application.audit_trail.rows.newest(1)[0]["configuration"] == "inner (draft)"
 
 
 def tests_that_wait_leave_threads_for_others() -> None:

@@ -98,7 +98,7 @@ def a_pause_is_ended() -> None:
     done = tester.post(place + "resume/", follow=True).content
     assert b"inner sends again" in done
     assert not application.registry.get("inner").paused
-    assert application.audit_rows.newest(1)[0]["fields"] == ["paused_at"]
+    assert application.audit_trail.rows.newest(1)[0]["fields"] == ["paused_at"]
     assert "failing" in admin.get(place).content.decode()
     administration.set_secret("inner", "password", Secret("another"))
     for path in (place, LIST, HOME):

@@ -167,7 +167,7 @@ def a_preview_that_runs_another_script_needs_the_permission_to_test() -> None:
     values = form("inner", script=quiet, script_enabled="on")
     assert scribe.post(inner + "preview/", values).status_code == 403
     assert admin.post(inner + "preview/", values).status_code == 200
-    assert str(application.audit_rows.newest(1)[0]["key"]).startswith("script ")
+    assert str(application.audit_trail.rows.newest(1)[0]["key"]).startswith("script ")
 
 
 the_script_is_shown_and_left_alone()

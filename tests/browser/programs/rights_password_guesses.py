@@ -48,7 +48,7 @@ def what_is_stored_of_an_attempt_holds_no_password() -> None:
     attempts = str(list(AccessAttempt.objects.values()))
     assert "quite another one" not in attempts
     assert "wrong" not in attempts
-    tags = [row["tag"] for row in application.audit_rows.newest(50)]
+    tags = [row["tag"] for row in application.audit_trail.rows.newest(50)]
     assert tags.count("people:session:refused") >= 10
 
 

@@ -9,15 +9,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from secrets import token_hex
 
-from outkey.core.audit.chain import AuditKeys
 from outkey.core.errors import OutkeyError
+from outkey.engine.managing.audit_trail import AuditTrail
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.connection_test import SAFE
 from outkey.engine.managing.duties import MONITORING, PRUNING, Duties
 from outkey.engine.managing.monitoring import Monitor
 from outkey.engine.sending.sender import Sender
 from outkey.ports.sending import Clock
-from outkey.ports.storage import AuditCheckpoints, AuditRows
 
 LEASE_SECONDS = 180.0
 SECONDS_BETWEEN_TESTS = 1.0
@@ -36,9 +35,7 @@ class BackgroundPorts:
     monitor: Monitor
     administration: Administration
     sender: Sender
-    audit: AuditRows
-    checkpoints: AuditCheckpoints
-    audit_keys: AuditKeys
+    audit: AuditTrail
     is_sealed: Callable[[], bool]
     retention_days: Callable[[], int]
     # Deletes what else the host stores for a number of days: runs, logins.
@@ -95,13 +92,8 @@ class BackgroundWork:
         # A holder of its own, so that no process prunes again within a day.
         if not ports.duties.take(PRUNING, token_hex(16), DAY):
             return
-        prune_expired(
-            ports.administration,
-            ports.audit,
-            ports.checkpoints,
-            ports.audit_keys,
-            ports.clock.now() - days * DAY,
-        )
+        moment = ports.clock.now() - days * DAY
+        ports.audit.prune_expired(ports.administration, moment)
         ports.delete_older_than(days)
 
 
@@ -124,20 +116,3 @@ def verify_due(
                 administration.test(sender, name)
         count += 1
     return count
-
-
-def prune_expired(
-    administration: Administration,
-    rows: AuditRows,
-    checkpoints: AuditCheckpoints,
-    keys: AuditKeys,
-    moment: float,
-) -> int:
-    """Remove the records from before a moment; return how many.
-
-    Where the oldest record of every stream is younger, the chain is not even verified.
-    """
-    oldest = [stream.oldest_at for stream in rows.streams()]
-    if not any(at is not None and at < moment * 1000 for at in oldest):
-        return 0
-    return sum(administration.prune_audit(rows, checkpoints, keys, moment))

@@ -1,79 +1,39 @@
-"""Changes of an installation: configurations, secrets, lines, tests and the audit."""
+"""Changes of an installation: configurations, secrets, lines, tests and tokens."""
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 
-from outkey.core.audit.chain import (
-    AuditKeys,
-    ChainRow,
-    ChainVerdict,
-    key_id_of,
-    label_of,
-    sign_tombstone,
-    verify,
-)
-from outkey.core.audit.chain import facts_of as record_facts
 from outkey.core.audit.events import Change, Tag
 from outkey.core.config.configuration import (
     Configuration,
     SyncLine,
     successor,
 )
-from outkey.core.config.document import Document, naming
 from outkey.core.config.fields import FIELDS, SENT_TO_TOKEN_URL
 from outkey.core.config.reference import Reference
-from outkey.core.config.secret_values import refuse_control_characters, refuse_unusable
+from outkey.core.config.secret_values import refuse_unusable
 from outkey.core.errors import (
-    ChainBroken,
     ConfigError,
     HostError,
-    InactiveConfiguration,
-    SecretMissing,
-    SecretRebindRequired,
-    UnknownConfiguration,
 )
-from outkey.core.findings.checks import Finding, Level
 from outkey.core.findings.configuration_checks import (
-    REFERENCE_REPLACES_VALUE,
-    check,
     refuse_unsavable,
 )
 from outkey.core.findings.policy import refuse_blocked
 from outkey.core.findings.posture import Policy
-from outkey.core.request.assembly import SecretOpener
-from outkey.core.request.script import SCRIPT_FACT, check_transform, fingerprint
+from outkey.core.request.script import SCRIPT_FACT, fingerprint
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.core.vault.voucher import SETTINGS, changed_settings, facts_of
 from outkey.engine.managing.connection_test import Report
 from outkey.engine.managing.registry import Registry
 from outkey.engine.managing.test_setup import prepare_test
-from outkey.engine.sending.scripts import prove_examples
 from outkey.engine.sending.sender import Sender
 from outkey.engine.tokens.actions import TokenActions
-from outkey.engine.wire.transmit import SendContext
 from outkey.ports.sending import Audit
-from outkey.ports.storage import AuditCheckpoints, AuditRows, SecretStore
-
-_ENTERED_LATER = frozenset(
-    f"E-{kind.code}" for kind in (SecretMissing, SecretRebindRequired)
-)
-_SAVED_AT_ONCE = 100
-_PRUNED_AT_ONCE = 5000
-
-
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """The names of what a document changed, and the findings about it."""
-
-    created: tuple[str, ...]
-    updated: tuple[str, ...]
-    unchanged: tuple[str, ...]
-    lines: Mapping[str, tuple[str, ...]]  # by created, updated and unchanged
-    findings: tuple[tuple[str, Finding], ...]
+from outkey.ports.storage import SecretStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +153,14 @@ class Administration:
             self.secrets.vouch(seen, facts)
             self.registry.note_vouched(seen.name)
 
+    def resume(self, name: str) -> bool:
+        """End the pause of a configuration; return whether it was paused."""
+        if not self.current(name).paused:
+            return False
+        self.note(Tag.CONFIGURATION_UPDATED, name, "paused_at")
+        self.registry.resume(name)
+        return True
+
     def remove(self, name: str) -> None:
         """Delete a configuration with its secrets and lines."""
         self.registry.get(name)
@@ -297,29 +265,6 @@ class Administration:
         self.note(tag, name)
         return actions
 
-    def prune_audit(
-        self,
-        rows: AuditRows,
-        checkpoints: AuditCheckpoints,
-        keys: AuditKeys,
-        moment: float,
-    ) -> Iterator[int]:
-        """Delete the records from before a moment, and yield how many at each step.
-
-        Deleted records cannot be verified any more, so the chain is verified first.
-        """
-        expired = ExpiredRows(round(moment * 1000), _PRUNED_AT_ONCE)
-        verdict = verify_audit(rows, checkpoints, keys, expired)
-        if not verdict.ok:
-            raise ChainBroken(
-                Text("the audit is broken at {record}", record=verdict.first_bad)
-            )
-        self.note(Tag.AUDIT_PRUNED)
-        for row in expired.last_rows():
-            # The key is in the ring, since it verified the chain.
-            key = keys(key_id_of(row.stream)) or b""
-            yield rows.prune(sign_tombstone(key, row))
-
     def save_line(self, line: SyncLine) -> None:
         """Create or change a sync line."""
         self.registry.get(line.configuration)
@@ -362,159 +307,6 @@ class Administration:
         return Change(tag, self.actor, made.name, fields, key)
 
 
-def apply(
-    administration: Administration,
-    sender: SendContext,
-    document: Document,
-    *,
-    dry_run: bool,
-    progress: Callable[[int], None] = lambda _: None,
-) -> Applied:
-    """Create and update what a document names.
-
-    All of it is checked before any is saved. It is saved in parts: one long
-    transaction would block every send.
-    """
-    registry = administration.registry
-    stored = registry.find(draft.name for draft in document.drafts)
-    changes: list[ConfigurationChange] = []
-    for draft in document.drafts:
-        before = stored.get(draft.name)
-        after = draft.merged(before) if before else draft.configuration()
-        changes.append(ConfigurationChange(before, after))
-    refuse_stray_lines(registry, document)
-    lines = [(stored_line(registry, line), line) for line in document.lines]
-    refuse_blocked(administration.policy(), (change.made for change in changes))
-    for change in changes:
-        with naming(change.made.name):
-            refuse_unsavable(change.made)
-    prove_examples(sender, (change.made for change in changes if change.has_new_script))
-    for line in document.lines:
-        if line.sync is not None and line.sync.script:
-            check_transform(line.sync.script)
-    if not dry_run:
-        new = [change for change in changes if change.changes_settings]
-        for start in range(0, len(new), _SAVED_AT_ONCE):
-            part = new[start : start + _SAVED_AT_ONCE]
-            administration.save(*part)
-            progress(len(part))
-        administration.save_lines(line for before, line in lines if before != line)
-    return Applied(
-        **names_by_outcome([(change.stored, change.made) for change in changes]),
-        lines=names_by_outcome(lines),
-        findings=(*replaced_values(changes), *document_findings(sender, changes)),
-    )
-
-
-def warnings_error(findings: Iterable[tuple[str, Finding]]) -> ConfigError | None:
-    """Return the error of `apply --strict` if a finding is a warning or worse.
-
-    That a configuration is switched off is intended, and not counted.
-    """
-    inactive = f"E-{InactiveConfiguration.code}"
-    count = sum(
-        finding.level is not Level.NOTICE and finding.id != inactive
-        for _, finding in findings
-    )
-    if not count:
-        return None
-    return ConfigError(
-        Text("nothing was saved because of {count} warnings", count=count)
-        if count > 1
-        else Text("nothing was saved because of a warning"),
-        hint=Text("Correct the listed warnings, or apply without --strict."),
-    )
-
-
-class ExpiredRows:
-    """Finds the rows up to which each stream is expired, while the chain is verified.
-
-    Only what was verified is pruned: a column of the table could be changed meanwhile.
-    """
-
-    def __init__(self, moment: int, step: int) -> None:
-        self._moment = moment
-        self._step = step
-        self._counts: Counter[str] = Counter()
-        self._last: dict[str, list[ChainRow]] = {}
-        self._ended: set[str] = set()
-
-    def __call__(self, rows: Iterable[ChainRow]) -> Iterator[ChainRow]:
-        """Return the rows as they are, and note which are expired."""
-        for row in rows:
-            if label_of(record_facts(row.body)).at >= self._moment:
-                self._ended.add(row.stream)
-            elif row.stream not in self._ended:
-                self._note(row)
-            yield row
-
-    def last_rows(self) -> Iterator[ChainRow]:
-        """Return the last expired row of each stream, after every so many others."""
-        for rows in self._last.values():
-            yield from rows
-
-    def _note(self, row: ChainRow) -> None:
-        rows = self._last.setdefault(row.stream, [])
-        if self._counts[row.stream] % self._step:
-            rows.pop()
-        self._counts[row.stream] += 1
-        rows.append(replace(row, body=b""))
-
-
-def verify_audit(
-    rows: AuditRows,
-    checkpoints: AuditCheckpoints,
-    keys: AuditKeys,
-    passing: Callable[[Iterable[ChainRow]], Iterable[ChainRow]] = iter,
-) -> ChainVerdict:
-    """Verify the whole audit; `passing` sees the rows on their way, to count them."""
-    tombstones = [stream.tombstone for stream in rows.streams()]
-    return verify(
-        passing(rows.read()),
-        keys,
-        checkpoints=checkpoints.read(),
-        tombstones=[mark for mark in tombstones if mark is not None],
-    )
-
-
-def names_by_outcome(
-    pairs: (
-        Sequence[tuple[Configuration | None, Configuration]]
-        | Sequence[tuple[SyncLine | None, SyncLine]]
-    ),
-) -> dict[str, tuple[str, ...]]:
-    """Return the names of what is created, updated and unchanged."""
-    return {
-        "created": tuple(after.name for before, after in pairs if before is None),
-        "updated": tuple(
-            after.name for before, after in pairs if before not in (None, after)
-        ),
-        "unchanged": tuple(after.name for before, after in pairs if before == after),
-    }
-
-
-def stored_line(registry: Registry, line: SyncLine) -> SyncLine | None:
-    """Return a line as it is stored; an unreadable one differs from every line."""
-    try:
-        return registry.line(line.name)
-    except UnknownConfiguration:
-        return None
-    except ConfigError:
-        return replace(line, configuration="")
-
-
-def replaced_values(
-    changes: Iterable[ConfigurationChange],
-) -> Iterator[tuple[str, Finding]]:
-    """Yield a finding for each reference that replaces a value that a user entered."""
-    for change in changes:
-        before = change.stored.secrets if change.stored else {}
-        for field, state in change.made.secrets.items():
-            is_value = field in before and before[field].reference is None
-            if is_value and state.reference is not None:
-                yield change.made.name, REFERENCE_REPLACES_VALUE.finding(field)
-
-
 def destinations_of(secret: str) -> set[str]:
     """Return the paths of the URLs that a secret is bound to."""
     urls = {"base_url"}
@@ -543,50 +335,3 @@ def changed_fields(stored: Configuration, made: Configuration) -> list[str]:
         if stored.secrets.get(field) != state:
             changed.append(field)
     return changed
-
-
-def refuse_stray_lines(registry: Registry, document: Document) -> None:
-    """Refuse a line whose configuration is neither stored nor in the document."""
-    drafts = {draft.name for draft in document.drafts}
-    for line in document.lines:
-        if line.configuration not in drafts:
-            try:
-                registry.get(line.configuration)
-            except UnknownConfiguration as error:
-                place = f"line.{line.name}.configuration"
-                raise ConfigError(error.message, hint=error.hint, field=place) from None
-
-
-def document_findings(
-    sender: SendContext, changes: Iterable[ConfigurationChange]
-) -> Iterator[tuple[str, Finding]]:
-    """Yield the findings of a document's configurations.
-
-    A missing secret can be entered later, so it is a warning only.
-    """
-    now = sender.clock.now()
-    for change in changes:
-        for finding in check(change.made, secret_opener(sender, change), now=now):
-            is_entered_later = finding.id in _ENTERED_LATER
-            level = Level.WARNING if is_entered_later else finding.level
-            yield change.made.name, replace(finding, level=level)
-
-
-def secret_opener(sender: SendContext, change: ConfigurationChange) -> SecretOpener:
-    """Return what opens the secrets of a configuration as a document describes it.
-
-    References in the document come from the operator; other secrets are opened as
-    they are stored.
-    """
-    stored = change.stored
-    made = change.made
-
-    def open_secret(name: str) -> Secret:
-        if stored is not None and stored.secrets.get(name) == made.secrets.get(name):
-            made.refuse_unbound(name)
-            secret = sender.secrets.open(stored, name)
-            refuse_control_characters(name, secret)
-            return secret
-        return sender.open(replace(made, record=""), name)
-
-    return open_secret

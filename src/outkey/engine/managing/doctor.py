@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from secrets import token_bytes
 
-from outkey.core.audit.chain import AuditKeys, ChainRow
+from outkey.core.audit.chain import ChainRow
 from outkey.core.audit.events import Tag
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import OutkeyError
@@ -30,10 +30,9 @@ from outkey.core.request.headers import tidy_token
 from outkey.core.request.script import ScriptCall
 from outkey.core.secret import Secret
 from outkey.core.text import Text
-from outkey.engine.managing.changes import verify_audit
+from outkey.engine.managing.audit_trail import AuditTrail, RowsWrapper
 from outkey.engine.managing.registry import Registry
 from outkey.ports.sending import Scripts, Secrets
-from outkey.ports.storage import AuditCheckpoints, AuditRows
 
 INSTALLATION = ""  # the name that findings about the installation have
 SETTLED_MS = 600_000  # a running process signs its records every minute
@@ -43,7 +42,6 @@ MOST_NAMES = 3
 EMPTY_SCRIPT = "def compute_auth_header(sync_line):\n    return {}\n"
 PROBE = ScriptCall("doctor", EMPTY_SCRIPT, None, "", "", "", "", "GET", "", "/", "")
 TESTED_TAG = f'"{Tag.CONFIGURATION_TESTED}"'.encode()
-RowsWrapper = Callable[[Iterable[ChainRow]], Iterable[ChainRow]]
 
 
 class History:
@@ -117,9 +115,7 @@ class Doctor:
     registry: Registry
     secrets: Secrets
     scripts: Scripts
-    rows: AuditRows
-    checkpoints: AuditCheckpoints
-    keys: AuditKeys
+    audit: AuditTrail
 
     def examine(
         self,
@@ -171,19 +167,14 @@ class Doctor:
     ) -> tuple[History, InstallationFacts]:
         """Read the audit once; without a key it is not verified."""
         signed: dict[str, int] = {}
-        for mark in self.checkpoints.read():
+        for mark in self.audit.checkpoints.read():
             signed[mark.stream] = max(signed.get(mark.stream, 0), mark.number)
         history = History(signed, facts.now)
         first_bad = None
         if facts.sealed:
-            deque(history.passing(passing(self.rows.read())), maxlen=0)
+            deque(history.passing(passing(self.audit.rows.read())), maxlen=0)
         else:
-            verdict = verify_audit(
-                self.rows,
-                self.checkpoints,
-                self.keys,
-                lambda rows: history.passing(passing(rows)),
-            )
+            verdict = self.audit.verify(lambda rows: history.passing(passing(rows)))
             first_bad = verdict.first_bad
         return history, replace(
             facts, first_bad=first_bad, tail=history.tail, oldest=history.oldest

@@ -60,7 +60,7 @@ def apply(
 ) -> int:
     """Create or update configurations from a TOML document."""
     from outkey.core.config.document import parse_document
-    from outkey.engine.managing.changes import warnings_error
+    from outkey.engine.managing.applying import warnings_error
 
     application = open_application()
     document = parse_document(read_text(file))

@@ -129,7 +129,7 @@ def examine_all(
     facts: "InstallationFacts",
 ) -> "Findings":
     """Examine with a progress bar."""
-    audit_rows = application.audit_count()
+    audit_rows = application.audit_trail.count()
     opened = 0 if facts.sealed else len(configurations)
     with progress_bar("examining", audit_rows + opened) as advance:
         passing = partial(count_items, advance=advance)

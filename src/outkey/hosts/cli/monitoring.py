@@ -1,6 +1,5 @@
 """The commands about what monitoring has found, and about paused configurations."""
 
-from outkey.core.audit.events import Tag
 from outkey.core.findings.monitoring import Notice
 from outkey.core.moments import iso_moment, moment_text
 from outkey.hosts.cli.output import print_done, print_json, print_line, print_table
@@ -16,14 +15,12 @@ from outkey.hosts.cli.session import (
 def resume(name: Name, *, as_json: AsJson = False) -> None:
     """Send again with a configuration that was paused after too many refusals."""
     application = open_application()
-    if not application.registry.get(name).paused:
+    if administration_of(application).resume(name):
+        print_done("resumed", as_json=as_json, configuration=name)
+    else:
         print_done(
             "unchanged", as_json=as_json, configuration=name, also=" is not paused"
         )
-        return
-    administration_of(application).note(Tag.CONFIGURATION_UPDATED, name, "paused_at")
-    application.registry.resume(name)
-    print_done("resumed", as_json=as_json, configuration=name)
 
 
 def notices(*, as_json: AsJson = False) -> None:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -30,10 +30,19 @@ from outkey.hosts.cli.session import (
     open_application,
 )
 
+if TYPE_CHECKING:
+    from outkey.engine.managing.key_steps import KeyAdministration
+
 _LAST_MOMENT = 253_402_300_800_000  # the year 10 000
 keys_app = typer.Typer(help="The keys that seal secrets.", no_args_is_help=True)
 KeyId = Annotated[str, typer.Argument(help="the key's id")]
 audit_app = typer.Typer(help="The record of what was sent.", no_args_is_help=True)
+
+
+def open_keys() -> "KeyAdministration":
+    """Open the installation, and return what changes its keys."""
+    application = open_application()
+    return application.key_administration(administration_of(application))
 
 
 @keys_app.command("status")
@@ -61,11 +70,7 @@ def keys_status(*, as_json: AsJson = False) -> None:
 @keys_app.command("add")
 def keys_add(*, as_json: AsJson = False) -> None:
     """Add a key that only opens; promote it when every process has it."""
-    application = open_application()
-    administration = administration_of(application)
-    key = application.rotation.add(
-        lambda name: administration.note(Tag.KEY_ADDED, key=name)
-    )
+    key = open_keys().add()
     if as_json:
         print_json({"done": "added", "key": key})
     else:
@@ -75,11 +80,7 @@ def keys_add(*, as_json: AsJson = False) -> None:
 @keys_app.command("promote")
 def keys_promote(key: KeyId, *, as_json: AsJson = False) -> None:
     """Seal new secrets with this key; the previous one still opens."""
-    application = open_application()
-    administration = administration_of(application)
-    application.rotation.promote(
-        key, lambda name: administration.note(Tag.KEY_PROMOTED, key=name)
-    )
+    open_keys().promote(key)
     also = "; bring the stored secrets under it with: outkey keys rewrap"
     print_done("promoted", as_json=as_json, also=also, key=key)
 
@@ -87,27 +88,19 @@ def keys_promote(key: KeyId, *, as_json: AsJson = False) -> None:
 @keys_app.command("rewrap")
 def keys_rewrap(*, as_json: AsJson = False) -> None:
     """Bring all stored secrets under the primary key; can be interrupted."""
-    application = open_application()
-    primary = application.keys.ring().primary.name
-    administration_of(application).note(Tag.KEY_REWRAPPED, key=primary)
-    uses = application.rotation.uses()
-    total = sum(count for key, count in uses.items() if key != primary)
+    keys = open_keys()
     rewrapped = 0
-    with progress_bar("rewrapping", total) as advance:
-        for done in application.secrets.rewrap():
-            rewrapped += done
-            advance(done)
+    with progress_bar("rewrapping", keys.rewrap_count()) as advance:
+        for count in keys.rewrap():
+            rewrapped += count
+            advance(count)
     print_done("rewrapped", as_json=as_json, count=rewrapped)
 
 
 @keys_app.command("retire")
 def keys_retire(key: KeyId, *, as_json: AsJson = False) -> None:
     """Stop opening with a key that no secret needs any more."""
-    application = open_application()
-    administration = administration_of(application)
-    application.rotation.retire(
-        key, lambda name: administration.note(Tag.KEY_RETIRED, key=name)
-    )
+    open_keys().retire(key)
     print_done("retired", as_json=as_json, key=key)
 
 
@@ -115,8 +108,8 @@ def keys_retire(key: KeyId, *, as_json: AsJson = False) -> None:
 def audit_verify(*, as_json: AsJson = False) -> int:
     """Check that no record was changed, removed, inserted or cut off."""
     application = open_application()
-    with progress_bar("verifying", application.audit_count()) as advance:
-        verdict = application.verify_audit(partial(count_items, advance=advance))
+    with progress_bar("verifying", application.audit_trail.count()) as advance:
+        verdict = application.audit_trail.verify(partial(count_items, advance=advance))
     if as_json:
         print_json(asdict(verdict))
     else:
@@ -139,7 +132,7 @@ def audit_list(
     as_json: AsJson = False,
 ) -> None:
     """List the newest records."""
-    records = open_application().audit_rows.newest(limit)
+    records = open_application().audit_trail.rows.newest(limit)
     if as_json:
         print_json(records)
         return
@@ -156,8 +149,8 @@ def audit_export() -> None:
     """Write all records as JSON Lines, in the order of their streams."""
     application = open_application()
     administration_of(application).note(Tag.AUDIT_EXPORTED)
-    with progress_bar("exporting", application.audit_count()) as advance:
-        for row in count_items(application.audit_rows.read(), advance):
+    with progress_bar("exporting", application.audit_trail.count()) as advance:
+        for row in count_items(application.audit_trail.rows.read(), advance):
             print_line(row.body.decode(errors="replace"))
 
 
@@ -180,7 +173,7 @@ def audit_prune(
     confirm(f"Remove all records that are older than {days} days?", yes=yes)
     removed = 0
     moment = time.time() - days * 86_400
-    pruning = application.prune_audit(administration_of(application), moment)
+    pruning = application.audit_trail.prune(administration_of(application), moment)
     with progress_bar("pruning", None) as advance:
         for count in pruning:
             removed += count

@@ -124,7 +124,7 @@ class EmbeddedAccounts:
         from outkey.hosts.server import personal
 
         user = personal.user_named(name)
-        return personal.data_about(user, self._application.audit_rows)
+        return personal.data_about(user, self._application.audit_trail.rows)
 
     def refuse_erasure(self, name: str) -> None:
         """Refuse to erase the last administrator."""

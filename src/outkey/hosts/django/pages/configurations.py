@@ -237,7 +237,9 @@ def stored_context(request: HttpRequest, stored: Configuration) -> dict[str, obj
     health = health_of(models.Configuration.objects.get(pk=record))
     records: list[dict[str, object]] = []
     if may(request, Permission.VIEW_AUDIT):
-        records = application.audit_rows.newest(HISTORY_SIZE, configuration=stored.name)
+        records = application.audit_trail.rows.newest(
+            HISTORY_SIZE, configuration=stored.name
+        )
     return {
         "title": stored.name,
         "stored": stored,

@@ -9,7 +9,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from outkey.core.access.permissions import Permission
-from outkey.core.audit.events import Tag
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import EditConflict, OutkeyError
 from outkey.core.text import Text
@@ -27,11 +26,7 @@ def resume_panel(request: HttpRequest, record: UUID) -> HttpResponse:
     """End the pause of a configuration whose credentials were refused too often."""
     require(request, Permission.TEST)
     stored = configuration_at(record)
-    if stored.paused:
-        administration_for(request.user).note(
-            Tag.CONFIGURATION_UPDATED, stored.name, "paused_at"
-        )
-        installation().registry.resume(stored.name)
+    administration_for(request.user).resume(stored.name)
     messages.success(request, _("%s sends again.") % stored.name)
     return HttpResponseRedirect(url_of("change", stored))
 

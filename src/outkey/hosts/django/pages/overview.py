@@ -3,7 +3,7 @@
 import re
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 
 from django.contrib import messages
@@ -28,7 +28,6 @@ from outkey.core.findings.health import Status
 from outkey.core.findings.posture import Policy
 from outkey.core.vault import voucher
 from outkey.core.vault.versions import SecretLabel
-from outkey.engine.managing.monitoring import open_notices
 from outkey.engine.managing.overview import (
     CHART_HOURS,
     ChartBar,
@@ -67,7 +66,7 @@ def home_page(request: HttpRequest) -> HttpResponse:
     policy, problem = read_policy()
     overview = build_overview(
         application.registry.summaries(),
-        open_notices(application.states),
+        application.open_notices(),
         now=now,
         sealed=application.keys.is_sealed(),
         policy=policy,
@@ -84,7 +83,6 @@ def home_page(request: HttpRequest) -> HttpResponse:
     context = {
         "title": _("API Sync"),
         "counts": [(status, counts[status]) for status in Status if counts[status]],
-        "total": sum(counts.values()),
         "attention": [(listed, entry.notice) for listed, entry in attention],
         "more": max(0, len(overview.attention) - ATTENTION_SIZE),
         "notices": overview.notices[:NOTICES_SIZE],
@@ -171,7 +169,7 @@ def audit_page(request: HttpRequest) -> HttpResponse:
     before = request.GET.get("before", "")
     columns = {name: value for name, value in choices.items() if value}
     last = int(before) if ROW_NUMBER.fullmatch(before) else 0
-    rows = installation().audit_rows.newest(PAGE_SIZE + 1, before=last, **columns)
+    rows = installation().audit_trail.rows.newest(PAGE_SIZE + 1, before=last, **columns)
     records = rows[:PAGE_SIZE]
     context = {
         "title": _("Audit"),
@@ -189,7 +187,7 @@ def audit_verify(request: HttpRequest) -> HttpResponse:
     require(request, Permission.VIEW_AUDIT)
     application = installation()
     try:
-        verdict = application.verify_audit()
+        verdict = application.audit_trail.verify()
     except OutkeyError as error:
         messages.error(request, message_of(error))
     else:
@@ -202,7 +200,7 @@ def audit_export(request: HttpRequest) -> HttpResponseBase:
     """Return all records as JSON Lines."""
     require(request, Permission.VIEW_AUDIT)
     administration_for(request.user).note(Tag.AUDIT_EXPORTED)
-    lines = (row.body + b"\n" for row in installation().audit_rows.read())
+    lines = (row.body + b"\n" for row in installation().audit_trail.rows.read())
     response = StreamingHttpResponse(lines, content_type="application/jsonl")
     response["Content-Disposition"] = 'attachment; filename="audit.jsonl"'
     return response
@@ -243,22 +241,16 @@ def keys_step(request: HttpRequest, step: str) -> HttpResponse:
 
 def take_step(request: HttpRequest, step: str, name: str) -> str:
     """Take a step of a rotation, and return what to do next."""
-    application = installation()
-    administration = administration_for(request.user)
-
-    def record(tag: Tag) -> Callable[[str], None]:
-        return lambda key: administration.note(tag, key=key)
-
+    keys = installation().key_administration(administration_for(request.user))
     if step == "add":
-        added = application.rotation.add(record(Tag.KEY_ADDED))
+        added = keys.add()
         return _("The key %s was added. Promote it when every process has it.") % added
     if step == "promote":
-        application.rotation.promote(name, record(Tag.KEY_PROMOTED))
+        keys.promote(name)
         return _("New secrets are sealed with %s. Now rewrap the others.") % name
     if step == "retire":
-        application.rotation.retire(name, record(Tag.KEY_RETIRED))
+        keys.retire(name)
         return _("The key %s was retired.") % name
     if step != "rewrap":
         raise Http404
-    administration.note(Tag.KEY_REWRAPPED, key=application.keys.ring().primary.name)
-    return _("%s secrets were rewrapped.") % sum(application.secrets.rewrap())
+    return _("%s secrets were rewrapped.") % sum(keys.rewrap())

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 from outkey.core.access.permissions import Permission
 from outkey.core.errors import ConfigError
 from outkey.core.text import Text
-from outkey.engine.managing.editing import CandidateConfiguration
+from outkey.engine.managing.drafts import CandidateConfiguration
 from outkey.hosts.django.pages.access import administration_for, installation, require
 from outkey.hosts.django.pages.shell import limited_concurrency
 from outkey.hosts.django.pages.trials import read_candidate, refusal

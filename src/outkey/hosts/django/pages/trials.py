@@ -21,7 +21,8 @@ from outkey.core.access.permissions import Permission
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import ConfigError, OutkeyError, UnknownConfiguration
 from outkey.engine.managing.connection_test import Report
-from outkey.engine.managing.editing import CandidateConfiguration, Errors
+from outkey.engine.managing.drafts import CandidateConfiguration
+from outkey.engine.managing.editing import Errors
 from outkey.engine.managing.fixes import difference
 from outkey.hosts.django.pages.access import (
     administration_for,

@@ -1,0 +1,197 @@
+"""Applying a TOML document: all of it is checked before any of it is saved."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.config.document import Document, naming
+from outkey.core.config.secret_values import refuse_control_characters
+from outkey.core.errors import (
+    ConfigError,
+    InactiveConfiguration,
+    SecretMissing,
+    SecretRebindRequired,
+    UnknownConfiguration,
+)
+from outkey.core.findings.checks import Finding, Level
+from outkey.core.findings.configuration_checks import (
+    REFERENCE_REPLACES_VALUE,
+    check,
+    refuse_unsavable,
+)
+from outkey.core.findings.policy import refuse_blocked
+from outkey.core.request.assembly import SecretOpener
+from outkey.core.request.script import check_transform
+from outkey.core.secret import Secret
+from outkey.core.text import Text
+from outkey.engine.managing.changes import Administration, ConfigurationChange
+from outkey.engine.managing.registry import Registry
+from outkey.engine.sending.scripts import prove_examples
+from outkey.engine.wire.transmit import SendContext
+
+ENTERED_LATER = frozenset(
+    f"E-{kind.code}" for kind in (SecretMissing, SecretRebindRequired)
+)
+SAVED_AT_ONCE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The names of what a document changed, and the findings about it."""
+
+    created: tuple[str, ...]
+    updated: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    lines: Mapping[str, tuple[str, ...]]  # by created, updated and unchanged
+    findings: tuple[tuple[str, Finding], ...]
+
+
+def apply(
+    administration: Administration,
+    context: SendContext,
+    document: Document,
+    *,
+    dry_run: bool,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Applied:
+    """Create and update what a document names.
+
+    All of it is checked before any is saved. It is saved in parts: one long
+    transaction would block every send.
+    """
+    registry = administration.registry
+    stored = registry.find(draft.name for draft in document.drafts)
+    changes: list[ConfigurationChange] = []
+    for draft in document.drafts:
+        before = stored.get(draft.name)
+        after = draft.merged(before) if before else draft.configuration()
+        changes.append(ConfigurationChange(before, after))
+    refuse_stray_lines(registry, document)
+    lines = [(stored_line(registry, line), line) for line in document.lines]
+    refuse_blocked(administration.policy(), (change.made for change in changes))
+    for change in changes:
+        with naming(change.made.name):
+            refuse_unsavable(change.made)
+    prove_examples(
+        context, (change.made for change in changes if change.has_new_script)
+    )
+    for line in document.lines:
+        if line.sync is not None and line.sync.script:
+            check_transform(line.sync.script)
+    if not dry_run:
+        new = [change for change in changes if change.changes_settings]
+        for start in range(0, len(new), SAVED_AT_ONCE):
+            part = new[start : start + SAVED_AT_ONCE]
+            administration.save(*part)
+            progress(len(part))
+        administration.save_lines(line for before, line in lines if before != line)
+    return Applied(
+        **names_by_outcome([(change.stored, change.made) for change in changes]),
+        lines=names_by_outcome(lines),
+        findings=(*replaced_values(changes), *document_findings(context, changes)),
+    )
+
+
+def warnings_error(findings: Iterable[tuple[str, Finding]]) -> ConfigError | None:
+    """Return the error of `apply --strict` if a finding is a warning or worse.
+
+    That a configuration is switched off is intended, and not counted.
+    """
+    inactive = f"E-{InactiveConfiguration.code}"
+    count = sum(
+        finding.level is not Level.NOTICE and finding.id != inactive
+        for _, finding in findings
+    )
+    if not count:
+        return None
+    return ConfigError(
+        Text("nothing was saved because of {count} warnings", count=count)
+        if count > 1
+        else Text("nothing was saved because of a warning"),
+        hint=Text("Correct the listed warnings, or apply without --strict."),
+    )
+
+
+def names_by_outcome(
+    pairs: (
+        Sequence[tuple[Configuration | None, Configuration]]
+        | Sequence[tuple[SyncLine | None, SyncLine]]
+    ),
+) -> dict[str, tuple[str, ...]]:
+    """Return the names of what is created, updated and unchanged."""
+    return {
+        "created": tuple(after.name for before, after in pairs if before is None),
+        "updated": tuple(
+            after.name for before, after in pairs if before not in (None, after)
+        ),
+        "unchanged": tuple(after.name for before, after in pairs if before == after),
+    }
+
+
+def stored_line(registry: Registry, line: SyncLine) -> SyncLine | None:
+    """Return a line as it is stored; an unreadable one differs from every line."""
+    try:
+        return registry.line(line.name)
+    except UnknownConfiguration:
+        return None
+    except ConfigError:
+        return replace(line, configuration="")
+
+
+def replaced_values(
+    changes: Iterable[ConfigurationChange],
+) -> Iterator[tuple[str, Finding]]:
+    """Yield a finding for each reference that replaces a value that a user entered."""
+    for change in changes:
+        before = change.stored.secrets if change.stored else {}
+        for field, state in change.made.secrets.items():
+            is_value = field in before and before[field].reference is None
+            if is_value and state.reference is not None:
+                yield change.made.name, REFERENCE_REPLACES_VALUE.finding(field)
+
+
+def refuse_stray_lines(registry: Registry, document: Document) -> None:
+    """Refuse a line whose configuration is neither stored nor in the document."""
+    drafts = {draft.name for draft in document.drafts}
+    for line in document.lines:
+        if line.configuration not in drafts:
+            try:
+                registry.get(line.configuration)
+            except UnknownConfiguration as error:
+                place = f"line.{line.name}.configuration"
+                raise ConfigError(error.message, hint=error.hint, field=place) from None
+
+
+def document_findings(
+    context: SendContext, changes: Iterable[ConfigurationChange]
+) -> Iterator[tuple[str, Finding]]:
+    """Yield the findings of a document's configurations.
+
+    A missing secret can be entered later, so it is a warning only.
+    """
+    now = context.clock.now()
+    for change in changes:
+        for finding in check(change.made, secret_opener(context, change), now=now):
+            is_entered_later = finding.id in ENTERED_LATER
+            level = Level.WARNING if is_entered_later else finding.level
+            yield change.made.name, replace(finding, level=level)
+
+
+def secret_opener(context: SendContext, change: ConfigurationChange) -> SecretOpener:
+    """Return what opens the secrets of a configuration as a document describes it.
+
+    References in the document come from the operator; other secrets are opened as
+    they are stored.
+    """
+    stored = change.stored
+    made = change.made
+
+    def open_secret(name: str) -> Secret:
+        if stored is not None and stored.secrets.get(name) == made.secrets.get(name):
+            made.refuse_unbound(name)
+            secret = context.secrets.open(stored, name)
+            refuse_control_characters(name, secret)
+            return secret
+        return context.open(replace(made, record=""), name)
+
+    return open_secret

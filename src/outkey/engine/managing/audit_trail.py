@@ -1,0 +1,111 @@
+"""The audit as a whole: verify its chain, and delete records that are too old."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from outkey.core.audit.chain import (
+    AuditKeys,
+    ChainRow,
+    ChainVerdict,
+    facts_of,
+    key_id_of,
+    label_of,
+    sign_tombstone,
+    verify,
+)
+from outkey.core.audit.events import Tag
+from outkey.core.errors import ChainBroken
+from outkey.core.text import Text
+from outkey.engine.managing.changes import Administration
+from outkey.ports.storage import AuditCheckpoints, AuditRows
+
+PRUNED_AT_ONCE = 5000
+# Yields the rows that it gets, to count or examine them while they are read.
+RowsWrapper = Callable[[Iterable[ChainRow]], Iterable[ChainRow]]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditTrail:
+    """The rows of an audit, with what they are verified by."""
+
+    rows: AuditRows
+    checkpoints: AuditCheckpoints
+    keys: AuditKeys
+
+    def count(self) -> int:
+        """Return how many records there are."""
+        return sum(stream.rows for stream in self.rows.streams())
+
+    def verify(self, passing: RowsWrapper = iter) -> ChainVerdict:
+        """Verify the whole chain; `passing` wraps the rows on their way."""
+        tombstones = [stream.tombstone for stream in self.rows.streams()]
+        return verify(
+            passing(self.rows.read()),
+            self.keys,
+            checkpoints=self.checkpoints.read(),
+            tombstones=[mark for mark in tombstones if mark is not None],
+        )
+
+    def prune(self, administration: Administration, moment: float) -> Iterator[int]:
+        """Delete the records from before a moment, and yield how many at each step.
+
+        Deleted records cannot be verified any more, so the chain is verified first.
+        """
+        expired = ExpiredRows(round(moment * 1000), PRUNED_AT_ONCE)
+        verdict = self.verify(expired)
+        if not verdict.ok:
+            raise ChainBroken(
+                Text("the audit is broken at {record}", record=verdict.first_bad)
+            )
+        administration.note(Tag.AUDIT_PRUNED)
+        for row in expired.last_rows():
+            # The key is in the ring, since it verified the chain.
+            key = self.keys(key_id_of(row.stream)) or b""
+            yield self.rows.prune(sign_tombstone(key, row))
+
+    def prune_expired(self, administration: Administration, moment: float) -> int:
+        """Delete the records from before a moment; return how many.
+
+        Where the oldest record of every stream is younger, the chain is not even
+        verified.
+        """
+        oldest = [stream.oldest_at for stream in self.rows.streams()]
+        if not any(at is not None and at < moment * 1000 for at in oldest):
+            return 0
+        return sum(self.prune(administration, moment))
+
+
+class ExpiredRows:
+    """Finds the rows up to which each stream is expired, while the chain is verified.
+
+    Only what was verified is pruned: a column of the table could be changed meanwhile.
+    """
+
+    def __init__(self, moment: int, step: int) -> None:
+        self._moment = moment
+        self._step = step
+        self._counts: Counter[str] = Counter()
+        self._last: dict[str, list[ChainRow]] = {}
+        self._ended: set[str] = set()
+
+    def __call__(self, rows: Iterable[ChainRow]) -> Iterator[ChainRow]:
+        """Return the rows as they are, and note which are expired."""
+        for row in rows:
+            if label_of(facts_of(row.body)).at >= self._moment:
+                self._ended.add(row.stream)
+            elif row.stream not in self._ended:
+                self._note(row)
+            yield row
+
+    def last_rows(self) -> Iterator[ChainRow]:
+        """Return the last expired row of each stream, after every so many others."""
+        for rows in self._last.values():
+            yield from rows
+
+    def _note(self, row: ChainRow) -> None:
+        rows = self._last.setdefault(row.stream, [])
+        if self._counts[row.stream] % self._step:
+            rows.pop()
+        self._counts[row.stream] += 1
+        rows.append(replace(row, body=b""))

@@ -1,0 +1,56 @@
+"""The steps of a key rotation as a user takes them."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from outkey.adapters.keyring_file import KeySource
+from outkey.adapters.keyring_loader import KeyringLoader, KeyRotation
+from outkey.adapters.secrets_reference import ReferencedSecrets
+from outkey.adapters.secrets_stored import StoredSecrets
+from outkey.core.audit.events import Change, Tag
+from outkey.core.secret import Secret
+from outkey.engine.managing.changes import ConfigurationChange
+from outkey.testing import FakeClock, MemoryStateRows, configuration
+from outkey.testing.fakes_storage import memory_registry, memory_storage
+from unit.application_in_memory import memory_host
+
+
+def test_every_step_is_recorded_with_its_key_and_the_user(tmp_path: Path) -> None:
+    storage = memory_storage()
+    clock = FakeClock()
+    keys = KeyringLoader(
+        KeySource(tmp_path / "key", None), storage.keys, storage.secrets
+    )
+    first = keys.ring().primary.name
+    host = memory_host()
+    application = replace(
+        host.application,
+        registry=memory_registry(storage=storage),
+        secrets=StoredSecrets(storage, ReferencedSecrets(), keys, clock),
+        keys=keys,
+        rotation=KeyRotation(keys, storage.secrets, MemoryStateRows(), clock),
+    )
+    administration = application.administration("ada")
+    administration.save(
+        ConfigurationChange(
+            None,
+            configuration(authentication_type="bearer"),
+            secrets={"token": Secret("x")},
+        )
+    )
+    host.audit.events.clear()
+    steps = application.key_administration(administration)
+    second = steps.add()
+    steps.promote(second)
+    assert steps.rewrap_count() == 1
+    assert sum(steps.rewrap()) == 1
+    assert steps.rewrap_count() == 0
+    steps.retire(first)
+    assert host.audit.events == [
+        Change(Tag.KEY_ADDED, "ada", key=second),
+        Change(Tag.KEY_PROMOTED, "ada", key=second),
+        Change(Tag.KEY_REWRAPPED, "ada", key=second),
+        Change(Tag.KEY_RETIRED, "ada", key=first),
+    ]
+    stored = application.registry.get("acme")
+    assert application.secrets.open(stored, "token") == Secret("x")
