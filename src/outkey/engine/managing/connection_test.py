@@ -107,11 +107,11 @@ class ConnectionTest:
 
     def __init__(
         self,
-        sender: SendContext,
+        context: SendContext,
         configuration: Configuration,
         ports: ConnectionTestPorts,
     ) -> None:
-        self._sender = sender
+        self._context = context
         self._configuration = configuration
         self._ports = ports
         self._steps: list[ReportStep] = []
@@ -121,7 +121,7 @@ class ConnectionTest:
         self._error: OutkeyError | None = None
         self._diagnosis: Diagnosis | None = None
         self._preview: Preview | None = None
-        self._started = sender.clock.monotonic()
+        self._started = context.clock.monotonic()
 
     def run(self) -> Report:
         """Go through the steps until one fails."""
@@ -144,7 +144,7 @@ class ConnectionTest:
                 yield self._pass(step, Text("{kind} token present", kind=kind))
             if self._configuration.is_scripted:
                 step = "script"
-                headers = sign(self._sender, self._configuration, "", call.request())
+                headers = sign(self._context, self._configuration, "", call.request())
                 yield self._pass(step, Text("{count} headers", count=len(headers)))
             step = "connect"
             yield self._pass(step, self._peer_text(self._ports.probe()))
@@ -156,7 +156,7 @@ class ConnectionTest:
             self._diagnosis = diagnose_error(
                 error,
                 self._configuration,
-                now=self._sender.clock.now(),
+                now=self._context.clock.now(),
                 met=is_connected,
             )
             if is_connected:
@@ -168,11 +168,11 @@ class ConnectionTest:
     def report(self) -> Report:
         """Return what the steps found."""
         diagnosis = self._diagnosis
-        opener = self._sender.opener(self._configuration)
+        opener = self._context.opener(self._configuration)
         findings = [
             finding
             for finding in check(
-                self._configuration, opener, now=self._sender.clock.now()
+                self._configuration, opener, now=self._context.clock.now()
             )
             if finding.level is not Level.ERROR or diagnosis
         ]
@@ -213,7 +213,7 @@ class ConnectionTest:
         return call
 
     def _open_secrets(self, call: Call) -> None:
-        opener = self._sender.opener(self._configuration)
+        opener = self._context.opener(self._configuration)
         for name in self._configuration.needed_secrets():
             opener(name)
         authenticated_request(call.request(), self._configuration, opener)
@@ -241,7 +241,7 @@ class ConnectionTest:
         self._learn(response)
         if self._accepts(response.status):
             self._diagnosis = diagnose_success(
-                response, self._configuration, now=self._sender.clock.now()
+                response, self._configuration, now=self._context.clock.now()
             )
             if self._diagnosis is None:
                 return self._pass("request", self._success_text(call, response))
@@ -259,9 +259,9 @@ class ConnectionTest:
         anonymous = self._anonymous_status(call) if response.status == 404 else None
         return diagnose(
             response,
-            self._sender.without_echoed_marker(self._configuration, response),
-            now=self._sender.clock.now(),
-            secret=self._sender.opener(self._configuration),
+            self._context.without_echoed_marker(self._configuration, response),
+            now=self._context.clock.now(),
+            secret=self._context.opener(self._configuration),
             anonymous=anonymous,
         )
 
@@ -271,7 +271,7 @@ class ConnectionTest:
     def _record_request(self, call: Call) -> None:
         """Store the request as it may be shown, unless its script fails now."""
         with suppress(OutkeyError):
-            self._preview = preview(self._sender, call)
+            self._preview = preview(self._context, call)
 
     def _learn(self, response: Response) -> None:
         """Store which schemes the server offers, and how far its clock is off."""
@@ -279,10 +279,10 @@ class ConnectionTest:
         schemes = {challenge.scheme for challenge in challenges} & KNOWN_SCHEMES
         if schemes:
             self._seen["offered"] = sorted(schemes)
-        offset = self._sender.offsets.of(
+        offset = self._context.offsets.of(
             self._configuration.name,
             self._configuration.base.origin,
-            self._sender.clock,
+            self._context.clock,
         )
         self._seen["clock_offset"] = offset
         if abs(offset) > CLOCK_SKEW_SECONDS:
@@ -317,7 +317,7 @@ class ConnectionTest:
     def _reveals_secret(self, value: object, response: Response | None = None) -> bool:
         """Whether a value repeats a secret; assumed if the secrets cannot be read."""
         try:
-            secrets = sent_secrets(self._sender, self._configuration, response)
+            secrets = sent_secrets(self._context, self._configuration, response)
         except OutkeyError:
             return True
         return reveals_secret(secrets, value)
@@ -365,7 +365,7 @@ class ConnectionTest:
         return self._add_step(step, detail, ok=False)
 
     def _add_step(self, step: str, detail: Text, *, ok: bool) -> ReportStep:
-        now = self._sender.clock.monotonic()
+        now = self._context.clock.monotonic()
         report_step = ReportStep(step, ok, detail, round((now - self._started) * 1000))
         self._steps.append(report_step)
         self._started = now

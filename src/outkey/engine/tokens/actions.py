@@ -63,7 +63,7 @@ class TokenStatus:
 class TokenActions:
     """The token of one configuration, for users; `run` performs the steps."""
 
-    sender: SendContext
+    context: SendContext
     configuration: Configuration
     run: Callable[[Steps[Any]], Any]
 
@@ -76,7 +76,7 @@ class TokenActions:
         return TokenStatus(
             freshness,
             expires_at=state.expires_at,
-            expires_in=max(0, int(state.expires_at - self.sender.clock.now())),
+            expires_in=max(0, int(state.expires_at - self.context.clock.now())),
             scope=state.scope,
             last_renewed_at=state.obtained_at,
             error=error,
@@ -158,7 +158,7 @@ class TokenActions:
         with errors_about("device_url"):
             document = read_document(response)
             texts = [value for name, value in document.items() if name != "device_code"]
-            secrets = sent_secrets(self.sender, self.configuration, response)
+            secrets = sent_secrets(self.context, self.configuration, response)
             if reveals_secret(secrets, texts):
                 raise failure("not_a_token_endpoint")
             return grants.read_device_code(document)
@@ -168,7 +168,7 @@ class TokenActions:
 
         `passing` is called with the seconds of each wait.
         """
-        clock = self.sender.clock
+        clock = self.context.clock
         interval = device.interval
         ends = clock.monotonic() + device.lifetime
         while clock.monotonic() < ends:
@@ -193,7 +193,7 @@ class TokenActions:
         if not self.configuration.uses_oauth2:
             message = Text("this configuration does not use OAuth 2.0")
             raise ConfigError(message, field="token_source")
-        return TokenManager(self.sender, self.configuration)
+        return TokenManager(self.context, self.configuration)
 
     def _ask(
         self, url: str, token: Secret, hint: str, key: Secret | None
