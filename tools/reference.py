@@ -17,7 +17,12 @@ from outkey.core.config.field_kinds import Tab
 from outkey.core.config.fields import FIELDS
 from outkey.core.diagnosis import FIXES, REASONS, REMEDIES, Reason
 from outkey.core.findings.catalogue import ALL_CHECKS
-from outkey.core.findings.posture import CHECKS, POSTURE_CHECKS, Area
+from outkey.core.findings.posture import (
+    ANY_NAME,
+    CONFIGURATION_CHECKS,
+    POSTURE_CHECKS,
+    Area,
+)
 from outkey.spar.scenes import index
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
@@ -171,9 +176,9 @@ def _posture() -> Iterator[str]:
         yield "|---|---|---|---|---|"
         for check in POSTURE_CHECKS:
             if check.area is area:
-                blocked = "yes" if check in CHECKS else "no"
-                said = f"{check.message} | {check.hint}"
-                yield f"| `{check.id}` | {check.level} | {said} | {blocked} |"
+                blocked = "yes" if check in CONFIGURATION_CHECKS else "no"
+                texts = " | ".join(check.texts(name=ANY_NAME))
+                yield f"| `{check.id}` | {check.level} | {texts} | {blocked} |"
         yield ""
 
 

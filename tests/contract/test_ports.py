@@ -30,7 +30,7 @@ from outkey.core.errors import ConnectionFailed, OutkeyError
 from outkey.core.request.message import Request, Response, ResponseHeaders, Route
 from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
-from outkey.core.vault.voucher import facts_of
+from outkey.core.vault.voucher import vouchable_facts
 from outkey.ports.sending import (
     Audit,
     Clock,
@@ -323,7 +323,7 @@ class TestStoredSecrets(SecretsContract):
         secrets.set_value(added, "token", Secret(value))
         registry.note_secrets_changed("a")
         stored = registry.get("a")
-        secrets.vouch(stored, facts_of(stored))
+        secrets.vouch(stored, vouchable_facts(stored))
         registry.note_vouched("a")
         return secrets, registry.get("a")
 

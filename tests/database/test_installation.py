@@ -207,7 +207,7 @@ def test_a_voucher_is_never_read_from_elsewhere(
     )
     application.apply(administration, parse_document(text), dry_run=False)
     forged = replace(application.registry.get("acme"), script=SCRIPT + "#")
-    facts = voucher.Voucher(voucher.facts_of(forged))
+    facts = voucher.Voucher(voucher.vouchable_facts(forged))
     (tmp_path / "voucher").write_text(facts.text().reveal())
     row = Configuration.objects.get()
     settings = row.settings | {"script": SCRIPT + "#"}

@@ -11,7 +11,7 @@ from outkey.core.config.reference import parse_reference
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import ConfigError
 from outkey.core.secret import Secret
-from outkey.core.vault.voucher import Voucher, facts_of
+from outkey.core.vault.voucher import Voucher, vouchable_facts
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.fixes import (
     apply_fix,
@@ -37,7 +37,7 @@ class Store:
         return SecretState(configuration.binding_of(field), set_by=by)
 
     def voucher(self, configuration: Configuration) -> Voucher:
-        return Voucher(facts_of(configuration))
+        return Voucher(vouchable_facts(configuration))
 
     def vouch(self, configuration: Configuration, changed: Collection[str]) -> None:
         """Nothing is sealed here, so there is nothing to vouch for."""

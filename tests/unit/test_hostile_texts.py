@@ -26,7 +26,7 @@ from outkey.core.config.configuration import SyncLine
 from outkey.core.config.document import parse_document, read_request
 from outkey.core.config.toml import MOST_KEY_PARTS, parse_toml
 from outkey.core.errors import ConfigError, SyncFailed
-from outkey.core.findings.line_checks import check
+from outkey.core.findings.line_checks import line_findings
 from outkey.core.findings.policy import parse_policy
 from outkey.core.request.origin import Origin, parse_redirect
 from outkey.core.request.script import check_script
@@ -418,7 +418,10 @@ def test_a_long_text_is_no_number_and_no_date(
 
 def found_in(sync: Sync) -> list[tuple[str, str]]:
     line = SyncLine("contacts", "acme", "POST", "/", sync)
-    return [(finding.id, finding.field) for finding in check(line, sync, [], ZoneInfo)]
+    return [
+        (finding.id, finding.field)
+        for finding in line_findings(line, sync, [], ZoneInfo)
+    ]
 
 
 def test_a_format_with_one_part_twice_is_a_finding() -> None:
@@ -428,7 +431,9 @@ def test_a_format_with_one_part_twice_is_a_finding() -> None:
     from outkey.core.sync.records import FieldKind, HostField
 
     fields = [HostField("b", "B", FieldKind.DATE)]
-    findings = check(SyncLine("l", "c", "GET", "/", pull), pull, fields, ZoneInfo)
+    findings = line_findings(
+        SyncLine("l", "c", "GET", "/", pull), pull, fields, ZoneInfo
+    )
     assert ("L001", "fields[0].options.format") in [
         (one.id, one.field) for one in findings
     ]

@@ -21,18 +21,19 @@ from outkey.core.config.configuration import Configuration, CustomHeader, Secret
 from outkey.core.config.reference import Reference, Store
 from outkey.core.errors import ConfigError, PolicyError, ScriptFailed
 from outkey.core.findings.checks import Finding, Level
-from outkey.core.findings.health import Health
+from outkey.core.findings.health import Health, Summary
+from outkey.core.findings.monitoring import health_conditions
 from outkey.core.findings.policy import parse_policy, refuse_blocked
 from outkey.core.findings.posture import (
-    CHECKS,
-    INSTALLATION,
+    CONFIGURATION_CHECKS,
+    INSTALLATION_CHECKS,
     POSTURE_CHECKS,
     ConfigurationFacts,
     InstallationFacts,
     Policy,
     configuration_posture,
+    facts_from_settings,
     installation_posture,
-    settings_of,
 )
 from outkey.core.request.script import ScriptCall
 from outkey.core.secret import Secret
@@ -76,7 +77,7 @@ def sound(*, headers: tuple[CustomHeader, ...] = (), **values: object) -> Config
 
 def subject(made: Configuration | None = None, **known: object) -> ConfigurationFacts:
     facts = {"now": NOW, "health": TESTED, "used_at": NOW - DAY} | known
-    return replace(settings_of(made or sound()), **facts)  # type: ignore[arg-type]
+    return replace(facts_from_settings(made or sound()), **facts)  # type: ignore[arg-type]
 
 
 def saw(**facts: object) -> Health:
@@ -224,8 +225,10 @@ def test_what_fails_once_is_no_weakness_and_why_it_fails_is_told(
 
 
 def test_every_check_has_a_weakness_that_it_finds() -> None:
-    assert {check.id for check in CHECKS} == {check for _, check, _ in PLANTED}
-    assert {check.id for check in INSTALLATION} == {check for _, check in BROKEN}
+    assert {check.id for check in CONFIGURATION_CHECKS} == {
+        check for _, check, _ in PLANTED
+    }
+    assert {check.id for check in INSTALLATION_CHECKS} == {check for _, check in BROKEN}
     assert len({check.id for check in POSTURE_CHECKS}) == len(POSTURE_CHECKS)
 
 
@@ -252,10 +255,35 @@ def test_a_sound_configuration_has_no_findings(made: Configuration) -> None:
 
 
 def test_where_nothing_is_known_nothing_is_said() -> None:
-    assert configuration_posture(settings_of(sound())) == []
-    columns = replace(settings_of(sound()), configuration=None, health=Health(0.0, 0.0))
+    assert configuration_posture(facts_from_settings(sound())) == []
+    columns = replace(
+        facts_from_settings(sound()), configuration=None, health=Health(0.0, 0.0)
+    )
     assert configuration_posture(columns) == []
     assert installation_posture(replace(WELL, oldest=NOW - 400 * DAY)) == []
+
+
+def test_a_command_in_a_hint_has_the_name_of_the_configuration() -> None:
+    made = replace(sound(), name="my shop")
+    (finding,) = configuration_posture(subject(made, health=Health()))
+    assert finding.id == "P-never-verified"
+    assert finding.hint == "Test it: outkey test 'my shop'."
+    assert finding.hint.translate_with(lambda _: "Testen: {name}") == (
+        "Testen: 'my shop'"
+    )
+
+
+@pytest.mark.parametrize("hours", range(-30, 31 * 24, 7))
+def test_doctor_and_monitoring_agree_on_how_near_a_certificate_ends(hours: int) -> None:
+    health = saw(certificate_ends=NOW + hours * 3600)
+    ids = [finding.id for finding in configuration_posture(subject(health=health))]
+    summary = Summary("acme", "https://a.example", "bearer", "", "", health)
+    kinds = [condition.kind for condition in health_conditions(summary, NOW)]
+    ended = {"S-certificate-ends-0": "P-certificate-1"}
+    assert ids == [
+        ended.get(kind, kind.replace("S-certificate-ends", "P-certificate"))
+        for kind in kinds
+    ]
 
 
 def test_the_worst_comes_first() -> None:

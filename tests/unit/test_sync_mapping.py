@@ -13,7 +13,7 @@ from outkey.adapters.paths_jmespath import JmespathCompiler
 from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import ConfigError, SyncFailed
 from outkey.core.findings.checks import Level
-from outkey.core.findings.line_checks import check
+from outkey.core.findings.line_checks import line_findings
 from outkey.core.sync.line import (
     Direction,
     FieldMapping,
@@ -480,7 +480,7 @@ def found_in(
     sync: Sync, method: str = "GET", path: str = "/contacts"
 ) -> set[tuple[str, str]]:
     line = SyncLine("contacts", "acme", method, path, sync)
-    found = check(line, sync, FIELDS, ZoneInfo)
+    found = line_findings(line, sync, FIELDS, ZoneInfo)
     assert all(one.message and one.hint for one in found)
     return {(one.id, one.field or "") for one in found if one.level is Level.ERROR}
 
@@ -565,7 +565,9 @@ def test_a_line_that_could_archive_once_only_is_warned_of() -> None:
     sync = Sync(
         mappings=(KEY,), incremental=Incremental("since", "at"), gone=Gone.ARCHIVE
     )
-    found = check(SyncLine("c", "acme", "GET", "/", sync), sync, FIELDS, ZoneInfo)
+    found = line_findings(
+        SyncLine("c", "acme", "GET", "/", sync), sync, FIELDS, ZoneInfo
+    )
     assert [(one.id, one.level) for one in found] == [("L005", Level.WARNING)]
 
 

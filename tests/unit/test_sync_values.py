@@ -12,7 +12,7 @@ from outkey.adapters.paths_jmespath import JmespathCompiler
 from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import SyncFailed
 from outkey.core.findings.checks import Level
-from outkey.core.findings.line_checks import check
+from outkey.core.findings.line_checks import line_findings
 from outkey.core.sync.line import Direction, FieldMapping, Sync, Transform
 from outkey.core.sync.mapping import (
     MappingContext,
@@ -281,7 +281,9 @@ def found_in(
         HostField("a", "A", FieldKind.TEXT, unique=unique),
         HostField("b", "B", FieldKind.DATE),
     )
-    found = check(SyncLine("x", "acme", method, "/", sync), sync, fields, ZoneInfo)
+    found = line_findings(
+        SyncLine("x", "acme", method, "/", sync), sync, fields, ZoneInfo
+    )
     assert all(one.message and one.hint and one.field for one in found)
     return [(one.id, one.level) for one in found]
 

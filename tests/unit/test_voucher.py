@@ -24,8 +24,8 @@ from outkey.core.vault.voucher import (
     SETTINGS,
     VOUCHER_FIELD,
     Voucher,
-    facts_of,
     read_voucher,
+    vouchable_facts,
     voucher_place,
 )
 from outkey.engine.managing.changes import ConfigurationChange
@@ -80,7 +80,7 @@ def test_a_saved_secret_reference_and_script_are_vouched_for() -> None:
     office.apply(f"[configuration.acme]\nscript = '''{script}'''")
     saved = office.registry.get("acme")
     assert office.secrets.voucher(saved).differences(saved) == []
-    assert set(facts_of(saved)) == {
+    assert set(vouchable_facts(saved)) == {
         "token",
         "header:X-API-Key",
         SCRIPT_FACT,
@@ -287,7 +287,7 @@ def test_a_voucher_drops_what_is_not_there_any_more() -> None:
     office = office_with_token()
     saved = office.registry.get("acme")
     smaller = replace(saved, secrets={})
-    renewed = Voucher(facts_of(saved)).after_save(smaller, saved.secrets, {})
+    renewed = Voucher(vouchable_facts(saved)).after_save(smaller, saved.secrets, {})
     assert set(renewed.facts) == {"base_url", "authentication_type"}
 
 

@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from outkey.core.config.configuration import Configuration, SyncLine, known_names
-from outkey.core.errors import UnknownConfiguration
+from outkey.core.errors import UnknownConfiguration, unknown_line
 from outkey.core.findings.health import Health
-from outkey.core.text import Text
 
 
 class MemoryConfigurations:
@@ -35,9 +34,7 @@ class MemoryConfigurations:
         try:
             return self.lines[name]
         except KeyError:
-            raise UnknownConfiguration(
-                Text("there is no sync line with this name"), field="line"
-            ) from None
+            raise unknown_line() from None
 
     def note_refused(self, name: str, revision: int) -> int:
         with self._lock:

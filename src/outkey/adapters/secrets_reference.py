@@ -6,7 +6,7 @@ import re
 from outkey.adapters.configured_files import ConfiguredFiles
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.reference import Reference, Store
-from outkey.core.errors import SecretMissing, drop_traceback
+from outkey.core.errors import SecretMissing, drop_traceback, secret_missing
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 
@@ -23,7 +23,7 @@ class ReferencedSecrets:
     def open(self, configuration: Configuration, field: str) -> Secret:
         state = configuration.secrets.get(field)
         if state is None or state.reference is None:
-            raise SecretMissing(Text("{field} is not set", field=field), field=field)
+            raise secret_missing(field)
         reference = state.reference
         if reference.store is Store.ENV:
             return _from_environment(reference, field)

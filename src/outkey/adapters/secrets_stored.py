@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from shlex import quote
 from typing import Protocol
 
 from outkey.adapters.keyring import Keyring
@@ -12,6 +13,7 @@ from outkey.core.errors import (
     Sealed,
     SecretMissing,
     SecretUnreadable,
+    secret_missing,
 )
 from outkey.core.request.script import SCRIPT_FACT
 from outkey.core.secret import Secret
@@ -85,19 +87,19 @@ class StoredSecrets:
             return self._saved_script_digest(configuration)
         state = configuration.secrets.get(field)
         if state is None:
-            raise _missing(field)
+            raise secret_missing(field)
         # What is not stored yet comes from the user, and there is no voucher for it.
         if configuration.record:
             self.refuse_changed_settings(configuration)
             if not self.voucher(configuration).covers(configuration, field):
-                raise changed_outside_error(field)
+                raise changed_outside_error(configuration, field)
         if state.reference is not None:
             return self._references.open(configuration, field)
         sealed = self._ciphertext(configuration, field, state.version)
         if sealed is None:
-            raise _missing(field)
+            raise secret_missing(field)
         if self.voucher(configuration).ciphertexts.get(field) != _ciphertext_id(sealed):
-            raise changed_outside_error(field)
+            raise changed_outside_error(configuration, field)
         version = secret_version(configuration.record, field, state, sealed=sealed)
         return self._unseal(version)
 
@@ -128,9 +130,8 @@ class StoredSecrets:
             return
         voucher = self.voucher(configuration)
         if not voucher.covers_settings(configuration):
-            raise changed_outside_error(
-                next(iter(voucher.differences(configuration)), "")
-            )
+            field = next(iter(voucher.differences(configuration)), "")
+            raise changed_outside_error(configuration, field)
         cached.has_saved_settings = True
 
     def vouch(self, configuration: Configuration, changed: Collection[str]) -> None:
@@ -287,17 +288,14 @@ def _ciphertext_id(sealed: bytes) -> str:
     return unpack(sealed).nonce.hex()
 
 
-def _missing(field: str) -> SecretMissing:
-    return SecretMissing(Text("{field} is not set", field=field), field=field)
-
-
-def changed_outside_error(field: str) -> SecretUnreadable:
+def changed_outside_error(configuration: Configuration, field: str) -> SecretUnreadable:
     """Return the error for what was changed in the database without outkey."""
     return SecretUnreadable(
         Text("{field} was changed outside of outkey", field=field),
         hint=Text(
             "The database may have been changed without outkey. An operator can list"
-            " the changes and accept them with: outkey secret confirm NAME"
+            " the changes and accept them with: outkey secret confirm {name}",
+            name=quote(configuration.name),
         ),
         field=field,
     )

@@ -1,6 +1,7 @@
 """Tokens of an installation: sealed, and bound to their configuration and origins."""
 
 from dataclasses import replace
+from shlex import quote
 
 from outkey.adapters.secrets_envelope import seal, unseal
 from outkey.adapters.secrets_stored import Keyrings
@@ -54,7 +55,10 @@ class StoredTokens:
         except ValueError:
             raise SecretUnreadable(
                 Text("the stored token was changed outside of outkey"),
-                hint=Text("Delete it: outkey token forget NAME."),
+                hint=Text(
+                    "Delete it: outkey token forget {name}.",
+                    name=quote(configuration.name),
+                ),
                 field="token",
             ) from None
 

@@ -41,6 +41,7 @@ enter a message.
 from collections.abc import Callable
 from enum import StrEnum
 from functools import wraps
+from shlex import quote
 from typing import ClassVar, ParamSpec, TypedDict, TypeVar
 
 from outkey.core.text import NO_TEXT, Text, as_text
@@ -232,7 +233,7 @@ class ReauthorizationNeeded(
     ConfigError,
     cause=Cause.REAUTHORIZATION_NEEDED,
     hint=(
-        "Press Connect on the configuration's page, run outkey token authorize NAME, or"
+        "Press Connect on the configuration's page, run outkey token authorize, or"
         " enter a new refresh token."
     ),
 ):
@@ -442,7 +443,7 @@ class Paused(
     code="paused",
     cause=Cause.INVALID_CREDENTIALS,
     hint=(
-        "Enter the right credentials, or test the configuration; outkey resume NAME"
+        "Enter the right credentials, or test the configuration; outkey resume"
         " resumes sending with the present ones."
     ),
 ):
@@ -517,3 +518,44 @@ class ChainBroken(
     hint="Find out who changed it; save a copy of the database and the checkpoints.",
 ):
     """The audit cannot be verified, so nothing is changed that would hide this."""
+
+
+# ── errors that several places raise, in the same words ─────────────────────────────
+
+
+def configuration_exists() -> ConfigError:
+    """Return the error for the name of a new configuration that is taken."""
+    message = Text("a configuration with this name already exists")
+    return ConfigError(message, field="name")
+
+
+def line_exists() -> ConfigError:
+    """Return the error for the name of a new sync line that is taken."""
+    message = Text("a sync line with this name already exists")
+    return ConfigError(message, field="name")
+
+
+def unknown_line() -> UnknownConfiguration:
+    """Return the error for a sync line that is not stored."""
+    message = Text("there is no sync line with this name")
+    return UnknownConfiguration(message, field="line")
+
+
+def unknown_run() -> ConfigError:
+    """Return the error for a run that is not stored."""
+    hint = Text("See the list of runs.")
+    return ConfigError(Text("there is no such run"), hint=hint, field="run")
+
+
+def secret_missing(field: str) -> SecretMissing:
+    """Return the error for a secret that is not set."""
+    return SecretMissing(Text("{field} is not set", field=field), field=field)
+
+
+def resume_hint(name: str) -> Text:
+    """Return what ends the pause of a configuration."""
+    return Text(
+        "Enter the right credentials, or test the configuration; outkey resume {name}"
+        " resumes sending with the present ones.",
+        name=quote(name),
+    )

@@ -16,7 +16,7 @@ from outkey.core.config.configuration import Configuration
 from outkey.core.config.document import Document
 from outkey.core.diagnosis import Fix
 from outkey.core.findings.checks import Finding
-from outkey.core.findings.configuration_checks import check
+from outkey.core.findings.configuration_checks import configuration_findings
 from outkey.core.findings.monitoring import Notice
 from outkey.core.findings.posture import Policy
 from outkey.core.request.message import Response, Route
@@ -126,7 +126,7 @@ class Application:
     def findings(self, configuration: Configuration) -> list[Finding]:
         """Return what is wrong or risky about a configuration."""
         secret = self.sender.context.opener(configuration)
-        return check(configuration, secret, now=self.clock.now())
+        return configuration_findings(configuration, secret, now=self.clock.now())
 
     def doctor(self) -> Doctor:
         """Return what examines the installation and its configurations."""

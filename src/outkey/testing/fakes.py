@@ -26,18 +26,17 @@ from outkey.core.errors import (
     DnsFailed,
     OutkeyError,
     ResponseTooLarge,
-    SecretMissing,
     TimedOut,
+    secret_missing,
 )
 from outkey.core.findings.checks import Finding
-from outkey.core.findings.configuration_checks import check
+from outkey.core.findings.configuration_checks import configuration_findings
 from outkey.core.request.message import Peer, Request, Response, Route
 from outkey.core.request.origin import Origin
 from outkey.core.request.script import ScriptCall
 from outkey.core.secret import Secret
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.response import Record
-from outkey.core.text import Text
 from outkey.engine.gateway import Gateway
 from outkey.engine.sending.sender import Asynchronous, Ports, Sender
 from outkey.engine.tokens.actions import TokenActions
@@ -186,7 +185,7 @@ class MemorySecrets:
     def open(self, configuration: Configuration, field: str) -> Secret:
         """Return the secret of a field, whatever the configuration."""
         if field not in self.values:
-            raise SecretMissing(Text("{field} is not set", field=field), field=field)
+            raise secret_missing(field)
         return Secret(self.values[field])
 
     def refuse_changed_settings(self, configuration: Configuration) -> None:
@@ -396,7 +395,7 @@ class FakeWorld:
         """Return what is wrong or risky about a configuration."""
         configuration = self.ports.configurations.get(name)
         secret = self.sender.context.opener(configuration)
-        return check(configuration, secret, now=self.clock.now())
+        return configuration_findings(configuration, secret, now=self.clock.now())
 
 
 def fake_gateway(

@@ -5,7 +5,7 @@ A table and nothing else. The documentation has one page for each row.
 
 from dataclasses import dataclass
 
-from outkey.core.errors import Cause
+from outkey.core.errors import Cause, ReauthorizationNeeded
 from outkey.core.text import Text, build_text, join_texts
 
 
@@ -496,8 +496,7 @@ _OF_EVIDENCE = (
         "refresh-token-dead",
         Cause.REAUTHORIZATION_NEEDED,
         "A user must authorize the access again",
-        "Press Connect on the configuration's page, run outkey token authorize NAME, or"
-        " enter a new refresh token.",
+        ReauthorizationNeeded.default_hint,
         "The Token URL responds with invalid_grant.",
     ),
     reason(

@@ -44,16 +44,15 @@ class Check:
 
     def finding(self, field: str | None, **values: object) -> Finding:
         """Return a finding about a field, with these values in its message and hint."""
-        return Finding(
-            self.id,
-            self.level,
-            build_text(self.message, values),
-            build_text(self.hint, values),
-            field,
-        )
+        message, hint = self.texts(**values)
+        return Finding(self.id, self.level, message, hint, field)
+
+    def texts(self, **values: object) -> tuple[Text, Text]:
+        """Return message and hint with these values."""
+        return build_text(self.message, values), build_text(self.hint, values)
 
     def finding_from(self, error: OutkeyError, field: str | None = None) -> Finding:
-        """Return a finding that says what an error says, about its field or another."""
+        """Return a finding with message and hint of an error, about its field."""
         return Finding(
             self.id, self.level, error.message, error.hint, field or error.field
         )
@@ -67,5 +66,9 @@ def error_finding(error: OutkeyError) -> Finding:
 
 def by_severity(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings with errors first and notices last."""
-    levels = list(Level)
-    return sorted(findings, key=lambda finding: levels.index(finding.level))
+    return sorted(findings, key=lambda finding: severity(finding.level))
+
+
+def severity(level: Level) -> int:
+    """Return the position of a level; the worst has the lowest."""
+    return list(Level).index(level)

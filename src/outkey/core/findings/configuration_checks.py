@@ -201,7 +201,7 @@ def refuse_conflicts(configuration: Configuration, secret: SecretOpener) -> None
     authenticated_request(request, configuration, secret, AccessToken(ANY_SECRET, kind))
 
 
-def check(
+def configuration_findings(
     configuration: Configuration, secret: SecretOpener, *, now: float
 ) -> list[Finding]:
     """Return everything worth knowing about a configuration, errors first."""

@@ -203,7 +203,7 @@ MOST_PARTS = 16  # of a name that is sent
 HostFields = Mapping[str, HostField]
 
 
-def check(
+def line_findings(
     line: SyncLine, sync: Sync, fields: Sequence[HostField], zones: Zones
 ) -> list[Finding]:
     """Return what would fail in every run of a line, and what is risky about it."""

@@ -19,7 +19,7 @@ RECENT_SECONDS = 600.0
 BURST_REFUSALS = 10
 BURST_SECONDS = 60.0
 FAILING_CONFIGURATIONS = 3  # at one host
-REFUSALS_IN_A_ROW = 5
+REFUSALS_BEFORE_SUCCESS = 5  # in a row
 WEEK_HOURS = 7 * 24
 UNUSUAL_VOLUME = 100  # attempts in an hour, at least
 UNUSUAL_FACTOR = 10
@@ -303,7 +303,7 @@ def update_baseline(
         if attempt.status == 401:
             refused += 1
         elif 0 < attempt.status < 400:
-            if refused >= REFUSALS_IN_A_ROW:
+            if refused >= REFUSALS_BEFORE_SUCCESS:
                 conditions.append(Condition("S-accepted-after-refusals", name))
             refused = 0
     hours = Counter(dict(baseline.hours))

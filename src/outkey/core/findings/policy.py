@@ -9,11 +9,11 @@ from outkey.core.config.toml import parse_toml
 from outkey.core.errors import BlockedByPolicy, ConfigError
 from outkey.core.findings.checks import Finding
 from outkey.core.findings.posture import (
-    CHECKS,
+    CONFIGURATION_CHECKS,
     LONGEST_DAYS,
     Policy,
     configuration_posture,
-    settings_of,
+    facts_from_settings,
 )
 from outkey.core.text import Text, join_texts
 
@@ -45,7 +45,7 @@ def blocked_findings(policy: Policy, configuration: Configuration) -> list[Findi
     blocking = policy.blocking.get(configuration.environment, ())
     if not blocking:
         return []
-    findings = configuration_posture(settings_of(configuration))
+    findings = configuration_posture(facts_from_settings(configuration))
     return [finding for finding in findings if finding.id in blocking]
 
 
@@ -113,7 +113,7 @@ def parse_blocking(section: object, environment: str) -> frozenset[str]:
             field=place,
             hint=CORRECT_FILE,
         )
-    names = [check.id for check in CHECKS]
+    names = [check.id for check in CONFIGURATION_CHECKS]
     if any(name not in names for name in ids):
         raise ConfigError(
             Text(

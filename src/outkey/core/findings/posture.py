@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
+from shlex import quote
 from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
@@ -20,16 +21,23 @@ from outkey.core.findings.checks import (
     Level,
     by_severity,
 )
-from outkey.core.findings.expiry import NEW_TOKEN_HINT, WARN_DAYS, days_left
+from outkey.core.findings.expiry import (
+    ENDED,
+    NEW_TOKEN_HINT,
+    WARN_DAYS,
+    days_left,
+    warning_stage,
+)
 from outkey.core.findings.health import Health
 from outkey.core.moments import day_of
 from outkey.core.request.headers import looks_like_credential
-from outkey.core.text import Text, build_text
+from outkey.core.text import Text
 
 DAY_SECONDS = 86_400
 HOUR_SECONDS = 3_600
 LONGEST_DAYS = 36_500
-REFUSALS_IN_A_ROW = 3
+FAILING_REFUSALS = 3  # in a row
+ANY_NAME = "NAME"  # in the commands of texts about no configuration in particular
 Facts = TypeVar("Facts")
 # How well-known keys begin, or a text that no user chooses as the name of a variable.
 KEY_ITSELF = re.compile(
@@ -62,6 +70,7 @@ class Policy:
 class ConfigurationFacts:
     """One configuration, and as much as is known about it."""
 
+    name: str
     base_url: str
     authentication_type: str
     environment: str
@@ -111,12 +120,17 @@ class PostureCheck(Check, Generic[Facts]):
     area: Area
     find: Callable[[Facts], Iterable[FindingPlace]]
 
-    def findings(self, facts: Facts, blocking: Iterable[str] = ()) -> Iterator[Finding]:
-        """Yield what is found; what the policy blocks is an error."""
-        level = Level.ERROR if self.id in blocking else self.level
-        hint = build_text(self.hint, {})
+    def level_for(self, blocking: Iterable[str]) -> Level:
+        """Return the level of its findings: what the policy blocks is an error."""
+        return Level.ERROR if self.id in blocking else self.level
+
+    def findings(
+        self, facts: Facts, blocking: Iterable[str] = (), name: str = ANY_NAME
+    ) -> Iterator[Finding]:
+        """Yield what is found; `name` is that of the configuration, for commands."""
+        level = self.level_for(blocking)
         for place in self.find(facts):
-            message = build_text(self.message, {})
+            message, hint = self.texts(name=name)
             if place.detail is not None:
                 message = Text(
                     "{message}: {detail}", message=message, detail=place.detail
@@ -124,10 +138,11 @@ class PostureCheck(Check, Generic[Facts]):
             yield Finding(self.id, level, message, hint, place.field)
 
 
-def settings_of(configuration: Configuration) -> ConfigurationFacts:
+def facts_from_settings(configuration: Configuration) -> ConfigurationFacts:
     """Return what a configuration says itself, with neither secrets nor history."""
     secrets = configuration.secrets.items()
     return ConfigurationFacts(
+        name=configuration.name,
         base_url=configuration.base_url,
         authentication_type=configuration.authentication_type,
         environment=configuration.environment,
@@ -144,14 +159,16 @@ def configuration_posture(facts: ConfigurationFacts) -> list[Finding]:
     """Return the findings about a configuration, errors first."""
     blocking = facts.policy.blocking.get(facts.environment, ())
     return by_severity(
-        finding for check in CHECKS for finding in check.findings(facts, blocking)
+        finding
+        for check in CONFIGURATION_CHECKS
+        for finding in check.findings(facts, blocking, quote(facts.name))
     )
 
 
 def installation_posture(facts: InstallationFacts) -> list[Finding]:
     """Return the findings about the installation, errors first."""
     return by_severity(
-        finding for check in INSTALLATION for finding in check.findings(facts)
+        finding for check in INSTALLATION_CHECKS for finding in check.findings(facts)
     )
 
 
@@ -197,18 +214,17 @@ def old_tls(facts: ConfigurationFacts) -> list[FindingPlace]:
 
 
 def certificate_ends(
-    first: int, last: int
+    *stages: int,
 ) -> Callable[[ConfigurationFacts], list[FindingPlace]]:
-    """Return what finds a certificate with at most `first`, but over `last` days."""
+    """Return what finds a certificate whose end has reached one of these stages."""
 
     def find(facts: ConfigurationFacts) -> list[FindingPlace]:
         ends = last_test(facts, "certificate_ends")
         if not isinstance(ends, int | float):
             return []
-        is_near = last * DAY_SECONDS < ends - facts.now <= first * DAY_SECONDS
-        if not is_near:
-            return []
-        return [FindingPlace("base_url", Text("on {day}", day=day_of(ends)))]
+        last_day = day_of(ends)
+        is_reached = warning_stage(last_day, facts.now) in stages
+        return finding_if(is_reached, "base_url", Text("on {day}", day=last_day))
 
     return find
 
@@ -325,7 +341,7 @@ def failing(facts: ConfigurationFacts) -> Iterator[FindingPlace]:
         return
     if facts.failed:
         yield FindingPlace(None, Text("the last requests failed, one after the other"))
-    elif health and health.refused >= REFUSALS_IN_A_ROW:
+    elif health and health.refused >= FAILING_REFUSALS:
         yield FindingPlace(
             None,
             Text(
@@ -364,7 +380,7 @@ def readable_files(facts: InstallationFacts) -> Iterator[FindingPlace]:
         yield FindingPlace(None, name)
 
 
-CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
+CONFIGURATION_CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
     PostureCheck(
         "P-plain-http",
         Level.WARNING,
@@ -404,7 +420,7 @@ CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
         "the server's certificate expires within a day, or has expired",
         "Ask the API's provider to renew it now.",
         Area.TRANSPORT,
-        certificate_ends(1, -LONGEST_DAYS),
+        certificate_ends(ENDED, 1),
     ),
     PostureCheck(
         "P-certificate-7",
@@ -412,7 +428,7 @@ CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
         "the server's certificate expires within a week",
         "Ask the API's provider whether it is being renewed.",
         Area.TRANSPORT,
-        certificate_ends(7, 1),
+        certificate_ends(7),
     ),
     PostureCheck(
         "P-certificate-30",
@@ -420,7 +436,7 @@ CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
         "the server's certificate expires within a month",
         "Check again in a week: most certificates are renewed automatically.",
         Area.TRANSPORT,
-        certificate_ends(30, 7),
+        certificate_ends(WARN_DAYS),
     ),
     PostureCheck(
         "P-old-secret",
@@ -516,7 +532,7 @@ CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
         "P-never-verified",
         Level.NOTICE,
         "the configuration has never passed a test",
-        "Test it: outkey test NAME.",
+        "Test it: outkey test {name}.",
         Area.ACCESS,
         never_verified,
     ),
@@ -532,12 +548,12 @@ CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
         "P-failing",
         Level.WARNING,
         "the configuration keeps failing",
-        "Test it to see the cause and the remedy: outkey test NAME.",
+        "Test it to see the cause and the remedy: outkey test {name}.",
         Area.ACCESS,
         failing,
     ),
 )
-INSTALLATION: tuple[PostureCheck[InstallationFacts], ...] = (
+INSTALLATION_CHECKS: tuple[PostureCheck[InstallationFacts], ...] = (
     PostureCheck(
         "P-database",
         Level.ERROR,
@@ -617,4 +633,7 @@ INSTALLATION: tuple[PostureCheck[InstallationFacts], ...] = (
         audit_kept_too_long,
     ),
 )
-POSTURE_CHECKS: tuple[PostureCheck[Any], ...] = (*CHECKS, *INSTALLATION)
+POSTURE_CHECKS: tuple[PostureCheck[Any], ...] = (
+    *CONFIGURATION_CHECKS,
+    *INSTALLATION_CHECKS,
+)

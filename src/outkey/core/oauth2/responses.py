@@ -89,7 +89,7 @@ _THEIRS: dict[str, tuple[Text, Text]] = {
     ),
     "expired_token": (
         Text("the code was not entered in time"),
-        Text("Start again: outkey token authorize NAME."),
+        Text("Start again with outkey token authorize."),
     ),
     "authorization_pending": (
         Text("the user has not authorized the access yet"),

@@ -75,7 +75,7 @@ class Voucher:
         What the save did not change is vouched for only if it was before: otherwise the
         next save would confirm whatever was written into the database.
         """
-        facts = facts_of(configuration)
+        facts = vouchable_facts(configuration)
         new_facts = {name: facts[name] for name in changed if name in facts}
         old_facts = {
             name: fact for name, fact in self.facts.items() if name not in changed
@@ -87,7 +87,7 @@ class Voucher:
 
     def differences(self, configuration: Configuration) -> list[str]:
         """Return the names of the facts that are not as they were saved."""
-        facts = facts_of(configuration)
+        facts = vouchable_facts(configuration)
         changed = [name for name, fact in facts.items() if self.facts.get(name) != fact]
         removed = [
             name for name in self.facts if name in SETTINGS and name not in facts
@@ -100,7 +100,7 @@ class Voucher:
         return Secret(json.dumps(content, sort_keys=True))
 
 
-def facts_of(configuration: Configuration) -> dict[str, Fact]:
+def vouchable_facts(configuration: Configuration) -> dict[str, Fact]:
     """Return what a voucher would say of a configuration as it is now."""
     facts = {
         name: _secret_fact(state)

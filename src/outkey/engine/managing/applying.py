@@ -16,7 +16,7 @@ from outkey.core.errors import (
 from outkey.core.findings.checks import Finding, Level
 from outkey.core.findings.configuration_checks import (
     REFERENCE_REPLACES_VALUE,
-    check,
+    configuration_findings,
     refuse_unsavable,
 )
 from outkey.core.findings.policy import refuse_blocked
@@ -171,7 +171,9 @@ def document_findings(
     """
     now = context.clock.now()
     for change in changes:
-        for finding in check(change.made, secret_opener(context, change), now=now):
+        for finding in configuration_findings(
+            change.made, secret_opener(context, change), now=now
+        ):
             is_entered_later = finding.id in ENTERED_LATER
             level = Level.WARNING if is_entered_later else finding.level
             yield change.made.name, replace(finding, level=level)

@@ -26,7 +26,7 @@ from outkey.core.findings.posture import Policy
 from outkey.core.request.script import SCRIPT_FACT, fingerprint
 from outkey.core.secret import Secret
 from outkey.core.text import Text
-from outkey.core.vault.voucher import SETTINGS, changed_settings, facts_of
+from outkey.core.vault.voucher import SETTINGS, changed_settings, vouchable_facts
 from outkey.engine.managing.connection_test import Report
 from outkey.engine.managing.registry import Registry
 from outkey.engine.managing.test_setup import prepare_test
@@ -70,7 +70,7 @@ class ConfigurationChange:
     def facts(self) -> set[str]:
         """Return the names of what this save decides, and so can be vouched for."""
         if self.stored is None:
-            return {*facts_of(self.made), *self.secrets}
+            return {*vouchable_facts(self.made), *self.secrets}
         removed = self.stored.secrets.keys() - self.made.secrets.keys()
         changed = {*self.secrets, *self.cleared, *removed, *self.references()}
         if self.has_new_script:
@@ -146,7 +146,7 @@ class Administration:
 
     def confirm(self, seen: Configuration) -> None:
         """Vouch for a configuration as the user has seen it."""
-        facts = facts_of(seen)
+        facts = vouchable_facts(seen)
         self.note(Tag.SECRETS_CONFIRMED, seen.name, *facts)
         with self.registry.transaction():
             self.registry.lock(seen)

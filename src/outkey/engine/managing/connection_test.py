@@ -23,7 +23,7 @@ from outkey.core.findings.configuration_checks import (
     CLOCK_AHEAD,
     CLOCK_BEHIND,
     TEST_PROVES_NOTHING,
-    check,
+    configuration_findings,
     refuse_unsendable,
 )
 from outkey.core.moments import CLOCK_SKEW_SECONDS, day_of
@@ -171,7 +171,7 @@ class ConnectionTest:
         opener = self._context.opener(self._configuration)
         findings = [
             finding
-            for finding in check(
+            for finding in configuration_findings(
                 self._configuration, opener, now=self._context.clock.now()
             )
             if finding.level is not Level.ERROR or diagnosis

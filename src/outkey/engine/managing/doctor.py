@@ -21,8 +21,8 @@ from outkey.core.findings.posture import (
     ConfigurationFacts,
     InstallationFacts,
     configuration_posture,
+    facts_from_settings,
     installation_posture,
-    settings_of,
 )
 from outkey.core.moments import day_of
 from outkey.core.oauth2.jwt import expiry_of
@@ -34,7 +34,7 @@ from outkey.engine.managing.audit_trail import AuditTrail, RowsWrapper
 from outkey.engine.managing.registry import Registry
 from outkey.ports.sending import Scripts, Secrets
 
-INSTALLATION = ""  # the name that findings about the installation have
+NO_CONFIGURATION = ""  # the name that findings about the installation have
 SETTLED_MS = 600_000  # a running process signs its records every minute
 TEST_MS = 60_000
 FAILURES_IN_A_ROW = 3
@@ -132,7 +132,9 @@ class Doctor:
         history, facts = self._read_audit(premises, passing)
         if any(configuration.is_scripted for configuration in configurations):
             facts = replace(facts, scripts_locked=self._can_lock_scripts())
-        findings = [(INSTALLATION, finding) for finding in installation_posture(facts)]
+        findings = [
+            (NO_CONFIGURATION, finding) for finding in installation_posture(facts)
+        ]
         secrets = SecretComparison()
         if not facts.sealed:
             for configuration in configurations:
@@ -209,7 +211,7 @@ class SecretComparison:
                 shared[field] = first_names(others)
         token_ends = self._token_ends.get(name)
         return replace(
-            settings_of(configuration),
+            facts_from_settings(configuration),
             shared=shared,
             endless=name in self._token_ends and token_ends is None,
             token_ends=token_ends,

@@ -10,11 +10,10 @@ from outkey.core.access.permissions import (
 )
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.field_kinds import check_method
-from outkey.core.errors import SecretMissing
+from outkey.core.errors import secret_missing
 from outkey.core.request.assembly import Call
 from outkey.core.request.script import SCRIPT_FACT, secret_digest
 from outkey.core.secret import Secret
-from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.connection_test import ConnectionTest, Report
 from outkey.engine.managing.test_setup import DraftCredentials, prepare_test
@@ -51,13 +50,13 @@ class DraftSecrets:
         if secret in self._typed:
             return self._typed[secret]
         if secret in self._cleared:
-            raise SecretMissing(Text("{name} is not set", name=secret), field=secret)
+            raise secret_missing(secret)
         before = stored.secrets.get(secret) if stored else None
         if configuration.secrets.get(secret) != before:
             # A reference that was chosen in the form, which nothing vouches for yet.
             return self._stored_secrets.open(replace(configuration, record=""), secret)
         if stored is None:
-            raise SecretMissing(Text("{name} is not set", name=secret), field=secret)
+            raise secret_missing(secret)
         refuse_other_tls(stored, configuration, secret)
         return self._stored_secrets.open(stored, secret)
 

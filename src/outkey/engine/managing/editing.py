@@ -46,6 +46,7 @@ from outkey.core.errors import (
     OutkeyError,
     ScriptFailed,
     UnknownConfiguration,
+    configuration_exists,
 )
 from outkey.core.request.headers import MAX_HEADERS
 from outkey.core.secret import Secret
@@ -435,8 +436,7 @@ class Editor:
         errors = edit.errors(self.allowed)
         if stored is None and registry.find([edit.configuration.name]):
             # A draft must not use the permits and the audit of another configuration.
-            message = Text("there is a configuration of that name already")
-            errors["name"] = ConfigError(message, field="name")
+            errors["name"] = configuration_exists()
         return errors or edit.candidate(secrets)
 
     def _read(

@@ -15,9 +15,13 @@ from outkey.core.access.permissions import Permission
 from outkey.core.config.configuration import Configuration, SyncLine
 from outkey.core.config.document import parse_sync, read_request
 from outkey.core.config.export import render_sync
-from outkey.core.errors import ConfigError, OutkeyError, UnknownConfiguration
+from outkey.core.errors import (
+    ConfigError,
+    OutkeyError,
+    UnknownConfiguration,
+    line_exists,
+)
 from outkey.core.sync.line import Sync
-from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.editing import Allowed
 from outkey.engine.sync import SyncRunner
@@ -132,8 +136,7 @@ def refuse_taken(name: str, lines: LineSource) -> None:
         return
     except ConfigError:
         pass
-    message = Text("there is a sync line of that name already")
-    raise ConfigError(message, field="name")
+    raise line_exists()
 
 
 def refuse_forbidden(

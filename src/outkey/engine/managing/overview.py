@@ -21,25 +21,24 @@ from outkey.core.errors import (
     SecretMissing,
     SecretRebindRequired,
 )
-from outkey.core.findings.checks import Level
+from outkey.core.findings.checks import Level, severity
 from outkey.core.findings.health import Status, Summary
-from outkey.core.findings.monitoring import Notice
+from outkey.core.findings.monitoring import KIND_OF_STATUS, Notice
 from outkey.core.findings.posture import (
-    CHECKS,
+    ANY_NAME,
+    CONFIGURATION_CHECKS,
     ConfigurationFacts,
     Policy,
     PostureCheck,
 )
 from outkey.core.sync.run import Counts
-from outkey.core.text import Text, build_text
+from outkey.core.text import Text
 
 CHART_HOURS = 24
 _NAMED_OF_A_WEAKNESS = 5
 # The beginning of the notices that repeat what a status says.
 _NOTICE_OF_STATUS = {
-    Status.REAUTHORIZATION_NEEDED: "S-person-needed",
-    Status.PAUSED: "S-paused",
-    Status.FAILING: "S-failing",
+    **KIND_OF_STATUS,
     Status.EXPIRED: "S-token-ends",
     Status.EXPIRING_SOON: "S-token-ends",
 }
@@ -181,6 +180,7 @@ class WeaknessSurvey:
     def add(self, summary: Summary, set_at: Mapping[str, float]) -> None:
         """Take one configuration into account."""
         facts = ConfigurationFacts(
+            name=summary.name,
             base_url=summary.base_url,
             authentication_type=summary.authentication_type,
             environment=summary.environment,
@@ -192,28 +192,25 @@ class WeaknessSurvey:
             health=summary.health,
         )
         blocking = self._policy.blocking.get(summary.environment, ())
-        for check in CHECKS:
+        for check in CONFIGURATION_CHECKS:
             # Once for each configuration, in however many places it is found.
             if any(True for _place in check.find(facts)):
-                level = Level.ERROR if check.id in blocking else check.level
-                self._names[level, check].append(summary.name)
+                self._names[check.level_for(blocking), check].append(summary.name)
 
     def weaknesses(self) -> list[Weakness]:
         """Return what was found: the worst first, then what concerns the most."""
         weaknesses = [
             Weakness(
                 level,
-                build_text(check.message, {}),
-                build_text(check.hint, {}),
+                *check.texts(name=ANY_NAME),
                 len(names),
                 tuple(names[:_NAMED_OF_A_WEAKNESS]),
             )
             for (level, check), names in self._names.items()
         ]
-        levels = list(Level)
         return sorted(
             weaknesses,
-            key=lambda weakness: (levels.index(weakness.level), -weakness.count),
+            key=lambda weakness: (severity(weakness.level), -weakness.count),
         )
 
 

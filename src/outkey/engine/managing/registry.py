@@ -17,11 +17,15 @@ from outkey.core.config.configuration import (
     kept_secrets,
     known_names,
 )
-from outkey.core.errors import ConfigError, EditConflict, UnknownConfiguration
+from outkey.core.errors import (
+    EditConflict,
+    UnknownConfiguration,
+    configuration_exists,
+    unknown_line,
+)
 from outkey.core.findings.health import Health, Summary
 from outkey.core.rows import ConfigurationRow, LineRow, line_row, new_row
 from outkey.core.sync.schedule import TimedLine
-from outkey.core.text import Text
 from outkey.core.vault.versions import (
     SecretLabel,
     SecretVersion,
@@ -130,9 +134,7 @@ class Registry:
         )
         with self.transaction():
             if not self._storage.configurations.swap(None, row):
-                raise ConfigError(
-                    Text("a configuration with this name already exists"), field="name"
-                )
+                raise configuration_exists()
             self._apply((None, version) for version in versions)
         return replace(
             configuration,
@@ -370,9 +372,7 @@ class Registry:
     def _line_row(self, name: str) -> LineRow:
         rows = self._storage.lines.find([name])
         if not rows:
-            raise UnknownConfiguration(
-                Text("there is no sync line with this name"), field="line"
-            )
+            raise unknown_line()
         return rows[0]
 
     def _load(self, rows: Collection[ConfigurationRow]) -> Iterator[Configuration]:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from outkey.core.findings.checks import Finding
-from outkey.core.findings.configuration_checks import check
+from outkey.core.findings.configuration_checks import configuration_findings
 from outkey.core.request.assembly import Call, authenticated_request
 from outkey.core.request.message import Header, Source
 from outkey.core.secret import MASK, Secret
@@ -80,7 +80,9 @@ def preview(context: SendContext, call: Call) -> Preview:
         method=request.method,
         url=request.url,
         headers=tuple(map(masked_header, request.headers)),
-        findings=tuple(check(configuration, secret, now=context.clock.now())),
+        findings=tuple(
+            configuration_findings(configuration, secret, now=context.clock.now())
+        ),
         username=configuration.username,
     )
 

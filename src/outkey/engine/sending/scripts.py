@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from shlex import quote
 
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import ConfigError, OutkeyError, ScriptFailed, SecretMissing
@@ -201,7 +202,9 @@ def script_secret(context: SendContext, configuration: Configuration) -> Secret 
         raise ScriptFailed(
             Text("the script was changed outside of outkey"),
             hint=Text(
-                "Review it. An operator can accept it with: outkey secret confirm NAME"
+                "Review it. An operator can accept it with: outkey secret confirm"
+                " {name}",
+                name=quote(configuration.name),
             ),
         )
     name = configuration.script_secret

@@ -21,7 +21,7 @@ from outkey.core.findings.line_checks import (
     INVALID_SCHEDULE,
     INVALID_SCRIPT,
     SCRIPT_IN_PUSH,
-    check,
+    line_findings,
 )
 from outkey.core.request.script import check_transform
 from outkey.core.sync.line import Direction, Sync, Transform
@@ -177,7 +177,7 @@ class SyncRunner:
         ports = self._ports
         sync = plan.sync
         target = find_target(ports.records.targets(), sync.target)
-        findings = check(plan.line, sync, target.fields, ports.zones)
+        findings = line_findings(plan.line, sync, target.fields, ports.zones)
         findings += script_findings(sync)
         findings += lookup_findings(sync, ports.records)
         if sync.schedule:

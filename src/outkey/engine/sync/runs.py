@@ -8,7 +8,12 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
-from outkey.core.errors import ConfigError, LineBusy, UnknownConfiguration
+from outkey.core.errors import (
+    ConfigError,
+    LineBusy,
+    UnknownConfiguration,
+    unknown_run,
+)
 from outkey.core.sync import run_states
 from outkey.core.sync.identity import line_digest
 from outkey.core.sync.run import (
@@ -19,7 +24,6 @@ from outkey.core.sync.run import (
     RunState,
 )
 from outkey.core.sync.run_states import RunRequest
-from outkey.core.text import Text
 from outkey.engine.managing.duties import SCHEDULES, Duties
 from outkey.ports.sending import Configurations
 from outkey.ports.storage import Database, StateRows
@@ -154,11 +158,7 @@ class Runs:
         # An empty id would restrict nothing.
         run = self._first(RunQuery(id=run_id)) if run_id else None
         if run is None:
-            raise ConfigError(
-                Text("there is no such run"),
-                hint=Text("See the list of runs."),
-                field="run",
-            )
+            raise unknown_run()
         return run
 
     def newest(self, limit: int, line: str = "", state: str = "") -> Sequence[Run]:

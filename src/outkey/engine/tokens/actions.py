@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any
 
 from outkey.core.config.choices import Grant
@@ -208,7 +209,11 @@ class TokenActions:
         state, _ = self._manager.state()
         if state.content is None:
             raise ReauthorizationNeeded(
-                otherwise, hint=Text("Get one first: outkey token renew NAME.")
+                otherwise,
+                hint=Text(
+                    "Get one first: outkey token renew {name}.",
+                    name=quote(self.configuration.name),
+                ),
             )
         return state.content
 

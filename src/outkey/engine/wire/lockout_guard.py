@@ -1,23 +1,12 @@
 """Stops sending after repeated 401 responses, before the provider locks the account."""
 
 from dataclasses import dataclass
-from shlex import quote
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import OutkeyError, Paused
-from outkey.core.text import Text
+from outkey.core.errors import OutkeyError, Paused, resume_hint
 from outkey.ports.sending import Configurations
 
 MOST_REFUSED = 5  # responses 401 in a row; the usual lock comes after five to ten
-
-
-def resume_hint(name: str) -> Text:
-    """Return what ends the pause of a configuration."""
-    return Text(
-        "Enter the right credentials, or test the configuration; outkey resume {name}"
-        " resumes sending with the present ones.",
-        name=quote(name),
-    )
 
 
 @dataclass(frozen=True, slots=True)

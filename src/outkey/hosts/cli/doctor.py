@@ -1,7 +1,6 @@
 """The command that examines the installation and the posture of every configuration."""
 
 import os
-import shlex
 import ssl
 import stat
 import sys
@@ -17,8 +16,8 @@ import typer
 
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import ConfigError, StorageUnavailable
-from outkey.core.findings.checks import Finding, Level
-from outkey.core.text import Text, as_text
+from outkey.core.findings.checks import Finding, Level, severity
+from outkey.core.text import Text
 from outkey.hosts.cli.output import count_items, print_line, print_styled, progress_bar
 from outkey.hosts.cli.session import AsJson, current_host, open_application
 
@@ -154,29 +153,14 @@ def sending_errors(
 def in_order(
     findings: "Findings", configurations: Sequence[Configuration]
 ) -> "Findings":
-    """Return findings by configuration, the worst first.
-
-    The commands in their hints get the configuration's name.
-    """
+    """Return findings by configuration, the worst first."""
     positions = {
         configuration.name: position
         for position, configuration in enumerate(configurations, start=1)
     }
-    levels = list(Level)
-    named = [
-        (name, with_name(finding, name) if name else finding)
-        for name, finding in findings
-    ]
     return sorted(
-        named,
-        key=lambda item: (positions.get(item[0], 0), levels.index(item[1].level)),
-    )
-
-
-def with_name(finding: Finding, name: str) -> Finding:
-    """Return a finding with the configuration's name in the commands of its hint."""
-    return replace(
-        finding, hint=as_text(finding.hint.replace("NAME", shlex.quote(name)))
+        findings,
+        key=lambda item: (positions.get(item[0], 0), severity(item[1].level)),
     )
 
 

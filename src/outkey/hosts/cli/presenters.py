@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from outkey.core.config.configuration import Configuration
+from outkey.core.errors import resume_hint
 from outkey.core.findings.health import Status, Summary
 from outkey.core.moments import iso_moment, moment_text
 from outkey.core.request.message import Response
 from outkey.core.request.script import SCRIPT_FACT, fingerprint
 from outkey.core.vault.voucher import SETTINGS
-from outkey.engine.wire.lockout_guard import MOST_REFUSED, resume_hint
+from outkey.engine.wire.lockout_guard import MOST_REFUSED
 from outkey.hosts.cli.output import print_line, visible, visible_body, warn
 
 if TYPE_CHECKING:

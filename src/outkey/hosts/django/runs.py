@@ -9,9 +9,8 @@ from typing import Any
 from django.apps import apps
 from django.db import IntegrityError, transaction
 
-from outkey.core.errors import UnknownConfiguration
+from outkey.core.errors import unknown_line
 from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
-from outkey.core.text import Text
 from outkey.hosts.django import models
 from outkey.hosts.django.raw_sql import execute, wrap_errors_of_methods
 from outkey.ports.sync import Queue, RunOrder, RunQuery
@@ -123,9 +122,7 @@ def _savepoint(before: Run | None, after: Run) -> AbstractContextManager[None]:
 def _insert(run: Run) -> Run:
     line = models.SyncLine.objects.filter(name=run.line).first()
     if line is None:
-        raise UnknownConfiguration(
-            Text("there is no sync line of that name"), field="line"
-        )
+        raise unknown_line()
     columns = _columns(run) | {"counts": asdict(run.counts)}
     row = models.Run.objects.create(line=line, dry_run=run.dry_run, **columns)
     return replace(run, id=str(row.pk))

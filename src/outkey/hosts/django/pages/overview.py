@@ -70,7 +70,7 @@ def home_page(request: HttpRequest) -> HttpResponse:
         now=now,
         sealed=application.keys.is_sealed(),
         policy=policy,
-        secret_ages=old_secrets(now - policy.secret_days * DAY),
+        secret_ages=ages_of_old_secrets(now - policy.secret_days * DAY),
     )
     rows = rows_by_name(names_on_page(overview))
     attention = [
@@ -133,7 +133,7 @@ def posture_context(
     return {"problem": problem, "counts": overview.levels, "weaknesses": weaknesses}
 
 
-def old_secrets(limit: float) -> dict[str, dict[str, float]]:
+def ages_of_old_secrets(limit: float) -> dict[str, dict[str, float]]:
     """Return when secrets were set that are older than a moment, by configuration."""
     values = SecretValue.objects.filter(label=SecretLabel.CURRENT, set_at__lt=limit)
     values = values.exclude(field=voucher.VOUCHER_FIELD)

@@ -14,7 +14,7 @@ from django.apps import apps
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
 
-from outkey.core.errors import ConfigError
+from outkey.core.errors import ConfigError, unknown_run
 from outkey.core.sync.records import HostRecord, Target, Written, unknown_target
 from outkey.core.text import Text
 from outkey.hosts.django.models import Run, SyncMark
@@ -194,7 +194,7 @@ class DjangoRecords:
             lines = Run.objects.filter(pk=int(run)).values_list("line_id", flat=True)
             line = lines.first()
             if line is None:
-                raise ConfigError(Text("there is no such run"), field="run")
+                raise unknown_run()
             self._lines[run] = line
         return self._lines[run]
 

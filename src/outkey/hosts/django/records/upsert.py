@@ -126,13 +126,13 @@ def plan_steps(
             continue
         same = records.setdefault(tuple([row[name] for name in keys]), [])
         if len(same) > 1:
-            steps.append(WriteStep(refused_row(keys[0], "ambiguous")))
+            steps.append(WriteStep(rejected_write(keys[0], "ambiguous")))
         else:
             steps.append(filler.fill(same, row))
     return steps
 
 
-def refused_row(name: str, reason: str) -> Written:
+def rejected_write(name: str, reason: str) -> Written:
     """Return the result of a row that a field refuses."""
     return Written(WriteOutcome.REFUSED, name, reason)
 
@@ -146,10 +146,10 @@ def clean_row(
         try:
             values[name] = cleaners[name](value)
         except ValidationError as error:
-            return refused_row(name, fault_of(error)[1])
+            return rejected_write(name, fault_of(error)[1])
     for name in keys:
         if values[name] in (None, ""):
-            return refused_row(name, "missing")
+            return rejected_write(name, "missing")
     return values
 
 
@@ -166,7 +166,7 @@ def refuse_dead_links(
         existing = {None, *allowed.filter(pk__in=ids).values_list("pk", flat=True)}
         for number, row in enumerate(rows):
             if isinstance(row, dict) and row.get(link.name) not in existing:
-                rows[number] = refused_row(link.name, "not_found")
+                rows[number] = rejected_write(link.name, "not_found")
 
 
 def find_records(
@@ -271,7 +271,7 @@ class RecordFiller:
             return self._update(same[0], row)
         for name in self._required:
             if name not in row:
-                return WriteStep(refused_row(name, "missing"))
+                return WriteStep(rejected_write(name, "missing"))
         record = self._new_record(**self._initial_values(row))
         if refusal := refusal_of_model(record):
             return WriteStep(refusal)
@@ -319,11 +319,11 @@ def refusal_of_model(record: Record) -> Written | None:
     try:
         record.clean()
     except ValidationError as error:
-        return refused_row(*fault_of(error))
+        return rejected_write(*fault_of(error))
     except Error:  # of the database: `upsert_rows` handles it
         raise
     except Exception:  # noqa: BLE001 - the host's own code; its text may hold a value
-        return refused_row("", "invalid")
+        return rejected_write("", "invalid")
     return None
 
 
@@ -359,10 +359,10 @@ def database_refusal(model: type[models.Model], record: Record | None) -> Writte
                 record.validate_unique()
                 record.validate_constraints()
     except ValidationError as error:
-        return refused_row(*fault_of(error))
+        return rejected_write(*fault_of(error))
     except ROW_ERRORS:
         pass
-    return refused_row("", "refused_by_database")
+    return rejected_write("", "refused_by_database")
 
 
 def write_steps(
