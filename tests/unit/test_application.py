@@ -97,7 +97,7 @@ def test_a_form_is_tried_before_it_is_saved() -> None:
     assert trial.headers == (("X-Signed", 3),)
     tokens = host.world.ports.tokens
     assert application.begin_test(administration, candidate, tokens).run().ok
-    application.save_edit(administration, edit)
+    application.save_edit(administration, edit, allowed=lambda _: True)
     stored = host.registry.get("acme")
     assert stored.script == SCRIPT
     assert application.try_script(replace(stored, record="")).ok

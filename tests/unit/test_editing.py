@@ -136,7 +136,7 @@ def save(
     edit = editor(permissions).read(values, office.registry.get("acme"))
     if not isinstance(edit, Edit):
         return False
-    edit.save(office.administration, office.sender)
+    edit.save(office.administration, office.sender, allowed=lambda _: True)
     return True
 
 
@@ -497,7 +497,7 @@ def test_a_new_configuration_is_saved_with_its_secret() -> None:
     }
     edit = editor().read(values, None)
     assert isinstance(edit, Edit)
-    edit.save(office.administration, office.sender)
+    edit.save(office.administration, office.sender, allowed=lambda _: True)
     stored = office.registry.find(["shop"])["shop"]
     assert office.secrets.open(stored, "token") == Secret("shop-token")
 
@@ -568,7 +568,7 @@ def test_a_fault_before_any_write_leaves_nothing_of_the_save(*, is_new: bool) ->
         faults.fails_before = number
         edit = full_edit(stored)
         try:
-            edit.save(office.administration, office.sender)
+            edit.save(office.administration, office.sender, allowed=lambda _: True)
         except StorageUnavailable:
             assert everything_in(office.storage) == before, (number, faults.writes)
             continue
@@ -577,6 +577,22 @@ def test_a_fault_before_any_write_leaves_nothing_of_the_save(*, is_new: bool) ->
     assert number == len(faults.writes) + 1
     assert number > 6
     assert set(faults.writes) == {"configurations", "secrets"}
+
+
+def test_what_a_user_may_not_do_is_not_saved_even_where_a_host_does_not_ask() -> None:
+    office = office_with()
+    before = office.registry.get("acme")
+    edit = edit_of(form_of(before, **{"secret:token": "new"}), before)
+    assert edit.needs() == {Permission.CHANGE, Permission.SET_SECRET}
+    events = list(office.audit.events)
+    with pytest.raises(ConfigError, match="may not save"):
+        edit.save(
+            office.administration,
+            office.sender,
+            allowed=lambda permission: permission is Permission.CHANGE,
+        )
+    assert office.registry.get("acme") == before
+    assert office.audit.events == events
 
 
 def test_what_cannot_be_recorded_is_not_saved() -> None:
@@ -607,7 +623,9 @@ def test_a_new_script_passes_its_examples_before_it_is_saved() -> None:
     def save_script(text: str) -> None:
         stored = office.registry.get("acme")
         values = form_of(stored, script=text, script_enabled="on")
-        edit_of(values, stored).save(office.administration, office.sender, limit)
+        edit_of(values, stored).save(
+            office.administration, office.sender, allowed=lambda _: True, limit=limit
+        )
 
     scripts.answer = lambda _call: {"X-Signed": "wrong"}  # type: ignore[attr-defined]
     with pytest.raises(ConfigError, match="GOLDEN") as raised:

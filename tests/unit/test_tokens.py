@@ -34,6 +34,7 @@ from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.core.secret import Secret
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.test_setup import DraftCredentials, prepare_test
+from outkey.engine.tokens.actions import TokenStatus
 from outkey.engine.tokens.discovery import discover
 from outkey.engine.tokens.renewal import TokenManager
 from outkey.engine.wire.drive import drive
@@ -795,6 +796,36 @@ def test_the_status_says_how_a_token_stands() -> None:
     assert actions.status().state is State.STALE
     fake.clock.advance(10)
     assert (actions.status().state, actions.status().expires_in) == (State.EXPIRED, 0)
+
+
+@pytest.mark.parametrize(
+    ("grant", "state", "expected"),
+    [
+        ("client_credentials", State.NONE, {"renew"}),
+        ("client_credentials", State.FRESH, {"renew", "forget", "revoke"}),
+        ("refresh_token", State.REAUTHORIZATION_NEEDED, {"renew", "forget", "revoke"}),
+        ("authorization_code", State.NONE, {"connect"}),
+        (
+            "authorization_code",
+            State.REAUTHORIZATION_NEEDED,
+            {"connect", "forget", "revoke"},
+        ),
+        ("device_code", State.EXPIRED, {"renew", "forget", "revoke"}),
+    ],
+)
+def test_grant_and_status_decide_what_can_be_done_with_a_token(
+    grant: str, state: State, expected: set[str]
+) -> None:
+    url = "https://auth.acme.example/any"
+    values = {
+        "oauth2__grant": grant,
+        "oauth2__authorization_url": url,
+        "oauth2__device_url": url,
+    }
+    fake = world(Provider(), **values, oauth2__revocation_url=url)
+    assert fake.token("acme").possible(TokenStatus(state)) == expected
+    without_url = world(Provider(), **values).token("acme")
+    assert without_url.possible(TokenStatus(state)) == expected - {"revoke"}
 
 
 def test_renewing_asks_also_while_the_token_is_fresh() -> None:

@@ -82,7 +82,12 @@ class StoredTokens:
     def _change_health(
         self, configuration: Configuration, *, dead: bool, renewed: bool
     ) -> None:
-        """Store in the health whether a user must authorize again, for lists."""
+        """Store in the health whether a user must authorize again, for lists.
+
+        It is written in the transaction of the token, so it locks the row: a conflict
+        must undo the token too. `Registry` writes health without a transaction, and
+        repeats a swap that another process was quicker with.
+        """
         name = configuration.name
         for lock in (False, True):  # the lock is taken only for a change
             for row in self._configurations.find(names=[name], lock=lock):

@@ -30,7 +30,7 @@ from outkey.engine.managing.connection_test import ConnectionTest, Report
 from outkey.engine.managing.doctor import Doctor
 from outkey.engine.managing.drafts import CandidateConfiguration
 from outkey.engine.managing.duties import Duties
-from outkey.engine.managing.editing import Edit
+from outkey.engine.managing.editing import Allowed, Edit
 from outkey.engine.managing.fixes import apply_fix
 from outkey.engine.managing.key_steps import KeyAdministration
 from outkey.engine.managing.monitoring import (
@@ -165,10 +165,15 @@ class Application:
         self,
         administration: Administration,
         edit: Edit,
+        *,
+        allowed: Allowed,
         limit: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        """Save a form in one transaction; `limit` surrounds a script's examples."""
-        edit.save(administration, self.sender.context, limit)
+        """Save the form of a user who is allowed what it needs, in one transaction.
+
+        `limit` surrounds the examples of a new script.
+        """
+        edit.save(administration, self.sender.context, allowed=allowed, limit=limit)
 
     def begin_test(
         self,

@@ -146,13 +146,17 @@ class Edit:
         self,
         administration: Administration,
         context: SendContext,
+        *,
+        allowed: Allowed,
         limit: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         """Save the configuration with its secrets in one transaction.
 
-        A new script must pass its own examples first; `limit` surrounds that. Whether
-        the user may save is for `errors` to say.
+        Raises ConfigError if the user lacks a permission; `errors` returns which field
+        needs it. A new script must pass its own examples first; `limit` surrounds that.
         """
+        if not all(allowed(permission) for permission in self.needs()):
+            raise ConfigError(Text("you may not save all of this"), hint=HINT)
         script = self.stored.script if self.stored else ""
         if self.configuration.script not in {"", script}:
             with limit():

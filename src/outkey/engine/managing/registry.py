@@ -345,7 +345,8 @@ class Registry:
         """Write what a step makes of the health, and return the row then.
 
         Without a transaction: SQLite refuses one that reads before it writes, as soon
-        as another process has written in between.
+        as another process has written in between. Only a token writes its part of the
+        health by itself, in the transaction of its row (`StoredTokens`).
         """
         configurations = self._storage.configurations
         for _ in range(HEALTH_TRIES):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from shlex import quote
 from typing import Any
 
@@ -45,6 +46,8 @@ _PASSING = frozenset(
         "connection",
     )
 )
+_WITHOUT_TOKEN = (State.NONE, State.REAUTHORIZATION_NEEDED)
+_WITHOUT_USER = (Grant.CLIENT_CREDENTIALS, Grant.REFRESH_TOKEN)
 _SLOWER = 5.0  # RFC 8628 §3.5: what slow_down asks for
 
 
@@ -58,6 +61,15 @@ class TokenStatus:
     scope: str = ""
     last_renewed_at: float | None = None
     error: str | None = None
+
+
+class TokenAction(StrEnum):
+    """What a user can do with a token on a page."""
+
+    CONNECT = "connect"
+    RENEW = "renew"
+    REVOKE = "revoke"
+    FORGET = "forget"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +94,20 @@ class TokenActions:
             last_renewed_at=state.obtained_at,
             error=error,
         )
+
+    def possible(self, status: TokenStatus) -> set[TokenAction]:
+        """Return what can be done with a token of this status, permissions aside."""
+        oauth2 = self.configuration.oauth2
+        actions: set[TokenAction] = set()
+        if oauth2.grant is Grant.AUTHORIZATION_CODE:
+            actions.add(TokenAction.CONNECT)
+        if oauth2.grant in _WITHOUT_USER or status.state not in _WITHOUT_TOKEN:
+            actions.add(TokenAction.RENEW)
+        if status.state is not State.NONE:
+            actions.add(TokenAction.FORGET)
+            if oauth2.revocation_url:
+                actions.add(TokenAction.REVOKE)
+        return actions
 
     def would_lose_consent(self) -> bool:
         """Whether a user must agree again after the token is deleted."""

@@ -167,13 +167,17 @@ def change_page(request: HttpRequest, record: UUID) -> HttpResponse:
 def save(request: HttpRequest, stored: Configuration | None) -> HttpResponse:
     """Save a posted form, or show it again with its errors."""
     values = request.POST.dict()
-    edit = editor_for(request).read(values, stored)
+    editor = editor_for(request)
+    edit = editor.read(values, stored)
     if not isinstance(edit, Edit):
         return form_page(request, stored, posted=values, errors=edit)
     application = installation()
     try:
         application.save_edit(
-            administration_for(request.user), edit, limited_concurrency
+            administration_for(request.user),
+            edit,
+            allowed=editor.allowed,
+            limit=limited_concurrency,
         )
     except OutkeyError as error:
         errors: Errors = {}

@@ -15,7 +15,7 @@ from outkey.core.config.configuration import Configuration
 from outkey.core.errors import OutkeyError, Sealed
 from outkey.core.oauth2.responses import failure
 from outkey.core.oauth2.token import State
-from outkey.engine.tokens.actions import TokenStatus
+from outkey.engine.tokens.actions import TokenAction, TokenStatus
 from outkey.hosts.django.pages.access import installation, may
 
 STATES: dict[State, Promise] = {
@@ -25,8 +25,12 @@ STATES: dict[State, Promise] = {
     State.EXPIRED: _("expired"),
     State.REAUTHORIZATION_NEEDED: _("reauthorization needed"),
 }
-WITHOUT_TOKEN = (State.NONE, State.REAUTHORIZATION_NEEDED)
-WITHOUT_USER = (Grant.CLIENT_CREDENTIALS, Grant.REFRESH_TOKEN)
+PERMISSIONS = {
+    TokenAction.CONNECT: Permission.SET_SECRET,
+    TokenAction.RENEW: Permission.TEST,
+    TokenAction.REVOKE: Permission.SET_SECRET,
+    TokenAction.FORGET: Permission.SET_SECRET,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,23 +61,24 @@ def panel_for(request: HttpRequest, stored: Configuration) -> TokenPanel | None:
     if not stored.uses_oauth2:
         return None
     application = installation()
-    oauth2 = stored.oauth2
+    grant = stored.oauth2.grant
     if application.keys.is_sealed():
-        return TokenPanel(oauth2.grant, problem=Sealed())
+        return TokenPanel(grant, problem=Sealed())
+    token = application.token(stored)
     try:
-        status = application.token(stored).status()
+        status = token.status()
     except OutkeyError as error:
-        return TokenPanel(oauth2.grant, problem=error)
-    may_set = may(request, Permission.SET_SECRET)
-    exists = status.state is not State.NONE
-    renewable = oauth2.grant in WITHOUT_USER or status.state not in WITHOUT_TOKEN
+        return TokenPanel(grant, problem=error)
+    actions = {
+        action for action in token.possible(status) if may(request, PERMISSIONS[action])
+    }
     return TokenPanel(
-        grant=oauth2.grant,
+        grant=grant,
         status=status,
-        connect=may_set and oauth2.grant is Grant.AUTHORIZATION_CODE,
-        renew=renewable and may(request, Permission.TEST),
-        revoke=may_set and exists and bool(oauth2.revocation_url),
-        forget=may_set and exists,
+        connect=TokenAction.CONNECT in actions,
+        renew=TokenAction.RENEW in actions,
+        revoke=TokenAction.REVOKE in actions,
+        forget=TokenAction.FORGET in actions,
     )
 
 
