@@ -304,11 +304,10 @@ class RunsContract(ABC):
     ) -> None:
         runs = self.make()
         run = runs.save(move(runs.begin("contacts", "tester", dry_run=False)))
-        ended = replace(
-            run, state=state, position={}, ended_at=run.started_at + 1, cause="timeout"
-        )
-        runs.finish(ended)
-        assert replace(runs.get(run.id), generation=run.generation) == ended
+        ended = replace(run, state=state, position={}, cause="timeout")
+        stored = runs.finish(ended)
+        assert runs.get(run.id) == stored
+        assert replace(stored, generation=run.generation, ended_at=None) == ended
         fresh = runs.begin("contacts", "tester", dry_run=False)
         assert fresh.id != run.id
         assert fresh.counts == Counts()
@@ -316,11 +315,7 @@ class RunsContract(ABC):
     def test_what_failed_at_a_position_is_continued(self) -> None:
         runs = self.make()
         run = runs.save(move(runs.begin("contacts", "tester", dry_run=False)))
-        runs.finish(
-            replace(
-                run, state=RunState.FAILED, ended_at=run.started_at, cause="timeout"
-            )
-        )
+        runs.finish(replace(run, state=RunState.FAILED, cause="timeout"))
         resumed = runs.begin("contacts", "tester", dry_run=False)
         assert replace(resumed, generation=run.generation, until=run.until) == run
         with pytest.raises(LineBusy):

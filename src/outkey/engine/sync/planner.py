@@ -81,7 +81,8 @@ class Planner:
         if was_killed and (requested.dry_run or requested.attempt >= ATTEMPTS):
             # A dry run is not continued. Another one that is killed again and again is
             # perhaps what kills its workers.
-            return self._fail(requested, KILLED)
+            self._fail(requested, KILLED)
+            return self._runs.get(run_id)
         last = requested
         steps = self._runner.run(
             requested.line,
@@ -127,14 +128,10 @@ class Planner:
         except OutkeyError:  # its runs report what is wrong with it
             return 1
 
-    def _fail(self, run: Run, cause: str) -> Run:
-        ended = replace(
-            run, state=RunState.FAILED, cause=cause, ended_at=self.clock.now()
-        )
+    def _fail(self, run: Run, cause: str) -> None:
         # RunStopped: it is stored as ended already, or another process continues it.
         with suppress(RunStopped):
-            self._runs.finish(ended)
-        return ended
+            self._runs.finish(replace(run, state=RunState.FAILED, cause=cause))
 
     def _handle_failure(self, run: Run, error: OutkeyError, *, has_begun: bool) -> None:
         """Store a failure that the run could not store itself; retry if it may help."""
