@@ -107,6 +107,6 @@ def stored_run(row: Row) -> Run:
         "state": RunState(row["state"]),
         "dry_run": bool(row["dry_run"]),
         "position": json.loads(row["position"]),
-        "counts": Counts(**json.loads(row["counts"])),
+        "counts": Counts.from_facts(json.loads(row["counts"])),
     }
     return Run(**columns)

@@ -181,7 +181,7 @@ def _run(row: models.Run) -> Run:
         started_at=row.started_at,
         state=RunState(row.state),
         dry_run=row.dry_run,
-        counts=Counts(**row.counts),
+        counts=Counts.from_facts(row.counts),
         pages=row.pages,
         ended_at=row.ended_at,
         cause=row.cause,

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import time
 
@@ -20,7 +20,7 @@ from outkey.core.sync.reasons import rejection_text
 from outkey.core.sync.remedies import remedy_of, summary_of
 from outkey.core.sync.run import Counts, RunState
 from outkey.engine.managing.line_editing import refuse_forbidden
-from outkey.engine.managing.overview import ChartBar, record_total, run_bars
+from outkey.engine.managing.overview import ChartBar, run_bars
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (
     administration_for,
@@ -61,17 +61,8 @@ class ListedRun:
 
     @classmethod
     def of(cls, run: models.Run) -> "ListedRun":
-        """Read the counts of a run; what is not a count is left at 0."""
-        stored = run.counts if isinstance(run.counts, dict) else {}
-        numbers = {field.name: stored.get(field.name) for field in fields(Counts)}
-        counts = Counts(
-            **{
-                name: number
-                for name, number in numbers.items()
-                if isinstance(number, int) and number > 0
-            }
-        )
-        return cls(run, counts)
+        """Return a run of the table with its counts."""
+        return cls(run, Counts.from_facts(run.counts))
 
     @property
     def chip(self) -> tuple[str, object]:
@@ -80,14 +71,9 @@ class ListedRun:
         rejected = self.counts.failed
         if state != RunState.DONE or not rejected:
             return STATES.get(state, ("", state))
-        if self.took_nothing:
+        if self.counts.is_all_rejected:
             return "ok-error", _("done, all rejected")
         return "ok-warning", _("done, %s rejected") % rejected
-
-    @property
-    def took_nothing(self) -> bool:
-        """Whether there were records, and each of them was rejected."""
-        return 0 < self.counts.failed == record_total(self.counts)
 
     @property
     def cause(self) -> str:
