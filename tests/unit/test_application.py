@@ -16,6 +16,7 @@ from outkey.core.request.message import Response
 from outkey.core.secret import Secret
 from outkey.core.sync.run import RunState
 from outkey.engine.managing.editing import Edit
+from outkey.engine.managing.background import DAY
 from outkey.engine.managing.line_editing import WithLine
 from outkey.engine.sync.unsaved_lines import DocumentLines
 from outkey.hosts.cli.main import run
@@ -175,8 +176,12 @@ def test_a_line_of_a_removed_configuration_is_a_finding() -> None:
 
 
 def test_a_round_in_the_background_monitors_and_prunes() -> None:
-    host = memory_host(OPEN)
+    host = lines_host()
     application = host.application
+    for _ in range(2):
+        run = application.runs.begin("contacts", "ada", dry_run=False)
+        application.runs.finish(replace(run, state=RunState.FAILED))
+        host.world.clock.advance(application.policy().retention_days * DAY - 1)
     deleted: list[int] = []
     assert (application.has_monitored(), application.open_notices()) == (False, [])
     work = application.background_work(
@@ -189,6 +194,7 @@ def test_a_round_in_the_background_monitors_and_prunes() -> None:
     work.round()
     assert application.has_monitored()
     assert deleted == [application.policy().retention_days]
+    assert [stored.id for stored in application.runs.newest(9)] == [run.id]
 
 
 # ── the command line for a host of one's own ──────────────────────────────────────────

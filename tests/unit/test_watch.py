@@ -70,6 +70,7 @@ from outkey.testing.fakes import (
 )
 from outkey.testing.fakes_monitoring import MemoryLineRuns, RecordedNotices
 from outkey.testing.fakes_storage import memory_registry
+from outkey.testing.fakes_sync import MemorySync
 
 NOW = 1_800_000_000.0
 HOUR = int(NOW // 3600)
@@ -791,6 +792,7 @@ class Site:
             audit_keys=lambda _: KEY,
             is_sealed=lambda: self.sealed,
             retention_days=lambda: 30,
+            runs=MemorySync(self.administration.registry, {}, self.clock).runs,
             delete_older_than=self.days.append,
             clock=self.clock,
         )

@@ -298,7 +298,7 @@ class Application:
         """Return what a host calls once a minute: monitoring, tests, pruning.
 
         `pause` waits some seconds and returns whether the work may go on;
-        `delete_older_than` deletes what else the host stores for so many days.
+        `delete_older_than` deletes what the host itself stores for so many days.
         """
         rows = MonitoredRows(
             database=self.database,
@@ -317,6 +317,7 @@ class Application:
             audit_keys=self.keys.audit_key,
             is_sealed=self.keys.is_sealed,
             retention_days=lambda: self.policy().retention_days,
+            runs=self.runs,
             delete_older_than=delete_older_than,
             clock=clock or self.clock,
         )
