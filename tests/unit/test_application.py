@@ -15,8 +15,8 @@ from outkey.core.findings.posture import InstallationFacts
 from outkey.core.request.message import Response
 from outkey.core.secret import Secret
 from outkey.core.sync.run import RunState
-from outkey.engine.managing.editing import Edit
 from outkey.engine.managing.background import DAY
+from outkey.engine.managing.editing import Edit
 from outkey.engine.managing.line_editing import WithLine
 from outkey.engine.sync.unsaved_lines import DocumentLines
 from outkey.hosts.cli.main import run
@@ -146,6 +146,19 @@ def test_lines_run_now_or_wait_in_the_queue() -> None:
     nothing_open = MemorySync(host.registry, {}, host.world.clock).records
     with pytest.raises(ConfigError, match="not open"):
         host.application.planner(records=nothing_open).request("contacts", "ada")
+
+
+def test_a_host_learns_when_lines_run_next() -> None:
+    host = lines_host()
+    line = host.registry.line("contacts")
+    assert line.sync is not None
+    assert host.application.next_runs(["contacts"]) == {"contacts": None}
+    hourly = replace(line.sync, schedule="0 * * * *")
+    host.registry.put_line(replace(line, sync=hourly))
+    now = host.world.clock.now()
+    assert host.application.next_runs(["contacts"]) == {
+        "contacts": now + 3600 - now % 3600
+    }
 
 
 def test_the_lines_of_a_document_are_checked_before_it_is_saved() -> None:

@@ -4,7 +4,7 @@ A host puts adapters around its tables (`outkey.hosts.installation`) and hands t
 its pages, its commands and its background work. Callers that only send use a `Gateway`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -263,6 +263,10 @@ class Application:
         from outkey.engine.sync import Planner  # noqa: PLC0415
 
         return Planner(self._sync_ports(records), self.registry, self.queue(), stopping)
+
+    def next_runs(self, names: Collection[str]) -> dict[str, float | None]:
+        """Return when these lines run next; None without a valid schedule."""
+        return self.planner().next_runs(names)
 
     def line_findings(self, document: Document) -> Iterator[tuple[str, Finding]]:
         """Yield what is wrong or risky about a document's lines, by configuration."""

@@ -59,11 +59,20 @@ class Planner:
         with self._runs.transaction():
             since, now = self._runs.claim_schedules()
             for line in self._registry.timetable():
-                if line.schedule and self._is_scheduled(line.schedule, since, now):
+                next_at = self._next_after(line.schedule, since)
+                if next_at is not None and next_at <= now:
                     with suppress(LineBusy):  # it runs already
                         self._runs.request(line.name, actor, run_now=False)
         for run, lock in self.due():
             self._queue.put(run, lock)
+
+    def next_runs(self, names: Collection[str]) -> dict[str, float | None]:
+        """Return when these lines run next; None without a valid schedule."""
+        now = self.clock.now()
+        return {
+            line.name: self._next_after(line.schedule, now)
+            for line in self._registry.timetable(names)
+        }
 
     def due(self) -> list[tuple[Run, str]]:
         """Return the due runs that no process works on, each with the lock it needs."""
@@ -102,11 +111,13 @@ class Planner:
             self._handle_failure(last, error, has_begun=last is not requested)
         return self._retry_storage(lambda: self._runs.get(run_id))
 
-    def _is_scheduled(self, schedule: str, since: float, now: float) -> bool:
+    def _next_after(self, schedule: str, moment: float) -> float | None:
+        if not schedule:
+            return None
         try:
-            return self._calendar.next_after(schedule, since) <= now
+            return self._calendar.next_after(schedule, moment)
         except ConfigError:  # refused when the line is saved, and by every run
-            return False
+            return None
 
     def _notify_workers(self, run: Run) -> None:
         # There is no lock if the line was just deleted.
