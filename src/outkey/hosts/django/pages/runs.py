@@ -11,11 +11,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from outkey.core.access.permissions import Permission
-from outkey.core.errors import Cause, LineBusy
+from outkey.core.errors import LineBusy
 from outkey.core.sync.reasons import rejection_text
 from outkey.core.sync.remedies import remedy_of, summary_of
 from outkey.core.sync.run import Counts, RunState
@@ -78,10 +78,7 @@ class ListedRun:
     @property
     def cause(self) -> str:
         """Why it ended, in the user's language."""
-        cause = self.run.cause
-        if cause in set(Cause):
-            return pgettext("outkey", cause.replace("_", " "))
-        return translate_text(summary_of(cause) or rejection_text(cause))
+        return translate_text(summary_of(self.run.cause))
 
     @property
     def remedy(self) -> str:
