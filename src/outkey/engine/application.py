@@ -22,6 +22,7 @@ from outkey.core.findings.monitoring import Notice
 from outkey.core.findings.posture import Policy
 from outkey.core.request.message import Response, Route
 from outkey.core.secret import Secret
+from outkey.core.sync.run import Run
 from outkey.engine.gateway import Gateway
 from outkey.engine.managing.background import BackgroundPorts, BackgroundWork
 from outkey.engine.managing.changes import (
@@ -67,6 +68,7 @@ from outkey.ports.storage import (
 from outkey.ports.sync import LineSource, Queue, Records
 
 if TYPE_CHECKING:  # loaded when a line runs: most commands and pages need none of it
+    from outkey.engine.managing.line_editing import UserRecords
     from outkey.engine.sync import Planner, SyncPorts, SyncRunner
 
 
@@ -263,6 +265,27 @@ class Application:
         from outkey.engine.sync import Planner  # noqa: PLC0415
 
         return Planner(self._sync_ports(records), self.registry, self.queue(), stopping)
+
+    def request_run(
+        self,
+        name: str,
+        actor: str,
+        records: "UserRecords",
+        *,
+        dry_run: bool = False,
+    ) -> Run:
+        """Queue a run of a line for a user, who needs the rights on its records.
+
+        LineBusy has the id of the run that is active already.
+        """
+        from outkey.engine.managing.line_editing import (  # noqa: PLC0415
+            refuse_forbidden,
+        )
+
+        sync = self.registry.line(name).sync
+        if sync is not None:  # a worker has no user whose rights it could check
+            refuse_forbidden(records, sync, dry_run=dry_run)
+        return self.planner(records=records).request(name, actor, dry_run=dry_run)
 
     def next_runs(self, names: Collection[str]) -> dict[str, float | None]:
         """Return when these lines run next; None without a valid schedule."""

@@ -21,7 +21,7 @@ from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.editing import Allowed
 from outkey.engine.sync import SyncRunner
-from outkey.ports.sync import LineSource
+from outkey.ports.sync import LineSource, Records
 
 LINE_FIELDS = ("name", "configuration", "method", "path")
 _NEW_LINE = {
@@ -38,6 +38,10 @@ class RecordRights(Protocol):
 
     def demand(self, target: str, *verbs: str) -> None:
         """Raise ConfigError if the user may not view, add or change them."""
+
+
+class UserRecords(Records, RecordRights, Protocol):
+    """The host's records as one user may see them, with the rights of that user."""
 
 
 def line_values(line: SyncLine | None) -> dict[str, str]:

@@ -48,9 +48,13 @@ class Planner:
         self._is_stopping = is_stopping
 
     def request(self, line: str, actor: str, *, dry_run: bool = False) -> Run:
-        """Request a run as soon as a worker is free."""
+        """Request a run as soon as a worker is free; LineBusy names an active one."""
         self._runner.refuse_faults(line)
-        run = self._runs.request(line, actor, dry_run=dry_run)
+        try:
+            run = self._runs.request(line, actor, dry_run=dry_run)
+        except LineBusy as busy:
+            busy.run = self._runs.open_run_id(line, dry_run=dry_run)
+            raise
         self._notify_workers(run)
         return run
 
