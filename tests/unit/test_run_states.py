@@ -99,23 +99,23 @@ def test_a_run_is_alive_or_may_be_ended_as_killed(before: Run, now: float) -> No
     assert progress(killed) == progress(running)
 
 
-@given(RUNS, MOMENTS)
-def test_no_run_is_alive_and_due_but_at_the_last_moment_of_its_lease(
-    any_run: Run, now: float
+@pytest.mark.parametrize(
+    ("state", "attempt", "until", "due"),
+    [
+        (RunState.WAITING, 1, NOW, True),
+        (RunState.WAITING, 1, NOW + 0.1, False),
+        (RunState.RUNNING, 1, NOW, True),  # its lease ends now
+        (RunState.RUNNING, 1, NOW + 0.1, False),
+        (RunState.RUNNING, 0, NOW, False),  # of the command line
+        (RunState.FAILED, 1, NOW, False),
+        (RunState.DONE, 1, NOW, False),
+        (RunState.CANCELLED, 1, NOW, False),
+    ],
+)
+def test_a_run_is_due_for_a_worker_if_it_was_requested_and_its_time_has_come(
+    state: RunState, attempt: int, until: float, *, due: bool
 ) -> None:
-    if run_states.is_alive(any_run, now) and run_states.is_due(any_run, now):
-        assert any_run.until == now
-
-
-@given(RUNS, MOMENTS)
-def test_only_requested_runs_that_are_open_and_whose_time_has_come_are_due(
-    any_run: Run, now: float
-) -> None:
-    assert run_states.is_due(any_run, now) == (
-        any_run.state in (RunState.WAITING, RunState.RUNNING)
-        and any_run.attempt >= 1
-        and any_run.until <= now
-    )
+    assert run_states.is_due(run(state=state, attempt=attempt, until=until), NOW) is due
 
 
 @given(st.none() | RUNS, st.none() | RUNS, REQUESTS)

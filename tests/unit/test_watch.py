@@ -43,7 +43,7 @@ from outkey.core.request.message import Request, Response, Route, TlsSettings
 from outkey.core.request.origin import parse_endpoint
 from outkey.core.secret import Secret
 from outkey.core.shared_state import StateKind
-from outkey.core.sync.run import RunState
+from outkey.core.sync.run import Run, RunState
 from outkey.engine.managing.background import (
     BackgroundPorts,
     BackgroundWork,
@@ -424,7 +424,8 @@ def line_run(
     attempt: int = 1,
     dry_run: bool = False,
 ) -> LineRun:
-    return LineRun("acme", "orders", dry_run, state, attempt, until)
+    run = Run("1", "orders", "ada", NOW, state, dry_run, attempt=attempt, until=until)
+    return LineRun("acme", run)
 
 
 @pytest.mark.parametrize(
