@@ -23,8 +23,7 @@ from outkey.core.sync.run import RunState
 from outkey.core.text import Text
 from outkey.engine.managing.background import DAY
 from outkey.engine.managing.editing import Edit
-from outkey.engine.managing.line_editing import WithLine
-from outkey.engine.sync.unsaved_lines import DocumentLines
+from outkey.engine.sync.unsaved_lines import DocumentLines, WithLine
 from outkey.hosts.cli.main import run
 from outkey.hosts.cli.session import CommandHost
 from outkey.testing import configuration
@@ -236,6 +235,8 @@ def test_a_line_of_a_removed_configuration_is_a_finding() -> None:
     lines = DocumentLines(memory_host().registry, document)
     with pytest.raises(UnknownConfiguration):
         lines.get("acme")
+    with pytest.raises(UnknownConfiguration):
+        lines.line("of no document")
 
 
 def test_a_round_in_the_background_monitors_and_prunes() -> None:

@@ -22,12 +22,12 @@ from outkey.core.sync.reasons import rejection_text
 from outkey.core.sync.records import HostField, Target, WriteOutcome
 from outkey.engine.managing.line_editing import (
     LineEdit,
-    WithLine,
     entered_line_values,
     field_of_error,
     line_values,
 )
 from outkey.engine.sync import Effect
+from outkey.engine.sync.unsaved_lines import WithLine
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (
     administration_for,
@@ -221,10 +221,7 @@ def findings_of(request: HttpRequest, stored: SyncLine | None) -> list[Finding]:
     """Return the findings of a stored line, if the user may see its records."""
     if stored is not None and stored.sync is not None:
         with suppress(ConfigError):
-            application = installation()
-            runner = application.sync_runner(
-                records(user_of(request)), WithLine(application.registry, stored)
-            )
+            runner = installation().sync_runner(records(user_of(request)))
             return runner.check(stored.name)
     return []
 
