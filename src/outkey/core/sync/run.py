@@ -1,7 +1,7 @@
 """One run of a sync line: its state, its checkpoint, and the records it rejected."""
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
 
@@ -57,12 +57,12 @@ class Counts:
     @property
     def seen(self) -> int:
         """How many records the run has read."""
-        return self.total - self.archived
+        return self.created + self.updated + self.unchanged + self.failed
 
     @property
     def total(self) -> int:
         """How many records the run has processed, archived ones included."""
-        return sum(astuple(self))
+        return self.seen + self.archived
 
     @property
     def is_all_rejected(self) -> bool:
