@@ -33,7 +33,7 @@ __all__ = ["application", "spar"]  # fixtures
 @contextmanager
 def failing_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Iterator[list[int]]:
     """Let the call of this number to the database fail, and count the calls."""
-    from outkey.hosts.django import audit, database, registry, shared_state
+    from outkey.hosts.django import audit, database, shared_state, storage
     from outkey.hosts.django import raw_sql as statements
 
     calls = [0]
@@ -53,7 +53,7 @@ def failing_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Iterator[list[in
 
     original = statements.execute
     with monkeypatch.context() as patched, connection.execute_wrapper(wrapped):
-        for module in (audit, database, registry, shared_state):
+        for module in (audit, database, shared_state, storage):
             patched.setattr(module, "execute", execute)
         yield calls
 

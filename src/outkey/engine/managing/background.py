@@ -16,6 +16,7 @@ from outkey.engine.managing.connection_test import SAFE
 from outkey.engine.managing.duties import MONITORING, PRUNING, Duties
 from outkey.engine.managing.monitoring import Monitor
 from outkey.engine.sending.sender import Sender
+from outkey.engine.sync.runs import Runs
 from outkey.ports.sending import Clock
 
 LEASE_SECONDS = 180.0
@@ -38,7 +39,8 @@ class BackgroundPorts:
     audit: AuditTrail
     is_sealed: Callable[[], bool]
     retention_days: Callable[[], int]
-    # Deletes what else the host stores for a number of days: runs, logins.
+    runs: Runs
+    # Deletes what the host itself stores for a number of days, such as sign-ins.
     delete_older_than: Callable[[int], object]
     clock: Clock
 
@@ -94,6 +96,7 @@ class BackgroundWork:
             return
         moment = ports.clock.now() - days * DAY
         ports.audit.prune_expired(ports.administration, moment)
+        ports.runs.prune(moment)
         ports.delete_older_than(days)
 
 
