@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from outkey.core.config.choices import AuthenticationType, NoAuthReason
 from outkey.core.config.configuration import Configuration
+from outkey.core.config.statuses import accepts
 from outkey.core.diagnosis import (
     Diagnosis,
     Suspicion,
@@ -387,12 +388,3 @@ def without_credentials(configuration: Configuration) -> Configuration:
         headers=tuple(row for row in configuration.headers if not row.secret),
         script_enabled=False,
     )
-
-
-def accepts(statuses: str, status: int) -> bool:
-    """Whether a status is among those of a text such as `200-299, 404`."""
-    for part in statuses.split(","):
-        first, _, last = part.strip().partition("-")
-        if int(first) <= status <= int(last or first):
-            return True
-    return False
