@@ -14,7 +14,7 @@ from outkey.core.errors import Cause, OutkeyError
 from outkey.core.oauth2.jwt import Claims, claims_of
 from outkey.core.request.assembly import SecretOpener
 from outkey.core.request.challenge import parse_challenges
-from outkey.core.request.message import Response, http_date
+from outkey.core.request.message import Response, server_time
 from outkey.core.text import NO_TEXT, Text, build_text
 
 BODY_READ = 16 * 1024
@@ -125,6 +125,7 @@ class Evidence:
         secret: SecretOpener | None = None,
         anonymous: int | None = None,
     ) -> None:
+        self._response = response
         self.status = response.status
         self.configuration = configuration
         self.now = now
@@ -170,11 +171,11 @@ class Evidence:
         basic = self.configuration.authentication_type is AuthenticationType.BASIC
         return self.configuration.sends_credentials and not basic
 
-    @property
+    @cached_property
     def skew(self) -> float:
         """How far the clock of the server is ahead of ours; 0 if that is unknown."""
-        server_time = http_date(self.headers.get("date", ""))
-        return 0.0 if server_time is None else server_time - self.now
+        their_time = server_time(self._response)
+        return 0.0 if their_time is None else their_time - self.now
 
     @cached_property
     def claims(self) -> Claims | None:

@@ -19,7 +19,7 @@ from outkey.core.errors import (
     TokenEndpointFailed,
     drop_traceback,
 )
-from outkey.core.request.message import Response, http_date
+from outkey.core.request.message import Response, server_time
 from outkey.core.secret import Secret
 from outkey.core.text import Text, build_text
 
@@ -248,7 +248,7 @@ def read_document(
             is_document=bool(document),
             has_body=bool(response.body.strip()),
         )
-        raise failure(reason, provider_time(response))
+        raise failure(reason, server_time(response))
     if not document and not may_be_empty:
         raise failure("not_a_token_endpoint")
     return document
@@ -272,7 +272,8 @@ def read_token(
         access=access,
         refresh=refresh,
         kind=token_kind(document.get("token_type")),
-        lifetime=token_lifetime(document, provider_time(response) or now),
+        # Expiry times refer to the clock of the provider.
+        lifetime=token_lifetime(document, server_time(response) or now),
         scope=granted_scope(
             document.get("scope"),
             secrets=[*secrets, access, *([refresh] if refresh else [])],
@@ -376,11 +377,6 @@ def read_moment(value: object) -> float | None:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
-
-
-def provider_time(response: Response) -> float | None:
-    """Return the time by the clock of the provider, which its expiry times refer to."""
-    return http_date(response.headers.get("Date"))
 
 
 def granted_scope(value: object, *, secrets: list[Secret], requested: list[str]) -> str:

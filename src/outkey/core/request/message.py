@@ -173,6 +173,17 @@ class Response:
         )
 
 
+def server_time(response: Response) -> float | None:
+    """Return the time by the clock of the server, None if it is unknown.
+
+    A response with an Age comes from a cache, and its Date is that of the original
+    response (RFC 9111 §5.1).
+    """
+    if response.headers.get("Age", "0").strip() != "0":
+        return None
+    return http_date(response.headers.get("Date"))
+
+
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
     """The TLS tab: how the server is verified, and our client certificate."""

@@ -39,12 +39,17 @@ from outkey.core.oauth2.token import (
     basis_of,
 )
 from outkey.core.request.headers import tidy_value
-from outkey.core.request.message import Header, Request, Response, Source
+from outkey.core.request.message import (
+    Header,
+    Request,
+    Response,
+    Source,
+    server_time,
+)
 from outkey.core.request.origin import parse_url
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.tokens.token_cache import CachedToken
-from outkey.engine.wire.clock_offsets import moment_of
 from outkey.engine.wire.drive import Steps, Wait
 from outkey.engine.wire.transmit import RequestBudget, SendContext
 
@@ -458,7 +463,7 @@ class TokenManager:
         their_time = None
         if response is not None:
             wait = retry_after(response, now=self.context.clock.now()) or 0.0
-            their_time = moment_of(response)
+            their_time = server_time(response)
         wait = min(wait, _MAX_RETRY_AFTER)
         self._try_to_store(leased, leased.failed(reason, now=now, asked=wait))
         return failure(reason, their_time)

@@ -1,6 +1,6 @@
 """How far remote clocks are from ours, learned from the Date header of responses."""
 
-from outkey.core.request.message import Response, http_date
+from outkey.core.request.message import Response, server_time
 from outkey.core.request.origin import Origin
 from outkey.ports.sending import Clock
 
@@ -27,7 +27,7 @@ class ClockOffsets:
         now = clock.monotonic()
         if now - measured_at < _LOOK_AGAIN:
             return
-        their_time = moment_of(response)
+        their_time = server_time(response)
         if their_time is None:
             return
         offset = their_time + 0.5 - clock.now()
@@ -41,10 +41,3 @@ class ClockOffsets:
         """Return by how many seconds that clock is ahead of ours; 0 if unknown."""
         measured_at, offset = self._measured.get((name, origin), (0.0, 0.0))
         return round(offset) if clock.monotonic() - measured_at < _BELIEVED else 0
-
-
-def moment_of(response: Response) -> float | None:
-    """Return when a response was made; None for one that came from a cache."""
-    if response.headers.get("Age", "0").strip() != "0":
-        return None
-    return http_date(response.headers.get("Date"))
