@@ -94,6 +94,11 @@ class OAuth2Settings:
     leeway_seconds: float
     default_lifetime_seconds: float
 
+    @property
+    def needs_consent(self) -> bool:
+        """Whether a user has to authorize the grant before there is a token."""
+        return self.grant is not choices.Grant.CLIENT_CREDENTIALS
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -256,9 +261,9 @@ class Configuration:
         """Whether a client secret is sent; public clients have none (RFC 6749)."""
         if self.oauth2.client_auth is choices.ClientAuth.MTLS:
             return False
-        is_for_user = self.oauth2.grant is not choices.Grant.CLIENT_CREDENTIALS
         may_be_public = (
-            self.oauth2.client_auth is choices.ClientAuth.BODY and is_for_user
+            self.oauth2.client_auth is choices.ClientAuth.BODY
+            and self.oauth2.needs_consent
         )
         return not may_be_public or "client_secret" in self.secrets
 

@@ -72,7 +72,7 @@ def entered_secrets(evidence: Evidence) -> Iterator[tuple[str, Callable[[str], s
     configuration = evidence.configuration
     if configuration.authentication_type is AuthenticationType.BASIC:
         yield "password", str
-    elif configuration.sends_token and not configuration.uses_oauth2:
+    elif configuration.sends_entered_token:
         yield "token", tidy_token
     for row in configuration.headers:
         if row.secret:

@@ -180,12 +180,7 @@ class Evidence:
     @cached_property
     def claims(self) -> Claims | None:
         """The claims of the entered token, if it is a JWT and may be read."""
-        configuration = self.configuration
-        if (
-            self.secret is None
-            or not configuration.sends_token
-            or configuration.uses_oauth2
-        ):
+        if self.secret is None or not self.configuration.sends_entered_token:
             return None
         try:
             return claims_of(self.secret("token"))

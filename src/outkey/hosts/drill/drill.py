@@ -201,12 +201,13 @@ def oauth2_values(configuration: Configuration, token_url: str) -> dict[str, obj
     query = {"format": "json"} if settings.body_format is BodyFormat.JSON else {}
     query |= {"bend": '{"token_type": "DPoP"}'} if settings.dpop else {}
     separator = "&" if "?" in token_url else "?"
-    is_consent = settings.grant is not Grant.CLIENT_CREDENTIALS
     is_mtls = settings.client_auth is ClientAuth.MTLS
     return {
         "oauth2.token_url": token_url + (separator + urlencode(query) if query else ""),
         # What a user's consent ends in; the sparring provider has it already.
-        "oauth2.grant": Grant.REFRESH_TOKEN if is_consent else settings.grant,
+        "oauth2.grant": (
+            Grant.REFRESH_TOKEN if settings.needs_consent else settings.grant
+        ),
         "oauth2.client_auth": ClientAuth.BODY if is_mtls else settings.client_auth,
         "oauth2.extra": {
             name: value
