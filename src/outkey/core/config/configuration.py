@@ -4,7 +4,7 @@ Attributes carry the names of the table in `fields.py`, which also has their def
 test compares the two.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as attribute
 from datetime import date
@@ -430,13 +430,13 @@ def with_references(
     return states
 
 
-def known_names(names: Iterable[str], count: int) -> Text:
+def known_names(names: Sequence[str]) -> Text:
     """Return a hint with the first of the names that there are."""
-    listed = ", ".join(list(names)[:MOST_NAMES])
+    listed = ", ".join(names[:MOST_NAMES])
     if not listed:
         return Text("Known: none.")
-    if count > MOST_NAMES:
-        more = count - MOST_NAMES
+    more = len(names) - MOST_NAMES
+    if more > 0:
         return Text("Known: {names} and {count} more.", names=listed, count=more)
     return Text("Known: {names}.", names=listed)
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from outkey.core.config.choices import AuthenticationType, Environment
 from outkey.core.config.configuration import Configuration
-from outkey.core.config.fields import FIELDS
+from outkey.core.config.fields import secret_label
 from outkey.core.config.pasted import FAULTS, fault_of, tidy
 from outkey.core.diagnosis.evidence import Clue, Evidence, fix_of
 from outkey.core.errors import OutkeyError
@@ -23,7 +23,6 @@ _STATUSES = frozenset({400, 401, 403, 404})
 _SCHEME = re.compile(r"[A-Za-z][\w-]*[ ]+")
 _TRIAL_KEYS = ("sk_test_", "rk_test_", "pk_test_", "test_", "sandbox_", "TEST-")
 _LIVE_KEYS = ("sk_live_", "rk_live_", "pk_live_", "live_", "prod_")
-_LABELS = {field.secret_name: field.label for field in FIELDS if field.secret}
 
 
 def by_entered(evidence: Evidence) -> Iterator[Clue]:
@@ -34,7 +33,7 @@ def by_entered(evidence: Evidence) -> Iterator[Clue]:
             fault = value.derive(as_sent).derive(fault_of).known_prefix(FAULTS)
         except OutkeyError:
             continue  # it is reported as an error of its own
-        label = _LABELS.get(name, name.removeprefix("header:"))
+        label = secret_label(name)
         if fault:
             fix = fix_of(fault, tidied=name) if helps_to_tidy(value, as_sent) else None
             yield Clue(95, fault, fault_text(fault, label), fix=fix)

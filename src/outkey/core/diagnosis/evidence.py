@@ -14,10 +14,9 @@ from outkey.core.errors import Cause, OutkeyError
 from outkey.core.oauth2.jwt import Claims, claims_of
 from outkey.core.request.assembly import SecretOpener
 from outkey.core.request.challenge import parse_challenges
-from outkey.core.request.message import Response, server_time
+from outkey.core.request.message import BODY_READ, Response, server_time
 from outkey.core.text import NO_TEXT, Text, build_text
 
-BODY_READ = 16 * 1024
 _SEARCHED = 2 * 1024  # for phrases; the send path searches each response from 400 on
 _LOWER = bytes(range(256)).lower()
 _BETWEEN = b" \t\r\n_-"

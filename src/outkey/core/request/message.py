@@ -15,6 +15,10 @@ from outkey.core.text import NO_TEXT, Text
 
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})  # RFC 9110 §9.2.2
 
+# How much of an error's body is read: to diagnose it, to quote it, and to search what
+# is quoted for secrets.
+BODY_READ = 16 * 1024
+
 
 def http_date(text: str) -> float | None:
     """Return the date of a header as Unix time (RFC 9110 §5.6.7), None if invalid.

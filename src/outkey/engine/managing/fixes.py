@@ -7,7 +7,7 @@ from outkey.core.access.permissions import Permission, requirements
 from outkey.core.config.configuration import Configuration, CustomHeader
 from outkey.core.config.document import ConfigurationDraft
 from outkey.core.config.field_kinds import Kind
-from outkey.core.config.fields import BY_PATH, FIELDS
+from outkey.core.config.fields import BY_PATH, secret_label
 from outkey.core.config.pasted import tidy
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import ConfigError
@@ -36,11 +36,9 @@ def difference(configuration: Configuration, fix: Fix) -> list[tuple[str, str, s
             before = configuration.headers[number].key
         rows.append((label, before, after))
     if fix.tidied:
-        labels = {field.secret_name: field.label for field in FIELDS if field.secret}
-        label = labels.get(fix.tidied, fix.tidied.removeprefix("header:"))
         rows.append(
             (
-                label,
+                secret_label(fix.tidied),
                 Text("as entered"),
                 Text("without quotes, spaces and the name of a scheme"),
             )
