@@ -22,11 +22,10 @@ from outkey.core.findings.checks import (
 )
 from outkey.core.findings.expiry import NEW_TOKEN_HINT, WARN_DAYS, days_left
 from outkey.core.findings.health import Health
-from outkey.core.moments import day_of
+from outkey.core.moments import DAY_SECONDS, day_of
 from outkey.core.request.headers import looks_like_credential
 from outkey.core.text import Text, build_text
 
-DAY_SECONDS = 86_400
 HOUR_SECONDS = 3_600
 LONGEST_DAYS = 36_500
 REFUSALS_IN_A_ROW = 3

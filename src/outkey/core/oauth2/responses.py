@@ -9,7 +9,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from urllib.parse import parse_qsl
 
 from outkey.core.echo.search import SearchText
@@ -19,13 +18,14 @@ from outkey.core.errors import (
     TokenEndpointFailed,
     drop_traceback,
 )
+from outkey.core.moments import DAY_SECONDS, parse_iso
 from outkey.core.request.message import Response, server_time
 from outkey.core.secret import Secret
 from outkey.core.text import Text, build_text
 
 MAX_RESPONSE = 1024 * 1024
 _MAX_TOKEN = 64 * 1024
-_LONGEST_LIFE = 10 * 366 * 86_400.0
+_LONGEST_LIFE = 10.0 * 366 * DAY_SECONDS
 _MILLISECONDS = 100_000_000_000  # a Unix time above this counts milliseconds
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _REFRESH = re.compile(r"[\x20-\x7e]+")  # RFC 6749 A.17: it is never a header
@@ -372,11 +372,8 @@ def read_moment(value: object) -> float | None:
     number = read_number(value)
     if number is not None:
         return number / 1000 if number > _MILLISECONDS else number
-    try:
-        moment = datetime.fromisoformat(str(value))
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        return None
+    moment = parse_iso(str(value))
+    return moment.timestamp() if moment else None
 
 
 def granted_scope(value: object, *, secrets: list[Secret], requested: list[str]) -> str:

@@ -12,6 +12,7 @@ from hashlib import sha256
 from itertools import accumulate
 from typing import NoReturn
 
+from outkey.core.moments import parse_iso
 from outkey.core.sync.reasons import sync_failure
 from outkey.core.text import Text
 
@@ -173,9 +174,7 @@ def greater_value(before: str, value: object) -> str:
 def _rank(text: str) -> tuple[int, Decimal, str]:
     if _NUMBER.fullmatch(text):
         return 1, Decimal(text), ""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
+    moment = parse_iso(text)
+    if moment is None:
         return 0, Decimal(0), text
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return 2, Decimal((aware - _EPOCH) // timedelta(microseconds=1)), ""
+    return 2, Decimal((moment - _EPOCH) // timedelta(microseconds=1)), ""

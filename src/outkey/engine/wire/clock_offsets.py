@@ -1,12 +1,13 @@
 """How far remote clocks are from ours, learned from the Date header of responses."""
 
+from outkey.core.moments import DAY_SECONDS
 from outkey.core.request.message import Response, server_time
 from outkey.core.request.origin import Origin
 from outkey.ports.sending import Clock
 
 _LOOK_AGAIN = 60.0
 _BELIEVED = 600.0  # seconds; an offset that is not confirmed by then is dropped
-_MOST_OFFSET = 86_400.0  # no clock that is worth following is a day off
+_MOST_OFFSET = DAY_SECONDS  # no clock that is worth following is a day off
 _EXACT = 2.0  # seconds: Date has whole ones, and the response was on its way
 _MOST = 1024
 
