@@ -99,23 +99,24 @@ def test_a_run_is_alive_or_may_be_ended_as_killed(before: Run, now: float) -> No
     assert progress(killed) == progress(running)
 
 
-@given(RUNS, MOMENTS)
-def test_no_run_is_alive_and_due_but_at_the_last_moment_of_its_lease(
-    any_run: Run, now: float
+@pytest.mark.parametrize(
+    ("values", "due"),
+    [
+        ({"state": RunState.WAITING, "attempt": 1, "until": NOW}, True),
+        ({"state": RunState.WAITING, "attempt": 1, "until": NOW + 1}, False),
+        ({"state": RunState.RUNNING, "attempt": 2, "until": NOW - 1}, True),
+        ({"state": RunState.RUNNING, "attempt": 2, "until": NOW + 1}, False),
+        # A run in the foreground is nobody's to take.
+        ({"state": RunState.RUNNING, "attempt": 0, "until": NOW - 1}, False),
+        ({"state": RunState.DONE, "attempt": 1, "until": NOW - 1}, False),
+        ({"state": RunState.FAILED, "attempt": 1, "until": NOW - 1}, False),
+        ({"state": RunState.CANCELLED, "attempt": 1, "until": NOW - 1}, False),
+    ],
+)
+def test_a_run_is_due_when_its_time_has_come_or_its_worker_was_killed(
+    values: dict[str, object], *, due: bool
 ) -> None:
-    if run_states.is_alive(any_run, now) and run_states.is_due(any_run, now):
-        assert any_run.until == now
-
-
-@given(RUNS, MOMENTS)
-def test_only_requested_runs_that_are_open_and_whose_time_has_come_are_due(
-    any_run: Run, now: float
-) -> None:
-    assert run_states.is_due(any_run, now) == (
-        any_run.state in (RunState.WAITING, RunState.RUNNING)
-        and any_run.attempt >= 1
-        and any_run.until <= now
-    )
+    assert run_states.is_due(run(**values), NOW) is due
 
 
 @given(st.none() | RUNS, st.none() | RUNS, REQUESTS)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.unit.test_manage import DOCUMENT, Office
+from tests.unit.test_changes import DOCUMENT, Office
 
 from outkey.core.config.choices import ClientAuth
 from outkey.core.config.configuration import Configuration, SecretState
