@@ -336,7 +336,7 @@ def test_a_voucher_that_is_garbage_vouches_for_nothing_and_can_be_replaced() -> 
 def test_many_configurations_do_not_fill_the_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("outkey.adapters.secrets_stored._MOST_CACHED", 1)
+    monkeypatch.setattr("outkey.adapters.secrets_stored._MAX_CACHED", 1)
     office = office_with_token()
     for name in ("acme", "other", "acme"):
         office.secrets.refuse_changed_settings(office.registry.get(name))

@@ -319,7 +319,7 @@ class SyncLine:
     sync: Sync | None = None
 
 
-MOST_NAMES = 10
+MAX_NAMES = 10
 SECTIONS = {
     "oauth2": OAuth2Settings,
     "tls": TlsSettings,
@@ -327,7 +327,9 @@ SECTIONS = {
     "verification": Verification,
 }
 # Headers that servers log or change; a token in one of them would not stay secret.
-DEFAULT_HEADERS = frozenset({"accept", "accept-encoding", "content-type", "user-agent"})
+UNSAFE_FOR_TOKENS = frozenset(
+    {"accept", "accept-encoding", "content-type", "user-agent"}
+)
 AT_TOKEN_ORIGIN = (
     "oauth2.device_url",
     "oauth2.revocation_url",
@@ -381,7 +383,7 @@ def build(
 def refuse_unsafe_header(name: str) -> None:
     """Refuse a Token header that servers log or change."""
     path = "oauth2.token_header"
-    if check_name(name, field=path).lower() in DEFAULT_HEADERS:
+    if check_name(name, field=path).lower() in UNSAFE_FOR_TOKENS:
         raise BY_PATH[path].refuse(
             Text("must not be a header that servers log or change")
         )
@@ -432,10 +434,10 @@ def with_references(
 
 def known_names(names: Sequence[str]) -> Text:
     """Return a hint with the first of the names that there are."""
-    listed = ", ".join(names[:MOST_NAMES])
+    listed = ", ".join(names[:MAX_NAMES])
     if not listed:
         return Text("Known: none.")
-    more = len(names) - MOST_NAMES
+    more = len(names) - MAX_NAMES
     if more > 0:
         return Text("Known: {names} and {count} more.", names=listed, count=more)
     return Text("Known: {names}.", names=listed)

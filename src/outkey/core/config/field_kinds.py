@@ -43,8 +43,8 @@ RESERVED_PARAMETERS = frozenset(
         "scope",
     )
 )
-LONGEST_TEXT = 2000
-LONGEST_LIST = 1000
+MAX_TEXT = 2000
+MAX_LIST = 1000
 
 
 class Kind(StrEnum):
@@ -219,7 +219,7 @@ def parse_text(field: Field, value: object, place: str) -> str:
     forbidden = CONTROL_BUT_LINES if field.kind in MULTI_LINE else CONTROL
     if forbidden.search(value):
         raise field.refuse(Text("contains a control character"), place=place)
-    longest = int(field.maximum) or LONGEST_TEXT
+    longest = int(field.maximum) or MAX_TEXT
     if len(value) > longest:
         raise field.refuse(
             Text("is longer than {limit} characters", limit=longest), place=place
@@ -269,7 +269,7 @@ def parse_pairs(field: Field, value: object, place: str) -> dict[str, str]:
                 ),
                 place=place,
             )
-        if not name or CONTROL.search(name + text) or len(name + text) > LONGEST_TEXT:
+        if not name or CONTROL.search(name + text) or len(name + text) > MAX_TEXT:
             raise field.refuse(
                 Text("contains an empty name, a control character or too long a text"),
                 place=place,
@@ -314,9 +314,9 @@ def parse_tables(field: Field, value: object, place: str) -> tuple[object, ...]:
 
 def limited_list(field: Field, value: object, place: str) -> list[object]:
     """Return a list of limited length."""
-    if not isinstance(value, list) or len(value) > LONGEST_LIST:
+    if not isinstance(value, list) or len(value) > MAX_LIST:
         raise field.refuse(
-            Text("must be a list of at most {limit}", limit=LONGEST_LIST), place=place
+            Text("must be a list of at most {limit}", limit=MAX_LIST), place=place
         )
     return value
 

@@ -12,7 +12,7 @@ from outkey.core.request.message import Request, Source, http_date
 from outkey.core.secret import Secret
 
 _UNITS = (1.0, 1e3, 1e6, 1e9)  # seconds, milliseconds, microseconds, nanoseconds
-_LONGEST_MOMENT = 40
+_MAX_MOMENT = 40
 _TIME = (
     r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:[.,]\d{1,9})?)?"
     r"(?: ?[AaPp]\.?[Mm]\.?)?(?: ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))?"
@@ -122,7 +122,7 @@ def unless_public(
 
 def is_moment(text: str, now: float) -> bool:
     """Whether a text is a timestamp near now, as a number or as a date."""
-    if len(text) > _LONGEST_MOMENT:
+    if len(text) > _MAX_MOMENT:
         return False
     if _TIME_OF_DAY.fullmatch(text):
         return True

@@ -53,7 +53,7 @@ class Check:
         )
 
     def finding_from(self, error: OutkeyError, field: str | None = None) -> Finding:
-        """Return a finding that says what an error says, about its field or another."""
+        """Return a finding with the message and hint of an error, for its field."""
         return Finding(
             self.id, self.level, error.message, error.hint, field or error.field
         )

@@ -25,7 +25,7 @@ WEEK_HOURS = 7 * 24
 UNUSUAL_VOLUME = 100  # attempts in an hour, at least
 UNUSUAL_FACTOR = 10
 LEAST_HOURS = 5  # with attempts, before anything is known to be usual
-MOST_ORIGINS = 50
+MAX_ORIGINS = 50
 OVERDUE_SECONDS = 300.0
 
 
@@ -310,7 +310,7 @@ def update_baseline(
     hours.update(int(attempt.at // 3600) for attempt in attempts)
     oldest = max(hours) - WEEK_HOURS
     after = Baseline(
-        origins=(*baseline.origins, *new_origins)[-MOST_ORIGINS:],
+        origins=(*baseline.origins, *new_origins)[-MAX_ORIGINS:],
         hours={hour: count for hour, count in hours.items() if hour >= oldest},
         refused=refused,
     )

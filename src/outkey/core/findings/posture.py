@@ -27,7 +27,7 @@ from outkey.core.request.headers import looks_like_credential
 from outkey.core.text import Text, build_text
 
 HOUR_SECONDS = 3_600
-LONGEST_DAYS = 36_500
+MAX_DAYS = 36_500
 REFUSALS_IN_A_ROW = 3
 Facts = TypeVar("Facts")
 # How well-known keys begin, or a text that no user chooses as the name of a variable.
@@ -403,7 +403,7 @@ CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
         "the server's certificate expires within a day, or has expired",
         "Ask the API's provider to renew it now.",
         Area.TRANSPORT,
-        certificate_ends(1, -LONGEST_DAYS),
+        certificate_ends(1, -MAX_DAYS),
     ),
     PostureCheck(
         "P-certificate-7",

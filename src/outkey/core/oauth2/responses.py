@@ -25,7 +25,7 @@ from outkey.core.text import Text, build_text
 
 MAX_RESPONSE = 1024 * 1024
 _MAX_TOKEN = 64 * 1024
-_LONGEST_LIFE = 10.0 * 366 * DAY_SECONDS
+_MAX_LIFE = 10.0 * 366 * DAY_SECONDS
 _MILLISECONDS = 100_000_000_000  # a Unix time above this counts milliseconds
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _REFRESH = re.compile(r"[\x20-\x7e]+")  # RFC 6749 A.17: it is never a header
@@ -348,11 +348,11 @@ def token_lifetime(document: Mapping[str, object], now: float) -> float | None:
     for key in ("expires_in", "expiresIn"):
         seconds = read_number(document.get(key))
         if seconds is not None and seconds >= 0:
-            return min(seconds, _LONGEST_LIFE)
+            return min(seconds, _MAX_LIFE)
     for key in ("expires_at", "expires_on", "accessTokenExpiration"):
         moment = read_moment(document.get(key))
         if moment is not None and moment > now:
-            return min(moment - now, _LONGEST_LIFE)
+            return min(moment - now, _MAX_LIFE)
     return None
 
 

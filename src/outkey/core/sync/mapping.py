@@ -183,7 +183,7 @@ def convert_exactly(transform: Transform, value: object) -> object:
 def refusal_reason(
     mapping: FieldMapping, value: object, context: MappingContext
 ) -> str:
-    """Return why a value cannot be convert, or nothing."""
+    """Return why a value cannot be converted, or nothing."""
     try:
         convert(mapping, value, context)
     except RejectedValue as rejected:

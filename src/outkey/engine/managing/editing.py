@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 
 from outkey.core.access.permissions import (
-    HINT,
+    ASK_ADMINISTRATOR,
     Permission,
     Requirement,
     changes_script,
@@ -140,7 +140,10 @@ class Edit:
             if not allowed(requirement.permission):
                 message = requirement.message
                 add_error(
-                    errors, ConfigError(message, hint=HINT, field=requirement.field)
+                    errors,
+                    ConfigError(
+                        message, hint=ASK_ADMINISTRATOR, field=requirement.field
+                    ),
                 )
         for name, secret in self.secrets.items():
             try:

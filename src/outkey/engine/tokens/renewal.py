@@ -32,7 +32,7 @@ from outkey.core.oauth2.responses import (
 )
 from outkey.core.oauth2.token import (
     LEASE_SECONDS,
-    MOST_TRIES,
+    MAX_TRIES,
     AccessToken,
     State,
     TokenState,
@@ -320,7 +320,7 @@ class TokenManager:
         if not self._can_request(state, request):
             raise self._consent_error()  # nothing was written
         if (
-            state.tries >= MOST_TRIES
+            state.tries >= MAX_TRIES
             and self.configuration.oauth2.needs_consent
             and not request.force
         ):
@@ -467,7 +467,7 @@ class TokenManager:
             wait = retry_after(response, now=self.context.clock.now()) or 0.0
             their_time = server_time(response)
         wait = min(wait, _MAX_RETRY_AFTER)
-        self._try_to_store(leased, leased.failed(reason, now=now, asked=wait))
+        self._try_to_store(leased, leased.failed(reason, now=now, retry_after=wait))
         return failure(reason, their_time)
 
     def _try_to_store(self, before: TokenState, after: TokenState) -> None:

@@ -7,7 +7,7 @@ from outkey.ports.sending import Clock
 
 _LOOK_AGAIN = 60.0
 _BELIEVED = 600.0  # seconds; an offset that is not confirmed by then is dropped
-_MOST_OFFSET = DAY_SECONDS  # no clock that is worth following is a day off
+_MAX_OFFSET = DAY_SECONDS  # no clock that is worth following is a day off
 _EXACT = 2.0  # seconds: Date has whole ones, and the response was on its way
 _MOST = 1024
 
@@ -32,7 +32,7 @@ class ClockOffsets:
         if their_time is None:
             return
         offset = their_time + 0.5 - clock.now()
-        if abs(offset) > _MOST_OFFSET:
+        if abs(offset) > _MAX_OFFSET:
             return
         if len(self._measured) >= _MOST:
             self._measured.clear()

@@ -8,7 +8,7 @@ from outkey.core.errors import OutkeyError, Paused
 from outkey.core.text import Text
 from outkey.ports.sending import Configurations
 
-MOST_REFUSED = 5  # responses 401 in a row; the usual lock comes after five to ten
+MAX_REFUSED = 5  # responses 401 in a row; the usual lock comes after five to ten
 
 
 def resume_hint(name: str) -> Text:
@@ -51,7 +51,7 @@ class LockoutGuard:
             if status == 401:
                 # By revision: a refusal of the previous secret is not about this one.
                 refusals = self.store.note_refused(name, configuration.revision)
-                if refusals >= MOST_REFUSED:
+                if refusals >= MAX_REFUSED:
                     self.store.pause(name, now)
             elif status < 400:
                 current = self.store.get(name)

@@ -47,7 +47,7 @@ _SLACK = 1.5  # real seconds that a busy machine may be late
 _AT_ONCE = 6
 _MEBIBYTES = 4
 # Any faster, and there would be no time for the response to a token request.
-_MOST_SECONDS = 60.0
+_MAX_SECONDS = 60.0
 _SECRET_NAMES = {field.secret_name for field in FIELDS if field.secret}
 _REPLACED = _SECRET_NAMES - {"client_key"} | {"header"}
 _ISSUED = re.compile(r"spar-(at|rt)-[0-9a-f]")
@@ -94,7 +94,7 @@ def speed_of(configuration: Configuration) -> float:
 
 def total_timeout_of(configuration: Configuration) -> float:
     """Return the total timeout that a drill uses, in seconds of production."""
-    return min(_MOST_SECONDS, configuration.limits.total_timeout)
+    return min(_MAX_SECONDS, configuration.limits.total_timeout)
 
 
 def drill(
