@@ -97,7 +97,7 @@ def fill(application: Any, count: int) -> None:  # noqa: ANN401 - an Application
         for number in range(min(_BATCH, count - start) // 2):
             attempt = f"{start + number:032x}"
             facts = {"attempt": attempt} | intent._asdict()
-            opened._enqueue(opened._entry(facts, awaited=False))  # noqa: SLF001
+            opened._enqueue(opened._record(facts, awaited=False))  # noqa: SLF001
             chain.conclude(Outcome(attempt, "acme", 200, "ok", 12))
         application.audit.flush()
 

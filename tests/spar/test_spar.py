@@ -2,12 +2,14 @@
 
 import http.client
 import json
+import os
 import subprocess
 import sys
 import urllib.error
 import urllib.request
 from base64 import b64encode
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -126,12 +128,18 @@ def test_a_port_that_is_taken_is_said_in_one_line(spar: Spar) -> None:
     )
 
 
-def test_it_runs_from_the_command_line_and_lists_its_scenes() -> None:
+def test_it_runs_from_the_command_line_and_leaves_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "outkey.spar", "--port", "0", "--tls"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline().rstrip() for _ in range(13)]
+        assert list(tmp_path.iterdir()) != []
         process.terminate()
+    assert process.returncode == 0
+    assert list(tmp_path.iterdir()) == []
     assert lines[0] == "The sparring provider is running. Press Ctrl-C to stop it."
     facts = [line[:24].strip() for line in lines[2:9]]
     assert facts == [

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import signal
 import sys
 
 from outkey.spar.approval import ISSUER_PATH
@@ -32,6 +33,8 @@ def serve(port: int, *, tls: bool) -> int:
             file=sys.stderr,
         )
         return 2
+    # SIGTERM ends it like Ctrl-C, so that its temporary folder is removed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.suppress(KeyboardInterrupt):
         for line in introduction_of(spar):
             print(line, flush=True)  # noqa: T201

@@ -165,6 +165,8 @@ LOGGING = {
     # A refused request is reported on its page; a failure is logged here.
     "loggers": {
         "django": {"handlers": ["console"], "level": "ERROR", "propagate": False},
+        # The audit has the failed login.
+        "axes": {"level": "ERROR"},
         # A request that waits for a thread is not a problem.
         "waitress.queue": {"level": "ERROR"},
     },
