@@ -7,6 +7,7 @@ import pytest
 
 from outkey.core.access.line_permissions import (
     RecordAccess,
+    line_requirements,
     record_accesses,
 )
 from outkey.core.access.permissions import Permission
@@ -179,6 +180,8 @@ def test_adding_is_not_changing_and_a_script_needs_its_permission() -> None:
         (None, scripted, {Permission.ADD_LINE, Permission.EDIT_SCRIPT}),
     ):
         assert LineEdit(stored, line).needs() == expected
+        missing = {need.permission for need in line_requirements(stored, line)}
+        assert missing == expected
 
 
 @pytest.mark.parametrize("lacking", [Permission.CHANGE_LINE, Permission.EDIT_SCRIPT])

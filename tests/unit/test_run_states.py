@@ -100,23 +100,22 @@ def test_a_run_is_alive_or_may_be_ended_as_killed(before: Run, now: float) -> No
 
 
 @pytest.mark.parametrize(
-    ("values", "due"),
+    ("state", "attempt", "until", "due"),
     [
-        ({"state": RunState.WAITING, "attempt": 1, "until": NOW}, True),
-        ({"state": RunState.WAITING, "attempt": 1, "until": NOW + 1}, False),
-        ({"state": RunState.RUNNING, "attempt": 2, "until": NOW - 1}, True),
-        ({"state": RunState.RUNNING, "attempt": 2, "until": NOW + 1}, False),
-        # A run in the foreground is nobody's to take.
-        ({"state": RunState.RUNNING, "attempt": 0, "until": NOW - 1}, False),
-        ({"state": RunState.DONE, "attempt": 1, "until": NOW - 1}, False),
-        ({"state": RunState.FAILED, "attempt": 1, "until": NOW - 1}, False),
-        ({"state": RunState.CANCELLED, "attempt": 1, "until": NOW - 1}, False),
+        (RunState.WAITING, 1, NOW, True),
+        (RunState.WAITING, 1, NOW + 0.1, False),
+        (RunState.RUNNING, 1, NOW, True),  # its lease ends now
+        (RunState.RUNNING, 1, NOW + 0.1, False),
+        (RunState.RUNNING, 0, NOW, False),  # of the command line
+        (RunState.FAILED, 1, NOW, False),
+        (RunState.DONE, 1, NOW, False),
+        (RunState.CANCELLED, 1, NOW, False),
     ],
 )
-def test_a_run_is_due_when_its_time_has_come_or_its_worker_was_killed(
-    values: dict[str, object], *, due: bool
+def test_a_run_is_due_for_a_worker_if_it_was_requested_and_its_time_has_come(
+    state: RunState, attempt: int, until: float, *, due: bool
 ) -> None:
-    assert run_states.is_due(run(**values), NOW) is due
+    assert run_states.is_due(run(state=state, attempt=attempt, until=until), NOW) is due
 
 
 @given(st.none() | RUNS, st.none() | RUNS, REQUESTS)
