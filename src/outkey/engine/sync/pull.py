@@ -42,8 +42,8 @@ from outkey.engine.sending.echoed_secrets import EchoDetector, has_masked_value
 from outkey.engine.sync.plan import Effect, LinePlan, Note, SyncPorts
 from outkey.engine.sync.requests import LineRequest, RequestBatch, ResponseOrError
 from outkey.engine.sync.run_in_progress import RunInProgress
+from outkey.engine.sync.runs import MAX_KEY_LENGTH
 
-MAX_KEY_LENGTH = 200
 PREVIEW_VALUES = 200_000
 WHOLE_RECORD = "@"
 NO_VALUE = "`null`"
