@@ -26,7 +26,6 @@ from outkey.core.audit.events import Tag
 from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.findings.health import Status
 from outkey.core.findings.posture import Policy
-from outkey.core.moments import DAY_SECONDS
 from outkey.core.vault import voucher
 from outkey.core.vault.versions import SecretLabel
 from outkey.engine.managing.monitoring import open_notices
@@ -52,6 +51,7 @@ from outkey.hosts.django.pages.configurations import ListedConfiguration
 from outkey.hosts.django.pages.shell import message_of, page
 
 HOUR_MS = 3_600_000
+DAY = 86_400
 CHART_RECORDS = 100_000  # a chart of more would take longer than a page may
 ATTENTION_SIZE = 12
 NOTICES_SIZE = 20
@@ -71,7 +71,7 @@ def home_page(request: HttpRequest) -> HttpResponse:
         now=now,
         sealed=application.keys.is_sealed(),
         policy=policy,
-        secret_ages=old_secrets(now - policy.secret_days * DAY_SECONDS),
+        secret_ages=old_secrets(now - policy.secret_days * DAY),
     )
     rows = rows_by_name(names_on_page(overview))
     attention = [
