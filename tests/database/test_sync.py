@@ -718,12 +718,15 @@ def test_a_run_that_no_worker_takes_is_noticed(runs: Runs) -> None:
 def test_runs_of_the_past_are_forgotten_but_not_the_last_complete_one(
     runs: Runs,
 ) -> None:
+    from outkey.hosts.django import models
+
     ended = []
     for state in (RunState.DONE, RunState.DONE, RunState.FAILED):
         run = runs.begin("contacts", "tester", dry_run=False)
         runs.add_rejected(run, [RejectedRecord(1, "k", "f", "missing")])
-        runs.finish(replace(run, state=state, ended_at=1000.0, cursor="2027"))
+        runs.finish(replace(run, state=state, cursor="2027"))
         ended.append(run.id)
+    models.Run.objects.update(ended_at=1000.0)
     asked = runs.request("contacts", "tester")
     runs.prune(1000.0)
     assert len(runs.newest(10)) == 4, "not before the moment"
@@ -735,9 +738,12 @@ def test_runs_of_the_past_are_forgotten_but_not_the_last_complete_one(
 def test_runs_of_a_line_that_never_came_to_its_end_are_forgotten_too(
     runs: Runs,
 ) -> None:
+    from outkey.hosts.django import models
+
     for _ in range(2):
         run = runs.begin("contacts", "tester", dry_run=False)
-        runs.finish(replace(run, state=RunState.FAILED, ended_at=1000.0))
+        runs.finish(replace(run, state=RunState.FAILED))
+    models.Run.objects.update(ended_at=1000.0)
     runs.prune(1001.0)
     assert runs.newest(10) == []
 

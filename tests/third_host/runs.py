@@ -1,9 +1,9 @@
 """The tables of runs and of rejected records."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from sqlite3 import Row
+from typing import Any
 
 from outkey.core.errors import UnknownConfiguration
 from outkey.core.findings.monitoring import LineRun
@@ -21,8 +21,7 @@ AND (:ended_before IS NULL OR ended_at < :ended_before)
 AND (:after = '' OR id > CAST(:after AS INTEGER))
 """
 LATEST = """
-SELECT line.configuration, run.line, dry_run, state, attempt, until
-FROM run JOIN line ON line.name = run.line
+SELECT run.*, line.configuration FROM run JOIN line ON line.name = run.line
 WHERE id IN (SELECT max(id) FROM run GROUP BY line, dry_run)
 """
 
@@ -40,7 +39,7 @@ class RunTable(Table):
     def find(self, query: RunQuery, *, lock: bool = False) -> list[Run]:
         order = f"ORDER BY {ORDERS[query.order]} LIMIT :limit"
         return [
-            stored_run(row)
+            stored_run(dict(row))
             for row in self.database.execute(f"{FIND} {order}", asdict(query))
         ]
 
@@ -86,10 +85,8 @@ class LatestRuns(Table):
 
     def latest(self) -> list[LineRun]:
         return [
-            LineRun(configuration, line, bool(dry_run), RunState(state), attempt, until)
-            for configuration, line, dry_run, state, attempt, until in (
-                self.database.rows(LATEST)
-            )
+            LineRun(columns.pop("configuration"), stored_run(columns))
+            for columns in map(dict, self.database.rows(LATEST))
         ]
 
 
@@ -100,13 +97,14 @@ def run_columns(run: Run) -> dict[str, object]:
     return columns
 
 
-def stored_run(row: Row) -> Run:
+def stored_run(row: Mapping[str, Any]) -> Run:
     """Return a run as core has it."""
-    columns = dict(row) | {
+    columns = {
+        **row,
         "id": str(row["id"]),
         "state": RunState(row["state"]),
         "dry_run": bool(row["dry_run"]),
         "position": json.loads(row["position"]),
-        "counts": Counts(**json.loads(row["counts"])),
+        "counts": Counts.from_facts(json.loads(row["counts"])),
     }
     return Run(**columns)

@@ -10,18 +10,24 @@ from outkey.core.audit.events import Change, Tag
 from outkey.core.config.choices import Network
 from outkey.core.config.document import parse_document
 from outkey.core.diagnosis import Fix
-from outkey.core.errors import ConfigError, TokenEndpointFailed, UnknownConfiguration
+from outkey.core.errors import (
+    ConfigError,
+    LineBusy,
+    TokenEndpointFailed,
+    UnknownConfiguration,
+)
 from outkey.core.findings.posture import InstallationFacts
 from outkey.core.request.message import Response
 from outkey.core.secret import Secret
 from outkey.core.sync.run import RunState
+from outkey.core.text import Text
+from outkey.engine.managing.background import DAY
 from outkey.engine.managing.editing import Edit
-from outkey.engine.managing.line_editing import WithLine
-from outkey.engine.sync.unsaved_lines import DocumentLines
+from outkey.engine.sync.unsaved_lines import DocumentLines, WithLine
 from outkey.hosts.cli.main import run
 from outkey.hosts.cli.session import CommandHost
 from outkey.testing import configuration
-from outkey.testing.fakes_sync import MemorySync
+from outkey.testing.fakes_sync import MemoryRecords, MemoryRunRows, MemorySync
 from unit.application_in_memory import FIELDS, MemoryHost, memory_host
 
 SCRIPT = "def compute_auth_header(sync_line):\n    return {}\n"
@@ -147,6 +153,63 @@ def test_lines_run_now_or_wait_in_the_queue() -> None:
         host.application.planner(records=nothing_open).request("contacts", "ada")
 
 
+class RecordsOfUser(MemoryRecords):
+    """Records of a user who has some of the rights on them."""
+
+    rights: tuple[str, ...] = ()
+
+    def demand(self, target: str, *verbs: str) -> None:
+        if not set(verbs) <= set(self.rights):
+            raise ConfigError(Text("a permission is missing"), field="target")
+
+
+def test_a_user_requests_a_run_only_with_the_rights_on_its_records() -> None:
+    host = lines_host()
+    application = host.application
+    records = RecordsOfUser(FIELDS, MemoryRunRows(host.registry))
+    with pytest.raises(ConfigError, match="permission"):
+        application.request_run("contacts", "ada", records)
+    records.rights = ("view",)
+    with pytest.raises(ConfigError, match="permission"):
+        application.request_run("contacts", "ada", records)
+    trial = application.request_run("contacts", "ada", records, dry_run=True)
+    records.rights = ("view", "add", "change")
+    queued = application.request_run("contacts", "ada", records)
+    assert host.queue.runs == [trial.id, queued.id]
+    assert (trial.dry_run, queued.dry_run, queued.actor) == (True, False, "ada")
+
+
+def test_who_requests_a_run_of_a_busy_line_learns_which_run_is_active() -> None:
+    application = lines_host().application
+    active = application.runs.begin("contacts", "ada", dry_run=False)
+    with pytest.raises(LineBusy) as caught:
+        application.planner().request("contacts", "ben")
+    assert caught.value.run == active.id
+    assert application.runs.open_run_id("contacts", dry_run=True) == ""
+
+
+def test_a_line_without_records_is_not_run() -> None:
+    host = lines_host()
+    host.registry.put_line(parse_document(LINES).lines[2])
+    records = RecordsOfUser(FIELDS, MemoryRunRows(host.registry))
+    with pytest.raises(ConfigError):
+        host.application.request_run("ping", "ada", records)
+    assert host.queue.runs == []
+
+
+def test_a_host_learns_when_lines_run_next() -> None:
+    host = lines_host()
+    line = host.registry.line("contacts")
+    assert line.sync is not None
+    assert host.application.next_runs(["contacts"]) == {"contacts": None}
+    hourly = replace(line.sync, schedule="0 * * * *")
+    host.registry.put_line(replace(line, sync=hourly))
+    now = host.world.clock.now()
+    assert host.application.next_runs(["contacts"]) == {
+        "contacts": now + 3600 - now % 3600
+    }
+
+
 def test_the_lines_of_a_document_are_checked_before_it_is_saved() -> None:
     findings = list(lines_host().application.line_findings(parse_document(LINES)))
     places = [(name, finding.id, finding.field) for name, finding in findings]
@@ -171,11 +234,17 @@ def test_a_line_of_a_removed_configuration_is_a_finding() -> None:
     lines = DocumentLines(memory_host().registry, document)
     with pytest.raises(UnknownConfiguration):
         lines.get("acme")
+    with pytest.raises(UnknownConfiguration):
+        lines.line("of no document")
 
 
 def test_a_round_in_the_background_monitors_and_prunes() -> None:
-    host = memory_host(OPEN)
+    host = lines_host()
     application = host.application
+    for _ in range(2):
+        run = application.runs.begin("contacts", "ada", dry_run=False)
+        application.runs.finish(replace(run, state=RunState.FAILED))
+        host.world.clock.advance(application.policy().retention_days * DAY - 1)
     deleted: list[int] = []
     assert (application.has_monitored(), application.open_notices()) == (False, [])
     work = application.background_work(
@@ -188,6 +257,7 @@ def test_a_round_in_the_background_monitors_and_prunes() -> None:
     work.round()
     assert application.has_monitored()
     assert deleted == [application.policy().retention_days]
+    assert [stored.id for stored in application.runs.newest(9)] == [run.id]
 
 
 # ── the command line for a host of one's own ──────────────────────────────────────────

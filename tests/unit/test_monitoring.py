@@ -43,7 +43,7 @@ from outkey.core.request.message import Request, Response, Route, TlsSettings
 from outkey.core.request.origin import parse_endpoint
 from outkey.core.secret import Secret
 from outkey.core.shared_state import StateKind
-from outkey.core.sync.run import RunState
+from outkey.core.sync.run import Run, RunState
 from outkey.engine.managing.background import (
     BackgroundPorts,
     BackgroundWork,
@@ -70,6 +70,7 @@ from outkey.testing.fakes import (
 )
 from outkey.testing.fakes_monitoring import MemoryLineRuns, RecordedNotices
 from outkey.testing.fakes_storage import memory_registry
+from outkey.testing.fakes_sync import MemorySync
 
 NOW = 1_800_000_000.0
 HOUR = int(NOW // 3600)
@@ -423,7 +424,8 @@ def line_run(
     attempt: int = 1,
     dry_run: bool = False,
 ) -> LineRun:
-    return LineRun("acme", "orders", dry_run, state, attempt, until)
+    run = Run("1", "orders", "ada", NOW, state, dry_run, attempt=attempt, until=until)
+    return LineRun("acme", run)
 
 
 @pytest.mark.parametrize(
@@ -791,6 +793,7 @@ class Site:
             audit_keys=lambda _: KEY,
             is_sealed=lambda: self.sealed,
             retention_days=lambda: 30,
+            runs=MemorySync(self.administration.registry, {}, self.clock).runs,
             delete_older_than=self.days.append,
             clock=self.clock,
         )

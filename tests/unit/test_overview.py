@@ -13,7 +13,6 @@ from outkey.engine.managing.overview import (
     build_overview,
     hourly_bars,
     kind_of_outcome,
-    record_total,
     run_bars,
 )
 
@@ -161,4 +160,3 @@ def test_runs_are_bars_of_what_they_wrote_and_rejected() -> None:
     assert (first.ok, first.failed, first.refused, first.total) == (80, 0, 20, 10)
     assert (second.ok, second.failed, second.refused, second.total) == (0, 50, 0, 5)
     assert (empty.label, empty.total) == ("#3", 0)
-    assert record_total(done) == 10

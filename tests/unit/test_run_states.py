@@ -250,12 +250,10 @@ def test_what_has_ended_is_not_cancelled(state: RunState) -> None:
     assert run_states.cancel(ended, NOW) is ended
 
 
-@pytest.mark.parametrize(("ended_at", "stored"), [(None, NOW), (5.0, 5.0)])
-def test_a_run_ends_at_its_own_time_or_now(
-    ended_at: float | None, stored: float
-) -> None:
+@pytest.mark.parametrize("ended_at", [None, 5.0])
+def test_a_run_ends_now_whatever_its_process_wrote(ended_at: float | None) -> None:
     done = run_states.finish(run(state=RunState.DONE, ended_at=ended_at), NOW)
-    assert done.ended_at == stored
+    assert done.ended_at == NOW
     assert done.due_at is None
 
 
@@ -267,3 +265,45 @@ def test_an_incremental_run_starts_where_the_last_complete_one_was() -> None:
 
 def test_a_run_that_was_deleted_with_its_line_counts_as_taken_over() -> None:
     assert run_states.refusal(None).reason == TAKEN_OVER
+
+
+# ── counts ────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("counts", "seen", "total", "is_all_rejected"),
+    [
+        (Counts(), 0, 0, False),
+        (Counts(failed=3), 3, 3, True),
+        (
+            Counts(created=1, updated=2, unchanged=3, failed=4, archived=5),
+            10,
+            15,
+            False,
+        ),
+        (Counts(archived=2), 0, 2, False),
+        (Counts(unchanged=1), 1, 1, False),
+    ],
+)
+def test_counts_add_up_and_tell_if_every_record_was_rejected(
+    counts: Counts, seen: int, total: int, *, is_all_rejected: bool
+) -> None:
+    assert (counts.seen, counts.total) == (seen, total)
+    assert counts.is_all_rejected is is_all_rejected
+
+
+@pytest.mark.parametrize(
+    ("stored", "counts"),
+    [
+        ({"created": 3, "failed": 1}, Counts(created=3, failed=1)),
+        ({"created": 3, "of_a_later_version": 1}, Counts(created=3)),
+        ({"created": "x", "updated": None, "failed": -1}, Counts()),
+        ([], Counts()),
+        ("x", Counts()),
+        (None, Counts()),
+    ],
+)
+def test_stored_counts_are_read_whatever_else_is_stored(
+    stored: object, counts: Counts
+) -> None:
+    assert Counts.from_facts(stored) == counts

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from outkey.core.sync.run import RunState
-from outkey.engine.sync.loop import PLAN_SECONDS, RunLoop, repeat
+from outkey.engine.rounds import repeat
+from outkey.engine.sync.loop import PLAN_SECONDS, RunLoop
 from outkey.testing import FakeClock
 from unit.test_sync_planner import HOURLY, fake_planner
 from unit.test_sync_run import Api, fake_sync, people

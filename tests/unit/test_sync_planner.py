@@ -161,6 +161,19 @@ def test_a_schedule_that_is_none_is_a_fault_and_never_comes() -> None:
     assert fake.sync.memory.rows.runs == {}
 
 
+@pytest.mark.parametrize(
+    ("schedule", "seconds"), [("0 * * * *", 3600), ("", None), ("every day", None)]
+)
+def test_a_line_runs_next_by_its_schedule_if_that_is_one(
+    schedule: str, seconds: float | None
+) -> None:
+    fake = fake_planner(fake_sync(replace(PULL, schedule=schedule)))
+    clock = fake.sync.world.clock
+    clock.advance(3600 - clock.now() % 3600)
+    expected = None if seconds is None else clock.now() + seconds
+    assert fake.planner.next_runs(["contacts", "unknown"]) == {"contacts": expected}
+
+
 # ── once more ─────────────────────────────────────────────────────────────────────────
 
 

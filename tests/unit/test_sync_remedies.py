@@ -3,7 +3,7 @@
 import pytest
 
 from outkey.core.diagnosis import REMEDIES
-from outkey.core.errors import Cause, SecretMissing
+from outkey.core.errors import Cause, LineBusy, SecretMissing
 from outkey.core.sync.reasons import RUN_FAILURES, rejection_text, sync_failure
 from outkey.core.sync.remedies import remedy_of, summary_of
 from outkey.core.text import Text
@@ -23,10 +23,12 @@ def test_a_cause_has_the_remedy_that_a_test_would_give(word: str, remedy: str) -
 
 
 def test_the_words_of_errors_and_of_token_endpoints_are_known() -> None:
-    assert summary_of("secret_missing") == SecretMissing().message
+    assert summary_of("secret_missing") == Cause.SECRET_MISSING.label
+    assert summary_of("line_busy") == LineBusy().message
     assert summary_of("invalid_client")
     assert summary_of("gap") == RUN_FAILURES["gap"].summary
-    assert summary_of("a word of nobody") == ""
+    assert summary_of("of_another_version") == "of another version"
+    assert summary_of("") == ""
 
 
 def test_an_error_that_ends_a_run_has_the_remedy_of_its_page() -> None:

@@ -38,7 +38,7 @@ from outkey.core.sync.records import FieldKind, HostField, WriteOutcome
 from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
 from outkey.engine.sync import Effect, Runs, SyncPorts, SyncRunner
 from outkey.testing import configuration, fake_gateway
-from outkey.testing.fakes import FakeWorld
+from outkey.testing.fakes import FakeClock, FakeWorld
 from outkey.testing.fakes_storage import memory_registry
 from outkey.testing.fakes_sync import MemoryRecords, MemorySync
 
@@ -970,3 +970,14 @@ def test_a_lookup_in_what_is_not_open_is_told_before_anything_is_asked(
         with pytest.raises(ConfigError):
             made.run()
         assert made.runs.newest(9) == []
+
+
+@pytest.mark.parametrize("answers", [Api(people(1)), Api(odd={1: ConnectionFailed()})])
+def test_a_run_ends_by_the_clock_of_the_database_like_it_began(answers: Api) -> None:
+    made = fake_sync(answers=answers)
+    late_clock = FakeClock(made.world.clock.now() - 3600)
+    runner = SyncRunner(replace(made.ports, clock=late_clock))
+    with suppress(ConnectionFailed):
+        list(runner.run("contacts", "ada"))
+    (ended,) = made.runs.newest(9)
+    assert ended.ended_at == ended.started_at == made.world.clock.now()

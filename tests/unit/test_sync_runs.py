@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -14,7 +15,7 @@ from outkey.core.errors import (
     UnknownConfiguration,
 )
 from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
-from outkey.core.sync.run_states import STOPPING
+from outkey.core.sync.run_states import STOPPING, is_due
 from outkey.engine.sync.runs import CANCEL_TRIES, PRUNE_BATCH
 from unit.test_sync_run import PULL, Api, FakeSync, fake_sync, people
 
@@ -188,3 +189,17 @@ def test_many_old_runs_are_pruned_and_the_last_complete_one_stays() -> None:
         )
     made.runs.prune(2.0 * PRUNE_BATCH - 1)
     assert sorted(table, key=int) == ["7", str(2 * PRUNE_BATCH - 1)]
+
+
+def test_the_runs_that_workers_are_given_are_those_that_are_due_by_the_rule() -> None:
+    made = fake_sync()
+    now = made.world.clock.now()
+    table = made.memory.rows.runs
+    for state, attempt, until in product(RunState, (0, 1), (now - 1, now, now + 1)):
+        number = str(len(table) + 1)
+        table[number] = Run(
+            number, "contacts", "ada", 1.0, state, attempt=attempt, until=until
+        )
+    due = {run.id for run in table.values() if is_due(run, now)}
+    assert {run.id for run in made.runs.due()} == due
+    assert len(due) == 4

@@ -267,6 +267,8 @@ class EditConflict(
 class LineBusy(ConfigError, code="line_busy", hint="Wait until it ends, or cancel it."):
     """Another run of this sync line is active."""
 
+    run = ""  # the id of that run, where it is known
+
 
 class RunStopped(
     ConfigError,

@@ -124,8 +124,9 @@ class LineRow:
 
     def timed(self) -> TimedLine:
         """Return when the line runs, also where its table cannot be read otherwise."""
-        schedule = str((self.sync or {}).get("schedule", ""))
-        return TimedLine(self.name, self.configuration, schedule)
+        schedule = self.sync.get("schedule") if isinstance(self.sync, Mapping) else ""
+        text = schedule if isinstance(schedule, str) else ""
+        return TimedLine(self.name, self.configuration, text)
 
 
 def new_row(configuration: Configuration, record: str) -> ConfigurationRow:

@@ -4,7 +4,7 @@ A host puts adapters around its tables (`outkey.hosts.installation`) and hands t
 its pages, its commands and its background work. Callers that only send use a `Gateway`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from outkey.core.findings.monitoring import Notice
 from outkey.core.findings.posture import Policy
 from outkey.core.request.message import Response, Route
 from outkey.core.secret import Secret
+from outkey.core.sync.run import Run
 from outkey.engine.gateway import Gateway
 from outkey.engine.managing.background import BackgroundPorts, BackgroundWork
 from outkey.engine.managing.changes import (
@@ -67,6 +68,7 @@ from outkey.ports.storage import (
 from outkey.ports.sync import LineSource, Queue, Records
 
 if TYPE_CHECKING:  # loaded when a line runs: most commands and pages need none of it
+    from outkey.engine.managing.line_editing import UserRecords
     from outkey.engine.sync import Planner, SyncPorts, SyncRunner
 
 
@@ -264,6 +266,31 @@ class Application:
 
         return Planner(self._sync_ports(records), self.registry, self.queue(), stopping)
 
+    def request_run(
+        self,
+        name: str,
+        actor: str,
+        records: "UserRecords",
+        *,
+        dry_run: bool = False,
+    ) -> Run:
+        """Queue a run of a line for a user, who needs the rights on its records.
+
+        LineBusy has the id of the run that is active already.
+        """
+        from outkey.engine.managing.line_editing import (  # noqa: PLC0415
+            refuse_forbidden,
+        )
+
+        sync = self.registry.line(name).sync
+        if sync is not None:  # a worker has no user whose rights it could check
+            refuse_forbidden(records, sync, dry_run=dry_run)
+        return self.planner(records=records).request(name, actor, dry_run=dry_run)
+
+    def next_runs(self, names: Collection[str]) -> dict[str, float | None]:
+        """Return when these lines run next; None without a valid schedule."""
+        return self.planner().next_runs(names)
+
     def line_findings(self, document: Document) -> Iterator[tuple[str, Finding]]:
         """Yield what is wrong or risky about a document's lines, by configuration."""
         from outkey.engine.sync.unsaved_lines import DocumentLines  # noqa: PLC0415
@@ -298,7 +325,7 @@ class Application:
         """Return what a host calls once a minute: monitoring, tests, pruning.
 
         `pause` waits some seconds and returns whether the work may go on;
-        `delete_older_than` deletes what else the host stores for so many days.
+        `delete_older_than` deletes what the host itself stores for so many days.
         """
         rows = MonitoredRows(
             database=self.database,
@@ -317,6 +344,7 @@ class Application:
             audit_keys=self.keys.audit_key,
             is_sealed=self.keys.is_sealed,
             retention_days=lambda: self.policy().retention_days,
+            runs=self.runs,
             delete_older_than=delete_older_than,
             clock=clock or self.clock,
         )

@@ -13,7 +13,8 @@ from outkey.core.findings.checks import Level
 from outkey.core.findings.expiry import NEW_TOKEN_HINT, warning_stage
 from outkey.core.findings.health import Health, Status, Summary
 from outkey.core.moments import DAY_SECONDS, day_of
-from outkey.core.sync.run import OPEN_STATES, RunState
+from outkey.core.sync.run import Run, RunState
+from outkey.core.sync.run_states import is_alive, is_due
 from outkey.core.text import Text
 
 RECENT_SECONDS = 600.0
@@ -280,11 +281,7 @@ class LineRun(NamedTuple):
     """The last run of a sync line, or its last dry run."""
 
     configuration: str
-    line: str
-    dry_run: bool
-    state: RunState
-    attempt: int  # 0: it was begun at once and never waited for a worker
-    until: float  # when a waiting one is due, or a running one counts as killed
+    run: Run
 
 
 def update_baseline(
@@ -349,9 +346,9 @@ def run_conditions(runs: Sequence[LineRun], now: float) -> Iterator[Condition]:
     """Return the sync lines whose last run failed, and whether runs lack a worker."""
     if has_overdue_run(runs, now):
         yield Condition("S-no-worker")
-    for run in runs:
+    for configuration, run in runs:
         if run.state is RunState.FAILED and not run.dry_run:
-            yield Condition("S-line-failing", run.configuration, run.line)
+            yield Condition("S-line-failing", configuration, run.line)
 
 
 def has_overdue_run(runs: Sequence[LineRun], now: float) -> bool:
@@ -359,14 +356,11 @@ def has_overdue_run(runs: Sequence[LineRun], now: float) -> bool:
 
     A waiting run is overdue after its time, a killed one after its lease.
     """
-    is_active = any(run.state is RunState.RUNNING and run.until >= now for run in runs)
-    is_overdue = any(
-        run.state in OPEN_STATES
-        and run.attempt > 0
-        and run.until < now - OVERDUE_SECONDS
-        for run in runs
+    if any(is_alive(run, now) for _, run in runs):
+        return False
+    return any(
+        is_due(run, now) and now - run.until > OVERDUE_SECONDS for _, run in runs
     )
-    return is_overdue and not is_active
 
 
 def health_conditions(summary: Summary, now: float) -> Iterator[Condition]:

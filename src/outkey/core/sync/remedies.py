@@ -31,12 +31,16 @@ REMEDY_BY_CAUSE: dict[str, Text] = {
 
 
 def summary_of(cause: str) -> Text:
-    """Return why a run ended; an empty text for an unknown cause."""
+    """Return why a run ended; an unknown cause is returned with spaces."""
+    if cause in set(Cause):
+        return Cause(cause).label
     if cause in FAILURES:
         return FAILURES[cause][0]
     if cause in ERRORS:
         return ERRORS[cause].message
-    return RUN_FAILURES[cause].summary if cause in RUN_FAILURES else NO_TEXT
+    if cause in RUN_FAILURES:
+        return RUN_FAILURES[cause].summary
+    return Text("{cause}", cause=cause.replace("_", " "))
 
 
 def remedy_of(cause: str) -> Text:

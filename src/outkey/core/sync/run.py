@@ -1,7 +1,7 @@
 """One run of a sync line: its state, its checkpoint, and the records it rejected."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
 
@@ -32,6 +32,19 @@ class Counts:
     failed: int = 0  # rejected records; says nothing about the state of the run
     archived: int = 0
 
+    @classmethod
+    def from_facts(cls, stored: object) -> "Counts":
+        """Return the counts of a stored run; what is not a count is 0."""
+        facts = stored if isinstance(stored, Mapping) else {}
+        numbers = {count.name: facts.get(count.name) for count in fields(cls)}
+        return cls(
+            **{
+                name: number
+                for name, number in numbers.items()
+                if isinstance(number, int) and number > 0
+            }
+        )
+
     def __add__(self, other: "Counts") -> "Counts":
         return Counts(
             self.created + other.created,
@@ -45,6 +58,16 @@ class Counts:
     def seen(self) -> int:
         """How many records the run has read."""
         return self.created + self.updated + self.unchanged + self.failed
+
+    @property
+    def total(self) -> int:
+        """How many records the run has processed, archived ones included."""
+        return self.seen + self.archived
+
+    @property
+    def is_all_rejected(self) -> bool:
+        """Whether the run has read records, and each of them was rejected."""
+        return 0 < self.failed == self.seen
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,7 @@ def checkpoint(run: Run, now: float) -> Run:
 
 def finish(run: Run, now: float) -> Run:
     """Store the end of a run whose state the caller has set to DONE or FAILED."""
-    return _next(run, ended_at=now if run.ended_at is None else run.ended_at)
+    return _next(run, ended_at=now)
 
 
 def release(stored: Run, held: Run, now: float) -> Run:

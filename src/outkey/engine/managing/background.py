@@ -16,6 +16,7 @@ from outkey.engine.managing.connection_test import SAFE
 from outkey.engine.managing.duties import MONITORING, PRUNING, Duties
 from outkey.engine.managing.monitoring import Monitor
 from outkey.engine.sending.sender import Sender
+from outkey.engine.sync.runs import Runs
 from outkey.ports.sending import Clock
 from outkey.ports.storage import AuditCheckpoints, AuditRows
 
@@ -41,7 +42,8 @@ class BackgroundPorts:
     audit_keys: AuditKeys
     is_sealed: Callable[[], bool]
     retention_days: Callable[[], int]
-    # Deletes what else the host stores for a number of days: runs, logins.
+    runs: Runs
+    # Deletes what the host itself stores for a number of days, such as sign-ins.
     delete_older_than: Callable[[int], object]
     clock: Clock
 
@@ -95,13 +97,15 @@ class BackgroundWork:
         # A holder of its own, so that no process prunes again within a day.
         if not ports.duties.take(PRUNING, token_hex(16), DAY):
             return
+        moment = ports.clock.now() - days * DAY
         prune_expired(
             ports.administration,
             ports.audit,
             ports.checkpoints,
             ports.audit_keys,
-            ports.clock.now() - days * DAY,
+            moment,
         )
+        ports.runs.prune(moment)
         ports.delete_older_than(days)
 
 

@@ -12,7 +12,7 @@ from outkey.core.access.line_permissions import (
     record_accesses,
 )
 from outkey.core.access.permissions import Permission
-from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.config.configuration import SyncLine
 from outkey.core.config.document import parse_sync, read_request
 from outkey.core.config.export import render_sync
 from outkey.core.errors import ConfigError, OutkeyError, UnknownConfiguration
@@ -21,7 +21,7 @@ from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.editing import Allowed
 from outkey.engine.sync import SyncRunner
-from outkey.ports.sync import LineSource
+from outkey.ports.sync import LineSource, Records
 
 LINE_FIELDS = ("name", "configuration", "method", "path")
 _NEW_LINE = {
@@ -38,6 +38,10 @@ class RecordRights(Protocol):
 
     def demand(self, target: str, *verbs: str) -> None:
         """Raise ConfigError if the user may not view, add or change them."""
+
+
+class UserRecords(Records, RecordRights, Protocol):
+    """The host's records as one user may see them, with the rights of that user."""
 
 
 def line_values(line: SyncLine | None) -> dict[str, str]:
@@ -88,11 +92,6 @@ class LineEdit:
         sync = parse_sync(text) if text else None
         return cls(stored, read_request(values["name"], request, sync))
 
-    def needs(self) -> set[Permission]:
-        """Return the permissions that saving needs."""
-        needs = line_requirements(self.stored, self.line)
-        return {requirement.permission for requirement in needs}
-
     def refuse_script(self, allowed: Allowed) -> None:
         """Raise ConfigError if the user may not write the script of this line.
 
@@ -113,7 +112,7 @@ class LineEdit:
     ) -> None:
         """Save the line, unless the user lacks a right or every run of it would fail.
 
-        `runner` must find this line under its name (`WithLine`).
+        `runner` must find this line under its name (`unsaved_lines.WithLine`).
         """
         for requirement in line_requirements(self.stored, self.line):
             if not allowed(requirement.permission):
@@ -149,21 +148,3 @@ def refuse_forbidden(
             raise ConfigError(
                 error.message, hint=error.hint, field=access.field
             ) from None
-
-
-class WithLine:
-    """The configurations of an installation with one line as a form has it."""
-
-    def __init__(self, configurations: LineSource, line: SyncLine) -> None:
-        self._configurations = configurations
-        self._line = line
-
-    def line(self, name: str) -> SyncLine:
-        """Return the line of the form under its name; others as they are stored."""
-        if name == self._line.name:
-            return self._line
-        return self._configurations.line(name)
-
-    def get(self, name: str) -> Configuration:
-        """Return one configuration, or raise UnknownConfiguration."""
-        return self._configurations.get(name)

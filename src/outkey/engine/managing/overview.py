@@ -268,30 +268,16 @@ def run_bars(runs: Sequence[tuple[str, bool, Counts]]) -> list[ChartBar]:
 
     Each run is its label, whether it failed, and its counts.
     """
-    highest = max((record_total(counts) for *_, counts in runs), default=0) or 1
+    highest = max((counts.total for *_, counts in runs), default=0) or 1
     bars = []
     for label, has_failed, counts in runs:
-        total = record_total(counts)
-        written = (total - counts.failed) * 100 / highest
+        written = (counts.total - counts.failed) * 100 / highest
         bar = ChartBar(
             label=label,
             ok=0.0 if has_failed else written,
             failed=written if has_failed else 0.0,
             refused=counts.failed * 100 / highest,
-            total=total,
+            total=counts.total,
         )
         bars.append(bar)
     return bars
-
-
-def record_total(counts: Counts) -> int:
-    """Return how many records a run has dealt with."""
-    return sum(
-        (
-            counts.created,
-            counts.updated,
-            counts.unchanged,
-            counts.archived,
-            counts.failed,
-        )
-    )

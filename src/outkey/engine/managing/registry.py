@@ -195,9 +195,9 @@ class Registry:
         """Return every sync line, by name."""
         return [row.line() for row in self._storage.lines.find()]
 
-    def timetable(self) -> list[TimedLine]:
-        """Return when each line runs, also of those that cannot be read otherwise."""
-        return [row.timed() for row in self._storage.lines.find()]
+    def timetable(self, names: Collection[str] | None = None) -> list[TimedLine]:
+        """Return when these lines run, or all, also where they cannot be read."""
+        return [row.timed() for row in self._storage.lines.find(names)]
 
     def put_line(self, line: SyncLine) -> None:
         """Store a sync line, new or changed; the last save wins."""

@@ -7,6 +7,7 @@ how work is started beside it.
 from collections.abc import Callable
 from typing import Protocol
 
+from outkey.engine.rounds import StopSignal, repeat
 from outkey.engine.sync.planner import Planner
 
 ACTOR = "schedule"  # who requests the runs that a schedule asks for
@@ -23,19 +24,6 @@ class RunningWork(Protocol):
 
     def join(self, timeout: float | None = None) -> None:
         """Wait until the work has ended, or for so many seconds."""
-
-
-class StopSignal(Protocol):
-    """Tells a loop to stop; a `threading.Event` does."""
-
-    def is_set(self) -> bool:
-        """Whether to stop."""
-
-    def set(self) -> None:
-        """Stop the loop, and the runs under way."""
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait until told to stop, or for so many seconds; return whether to stop."""
 
 
 StartWork = Callable[[Callable[[], object]], RunningWork]
@@ -101,11 +89,3 @@ class RunLoop:
 
     def _work_on(self, run_id: str) -> Callable[[], object]:
         return lambda: self._planner.work(run_id)
-
-
-def repeat(work: Callable[[], object], seconds: float, stop_signal: StopSignal) -> None:
-    """Do some work, again and again after a pause, until the stop signal."""
-    while True:
-        work()
-        if stop_signal.wait(seconds):
-            return

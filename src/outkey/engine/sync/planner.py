@@ -48,9 +48,13 @@ class Planner:
         self._is_stopping = is_stopping
 
     def request(self, line: str, actor: str, *, dry_run: bool = False) -> Run:
-        """Request a run as soon as a worker is free."""
+        """Request a run as soon as a worker is free; LineBusy names an active one."""
         self._runner.refuse_faults(line)
-        run = self._runs.request(line, actor, dry_run=dry_run)
+        try:
+            run = self._runs.request(line, actor, dry_run=dry_run)
+        except LineBusy as busy:
+            busy.run = self._runs.open_run_id(line, dry_run=dry_run)
+            raise
         self._notify_workers(run)
         return run
 
@@ -59,11 +63,20 @@ class Planner:
         with self._runs.transaction():
             since, now = self._runs.claim_schedules()
             for line in self._registry.timetable():
-                if line.schedule and self._is_scheduled(line.schedule, since, now):
+                next_at = self._next_after(line.schedule, since)
+                if next_at is not None and next_at <= now:
                     with suppress(LineBusy):  # it runs already
                         self._runs.request(line.name, actor, run_now=False)
         for run, lock in self.due():
             self._queue.put(run, lock)
+
+    def next_runs(self, names: Collection[str]) -> dict[str, float | None]:
+        """Return when these lines run next; None without a valid schedule."""
+        now = self.clock.now()
+        return {
+            line.name: self._next_after(line.schedule, now)
+            for line in self._registry.timetable(names)
+        }
 
     def due(self) -> list[tuple[Run, str]]:
         """Return the due runs that no process works on, each with the lock it needs."""
@@ -81,7 +94,8 @@ class Planner:
         if was_killed and (requested.dry_run or requested.attempt >= ATTEMPTS):
             # A dry run is not continued. Another one that is killed again and again is
             # perhaps what kills its workers.
-            return self._fail(requested, KILLED)
+            self._fail(requested, KILLED)
+            return self._runs.get(run_id)
         last = requested
         steps = self._runner.run(
             requested.line,
@@ -101,11 +115,13 @@ class Planner:
             self._handle_failure(last, error, has_begun=last is not requested)
         return self._retry_storage(lambda: self._runs.get(run_id))
 
-    def _is_scheduled(self, schedule: str, since: float, now: float) -> bool:
+    def _next_after(self, schedule: str, moment: float) -> float | None:
+        if not schedule:
+            return None
         try:
-            return self._calendar.next_after(schedule, since) <= now
+            return self._calendar.next_after(schedule, moment)
         except ConfigError:  # refused when the line is saved, and by every run
-            return False
+            return None
 
     def _notify_workers(self, run: Run) -> None:
         # There is no lock if the line was just deleted.
@@ -127,14 +143,10 @@ class Planner:
         except OutkeyError:  # its runs report what is wrong with it
             return 1
 
-    def _fail(self, run: Run, cause: str) -> Run:
-        ended = replace(
-            run, state=RunState.FAILED, cause=cause, ended_at=self.clock.now()
-        )
+    def _fail(self, run: Run, cause: str) -> None:
         # RunStopped: it is stored as ended already, or another process continues it.
         with suppress(RunStopped):
-            self._runs.finish(ended)
-        return ended
+            self._runs.finish(replace(run, state=RunState.FAILED, cause=cause))
 
     def _handle_failure(self, run: Run, error: OutkeyError, *, has_begun: bool) -> None:
         """Store a failure that the run could not store itself; retry if it may help."""

@@ -18,7 +18,7 @@ from outkey.core.sync.mapping import (
 from outkey.core.sync.paging import Position, parameters
 from outkey.core.sync.reasons import sync_failure
 from outkey.core.sync.records import HostRecord, WriteOutcome
-from outkey.core.sync.run import Counts, Run
+from outkey.core.sync.run import Run
 from outkey.engine.sync.plan import Effect, LinePlan, Note, SyncPorts
 from outkey.engine.sync.requests import LineRequest, RequestBatch, ResponseOrError
 from outkey.engine.sync.run_in_progress import RunInProgress, is_about_request
@@ -115,7 +115,7 @@ class Push(RunInProgress):
     def _refuse_all_rejected(self) -> None:
         """End a run that sends record after record in vain."""
         counts = self.run.counts
-        if counts == Counts(failed=counts.failed) and counts.failed >= BATCH:
+        if counts.is_all_rejected and counts.failed >= BATCH:
             raise sync_failure("all_refused")
 
     def _prepare(self, record: HostRecord) -> Effect | PreparedRecord:

@@ -177,10 +177,7 @@ class RunInProgress(ABC):
                 self._note(effect)
 
     def _finish(self, run: Run) -> Run:
-        ended = replace(
-            run, ended_at=self.ports.clock.now(), worked=self._seconds_worked()
-        )
-        return self.ports.runs.finish(ended)
+        return self.ports.runs.finish(replace(run, worked=self._seconds_worked()))
 
     def _saw_everything(self) -> bool:
         """Whether a record that this run has not seen is missing upstream.

@@ -166,6 +166,11 @@ class Runs:
         states = (RunState(state),) if state else ()
         return self._rows.find(RunQuery(line=line, states=states, limit=limit))
 
+    def open_run_id(self, line: str, *, dry_run: bool) -> str:
+        """Return the id of the run of this kind that waits or runs; "" for none."""
+        run = self._first(RunQuery(line=line, states=OPEN_STATES, dry_run=dry_run))
+        return "" if run is None else run.id
+
     def due(self, run_id: str = "") -> Sequence[Run]:
         """Return the requested runs that no process works on, longest due first.
 

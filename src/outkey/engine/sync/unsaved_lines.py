@@ -1,4 +1,4 @@
-"""The sync lines of a document that is not saved, and what is wrong with them."""
+"""Sync lines that are not saved, of a document or of a form, for a `SyncRunner`."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,8 +8,10 @@ from outkey.core.config.document import Document
 from outkey.core.errors import ConfigError, UnknownConfiguration
 from outkey.core.findings.checks import Finding
 from outkey.core.findings.line_checks import UNKNOWN_TARGET
+from outkey.core.text import Text
 from outkey.engine.managing.registry import Registry
 from outkey.engine.sync.runner import SyncRunner
+from outkey.ports.sync import LineSource
 
 
 class DocumentLines:
@@ -30,7 +32,11 @@ class DocumentLines:
         return self._configurations[name]
 
     def line(self, name: str) -> SyncLine:
-        """Return a line of the document."""
+        """Return a line of the document, or raise UnknownConfiguration."""
+        if name not in self._lines:
+            raise UnknownConfiguration(
+                Text("there is no sync line with this name"), field="line"
+            )
         return self._lines[name]
 
     def findings(self, runner: SyncRunner) -> Iterator[tuple[str, Finding]]:
@@ -45,3 +51,21 @@ class DocumentLines:
             for finding in findings:
                 field = f"line.{line.name}.{finding.field}"
                 yield line.configuration, replace(finding, field=field)
+
+
+class WithLine:
+    """The configurations of an installation with one line as a form has it."""
+
+    def __init__(self, configurations: LineSource, line: SyncLine) -> None:
+        self._configurations = configurations
+        self._line = line
+
+    def line(self, name: str) -> SyncLine:
+        """Return the line of the form under its name; others as they are stored."""
+        if name == self._line.name:
+            return self._line
+        return self._configurations.line(name)
+
+    def get(self, name: str) -> Configuration:
+        """Return one configuration, or raise UnknownConfiguration."""
+        return self._configurations.get(name)

@@ -3,7 +3,7 @@
 import signal
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, astuple, fields
 from time import time
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +20,7 @@ from outkey.core.errors import (
 from outkey.core.moments import moment_text
 from outkey.core.sync.records import WriteOutcome
 from outkey.core.sync.remedies import remedy_of
-from outkey.core.sync.run import Run, RunState
+from outkey.core.sync.run import Counts, Run, RunState
 from outkey.core.sync.table import sync_table
 from outkey.core.text import Text
 from outkey.hosts.cli.output import (
@@ -41,7 +41,10 @@ if TYPE_CHECKING:
 _MAX_SHOWN = 20  # changes of a dry run, or rejected records
 _MAX_REJECTED = 100
 _SOON = 2.0  # seconds; the clocks of two machines differ by as much
-_COUNTED = ("created", "updated", "unchanged", "rejected", "archived")  # as in Counts
+# The words for users, in the order of Counts, whose names are those of JSON.
+_COUNTED = tuple(
+    "rejected" if count.name == "failed" else count.name for count in fields(Counts)
+)
 lines_app = typer.Typer(help="Sync lines.", no_args_is_help=True)
 runs_app = typer.Typer(help="Runs of sync lines.", no_args_is_help=True)
 Line = Annotated[str, typer.Argument(help="the sync line's name")]
@@ -145,8 +148,8 @@ def list_runs(
 
 def run_row(run: Run) -> tuple[object, ...]:
     """Return a run for the list."""
-    counts = asdict(run.counts).values()
-    return run.id, run.line, moment_text(run.started_at), state_text(run), *counts
+    started = moment_text(run.started_at)
+    return run.id, run.line, started, state_text(run), *astuple(run.counts)
 
 
 @runs_app.command("show")
@@ -303,10 +306,10 @@ def follow_run(
 ) -> Run:
     """Perform a run; return how it ended, or how far it was when it was interrupted."""
     run = next(steps)
-    effects.count = record_count(run)
+    effects.count = run.counts.total
     try:
         for step in steps:
-            advance(record_count(step) - record_count(run))
+            advance(step.counts.total - run.counts.total)
             run = step
     except KeyboardInterrupt as interrupt:
         # Between two pages the run does not know of it yet.
@@ -335,8 +338,7 @@ def interruption(run: Run) -> RunStopped:
 
 def rejection_error(run: Run) -> SyncFailed | None:
     """Return the error for a run that rejected every record."""
-    counts = run.counts
-    if not counts.failed or counts.created + counts.updated + counts.unchanged:
+    if not run.counts.is_all_rejected:
         return None
     hint = Text(
         "Correct the line's fields; to see the rejected records: outkey run show {run}",
@@ -347,11 +349,6 @@ def rejection_error(run: Run) -> SyncFailed | None:
     )
 
 
-def record_count(run: Run) -> int:
-    """Return how many records a run has processed."""
-    return sum(asdict(run.counts).values())
-
-
 def run_text(run: Run) -> str:
     """Return a run in one line for users."""
     return f"{run.line}: {result_text(run)}, run {run.id}"
@@ -359,7 +356,7 @@ def run_text(run: Run) -> str:
 
 def result_text(run: Run) -> str:
     """Return a run's state and counts for users."""
-    values = asdict(run.counts).values()
+    values = astuple(run.counts)
     counts = ", ".join(
         f"{count} {word}" for word, count in zip(_COUNTED, values, strict=True) if count
     )

@@ -3,9 +3,9 @@
 from django.db.models import Max
 
 from outkey.core.findings.monitoring import LineRun
-from outkey.core.sync.run import RunState
 from outkey.hosts.django import models
 from outkey.hosts.django.raw_sql import wrap_errors_of_methods
+from outkey.hosts.django.runs import run_of
 
 
 @wrap_errors_of_methods
@@ -15,23 +15,8 @@ class DjangoLineRuns:
     def latest(self) -> list[LineRun]:
         newest = models.Run.objects.order_by().values("line", "dry_run")
         ids = newest.annotate(newest=Max("id")).values("newest")
-        runs = models.Run.objects.filter(pk__in=ids).order_by("line__name", "dry_run")
-        columns = runs.values_list(
-            "line__configuration__name",
-            "line__name",
-            "dry_run",
-            "state",
-            "attempt",
-            "until",
-        )
+        rows = models.Run.objects.select_related("line__configuration")
         return [
-            LineRun(
-                configuration=configuration,
-                line=line,
-                dry_run=dry_run,
-                state=RunState(state),
-                attempt=attempt,
-                until=until,
-            )
-            for configuration, line, dry_run, state, attempt, until in columns
+            LineRun(row.line.configuration.name, run_of(row))
+            for row in rows.filter(pk__in=ids).order_by("line__name", "dry_run")
         ]

@@ -55,7 +55,7 @@ class DjangoRunRows:
         if lock:
             rows = rows.select_for_update(of=("self",))
         return [
-            _run(row) for row in rows.order_by(ORDERINGS[query.order])[: query.limit]
+            run_of(row) for row in rows.order_by(ORDERINGS[query.order])[: query.limit]
         ]
 
     def swap(self, before: Run | None, after: Run | None) -> Run | None:
@@ -173,7 +173,8 @@ def _columns(run: Run) -> dict[str, Any]:
     }
 
 
-def _run(row: models.Run) -> Run:
+def run_of(row: models.Run) -> Run:
+    """Return a run as core has it."""
     return Run(
         id=str(row.pk),
         line=row.line.name,
@@ -181,7 +182,7 @@ def _run(row: models.Run) -> Run:
         started_at=row.started_at,
         state=RunState(row.state),
         dry_run=row.dry_run,
-        counts=Counts(**row.counts),
+        counts=Counts.from_facts(row.counts),
         pages=row.pages,
         ended_at=row.ended_at,
         cause=row.cause,

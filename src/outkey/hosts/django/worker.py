@@ -13,7 +13,8 @@ from procrastinate.jobs import Status
 
 from outkey.core.sync.run import Run
 from outkey.engine.application import Application
-from outkey.engine.sync.loop import ACTOR, PLAN_SECONDS, repeat
+from outkey.engine.rounds import repeat
+from outkey.engine.sync.loop import ACTOR, PLAN_SECONDS
 from outkey.hosts.django.tasks import QUEUE, WORK
 from outkey.hosts.django.unattended_work import log_and_continue
 

@@ -15,7 +15,7 @@ from outkey.core.request.origin import Location, parse_endpoint
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.application import Application
-from outkey.engine.managing.background import DAY
+from outkey.engine.rounds import repeat
 from outkey.hosts.django.notices import MailedNotices
 from outkey.hosts.django.unattended_work import log_and_continue
 from outkey.ports.monitoring import Notifier
@@ -39,12 +39,9 @@ class Background:
         application: Application,
         environment: Mapping[str, str] = os.environ,
         clock: Clock | None = None,
-        forget_people: Callable[[int], object] = lambda _days: None,
+        delete_older_than: Callable[[int], object] = lambda _days: None,
     ) -> None:
         application.policy()  # raises at once what is wrong with it
-        self._runs = application.runs
-        self._clock = clock or SystemClock()
-        self._forget_people = forget_people
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self._work = application.background_work(
@@ -52,8 +49,8 @@ class Background:
             notifiers(application, environment),
             verify_hours=whole_number(environment, "OUTKEY_VERIFY_HOURS", 24),
             pause=lambda seconds: not self._ended.wait(seconds),
-            delete_older_than=self._delete_older_than,
-            clock=self._clock,
+            delete_older_than=delete_older_than,
+            clock=clock or SystemClock(),
         )
 
     def start(self) -> None:
@@ -74,14 +71,8 @@ class Background:
         log_and_continue(logger, self._work.round)
 
     def _run(self) -> None:
-        self.round()
-        while not self._ended.wait(ROUND_SECONDS):
-            self.round()
+        repeat(self.round, ROUND_SECONDS, self._ended)
         log_and_continue(logger, self._work.release)
-
-    def _delete_older_than(self, days: int) -> None:
-        self._runs.prune(self._clock.now() - days * DAY)
-        self._forget_people(days)
 
 
 def notifiers(

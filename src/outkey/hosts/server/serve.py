@@ -61,7 +61,7 @@ def greeting(url: str, password: str | None) -> str:
 def helpers() -> list[Background | LocalWorkers]:
     """Return the threads that work beside the pages; wrong settings raise here."""
     application = installation()
-    background = Background(application, forget_people=delete_old)
+    background = Background(application, delete_older_than=delete_old)
     # The queue of PostgreSQL is for `outkey worker`, on any number of machines.
     return [background] if has_queue() else [background, LocalWorkers(application)]
 

@@ -1,7 +1,6 @@
 """The pages of sync lines: each names a call of a configuration, or synchronizes."""
 
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.core.access.permissions import Permission
 from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import ConfigError, OutkeyError
@@ -24,12 +22,12 @@ from outkey.core.sync.reasons import rejection_text
 from outkey.core.sync.records import HostField, Target, WriteOutcome
 from outkey.engine.managing.line_editing import (
     LineEdit,
-    WithLine,
     entered_line_values,
     field_of_error,
     line_values,
 )
 from outkey.engine.sync import Effect
+from outkey.engine.sync.unsaved_lines import WithLine
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (
     administration_for,
@@ -40,6 +38,7 @@ from outkey.hosts.django.pages.access import (
 )
 from outkey.hosts.django.pages.runs import ListedRun, newest_bars
 from outkey.hosts.django.pages.shell import limited_concurrency, page
+from outkey.hosts.django.storage import line_of
 from outkey.hosts.django.translation import translate_text
 from outkey.hosts.django.wiring import records
 
@@ -91,10 +90,16 @@ def list_page(request: HttpRequest) -> HttpResponse:
     )
     rows = list(lines[: PAGE_SIZE + 1])
     runs = models.Run.objects.in_bulk([row.last for row in rows if row.last])
-    entries = []
-    for row in rows[:PAGE_SIZE]:
-        last = ListedRun.of(runs[row.last]) if row.last in runs else None
-        entries.append(ListedLine(row, schedule_of(row), next_run_at(row), last))
+    next_runs = installation().next_runs([row.name for row in rows[:PAGE_SIZE]])
+    entries = [
+        ListedLine(
+            row=row,
+            schedule=line_of(row).timed().schedule,
+            next_at=next_runs.get(row.name),
+            last=ListedRun.of(runs[row.last]) if row.last in runs else None,
+        )
+        for row in rows[:PAGE_SIZE]
+    ]
     context = {
         "title": _("Sync Lines"),
         "rows": entries,
@@ -205,7 +210,7 @@ def form_page(
         "targets": targets(request),
         "configurations": names[:CONFIGURATIONS_SIZE],
         "editable": editable,
-        "next_at": next_run_at(row) if row else None,
+        "next_at": installation().next_runs([row.name]).get(row.name) if row else None,
         "may_run": synchronizes and may_run,
         "may_sample": (editable or synchronizes) and may_run,
     }
@@ -216,29 +221,9 @@ def findings_of(request: HttpRequest, stored: SyncLine | None) -> list[Finding]:
     """Return the findings of a stored line, if the user may see its records."""
     if stored is not None and stored.sync is not None:
         with suppress(ConfigError):
-            application = installation()
-            runner = application.sync_runner(
-                records(user_of(request)), WithLine(application.registry, stored)
-            )
+            runner = installation().sync_runner(records(user_of(request)))
             return runner.check(stored.name)
     return []
-
-
-def schedule_of(row: models.SyncLine) -> str:
-    """Return the cron expression of a row; empty for none, or one that is not text."""
-    schedule = row.sync.get("schedule") if isinstance(row.sync, dict) else ""
-    return schedule if isinstance(schedule, str) else ""
-
-
-def next_run_at(row: models.SyncLine) -> float | None:
-    """Return when a line runs next by its schedule; None if the schedule is invalid."""
-    schedule = schedule_of(row)
-    if not schedule:
-        return None
-    try:
-        return CronCalendar().next_after(schedule, time.time())
-    except ConfigError:
-        return None
 
 
 def targets(request: HttpRequest) -> list[tuple[Target, tuple[HostField, ...]]]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from time import time
 
 from django.contrib import messages
@@ -10,16 +10,15 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from outkey.core.access.permissions import Permission
-from outkey.core.errors import Cause, LineBusy
+from outkey.core.errors import LineBusy
 from outkey.core.sync.reasons import rejection_text
 from outkey.core.sync.remedies import remedy_of, summary_of
-from outkey.core.sync.run import Counts, RunState
-from outkey.engine.managing.line_editing import refuse_forbidden
-from outkey.engine.managing.overview import ChartBar, record_total, run_bars
+from outkey.core.sync.run import OPEN_STATES, Counts, RunState
+from outkey.engine.managing.overview import ChartBar, run_bars
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (
     administration_for,
@@ -39,7 +38,6 @@ REJECTED_SIZE = 50
 LINES_SIZE = 1000
 LATE_SECONDS = 30
 SOON_SECONDS = 60
-OPEN = (RunState.RUNNING, RunState.WAITING)
 ROW_NUMBER = re.compile(r"[0-9]{1,18}")
 STATES: dict[str, tuple[str, object]] = {  # the colour of each, and its name
     RunState.WAITING: ("", gettext_lazy("waiting")),
@@ -59,17 +57,8 @@ class ListedRun:
 
     @classmethod
     def of(cls, run: models.Run) -> "ListedRun":
-        """Read the counts of a run; what is not a count is left at 0."""
-        stored = run.counts if isinstance(run.counts, dict) else {}
-        numbers = {field.name: stored.get(field.name) for field in fields(Counts)}
-        counts = Counts(
-            **{
-                name: number
-                for name, number in numbers.items()
-                if isinstance(number, int) and number > 0
-            }
-        )
-        return cls(run, counts)
+        """Return a run of the table with its counts."""
+        return cls(run, Counts.from_facts(run.counts))
 
     @property
     def chip(self) -> tuple[str, object]:
@@ -78,22 +67,14 @@ class ListedRun:
         rejected = self.counts.failed
         if state != RunState.DONE or not rejected:
             return STATES.get(state, ("", state))
-        if self.took_nothing:
+        if self.counts.is_all_rejected:
             return "ok-error", _("done, all rejected")
         return "ok-warning", _("done, %s rejected") % rejected
 
     @property
-    def took_nothing(self) -> bool:
-        """Whether there were records, and each of them was rejected."""
-        return 0 < self.counts.failed == record_total(self.counts)
-
-    @property
     def cause(self) -> str:
         """Why it ended, in the user's language."""
-        cause = self.run.cause
-        if cause in set(Cause):
-            return pgettext("outkey", cause.replace("_", " "))
-        return translate_text(summary_of(cause) or rejection_text(cause))
+        return translate_text(summary_of(self.run.cause))
 
     @property
     def remedy(self) -> str:
@@ -134,6 +115,7 @@ def run_page(request: HttpRequest, record: int) -> HttpResponse:
     rows = models.Run.objects.select_related("line__configuration")
     run = get_object_or_404(rows, pk=record)
     listed = ListedRun.of(run)
+    # Not through `Runs`, which would refuse a row that is only partly readable.
     rejected = DjangoRunRows().rejected(str(run.pk), REJECTED_SIZE)
     running = run.state == RunState.RUNNING
     waiting = run.state == RunState.WAITING
@@ -143,7 +125,7 @@ def run_page(request: HttpRequest, record: int) -> HttpResponse:
         "shown": listed,
         "running": running,
         "waiting": waiting,
-        "busy": "busy" in request.GET and (running or waiting),
+        "busy": "busy" in request.GET and run.state in OPEN_STATES,
         "again": moment(run.until),
         "follows": running or (waiting and run.until < time() + SOON_SECONDS),
         "is_late": waiting and run.until < time() - LATE_SECONDS,
@@ -163,24 +145,16 @@ def start(request: HttpRequest, record: int) -> HttpResponse:
     """Request a run of a stored line, and show the page of the run."""
     require(request, Permission.RUN_LINE)
     row = get_object_or_404(models.SyncLine, pk=record)
-    dry_run = "dry" in request.POST
-    application = installation()
-    user = user_of(request)
-    sync = application.registry.line(row.name).sync
-    if sync is not None:  # a worker runs it without a user whose rights could be asked
-        refuse_forbidden(records(user), sync, dry_run=dry_run)
     actor = administration_for(request.user).actor
     try:
-        run = application.planner(records=records(user)).request(
-            row.name, actor, dry_run=dry_run
+        run = installation().request_run(
+            row.name, actor, records(user_of(request)), dry_run="dry" in request.POST
         )
-    except LineBusy:
-        rows = models.Run.objects.filter(line=row, dry_run=dry_run, state__in=OPEN)
-        busy = rows.order_by("state").first()
-        if busy is None:
+    except LineBusy as busy:
+        if not busy.run:
             raise
         # A message would vanish when the page reloads itself.
-        return HttpResponseRedirect(url_of_run(busy.pk) + "?busy=1")
+        return HttpResponseRedirect(url_of_run(busy.run) + "?busy=1")
     return HttpResponseRedirect(url_of_run(run.id))
 
 

@@ -14,7 +14,6 @@ from django.http import (
 )
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
-from django.utils.translation import pgettext
 from django.views.decorators.http import require_GET, require_POST
 
 from outkey.core.access.permissions import MAY_NOT_USE_NETWORK, Permission
@@ -41,6 +40,7 @@ from outkey.hosts.django.pages.shell import (
     url_of,
 )
 from outkey.hosts.django.pages.token_panel import redirect_url
+from outkey.hosts.django.translation import translate_text
 
 TAB = "#oauth2"
 SESSION_KEY = "outkey_consents"
@@ -247,6 +247,6 @@ def discover(request: HttpRequest) -> HttpResponse:
     except OutkeyError as error:
         return JsonResponse({"error": message_of(error)}, status=422)
     fields = {f"oauth2.{name}": url for name, url in urls.items()}
-    labels = ", ".join(pgettext("outkey", BY_PATH[path].label) for path in fields)
+    labels = ", ".join(translate_text(BY_PATH[path].label) for path in fields)
     template = _("Filled in: %s. Check where the Client Secret will go, then save.")
     return JsonResponse({"fields": fields, "done": template % labels})
