@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from outkey.core.config.field_kinds import LONGEST_LIST, LONGEST_TEXT, Field, Kind
+from outkey.core.config.field_kinds import MAX_LIST, MAX_TEXT, Field, Kind
 from outkey.core.config.fields import BY_PATH
 from outkey.core.config.line_fields import EVERY_LINE_FIELD
 
@@ -34,9 +34,9 @@ def accepted_values(field: Field) -> str:
     if field.choices:
         return ", ".join(f"`{value}` ({label})" for value, label in field.choices)
     if field.kind in WITH_LENGTH:
-        return f"text of at most {field.maximum or LONGEST_TEXT} characters"
+        return f"text of at most {field.maximum or MAX_TEXT} characters"
     if field.kind in {Kind.LIST, Kind.TABLES}:
-        return f"{field.kind}, at most {LONGEST_LIST}"
+        return f"{field.kind}, at most {MAX_LIST}"
     if field.kind in WITH_LIMITS:
         return f"{field.kind} from {field.minimum:g} to {field.maximum:,}"
     return str(field.kind)

@@ -16,7 +16,7 @@ from outkey.core.config.line_fields import (
 )
 from outkey.core.sync import mapping
 from outkey.core.sync.line import Transform
-from outkey.core.sync.response import MOST_RECORDS
+from outkey.core.sync.response import MAX_RECORDS
 
 BEGINNING = """\
 # Keys of a sync line
@@ -37,7 +37,7 @@ A pull by `page` or `offset` continues until a page is empty, because a short pa
 does not prove that it is the last one. It sends one request more than there are pages.
 A 404 instead of an empty page also ends the pull. Nothing is archived then, unless \
 the page before was short.
-A page may have at most {MOST_RECORDS:,} records, whatever the kind; more records end \
+A page may have at most {MAX_RECORDS:,} records, whatever the kind; more records end \
 the run with `too_many_records`.
 """
 BODY = """

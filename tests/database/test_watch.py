@@ -18,7 +18,7 @@ from outkey.core.findings.monitoring import Condition, Notice
 from outkey.core.secret import Secret
 from outkey.engine.managing import background as background_work
 from outkey.engine.managing.changes import Administration
-from outkey.engine.wire.lockout_guard import MOST_REFUSED
+from outkey.engine.wire.lockout_guard import MAX_REFUSED
 from outkey.spar import Spar
 from outkey.testing import FakeClock
 
@@ -101,7 +101,7 @@ def test_fifty_threads_with_a_wrong_token_stop_after_five_and_those_in_flight(
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(spar.journal) <= MOST_REFUSED + THREADS
+    assert len(spar.journal) <= MAX_REFUSED + THREADS
     assert len(stopped) >= THREADS
     arrived = len(spar.journal)
     with pytest.raises(Paused):
@@ -114,13 +114,13 @@ def test_another_process_knows_of_the_pause_and_a_new_token_ends_it(
 ) -> None:
     from outkey.hosts.django.wiring import install
 
-    for _ in range(MOST_REFUSED):
+    for _ in range(MAX_REFUSED):
         assert application.gateway.send("acme", "GET", "/bearer").status == 401
     other = install(application.keys.source.file.parent.parent, {})
     with pytest.raises(Paused), other.gateway as gateway:
         gateway.send("acme", "GET", "/bearer")
     other.audit.close()
-    assert len(spar.journal) == MOST_REFUSED
+    assert len(spar.journal) == MAX_REFUSED
     administration = Administration(
         application.registry, application.secrets, application.audit, "tester"
     )

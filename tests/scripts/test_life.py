@@ -226,7 +226,7 @@ def test_another_secret_or_script_gets_another_process(
 def test_a_worker_is_recycled(
     scripts: LockedScripts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(link, "_MOST_CALLS", 3)
+    monkeypatch.setattr(link, "_MAX_CALLS", 3)
     numbers = []
     for _ in range(6):
         scripts.run(call_of())
@@ -240,7 +240,7 @@ def test_a_busy_worker_is_recycled_before_its_processor_time_ends(
 ) -> None:
     scripts.run(call_of())
     before = pid_of(scripts)
-    monkeypatch.setattr(link, "_MOST_BUSY", 0.0)
+    monkeypatch.setattr(link, "_MAX_BUSY", 0.0)
     scripts.run(call_of())
     assert pid_of(scripts) != before
 

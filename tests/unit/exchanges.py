@@ -972,6 +972,20 @@ ANSWERS = [
         fix="password",
     ),
     Exchange(
+        "a prefix and nothing else",
+        "doubled-prefix",
+        401,
+        **BASIC,
+        secrets={"password": "token:"},
+    ),
+    Exchange(
+        "a prefix behind a scheme that stays",
+        "doubled-prefix",
+        401,
+        **KEYED | {"rows": ("Authorization",)},
+        secrets={"header:Authorization": "Acme Bearer abc"},
+    ),
+    Exchange(
         "JSON",
         "pasted-json",
         401,

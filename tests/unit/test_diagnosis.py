@@ -186,6 +186,21 @@ def test_words_about_the_time_explain_a_refusal_whatever_the_date_says(
     assert cause(status, body) == "clock_skew"
 
 
+def test_a_response_from_a_cache_is_not_evidence_of_another_clock() -> None:
+    scripted = configuration(
+        environment="test", script="def compute_auth_header(sync_line): return {}"
+    )
+    date = ("Date", formatdate(NOW - 600, usegmt=True))
+    reasons = []
+    for headers in ((date,), (date, ("Age", "600"))):
+        diagnosis = diagnose(Response(401, ResponseHeaders(headers)), scripted, now=NOW)
+        assert diagnosis is not None
+        reasons.append({suspicion.reason.id for suspicion in diagnosis.suspicions})
+    fresh, cached = reasons
+    assert "clock-off" in fresh
+    assert "clock-off" not in cached
+
+
 @pytest.mark.parametrize(
     ("of", "words"),
     [

@@ -50,7 +50,7 @@ from outkey.engine.sending.sender import Sender
 from outkey.testing import MemoryAudit, configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from outkey.testing.fakes_storage import MemoryStorage
-from unit.test_manage import Office
+from unit.test_changes import Office
 
 EVERYTHING = frozenset(Permission)
 EDITOR = frozenset(

@@ -24,7 +24,7 @@ from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tls_context import encrypt_key
 from outkey.core.config.configuration import SyncLine
 from outkey.core.config.document import parse_document, read_request
-from outkey.core.config.toml import MOST_KEY_PARTS, parse_toml
+from outkey.core.config.toml import MAX_KEY_PARTS, parse_toml
 from outkey.core.errors import ConfigError, SyncFailed
 from outkey.core.findings.line_checks import line_findings
 from outkey.core.findings.policy import parse_policy
@@ -39,7 +39,7 @@ from outkey.core.sync.mapping import (
     map_incoming,
     refusal_reason,
 )
-from outkey.core.sync.response import MOST_VALUES, read_json
+from outkey.core.sync.response import MAX_VALUES, read_json
 
 SECONDS, MEGABYTES = 0.1, 50
 
@@ -113,8 +113,8 @@ def dotted(parts: int, key: str = "a") -> str:
 @pytest.mark.parametrize(
     "text",
     [
-        f"{dotted(MOST_KEY_PARTS)} = 1",
-        f"[{dotted(MOST_KEY_PARTS)}]",
+        f"{dotted(MAX_KEY_PARTS)} = 1",
+        f"[{dotted(MAX_KEY_PARTS)}]",
         f'a = "{dotted(99)}"',
         f"a = '{dotted(99)}'",
         f'a = """\n{dotted(99)}"\\"""{dotted(99)}"""""',
@@ -133,13 +133,13 @@ def test_dots_that_are_in_no_long_key_count_for_nothing(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        f"{dotted(MOST_KEY_PARTS + 1)} = 1",
-        f"[[{dotted(MOST_KEY_PARTS + 1)}]]",
-        dotted(MOST_KEY_PARTS + 1, '"a b"') + " = 1",
-        " . ".join(["'a'"] * (MOST_KEY_PARTS + 1)) + " = 1",
-        f"a = {{ {dotted(MOST_KEY_PARTS + 1)} = 1 }}",
-        f'a = """{dotted(5)}""""\n{dotted(MOST_KEY_PARTS + 1)} = 1',
-        f"a = 'b' # '\n{dotted(MOST_KEY_PARTS + 1)} = 1",
+        f"{dotted(MAX_KEY_PARTS + 1)} = 1",
+        f"[[{dotted(MAX_KEY_PARTS + 1)}]]",
+        dotted(MAX_KEY_PARTS + 1, '"a b"') + " = 1",
+        " . ".join(["'a'"] * (MAX_KEY_PARTS + 1)) + " = 1",
+        f"a = {{ {dotted(MAX_KEY_PARTS + 1)} = 1 }}",
+        f'a = """{dotted(5)}""""\n{dotted(MAX_KEY_PARTS + 1)} = 1',
+        f"a = 'b' # '\n{dotted(MAX_KEY_PARTS + 1)} = 1",
     ],
 )
 def test_a_key_of_too_many_parts_is_refused_wherever_it_is(text: str) -> None:
@@ -331,14 +331,14 @@ def test_as_many_values_as_are_allowed_are_read() -> None:
     assert read_json(commas.encode("utf-16"), most_values=20) == [",,,,", '",,,,']
     with pytest.raises(SyncFailed):
         read_json(commas.encode("utf-16"), most_values=3)
-    assert MOST_VALUES >= 10_000 * 100
+    assert MAX_VALUES >= 10_000 * 100
 
 
 def test_a_large_page_of_plain_records_is_read() -> None:
     record = {"id": 1, "text": '1,2," ' * 450, "amount": 1.5, "tags": ["a"]}
     page = json.dumps([record] * 10_000).encode()
     assert len(page) > 30_000_000
-    assert page.count(b",") > MOST_VALUES  # most of them in texts
+    assert page.count(b",") > MAX_VALUES  # most of them in texts
     records = read_json(page)
     assert isinstance(records, list)
     assert (len(records), records[-1]["amount"]) == (10_000, Decimal("1.5"))

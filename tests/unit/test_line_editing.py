@@ -35,7 +35,7 @@ from outkey.engine.sync import SyncRunner
 from outkey.engine.sync.unsaved_lines import WithLine
 from outkey.testing import configuration
 from outkey.testing.fakes_storage import memory_registry, memory_storage
-from unit.test_manage import Office
+from unit.test_changes import Office
 from unit.test_sync_run import PULL, PUSH, fake_sync
 
 EVERYTHING = frozenset(Permission)

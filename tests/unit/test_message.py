@@ -2,7 +2,13 @@ import time
 
 import pytest
 
-from outkey.core.request.message import Request, Response, ResponseHeaders, http_date
+from outkey.core.request.message import (
+    Request,
+    Response,
+    ResponseHeaders,
+    http_date,
+    server_time,
+)
 from outkey.core.request.origin import Origin
 
 HEADERS = ResponseHeaders(
@@ -67,3 +73,19 @@ def test_a_date_in_a_header_is_meant_in_utc_where_it_names_no_zone(
 @pytest.mark.parametrize("text", ["", "soon", "Mon, 01 Jan 99999 00:00:00 GMT"])
 def test_what_is_no_date_means_no_moment(text: str) -> None:
     assert http_date(text) is None
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ((("Date", "Sun, 06 Nov 1994 08:49:37 GMT"),), 784111777),
+        ((("Date", "Sun, 06 Nov 1994 08:49:37 GMT"), ("Age", " 0")), 784111777),
+        ((("Date", "Sun, 06 Nov 1994 08:49:37 GMT"), ("age", "600")), None),
+        ((("Date", "soon"),), None),
+        ((), None),
+    ],
+)
+def test_the_date_of_a_cached_response_is_not_the_time_of_the_server(
+    headers: tuple[tuple[str, str], ...], expected: float | None
+) -> None:
+    assert server_time(Response(200, ResponseHeaders(headers))) == expected

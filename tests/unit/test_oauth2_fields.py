@@ -69,6 +69,14 @@ def test_oauth2_needs_no_more_than_address_client_and_secret() -> None:
     )
 
 
+@pytest.mark.parametrize("grant", list(Grant))
+def test_every_grant_but_client_credentials_needs_the_consent_of_a_user(
+    grant: Grant,
+) -> None:
+    settings = oauth(grant=grant).oauth2
+    assert settings.needs_consent is (grant != "client_credentials")
+
+
 @pytest.mark.parametrize(
     ("grant", "field"),
     [

@@ -327,7 +327,9 @@ def test_failures_wait_longer_and_longer_and_then_a_minute() -> None:
 
 @pytest.mark.parametrize(("asked", "wait"), [(0, 1), (0.5, 1), (30, 30), (300, 300)])
 def test_a_provider_may_ask_for_a_longer_wait(asked: float, wait: float) -> None:
-    assert HELD.failed("rate_limited", now=NOW, asked=asked).retry_at == NOW + wait
+    assert (
+        HELD.failed("rate_limited", now=NOW, retry_after=asked).retry_at == NOW + wait
+    )
 
 
 @pytest.mark.parametrize(

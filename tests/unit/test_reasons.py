@@ -422,15 +422,21 @@ def test_the_remedies_of_the_four_causes_begin_as_the_specification_has_them() -
 
 
 def test_what_a_fix_changes_are_fields_and_values_that_they_take() -> None:
-    for one in ANSWERS:
-        for suspicion in found_in(one).suspicions:
-            for path, value in suspicion.fix.changes if suspicion.fix else ():
-                if not path.startswith("headers["):
-                    taken = (
-                        value == "true" if path.endswith(("dpop", "expired")) else value
-                    )
-                    BY_PATH[path].parse(taken)
-                assert "{" not in (suspicion.fix.label if suspicion.fix else "")
+    suspicions = [one for exchange in ANSWERS for one in found_in(exchange).suspicions]
+    fixes = [one.fix for one in suspicions if one.fix is not None and one.fix.changes]
+    assert {path for fix in fixes for path, _ in fix.changes} == {
+        "authentication_type",
+        "base_url",
+        "headers[0].key",
+        "oauth2.dpop",
+        "username",
+        "verification.test_path",
+    }
+    for fix in fixes:
+        assert "{" not in fix.label
+        for path, value in fix.changes:
+            if not path.startswith("headers["):
+                BY_PATH[path].parse(value == "true" if path.endswith("dpop") else value)
 
 
 def test_the_order_is_the_same_each_time_and_names_no_reason_twice() -> None:

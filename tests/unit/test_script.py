@@ -36,7 +36,7 @@ from outkey.core.secret import Secret
 from outkey.engine.sending.scripts import ScriptTrial, try_script
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
-from unit.test_manage import Office
+from unit.test_changes import Office
 
 SCRIPT = "def compute_auth_header(sync_line):\n    return {}\n"
 ASKING = """

@@ -147,7 +147,7 @@ def test_the_same_short_page_again_is_the_last_one() -> None:
 
 
 def test_there_is_an_end_to_pages() -> None:
-    full = replace(START, pages=paging.MOST_PAGES)
+    full = replace(START, pages=paging.MAX_PAGES)
     with pytest.raises(SyncFailed) as failed:
         next_position(line(Paging.PAGE), full, page(1, 2))
     assert failed.value.reason == "too_many_pages"

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.unit.test_manage import DOCUMENT, Office
+from tests.unit.test_changes import DOCUMENT, Office
 
 from outkey.core.config.choices import ClientAuth
 from outkey.core.config.configuration import Configuration, SecretState
@@ -336,7 +336,7 @@ def test_a_voucher_that_is_garbage_vouches_for_nothing_and_can_be_replaced() -> 
 def test_many_configurations_do_not_fill_the_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("outkey.adapters.secrets_stored._MOST_CACHED", 1)
+    monkeypatch.setattr("outkey.adapters.secrets_stored._MAX_CACHED", 1)
     office = office_with_token()
     for name in ("acme", "other", "acme"):
         office.secrets.refuse_changed_settings(office.registry.get(name))

@@ -28,7 +28,7 @@ class MemoryConfigurations:
             return self.configurations[name]
         except KeyError:
             names = sorted(self.configurations)
-            raise UnknownConfiguration(hint=known_names(names, len(names))) from None
+            raise UnknownConfiguration(hint=known_names(names)) from None
 
     def line(self, name: str) -> SyncLine:
         try:

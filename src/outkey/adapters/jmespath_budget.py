@@ -17,7 +17,7 @@ from jmespath.visitor import Options, TreeInterpreter
 
 _LEAST_STEPS = 10_000
 _STEPS_PER_VALUE = 10
-_MOST_VALUES = 200_000  # of a document; more are not counted
+_MAX_VALUES = 200_000  # of a document; more are not counted
 _CHARACTERS_PER_STEP = 4
 _DECIMAL_STEPS = 20  # to write one as text
 _COPYING = 8  # for each entry of an object or piece of a text that is copied
@@ -97,7 +97,7 @@ class Budget:
         The document is measured only for a search that needs it.
         """
         self._is_extended = True
-        self._limit += _STEPS_PER_VALUE * _weight(self._document, _MOST_VALUES)
+        self._limit += _STEPS_PER_VALUE * _weight(self._document, _MAX_VALUES)
 
 
 class BudgetedInterpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no types

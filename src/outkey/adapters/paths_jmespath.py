@@ -20,7 +20,7 @@ from outkey.core.errors import ConfigError, SyncFailed
 from outkey.core.text import Text
 
 _LONGEST = 2000
-_MOST_DIGITS = 40  # converting 1e999990 to an integer takes most of a minute
+_MAX_DIGITS = 40  # converting 1e999990 to an integer takes most of a minute
 _NAMES = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 
 _FAILURES = (
@@ -67,7 +67,7 @@ class _WithDecimals(BudgetedFunctions):
 
 def refuse_huge(number: Decimal | float) -> Decimal | float:
     """Return a number, unless arithmetic with all its digits would take too long."""
-    if Decimal(number).adjusted() > _MOST_DIGITS:
+    if Decimal(number).adjusted() > _MAX_DIGITS:
         raise ValueError
     return number
 

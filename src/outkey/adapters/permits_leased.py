@@ -20,7 +20,7 @@ from outkey.ports.storage import StateRows
 
 MAX_HOLD = 300.0
 # Each failed swap means that another process got a lease meanwhile.
-MOST_SWAPS = 200
+MAX_SWAPS = 200
 
 
 @dataclass(slots=True)
@@ -122,7 +122,7 @@ class LeasedPermits:
     def _change_pace(self, configuration: str, change: Callable[[Pace], Pace]) -> Pace:
         """Store and return what `change` makes of the pace; it may be called again."""
         kind = StateKind.RATE_LIMIT
-        for _ in range(MOST_SWAPS):
+        for _ in range(MAX_SWAPS):
             states = self._states.read(kind, [configuration])
             state = states.get(configuration, SharedState())
             before = Pace.from_facts(state.value)

@@ -37,8 +37,8 @@ from outkey.ports.sending import Clock, Secrets
 from outkey.ports.storage import Storage
 
 _REWRAPPED_AT_ONCE = 200
-_LONGEST_PAUSE = 0.25
-_MOST_CACHED = 2000
+_MAX_PAUSE = 0.25
+_MAX_CACHED = 2000
 
 
 class Keyrings(Protocol):
@@ -117,7 +117,7 @@ class StoredSecrets:
                 voucher = read_voucher(unseal_text(row.stored, place, ring))
             except SecretUnreadable:
                 return Voucher({})  # not sealed by outkey: it vouches for nothing
-            if len(self._vouchers) >= _MOST_CACHED:
+            if len(self._vouchers) >= _MAX_CACHED:
                 self._vouchers.clear()
             self._vouchers[row] = voucher
         return voucher
@@ -205,7 +205,7 @@ class StoredSecrets:
             started = self._clock.monotonic()
             yield self._rewrap_some(versions, work)
             # Half of the time is for other writers: SQLite's one lock is not fair.
-            self._clock.sleep(min(self._clock.monotonic() - started, _LONGEST_PAUSE))
+            self._clock.sleep(min(self._clock.monotonic() - started, _MAX_PAUSE))
         if work.stuck:
             fields = sorted(f"{place.field} of {place.record}" for place in work.stuck)
             raise SecretUnreadable(
@@ -267,7 +267,7 @@ class StoredSecrets:
         """Return the cache of a configuration, which is one object until it changes."""
         cached = self._cache.get(configuration.record)
         if cached is None or cached.configuration is not configuration:
-            if len(self._cache) >= _MOST_CACHED:
+            if len(self._cache) >= _MAX_CACHED:
                 self._cache.clear()
             cached = CachedSecrets(configuration)
             self._cache[configuration.record] = cached

@@ -34,8 +34,8 @@ _ALGORITHMS = (
 
 
 _NUMBERS = ("n", "d", "p", "q", "dp", "dq", "qi")  # of an RSA key
-_LONGEST_NUMBER = 700  # characters in base64; 4096 bits have 683
-_LONGEST_PEM = 4000  # characters; a key of 4096 bits has 3272
+_MAX_NUMBER = 700  # characters in base64; 4096 bits have 683
+_MAX_PEM = 4000  # characters; a key of 4096 bits has 3272
 
 
 class JoseSigner:
@@ -148,11 +148,9 @@ def _refuse_large(text: str) -> None:
     """
     if text.startswith("{"):
         members = json.loads(text)
-        is_large = any(
-            len(members.get(name, "")) > _LONGEST_NUMBER for name in _NUMBERS
-        )
+        is_large = any(len(members.get(name, "")) > _MAX_NUMBER for name in _NUMBERS)
     else:
-        is_large = len(text) > _LONGEST_PEM
+        is_large = len(text) > _MAX_PEM
     if is_large:
         raise ValueError
 

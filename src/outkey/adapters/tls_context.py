@@ -91,7 +91,7 @@ _CLIENT_REASONS = {
 }
 # Characters in PEM; 4096 bits have 3272. The check for primes of a longer key takes
 # many seconds, and all threads wait.
-_LONGEST_KEY = 4000
+_MAX_KEY = 4000
 
 
 class _CachedContext(NamedTuple):
@@ -275,7 +275,7 @@ def _read_pem(files: ConfiguredFiles, path: str, limit: int, *, field: str) -> s
 
 def encrypt_key(pem: str, password: Secret) -> str:
     """Return a private key in PEM that opens with this password."""
-    if len(pem) > _LONGEST_KEY:
+    if len(pem) > _MAX_KEY:
         message = Text("Client key has more than 4096 bits, or is not a single key")
         hint = Text(
             "Enter an RSA key of at most 4096 bits or an EC key, without certificates."

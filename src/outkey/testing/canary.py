@@ -21,7 +21,7 @@ from outkey.core.secret import Secret
 
 _MAX_FILE = 256 * 1024 * 1024
 _SHORTEST = 8  # what is shorter stands in any text by chance
-_MOST_SEARCHED = 200  # a property test makes thousands
+_MAX_SEARCHED = 200  # a property test makes thousands
 _MADE = pytest.StashKey[set[str]]()
 _KEY = pytest.StashKey["Canaries"]()
 
@@ -93,7 +93,7 @@ def _every_secret(
 
     def remember(self: Secret, text: str) -> None:
         original(self, text)
-        if len(text) >= _SHORTEST and len(made) < _MOST_SEARCHED:
+        if len(text) >= _SHORTEST and len(made) < _MAX_SEARCHED:
             made.add(text)
 
     monkeypatch.setattr(Secret, "__init__", remember)

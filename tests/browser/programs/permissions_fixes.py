@@ -71,7 +71,7 @@ def pause() -> None:
 def a_pause_is_explained_and_ended_by_who_may_test() -> None:
     resume = place + "resume/"
     page = admin.get(place).content.decode()
-    assert "paused since 2023-11-14 22:13 UTC" in page
+    assert "paused since 2023-11-14 22:13:20 UTC" in page
     assert "5 times in a row" in page
     assert resume in page
     passer = client_with("passer", Permission.VIEW)

@@ -36,9 +36,9 @@ from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.response import Record, read_json
 from outkey.core.text import Text, build_text
 
-_MOST_CALLS = 10_000
+_MAX_CALLS = 10_000
 # Seconds. A worker is replaced long before its own limit of processor time.
-_MOST_BUSY = 20.0
+_MAX_BUSY = 20.0
 _START_SECONDS = 5.0
 _LARGEST_MESSAGE = TAG + LARGEST_RESPONSE
 # The limit for the response to one record; other responses may follow it.
@@ -142,7 +142,7 @@ class ScriptWorker:
 
         Replacing it also frees the memory that its scripts have used.
         """
-        return not self._alive or self._calls >= _MOST_CALLS or self._busy >= _MOST_BUSY
+        return not self._alive or self._calls >= _MAX_CALLS or self._busy >= _MAX_BUSY
 
     def serves(self, call: ScriptCall) -> bool:
         """Whether the worker has the script and the secret of a call."""

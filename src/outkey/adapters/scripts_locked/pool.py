@@ -41,7 +41,7 @@ _IDLE_SECONDS = 600.0
 # caller waiting for it, so that a few odd records must not disable it.
 _FAILURES_ALLOWED = {FUNCTION: 3, TRANSFORM: 20}
 _SHORTEST_PAUSE = 30.0
-_LONGEST_PAUSE = 300.0
+_MAX_PAUSE = 300.0
 _CALLS_PER_FRAME = 64
 _BYTES_PER_FRAME = 1024 * 1024
 _QUEUE_SECONDS = 10.0
@@ -84,7 +84,7 @@ class Circuit:
         self._failures = 0 if responded else self._failures + 1
         if self._failures >= self._failures_allowed:
             doublings = min(self._failures - self._failures_allowed, 10)
-            pause = min(_SHORTEST_PAUSE * 2**doublings, _LONGEST_PAUSE)
+            pause = min(_SHORTEST_PAUSE * 2**doublings, _MAX_PAUSE)
             self._until = time.monotonic() + pause
 
 

@@ -49,7 +49,7 @@ class Requirement:
     message: Text
 
 
-HINT = Text(
+ASK_ADMINISTRATOR = Text(
     "Ask an administrator for this permission, or leave the field as it is saved."
 )
 MAY_NOT_USE_NETWORK = Text(

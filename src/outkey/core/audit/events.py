@@ -24,7 +24,7 @@ class Tag(StrEnum):
     CONFIGURATION_REMOVED = "api:configuration:removed"
     CONFIGURATION_EXPORTED = "api:configuration:exported"
     CONFIGURATION_TESTED = "api:configuration:tested"
-    LINE_KEPT = "api:line:kept"
+    LINE_SAVED = "api:line:kept"
     LINE_REMOVED = "api:line:removed"
     SECRET_SET = "api:secret:set"  # noqa: S105 - the name of an event
     SECRET_CLEARED = "api:secret:cleared"  # noqa: S105 - the name of an event

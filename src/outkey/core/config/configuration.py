@@ -4,7 +4,7 @@ Attributes carry the names of the table in `fields.py`, which also has their def
 test compares the two.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as attribute
 from datetime import date
@@ -93,6 +93,11 @@ class OAuth2Settings:
     dpop: bool
     leeway_seconds: float
     default_lifetime_seconds: float
+
+    @property
+    def needs_consent(self) -> bool:
+        """Whether a user has to authorize the grant before there is a token."""
+        return self.grant is not choices.Grant.CLIENT_CREDENTIALS
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,9 +261,9 @@ class Configuration:
         """Whether a client secret is sent; public clients have none (RFC 6749)."""
         if self.oauth2.client_auth is choices.ClientAuth.MTLS:
             return False
-        is_for_user = self.oauth2.grant is not choices.Grant.CLIENT_CREDENTIALS
         may_be_public = (
-            self.oauth2.client_auth is choices.ClientAuth.BODY and is_for_user
+            self.oauth2.client_auth is choices.ClientAuth.BODY
+            and self.oauth2.needs_consent
         )
         return not may_be_public or "client_secret" in self.secrets
 
@@ -314,7 +319,7 @@ class SyncLine:
     sync: Sync | None = None
 
 
-MOST_NAMES = 10
+MAX_NAMES = 10
 SECTIONS = {
     "oauth2": OAuth2Settings,
     "tls": TlsSettings,
@@ -322,7 +327,9 @@ SECTIONS = {
     "verification": Verification,
 }
 # Headers that servers log or change; a token in one of them would not stay secret.
-DEFAULT_HEADERS = frozenset({"accept", "accept-encoding", "content-type", "user-agent"})
+UNSAFE_FOR_TOKENS = frozenset(
+    {"accept", "accept-encoding", "content-type", "user-agent"}
+)
 AT_TOKEN_ORIGIN = (
     "oauth2.device_url",
     "oauth2.revocation_url",
@@ -376,7 +383,7 @@ def build(
 def refuse_unsafe_header(name: str) -> None:
     """Refuse a Token header that servers log or change."""
     path = "oauth2.token_header"
-    if check_name(name, field=path).lower() in DEFAULT_HEADERS:
+    if check_name(name, field=path).lower() in UNSAFE_FOR_TOKENS:
         raise BY_PATH[path].refuse(
             Text("must not be a header that servers log or change")
         )
@@ -425,13 +432,13 @@ def with_references(
     return states
 
 
-def known_names(names: Iterable[str], count: int) -> Text:
+def known_names(names: Sequence[str]) -> Text:
     """Return a hint with the first of the names that there are."""
-    listed = ", ".join(list(names)[:MOST_NAMES])
+    listed = ", ".join(names[:MAX_NAMES])
     if not listed:
         return Text("Known: none.")
-    if count > MOST_NAMES:
-        more = count - MOST_NAMES
+    more = len(names) - MAX_NAMES
+    if more > 0:
         return Text("Known: {names} and {count} more.", names=listed, count=more)
     return Text("Known: {names}.", names=listed)
 

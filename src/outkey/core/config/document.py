@@ -30,8 +30,8 @@ from outkey.core.text import Text
 CONFIGURATION_KEYS = sorted({path.partition(".")[0] for path in BY_PATH} - {"name"})
 LINE_KEYS = [field.key for field in LINE_FIELDS]
 ROW_KEYS = ["key", "secret", "value"]
-LONGEST_DOCUMENT = 4 * 1024 * 1024
-LONGEST_SYNC = 128 * 1024  # room for a script of the greatest length
+MAX_DOCUMENT = 4 * 1024 * 1024
+MAX_SYNC = 128 * 1024  # room for a script of the greatest length
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Document:
 
 def parse_document(text: str) -> Document:
     """Read a document; the first mistake is a ConfigError that names its place."""
-    tree = parse_toml(text, longest=LONGEST_DOCUMENT)
+    tree = parse_toml(text, longest=MAX_DOCUMENT)
     refuse_unknown_keys(tree, ["configuration", "line"])
     drafts = tuple(
         read_draft(name, table) for name, table in tables_of(tree, "configuration")
@@ -94,7 +94,7 @@ def parse_document(text: str) -> Document:
 
 def parse_sync(text: str) -> Sync:
     """Read the TOML of a synchronization alone, without the request of its line."""
-    table = parse_toml(text, longest=LONGEST_SYNC, field="TOML")
+    table = parse_toml(text, longest=MAX_SYNC, field="TOML")
     for name in ("name", *(field.key for field in CALL_FIELDS)):
         if name in table:
             raise ConfigError(

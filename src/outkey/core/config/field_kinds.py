@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from outkey.core.config.choices import Choice
+from outkey.core.config.statuses import parse_ranges
 from outkey.core.errors import ConfigError
 from outkey.core.request.origin import parse_base_url, parse_endpoint
 from outkey.core.request.script import check_script
@@ -24,7 +25,6 @@ CONTROL_BUT_LINES = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 )
 METHOD = re.compile(r"[A-Z]{1,20}")
-STATUSES = re.compile(r"[1-5]\d\d(-[1-5]\d\d)?( *, *[1-5]\d\d(-[1-5]\d\d)?)*")
 # Parameters of a token request that have fields of their own; most of them are secret.
 RESERVED_PARAMETERS = frozenset(
     (
@@ -43,8 +43,8 @@ RESERVED_PARAMETERS = frozenset(
         "scope",
     )
 )
-LONGEST_TEXT = 2000
-LONGEST_LIST = 1000
+MAX_TEXT = 2000
+MAX_LIST = 1000
 
 
 class Kind(StrEnum):
@@ -219,7 +219,7 @@ def parse_text(field: Field, value: object, place: str) -> str:
     forbidden = CONTROL_BUT_LINES if field.kind in MULTI_LINE else CONTROL
     if forbidden.search(value):
         raise field.refuse(Text("contains a control character"), place=place)
-    longest = int(field.maximum) or LONGEST_TEXT
+    longest = int(field.maximum) or MAX_TEXT
     if len(value) > longest:
         raise field.refuse(
             Text("is longer than {limit} characters", limit=longest), place=place
@@ -269,7 +269,7 @@ def parse_pairs(field: Field, value: object, place: str) -> dict[str, str]:
                 ),
                 place=place,
             )
-        if not name or CONTROL.search(name + text) or len(name + text) > LONGEST_TEXT:
+        if not name or CONTROL.search(name + text) or len(name + text) > MAX_TEXT:
             raise field.refuse(
                 Text("contains an empty name, a control character or too long a text"),
                 place=place,
@@ -314,9 +314,9 @@ def parse_tables(field: Field, value: object, place: str) -> tuple[object, ...]:
 
 def limited_list(field: Field, value: object, place: str) -> list[object]:
     """Return a list of limited length."""
-    if not isinstance(value, list) or len(value) > LONGEST_LIST:
+    if not isinstance(value, list) or len(value) > MAX_LIST:
         raise field.refuse(
-            Text("must be a list of at most {limit}", limit=LONGEST_LIST), place=place
+            Text("must be a list of at most {limit}", limit=MAX_LIST), place=place
         )
     return value
 
@@ -381,11 +381,12 @@ def check_method(value: object, *, field: str) -> str:
 
 def parse_statuses(field: Field, value: object, place: str) -> str:
     """Return HTTP statuses and ranges of them."""
-    if not isinstance(value, str) or not STATUSES.fullmatch(value):
-        raise field.refuse(
-            Text("must be statuses such as 200-299 or 200, 404"), place=place
-        )
-    return value
+    text = value if isinstance(value, str) else ""
+    try:
+        parse_ranges(text)
+    except ConfigError as error:
+        raise field.refuse(error.message, place=place, hint=error.hint) from None
+    return text
 
 
 MULTI_LINE = frozenset({Kind.LONG_TEXT, Kind.TEXTS, Kind.LIST})

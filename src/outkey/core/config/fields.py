@@ -477,4 +477,10 @@ BY_PATH = {field.path: field for field in FIELDS}
 SECTIONS = tuple(
     dict.fromkeys(path.partition(".")[0] for path in BY_PATH if "." in path)
 )
+SECRET_LABELS = {field.secret_name: field.label for field in FIELDS if field.secret}
 SENT_TO_TOKEN_URL = tuple(field.secret_name for field in FIELDS if field.to_token_url)
+
+
+def secret_label(name: str) -> str:
+    """Return a secret as a user knows it: the label of its field, or its header."""
+    return SECRET_LABELS.get(name, name.removeprefix("header:"))

@@ -17,10 +17,10 @@ from outkey.core.sync.line import (
     Paging,
     Transform,
 )
-from outkey.core.sync.response import MOST_RECORDS
+from outkey.core.sync.response import MAX_RECORDS
 
-MOST_RECORDS_OF_A_RUN = 1_000_000_000
-MOST_MINUTES_OF_A_RUN = 7 * 24 * 60
+MAX_RECORDS_OF_A_RUN = 1_000_000_000
+MAX_MINUTES_OF_A_RUN = 7 * 24 * 60
 
 PULL = (("direction", "pull"),)
 BY_PAGE = (("pagination.kind", "page"),)
@@ -76,7 +76,7 @@ PAGINATION_FIELDS: tuple[Field, ...] = (
         Kind.INTEGER,
         default=100,
         minimum=1,
-        maximum=MOST_RECORDS,
+        maximum=MAX_RECORDS,
         help=(
             "How many records a page has; sent only if the parameter of the page size"
             " is named."
@@ -305,7 +305,7 @@ SYNC_FIELDS: tuple[Field, ...] = (
         Kind.INTEGER,
         default=1_000_000,
         minimum=1,
-        maximum=MOST_RECORDS_OF_A_RUN,
+        maximum=MAX_RECORDS_OF_A_RUN,
         help="How many records one run may take.",
     ),
     run(
@@ -314,7 +314,7 @@ SYNC_FIELDS: tuple[Field, ...] = (
         Kind.INTEGER,
         default=360,
         minimum=1,
-        maximum=MOST_MINUTES_OF_A_RUN,
+        maximum=MAX_MINUTES_OF_A_RUN,
         help="How many minutes one run may take.",
     ),
 )

@@ -8,7 +8,7 @@ from outkey.core.request.headers import check_token, check_value, tidy_token, ti
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 
-LONGEST_SECRET = 64 * 1024
+MAX_SECRET = 64 * 1024
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 CONTROL_BUT_LINE_BREAKS = re.compile(r"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 # A key as PEM (RFC 7468), or as a JWK (RFC 7517) that has several lines.
@@ -28,7 +28,7 @@ def refuse_unusable(field: str, secret: Secret) -> None:
             hint=Text("Enter the value itself."),
             field=field,
         )
-    if secret.longer_than(LONGEST_SECRET):
+    if secret.longer_than(MAX_SECRET):
         raise ConfigError(Text("the value is too long for a secret"), field=field)
     if not secret and field != "password":  # RFC 7617 allows an empty password
         raise ConfigError(Text("the value is empty; nothing was changed"), field=field)

@@ -11,7 +11,7 @@ import tomllib
 from outkey.core.errors import ConfigError
 from outkey.core.text import Text
 
-MOST_KEY_PARTS = 16
+MAX_KEY_PARTS = 16
 # Strings and comments, in which a dot separates no parts of a key. Up to two quotes may
 # precede the three that end a string of several lines. Possessive, and a string without
 # an end counts too, so that each character is looked at once and no text makes it slow.
@@ -39,9 +39,9 @@ def parse_toml(
             hint=Text("Shorten it; a long document can be divided into several."),
             field=field,
         )
-    if any(part.count(".") >= MOST_KEY_PARTS for part in parts_without_strings(text)):
+    if any(part.count(".") >= MAX_KEY_PARTS for part in parts_without_strings(text)):
         raise ConfigError(
-            Text("a key of the TOML has more than {limit} parts", limit=MOST_KEY_PARTS),
+            Text("a key of the TOML has more than {limit} parts", limit=MAX_KEY_PARTS),
             hint=Text(
                 "Remove the dots that do not belong there; no key needs more than four"
                 " parts."

@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 from outkey.core.config.choices import AuthenticationType, Environment
 from outkey.core.config.configuration import Configuration
-from outkey.core.config.fields import FIELDS
+from outkey.core.config.fields import secret_label
+from outkey.core.config.pasted import FAULTS, fault_of, tidy
 from outkey.core.diagnosis.evidence import Clue, Evidence, fix_of
 from outkey.core.errors import OutkeyError
 from outkey.core.moments import moment_text
@@ -19,37 +20,31 @@ from outkey.core.secret import Secret
 from outkey.core.text import Text
 
 _STATUSES = frozenset({400, 401, 403, 404})
-_QUOTES = "\"'`\u2018\u2019\u201c\u201d"
-_PREFIX = re.compile(
-    r"(?:authorization|x-[a-z-]{2,30})\s*[:=]"
-    r"|(?:bearer|basic|token|api-?key)[\s:=]|access_token=",
-    re.IGNORECASE,
-)
 _SCHEME = re.compile(r"[A-Za-z][\w-]*[ ]+")
-_FAULTS = (
-    "pasted-json",
-    "secret-in-quotes",
-    "invisible-characters",
-    "doubled-prefix",
-)
 _TRIAL_KEYS = ("sk_test_", "rk_test_", "pk_test_", "test_", "sandbox_", "TEST-")
 _LIVE_KEYS = ("sk_live_", "rk_live_", "pk_live_", "live_", "prod_")
-_LABELS = {field.secret_name: field.label for field in FIELDS if field.secret}
 
 
 def by_entered(evidence: Evidence) -> Iterator[Clue]:
     """Check each secret that is sent as it was entered."""
-    for name, tidy in entered_secrets(evidence):
+    for name, as_sent in entered_secrets(evidence):
         try:
             value = evidence.secret(name) if evidence.secret else Secret("")
-            fault = value.derive(tidy).derive(fault_of).known_prefix(_FAULTS)
+            fault = value.derive(as_sent).derive(fault_of).known_prefix(FAULTS)
         except OutkeyError:
             continue  # it is reported as an error of its own
-        label = _LABELS.get(name, name.removeprefix("header:"))
+        label = secret_label(name)
         if fault:
-            fix = None if fault == "pasted-json" else fix_of(fault, tidied=name)
+            fix = fix_of(fault, tidied=name) if helps_to_tidy(value, as_sent) else None
             yield Clue(95, fault, fault_text(fault, label), fix=fix)
         yield from by_key_prefix(evidence, label, value)
+
+
+def helps_to_tidy(value: Secret, as_sent: Callable[[str], str]) -> bool:
+    """Whether a value is left when its faults are removed, and has none any more."""
+    if not (tidied := value.derive(tidy)):
+        return False
+    return not tidied.derive(as_sent).derive(fault_of)
 
 
 def fields_in_use(configuration: Configuration) -> list[Text]:
@@ -72,11 +67,11 @@ def fields_in_use(configuration: Configuration) -> list[Text]:
 
 
 def entered_secrets(evidence: Evidence) -> Iterator[tuple[str, Callable[[str], str]]]:
-    """Yield the name of each secret that is sent, and the function that tidies it."""
+    """Yield the name of each secret that is sent, and what sending makes of it."""
     configuration = evidence.configuration
     if configuration.authentication_type is AuthenticationType.BASIC:
         yield "password", str
-    elif configuration.sends_token and not configuration.uses_oauth2:
+    elif configuration.sends_entered_token:
         yield "token", tidy_token
     for row in configuration.headers:
         if row.secret:
@@ -88,17 +83,6 @@ def tidy_row(text: str, *, has_scheme: bool) -> str:
     """Return the value of a header row without the one scheme that it may have."""
     value = tidy_value(text)
     return _SCHEME.sub("", value, count=1) if has_scheme else value
-
-
-def fault_of(text: str) -> str:
-    """Return the reason id of the fault of a value, "" if it has none."""
-    if text.lstrip().startswith(("{", "[")):
-        return "pasted-json"
-    if len(text) > 1 and text[0] in _QUOTES and text[-1] in _QUOTES:
-        return "secret-in-quotes"
-    if not text.isprintable() or text != text.strip() or "\u00a0" in text:
-        return "invisible-characters"
-    return "doubled-prefix" if _PREFIX.match(text) else ""
 
 
 def fault_text(fault: str, field: str) -> Text:

@@ -14,10 +14,9 @@ from outkey.core.errors import Cause, OutkeyError
 from outkey.core.oauth2.jwt import Claims, claims_of
 from outkey.core.request.assembly import SecretOpener
 from outkey.core.request.challenge import parse_challenges
-from outkey.core.request.message import Response, http_date
+from outkey.core.request.message import BODY_READ, Response, server_time
 from outkey.core.text import NO_TEXT, Text, build_text
 
-BODY_READ = 16 * 1024
 _SEARCHED = 2 * 1024  # for phrases; the send path searches each response from 400 on
 _LOWER = bytes(range(256)).lower()
 _BETWEEN = b" \t\r\n_-"
@@ -125,6 +124,7 @@ class Evidence:
         secret: SecretOpener | None = None,
         anonymous: int | None = None,
     ) -> None:
+        self._response = response
         self.status = response.status
         self.configuration = configuration
         self.now = now
@@ -170,21 +170,16 @@ class Evidence:
         basic = self.configuration.authentication_type is AuthenticationType.BASIC
         return self.configuration.sends_credentials and not basic
 
-    @property
+    @cached_property
     def skew(self) -> float:
         """How far the clock of the server is ahead of ours; 0 if that is unknown."""
-        server_time = http_date(self.headers.get("date", ""))
-        return 0.0 if server_time is None else server_time - self.now
+        their_time = server_time(self._response)
+        return 0.0 if their_time is None else their_time - self.now
 
     @cached_property
     def claims(self) -> Claims | None:
         """The claims of the entered token, if it is a JWT and may be read."""
-        configuration = self.configuration
-        if (
-            self.secret is None
-            or not configuration.sends_token
-            or configuration.uses_oauth2
-        ):
+        if self.secret is None or not self.configuration.sends_entered_token:
             return None
         try:
             return claims_of(self.secret("token"))

@@ -4,9 +4,8 @@ import html
 import json
 import re
 
-from outkey.core.diagnosis.evidence import BODY_READ
 from outkey.core.request.challenge import parse_challenges
-from outkey.core.request.message import Response
+from outkey.core.request.message import BODY_READ, Response
 
 _LONGEST = 200
 _DEEPEST = 5

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Callable, Container, Iterator
-from datetime import UTC, datetime
 
 from outkey.core.config.choices import AuthenticationType, Environment
 from outkey.core.diagnosis.evidence import Clue, Evidence, fix_of
 from outkey.core.diagnosis.phrases import by_phrases
 from outkey.core.diagnosis.reasons import REASONS
 from outkey.core.errors import HeaderFormatError
-from outkey.core.moments import CLOCK_SKEW_SECONDS
+from outkey.core.moments import CLOCK_SKEW_SECONDS, day_of
 from outkey.core.text import NO_TEXT, Text, join_texts
 
 _SCHEMES = ("Basic", "Bearer", "Digest", "DPoP", "Negotiate", "NTLM")
@@ -267,7 +266,7 @@ def by_expiry(evidence: Evidence) -> Iterator[Clue]:
         return
     reason = "token-expired" if status == 401 else "expired-as-403"
     last_day = configuration.expires_on
-    if last_day and datetime.fromtimestamp(evidence.now, UTC).date() > last_day:
+    if last_day and day_of(evidence.now) > last_day:
         text = Text("Token Expires On is {day}.", day=last_day)
         yield Clue(80 if status == 401 else 60, reason, text)
     verification = configuration.verification

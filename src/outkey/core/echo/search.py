@@ -49,7 +49,7 @@ _ENCODED = re.compile(rb"|".join([_JSON_ESCAPE, _ENTITY]), re.DOTALL)
 _DECIMAL_NUMBER = re.compile(rb"[0-9]+")
 _HEXADECIMAL_NUMBER = re.compile(rb"[xX]([0-9a-fA-F]+)")
 _CONTROL = bytes.maketrans(b"bfnrt", b"\b\f\n\r\t")
-_MOST_DIGITS = 8  # of a character's number, without leading zeros
+_MAX_DIGITS = 8  # of a character's number, without leading zeros
 # Of a number that is written out; a double has 309 digits at most.
 _LARGEST_EXPONENT = 400
 _NUMBER = re.compile(r"[-+]?[0-9.]+")
@@ -304,7 +304,7 @@ def meaning_of(run: bytes) -> bytes:
 def characters_of(numbers: list[bytes], base: int) -> bytes:
     """Return the characters with these numbers."""
     values = (
-        int(number.lstrip(b"0")[:_MOST_DIGITS] or b"0", base) for number in numbers
+        int(number.lstrip(b"0")[:_MAX_DIGITS] or b"0", base) for number in numbers
     )
     text = "".join(chr(value) if value <= sys.maxunicode else "?" for value in values)
     return text.encode(errors="replace")

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from functools import partial
 
 from outkey.core.config.configuration import Configuration
+from outkey.core.moments import DAY_SECONDS, parse_iso
 from outkey.core.request.message import Request, Source, http_date
 from outkey.core.secret import Secret
 
-_DAY = 86_400.0
 _UNITS = (1.0, 1e3, 1e6, 1e9)  # seconds, milliseconds, microseconds, nanoseconds
-_LONGEST_MOMENT = 40
+_MAX_MOMENT = 40
 _TIME = (
     r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:[.,]\d{1,9})?)?"
     r"(?: ?[AaPp]\.?[Mm]\.?)?(?: ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))?"
@@ -122,13 +122,13 @@ def unless_public(
 
 def is_moment(text: str, now: float) -> bool:
     """Whether a text is a timestamp near now, as a number or as a date."""
-    if len(text) > _LONGEST_MOMENT:
+    if len(text) > _MAX_MOMENT:
         return False
     if _TIME_OF_DAY.fullmatch(text):
         return True
     # A day in any time zone: yesterday and tomorrow by UTC count too.
-    return any(abs(moment - now) < _DAY for moment in moments_in(text)) or any(
-        abs(noon - now) <= 1.5 * _DAY for noon in noons_in(text)
+    return any(abs(moment - now) < DAY_SECONDS for moment in moments_in(text)) or any(
+        abs(noon - now) <= 1.5 * DAY_SECONDS for noon in noons_in(text)
     )
 
 
@@ -178,8 +178,5 @@ def month_number(text: str) -> int:
 
 def date_in(text: str) -> float | None:
     """Return the Unix time of an ISO date or an HTTP date."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return http_date(text)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    moment = parse_iso(text)
+    return moment.timestamp() if moment else http_date(text)

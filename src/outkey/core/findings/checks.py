@@ -52,7 +52,7 @@ class Check:
         return build_text(self.message, values), build_text(self.hint, values)
 
     def finding_from(self, error: OutkeyError, field: str | None = None) -> Finding:
-        """Return a finding with message and hint of an error, about its field."""
+        """Return a finding with the message and hint of an error, for its field."""
         return Finding(
             self.id, self.level, error.message, error.hint, field or error.field
         )

@@ -1,7 +1,8 @@
 """The end of a token or a certificate: when users are warned, and of what."""
 
-from datetime import UTC, date, datetime
+from datetime import date
 
+from outkey.core.moments import day_of
 from outkey.core.text import Text
 
 WARN_DAYS = 30
@@ -14,7 +15,7 @@ NEW_TOKEN_HINT = Text(
 
 def days_left(last_day: date, now: float) -> int:
     """Return the days until the last day; negative once it has passed."""
-    return (last_day - datetime.fromtimestamp(now, UTC).date()).days
+    return (last_day - day_of(now)).days
 
 
 def warning_stage(last_day: date, now: float) -> int | None:

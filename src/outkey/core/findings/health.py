@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
@@ -10,6 +10,7 @@ from typing import NamedTuple
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import Cause
 from outkey.core.findings.expiry import WARN_DAYS
+from outkey.core.moments import day_of
 
 
 class Status(StrEnum):
@@ -110,7 +111,7 @@ class Health:
 
     def status(self, *, now: float, sealed: bool) -> Status:
         """Return the status to show."""
-        today = datetime.fromtimestamp(now, UTC).date()
+        today = day_of(now)
         for status, alternatives in status_rules(today).items():
             if status is Status.SEALED and not sealed:
                 continue

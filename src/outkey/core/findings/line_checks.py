@@ -198,8 +198,8 @@ METHODS = {
     Direction.PULL: (PULL_METHOD, ("GET", "POST")),
     Direction.PUSH: (PUSH_METHOD, ("POST", "PUT", "PATCH")),
 }
-MOST_FINDINGS = 20  # about one text
-MOST_PARTS = 16  # of a name that is sent
+MAX_FINDINGS = 20  # about one text
+MAX_PARTS = 16  # of a name that is sent
 HostFields = Mapping[str, HostField]
 
 
@@ -270,7 +270,7 @@ def push_findings(
 
 def places_of(name: str) -> Iterator[str]:
     """Yield the objects that a dotted name is in, and the name itself."""
-    parts = name.split(".", MOST_PARTS)
+    parts = name.split(".", MAX_PARTS)
     for count in range(1, len(parts) + 1):
         yield ".".join(parts[:count])
 
@@ -296,7 +296,7 @@ def placeholder_findings(
         for name in dict.fromkeys(placeholders(template))
         if name.partition(".")[0] not in known_names
     ]
-    for name in unknown[:MOST_FINDINGS]:
+    for name in unknown[:MAX_FINDINGS]:
         yield UNKNOWN_PLACEHOLDER.finding(field, name=name, names=", ".join(names))
 
 
@@ -390,7 +390,7 @@ class MappingCheck:
 
     def _push_findings(self) -> Iterator[Finding]:
         name = self.mapping.api
-        if not DOTTED_NAME.fullmatch(name) or name.count(".") >= MOST_PARTS:
+        if not DOTTED_NAME.fullmatch(name) or name.count(".") >= MAX_PARTS:
             yield self._about("api", WRONG_API_NAME)
         if self.mapping.transform is Transform.LOOKUP:
             yield self._about("transform", LOOKUP_IN_PUSH)

@@ -5,13 +5,14 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date
 from statistics import median
 from typing import Any, NamedTuple, Self
 
 from outkey.core.findings.checks import Level
 from outkey.core.findings.expiry import NEW_TOKEN_HINT, warning_stage
 from outkey.core.findings.health import Health, Status, Summary
+from outkey.core.moments import DAY_SECONDS, day_of
 from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.run_states import is_alive, is_due
 from outkey.core.text import Text
@@ -25,9 +26,8 @@ WEEK_HOURS = 7 * 24
 UNUSUAL_VOLUME = 100  # attempts in an hour, at least
 UNUSUAL_FACTOR = 10
 LEAST_HOURS = 5  # with attempts, before anything is known to be usual
-MOST_ORIGINS = 50
+MAX_ORIGINS = 50
 OVERDUE_SECONDS = 300.0
-DAY = 86_400.0
 
 
 class NoticeKind(NamedTuple):
@@ -82,7 +82,7 @@ NOTICE_KINDS: Mapping[str, NoticeKind] = {
             "Check the configuration's history for who changed the URL, and whether"
             " on purpose."
         ),
-        duration=DAY,
+        duration=DAY_SECONDS,
     ),
     "S-accepted-after-refusals": NoticeKind(
         Level.NOTICE,
@@ -91,7 +91,7 @@ NOTICE_KINDS: Mapping[str, NoticeKind] = {
             "If no user has corrected them, they may have been guessed: check the"
             " audit."
         ),
-        duration=DAY,
+        duration=DAY_SECONDS,
     ),
     "S-line-failing": NoticeKind(
         Level.ERROR,
@@ -307,7 +307,7 @@ def update_baseline(
     hours.update(int(attempt.at // 3600) for attempt in attempts)
     oldest = max(hours) - WEEK_HOURS
     after = Baseline(
-        origins=(*baseline.origins, *new_origins)[-MOST_ORIGINS:],
+        origins=(*baseline.origins, *new_origins)[-MAX_ORIGINS:],
         hours={hour: count for hour, count in hours.items() if hour >= oldest},
         refused=refused,
     )
@@ -384,4 +384,4 @@ def certificate_end(health: Health) -> date | None:
     moment = health.seen.get("certificate_ends")
     if not isinstance(moment, int | float):
         return None
-    return datetime.fromtimestamp(moment, UTC).date()
+    return day_of(moment)

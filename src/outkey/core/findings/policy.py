@@ -10,14 +10,14 @@ from outkey.core.errors import BlockedByPolicy, ConfigError
 from outkey.core.findings.checks import Finding
 from outkey.core.findings.posture import (
     CONFIGURATION_CHECKS,
-    LONGEST_DAYS,
+    MAX_DAYS,
     Policy,
     configuration_posture,
     facts_from_settings,
 )
 from outkey.core.text import Text, join_texts
 
-LONGEST_POLICY = 64 * 1024
+MAX_POLICY = 64 * 1024
 CORRECT_FILE = Text("Correct config/policy.toml.")
 
 
@@ -63,7 +63,7 @@ def blocked_message(configuration: Configuration, findings: list[Finding]) -> Te
 def parse_policy(text: str) -> Policy:
     """Read a policy; a key that is unknown is refused, since it may be a demand."""
     try:
-        document = parse_toml(text, longest=LONGEST_POLICY)
+        document = parse_toml(text, longest=MAX_POLICY)
     except ConfigError:
         raise ConfigError(
             Text("the policy is not TOML"), field="policy.toml", hint=CORRECT_FILE
@@ -88,12 +88,12 @@ def parse_policy(text: str) -> Policy:
 
 def parse_days(value: object, place: str) -> int:
     """Return a number of days, or refuse it."""
-    if type(value) is not int or not 1 <= value <= LONGEST_DAYS:
+    if type(value) is not int or not 1 <= value <= MAX_DAYS:
         raise ConfigError(
             Text(
                 "{key} must be a number of days from 1 to {limit}",
                 key=place,
-                limit=LONGEST_DAYS,
+                limit=MAX_DAYS,
             ),
             field=place,
             hint=CORRECT_FILE,

@@ -29,13 +29,12 @@ from outkey.core.findings.expiry import (
     warning_stage,
 )
 from outkey.core.findings.health import Health
-from outkey.core.moments import day_of
+from outkey.core.moments import DAY_SECONDS, day_of
 from outkey.core.request.headers import looks_like_credential
 from outkey.core.text import Text
 
-DAY_SECONDS = 86_400
 HOUR_SECONDS = 3_600
-LONGEST_DAYS = 36_500
+MAX_DAYS = 36_500
 FAILING_REFUSALS = 3  # in a row
 ANY_NAME = "NAME"  # in the commands of texts about no configuration in particular
 Facts = TypeVar("Facts")

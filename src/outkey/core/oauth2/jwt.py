@@ -4,10 +4,9 @@ import json
 from base64 import urlsafe_b64decode
 from typing import NamedTuple
 
+from outkey.core.moments import LAST_MOMENT
 from outkey.core.request.headers import tidy_token
 from outkey.core.secret import Secret
-
-_LAST_MOMENT = 253_402_300_800  # the year 10 000
 
 
 class Claims(NamedTuple):
@@ -51,4 +50,4 @@ def read_moment(value: object) -> float | None:
     """Return a Unix time, None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if 0 < value < _LAST_MOMENT else None
+    return float(value) if 0 < value < LAST_MOMENT else None

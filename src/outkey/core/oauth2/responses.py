@@ -9,7 +9,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from urllib.parse import parse_qsl
 
 from outkey.core.echo.search import SearchText
@@ -19,13 +18,14 @@ from outkey.core.errors import (
     TokenEndpointFailed,
     drop_traceback,
 )
-from outkey.core.request.message import Response, http_date
+from outkey.core.moments import DAY_SECONDS, parse_iso
+from outkey.core.request.message import Response, server_time
 from outkey.core.secret import Secret
 from outkey.core.text import Text, build_text
 
 MAX_RESPONSE = 1024 * 1024
 _MAX_TOKEN = 64 * 1024
-_LONGEST_LIFE = 10 * 366 * 86_400.0
+_MAX_LIFE = 10.0 * 366 * DAY_SECONDS
 _MILLISECONDS = 100_000_000_000  # a Unix time above this counts milliseconds
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _REFRESH = re.compile(r"[\x20-\x7e]+")  # RFC 6749 A.17: it is never a header
@@ -248,7 +248,7 @@ def read_document(
             is_document=bool(document),
             has_body=bool(response.body.strip()),
         )
-        raise failure(reason, provider_time(response))
+        raise failure(reason, server_time(response))
     if not document and not may_be_empty:
         raise failure("not_a_token_endpoint")
     return document
@@ -272,7 +272,8 @@ def read_token(
         access=access,
         refresh=refresh,
         kind=token_kind(document.get("token_type")),
-        lifetime=token_lifetime(document, provider_time(response) or now),
+        # Expiry times refer to the clock of the provider.
+        lifetime=token_lifetime(document, server_time(response) or now),
         scope=granted_scope(
             document.get("scope"),
             secrets=[*secrets, access, *([refresh] if refresh else [])],
@@ -347,11 +348,11 @@ def token_lifetime(document: Mapping[str, object], now: float) -> float | None:
     for key in ("expires_in", "expiresIn"):
         seconds = read_number(document.get(key))
         if seconds is not None and seconds >= 0:
-            return min(seconds, _LONGEST_LIFE)
+            return min(seconds, _MAX_LIFE)
     for key in ("expires_at", "expires_on", "accessTokenExpiration"):
         moment = read_moment(document.get(key))
         if moment is not None and moment > now:
-            return min(moment - now, _LONGEST_LIFE)
+            return min(moment - now, _MAX_LIFE)
     return None
 
 
@@ -371,16 +372,8 @@ def read_moment(value: object) -> float | None:
     number = read_number(value)
     if number is not None:
         return number / 1000 if number > _MILLISECONDS else number
-    try:
-        moment = datetime.fromisoformat(str(value))
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        return None
-
-
-def provider_time(response: Response) -> float | None:
-    """Return the time by the clock of the provider, which its expiry times refer to."""
-    return http_date(response.headers.get("Date"))
+    moment = parse_iso(str(value))
+    return moment.timestamp() if moment else None
 
 
 def granted_scope(value: object, *, secrets: list[Secret], requested: list[str]) -> str:

@@ -19,7 +19,7 @@ from outkey.core.secret import Secret
 
 LEASE_SECONDS = 15.0
 # A renewal that a crash left without a result is retried once; then a user must act.
-MOST_TRIES = 2
+MAX_TRIES = 2
 _WAITS = (1.0, 2.0, 4.0, 8.0)
 CIRCUIT_SECONDS = 60.0
 _QUARREL_SECONDS = 60.0
@@ -202,12 +202,20 @@ class TokenState:
             else response.lifetime,
         )
 
-    def failed(self, reason: str, *, now: float, asked: float = 0.0) -> "TokenState":
-        """Count a failure: waits grow, and from the fifth on the circuit is open."""
+    def failed(
+        self, reason: str, *, now: float, retry_after: float = 0.0
+    ) -> "TokenState":
+        """Count a failure: waits grow, and from the fifth on the circuit is open.
+
+        `retry_after` are the seconds that the provider asked to wait.
+        """
         wait = _WAITS[self.failures] if self.failures < len(_WAITS) else CIRCUIT_SECONDS
-        later, count = now + max(wait, asked), self.failures + 1
         return replace(
-            self.released(), tries=0, failures=count, retry_at=later, error=reason
+            self.released(),
+            tries=0,
+            failures=self.failures + 1,
+            retry_at=now + max(wait, retry_after),
+            error=reason,
         )
 
     def is_waiting(self, now: float) -> bool:

@@ -4,13 +4,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from outkey.core.request.headers import NAME_GRAMMAR
+
 _MAX_LENGTH = 16 * 1024
-_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 - a grammar rule of RFC 9110
 _PART = re.compile(
     rf"""[\s,]*(?:
-        (?P<key>{_TOKEN})[ \t]*=[ \t]*
-        (?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>{_TOKEN}))(?=[\s,]|$)
-      | (?P<scheme>{_TOKEN})
+        (?P<key>{NAME_GRAMMAR})[ \t]*=[ \t]*
+        (?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>{NAME_GRAMMAR}))(?=[\s,]|$)
+      | (?P<scheme>{NAME_GRAMMAR})
         (?:[ ]+(?P<token68>[A-Za-z0-9._~+/-]+=*)(?=[ \t]*(?:,|$)))?(?=[\s,]|$)
     )""",
     re.VERBOSE,

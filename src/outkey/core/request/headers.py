@@ -20,7 +20,8 @@ from outkey.core.text import Text, join_texts
 MAX_HEADERS = 64
 MAX_VALUE = 8 * 1024
 NAME_HINT = Text("Use letters, digits and hyphens, without spaces or a colon.")
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 §5.6.2
+NAME_GRAMMAR = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # the token of RFC 9110 §5.6.2
+_NAME = re.compile(NAME_GRAMMAR)
 # Visible ASCII with spaces inside. A recipient strips spaces at the ends (RFC 9110
 # §5.5), so a value that has some would not arrive unchanged.
 _VALUE_FAULT = re.compile(r"[^ \t!-~]|\A[ \t]|[ \t]\Z")
@@ -70,7 +71,7 @@ def check_name(name: str, *, field: str) -> str:
 
 def is_header_name(name: str) -> bool:
     """Whether a text is a valid header name (RFC 9110 §5.6.2)."""
-    return bool(_TOKEN.fullmatch(name))
+    return bool(_NAME.fullmatch(name))
 
 
 def of_connection(name: str) -> str | None:

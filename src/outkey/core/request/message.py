@@ -15,6 +15,10 @@ from outkey.core.text import NO_TEXT, Text
 
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})  # RFC 9110 §9.2.2
 
+# How much of an error's body is read: to diagnose it, to quote it, and to search what
+# is quoted for secrets.
+BODY_READ = 16 * 1024
+
 
 def http_date(text: str) -> float | None:
     """Return the date of a header as Unix time (RFC 9110 §5.6.7), None if invalid.
@@ -171,6 +175,17 @@ class Response:
             self.remedy,
             self.attempt,
         )
+
+
+def server_time(response: Response) -> float | None:
+    """Return the time by the clock of the server, None if it is unknown.
+
+    A response with an Age comes from a cache, and its Date is that of the original
+    response (RFC 9111 §5.1).
+    """
+    if response.headers.get("Age", "0").strip() != "0":
+        return None
+    return http_date(response.headers.get("Date"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from outkey.core.text import Text
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 # One label of a host name; underscores are not allowed but occur in internal networks.
-_LONGEST_HOST = 253
+_MAX_HOST = 253
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _ABSOLUTE = re.compile(r"//|[A-Za-z][A-Za-z0-9+.-]*://")
 _UNSAFE = re.compile(r"[\x00-\x20\x7f\\\ud800-\udfff]")
@@ -212,9 +212,7 @@ def _canonical_host(host: str, field: str) -> str:
         host = _to_ascii(host, field)
     host = host.lower().removesuffix(".")
     labels = host.split(".")
-    if len(host) > _LONGEST_HOST or not all(
-        _LABEL.fullmatch(label) for label in labels
-    ):
+    if len(host) > _MAX_HOST or not all(_LABEL.fullmatch(label) for label in labels):
         raise ConfigError(Text("the host name is invalid"), field=field)
     if labels[-1].isdigit() or labels[-1].startswith("0x"):
         return _canonical_ipv4(host, field)
@@ -230,7 +228,7 @@ def _to_ascii(host: str, field: str) -> str:
             field=field,
             hint=Text("Write the name in its xn-- form."),
         )
-    if len(host) > _LONGEST_HOST:  # the codec would take a second for 60,000 letters
+    if len(host) > _MAX_HOST:  # the codec would take a second for 60,000 letters
         raise ConfigError(Text("the host name is invalid"), field=field)
     try:
         return host.encode("idna").decode("ascii")

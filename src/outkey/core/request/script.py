@@ -31,7 +31,7 @@ SCRIPT_FACT = "script"  # the name of the script's digest among the facts of a v
 MAX_SOURCE = 64 * 1024
 # Python 3.11 takes a second for one f-string of 64 KiB with 20,000 braces, and all
 # threads wait.
-_MOST_BRACES = 2000
+_MAX_BRACES = 2000
 MAX_BODY = 16 * 1024 * 1024
 MAX_RECORD = 256 * 1024
 # As in adapters/scripts_locked/preload.py,
@@ -60,7 +60,7 @@ _IMPORT_ERRORS = frozenset(
 )
 _KEY_FUNCTION = "get_secret_key"
 _GOLDEN = "GOLDEN"
-_MOST_EXAMPLES = 20
+_MAX_EXAMPLES = 20
 _GOLDEN_KEYS = frozenset({"secret", "at", "name", "method", "url", "body", "expect"})
 
 
@@ -130,9 +130,9 @@ def check_function(source: str, name: str, parameter: str) -> None:
     """Refuse a script without a plain function of this name with one parameter."""
     if len(source.encode(errors="surrogatepass")) > MAX_SOURCE:
         raise script_error(Text("Script is longer than 64 KiB"))
-    if source.count("{") > _MOST_BRACES:
+    if source.count("{") > _MAX_BRACES:
         raise script_error(
-            Text("Script has more than {limit} opening braces", limit=_MOST_BRACES)
+            Text("Script has more than {limit} opening braces", limit=_MAX_BRACES)
         )
     functions = [
         node for node in parse_script(source).body if getattr(node, "name", "") == name
@@ -249,12 +249,12 @@ def examples(source: str) -> Iterator[Example]:
             raise script_error(
                 Text("Script line {line}: GOLDEN must be a list of literals", line=line)
             ) from None
-        if not isinstance(items, list) or len(items) > _MOST_EXAMPLES:
+        if not isinstance(items, list) or len(items) > _MAX_EXAMPLES:
             raise script_error(
                 Text(
                     "Script line {line}: GOLDEN must be a list of at most {limit}",
                     line=line,
-                    limit=_MOST_EXAMPLES,
+                    limit=_MAX_EXAMPLES,
                 )
             )
         for item in items:

@@ -38,7 +38,7 @@ _WHOLE = re.compile(r"[+-]?\d{1,40}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,2})?", re.ASCII)
 _GROUPED = re.compile(r"[+-]?\d{1,3}(\.\d{3})*(,\d+)?|[+-]?\d+(,\d+)?", re.ASCII)
 # PostgreSQL stores no NUL, and UTF-8 has no surrogates.
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w-]*(?:\.[\w-]+)*)\}", re.ASCII)
 _BOOLEANS = {
     **dict.fromkeys(("true", "yes", "on", "1", "y", "t"), True),
@@ -183,7 +183,7 @@ def convert_exactly(transform: Transform, value: object) -> object:
 def refusal_reason(
     mapping: FieldMapping, value: object, context: MappingContext
 ) -> str:
-    """Return why a value cannot be convert, or nothing."""
+    """Return why a value cannot be converted, or nothing."""
     try:
         convert(mapping, value, context)
     except RejectedValue as rejected:
@@ -198,7 +198,7 @@ def _empty_as_missing(mapping: FieldMapping, value: object) -> object:
 def _is_storable(value: object) -> bool:
     match value:
         case str():
-            return not _UNSTORABLE.search(value)
+            return not UNSTORABLE.search(value)
         case dict():
             return all(_is_storable(part) for pair in value.items() for part in pair)
         case list():

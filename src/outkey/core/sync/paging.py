@@ -16,7 +16,7 @@ from outkey.core.sync.reasons import sync_failure
 from outkey.core.sync.response import page_fingerprint
 from outkey.core.text import Text
 
-MOST_PAGES = 1_000_000
+MAX_PAGES = 1_000_000
 MAX_CURSOR_LENGTH = 8192
 NUMBERED = frozenset({Paging.PAGE, Paging.OFFSET})
 STATUSES_AFTER_A_SHORT_PAGE = frozenset({400, 404, 416, 422})
@@ -124,8 +124,8 @@ def is_past_the_end(sync: Sync, position: Position, status: int) -> bool:
 
 def next_position(sync: Sync, position: Position, page: Page) -> Position:
     """Return where the run stands after a page; it has ended if nothing follows."""
-    if position.pages >= MOST_PAGES:
-        message = Text("there are more than {count} pages", count=MOST_PAGES)
+    if position.pages >= MAX_PAGES:
+        message = Text("there are more than {count} pages", count=MAX_PAGES)
         raise sync_failure("too_many_pages", message)
     read = replace(position, pages=position.pages + 1)
     kind = sync.pagination.kind

@@ -12,13 +12,14 @@ from hashlib import sha256
 from itertools import accumulate
 from typing import NoReturn
 
+from outkey.core.moments import parse_iso
 from outkey.core.sync.reasons import sync_failure
 from outkey.core.text import Text
 
-MOST_RECORDS = 10_000  # of a page, which is written at once while others wait
-MOST_FIELDS = 10_000
+MAX_RECORDS = 10_000  # of a page, which is written at once while others wait
+MAX_FIELDS = 10_000
 # Of a response: a page of the most records may have a hundred fields each.
-MOST_VALUES = 1_200_000
+MAX_VALUES = 1_200_000
 MAX_DEPTH = 100
 _MAX_CURSOR_LENGTH = 200
 _MAX_NUMBER_LENGTH = 400  # characters; a double has at most 309 digits before its point
@@ -35,7 +36,7 @@ _NUMBER = re.compile(r"-?\d{1,40}(\.\d{1,40})?")
 Record = dict[str, object]
 
 
-def read_json(body: bytes | str, *, most_values: int = MOST_VALUES) -> object:
+def read_json(body: bytes | str, *, most_values: int = MAX_VALUES) -> object:
     """Return the document of a response, or raise SyncFailed.
 
     A response of more values is refused before it is parsed. The parser of CPython
@@ -107,17 +108,17 @@ def records_in(document: object, find: Callable[[object], object]) -> list[Recor
         raise sync_failure("not_a_list")
     if not all(isinstance(record, dict) for record in records):
         raise sync_failure("not_objects")
-    if len(records) > MOST_RECORDS:
+    if len(records) > MAX_RECORDS:
         raise sync_failure(
             "too_many_records",
-            Text("a page has more than {count} records", count=MOST_RECORDS),
+            Text("a page has more than {count} records", count=MAX_RECORDS),
         )
     return records
 
 
 def size_fault(record: Record) -> str:
     """Return the reason why a record is too big to be mapped, or ""."""
-    if len(record) <= MOST_FIELDS and _HOLDERS.isdisjoint(map(type, record.values())):
+    if len(record) <= MAX_FIELDS and _HOLDERS.isdisjoint(map(type, record.values())):
         return ""  # most are flat
     fields = 0
     rest = [(1, record.values())]
@@ -126,7 +127,7 @@ def size_fault(record: Record) -> str:
         fields += len(members)
         if depth > MAX_DEPTH:
             return "too_deep"
-        if fields > MOST_FIELDS:
+        if fields > MAX_FIELDS:
             return "too_many_fields"
         for member in members:
             if isinstance(member, dict):
@@ -173,9 +174,7 @@ def greater_value(before: str, value: object) -> str:
 def _rank(text: str) -> tuple[int, Decimal, str]:
     if _NUMBER.fullmatch(text):
         return 1, Decimal(text), ""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
+    moment = parse_iso(text)
+    if moment is None:
         return 0, Decimal(0), text
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return 2, Decimal((aware - _EPOCH) // timedelta(microseconds=1)), ""
+    return 2, Decimal((moment - _EPOCH) // timedelta(microseconds=1)), ""

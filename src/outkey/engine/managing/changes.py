@@ -274,7 +274,7 @@ class Administration:
         """Create and change sync lines: all of them or none."""
         changed = list(lines)
         for line in changed:
-            self.note(Tag.LINE_KEPT, line.configuration, line.name)
+            self.note(Tag.LINE_SAVED, line.configuration, line.name)
         with self.registry.transaction():
             for line in changed:
                 self.registry.put_line(line)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from outkey.core.config.choices import AuthenticationType, NoAuthReason
 from outkey.core.config.configuration import Configuration
+from outkey.core.config.statuses import accepts
 from outkey.core.diagnosis import (
     Diagnosis,
     Suspicion,
@@ -30,7 +31,7 @@ from outkey.core.moments import CLOCK_SKEW_SECONDS, day_of
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.assembly import Call, authenticated_request
 from outkey.core.request.challenge import parse_challenges
-from outkey.core.request.message import Peer, Response
+from outkey.core.request.message import BODY_READ, Peer, Response
 from outkey.core.text import Text, join_texts
 from outkey.engine.sending.echoed_secrets import reveals_secret, sent_secrets
 from outkey.engine.sending.preview import Preview, preview
@@ -39,7 +40,6 @@ from outkey.engine.wire.transmit import SendContext
 
 SAFE = frozenset({"GET", "HEAD"})  # RFC 9110 §9.2.1: repeating them changes nothing
 LONG_WORD = re.compile(r"\S{24,}")
-BODY_READ = 16 * 1024  # what the API's own words are taken from
 # Of what a server offers only these are stored: anything else is its own text.
 KNOWN_SCHEMES = frozenset(
     {"basic", "bearer", "digest", "dpop", "hoba", "mutual", "negotiate", "ntlm"}
@@ -387,12 +387,3 @@ def without_credentials(configuration: Configuration) -> Configuration:
         headers=tuple(row for row in configuration.headers if not row.secret),
         script_enabled=False,
     )
-
-
-def accepts(statuses: str, status: int) -> bool:
-    """Whether a status is among those of a text such as `200-299, 404`."""
-    for part in statuses.split(","):
-        first, _, last = part.strip().partition("-")
-        if int(first) <= status <= int(last or first):
-            return True
-    return False

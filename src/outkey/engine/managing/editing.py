@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 
 from outkey.core.access.permissions import (
-    HINT,
+    ASK_ADMINISTRATOR,
     Permission,
     Requirement,
     requirements,
@@ -133,7 +133,10 @@ class Edit:
             if not allowed(requirement.permission):
                 message = requirement.message
                 add_error(
-                    errors, ConfigError(message, hint=HINT, field=requirement.field)
+                    errors,
+                    ConfigError(
+                        message, hint=ASK_ADMINISTRATOR, field=requirement.field
+                    ),
                 )
         for name, secret in self.secrets.items():
             try:
@@ -156,7 +159,9 @@ class Edit:
         needs it. A new script must pass its own examples first; `limit` surrounds that.
         """
         if not all(allowed(permission) for permission in self.needs()):
-            raise ConfigError(Text("you may not save all of this"), hint=HINT)
+            raise ConfigError(
+                Text("you may not save all of this"), hint=ASK_ADMINISTRATOR
+            )
         script = self.stored.script if self.stored else ""
         if self.configuration.script not in {"", script}:
             with limit():

@@ -7,7 +7,8 @@ from outkey.core.access.permissions import Permission, requirements
 from outkey.core.config.configuration import Configuration, CustomHeader
 from outkey.core.config.document import ConfigurationDraft
 from outkey.core.config.field_kinds import Kind
-from outkey.core.config.fields import BY_PATH, FIELDS
+from outkey.core.config.fields import BY_PATH, secret_label
+from outkey.core.config.pasted import tidy
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import ConfigError
 from outkey.core.text import Text
@@ -15,13 +16,6 @@ from outkey.engine.managing.changes import Administration, ConfigurationChange
 from outkey.engine.wire.transmit import SendContext
 
 _ROW_KEY = re.compile(r"headers\[(\d+)\]\.key")
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
-_SCHEME = re.compile(
-    r"(?:(?:authorization|x-[a-z-]{2,30})\s*[:=]\s*)?"
-    r"(?:(?:(?:bearer|basic|token|api-?key)[\s:=]|access_token=)\s*)*",
-    re.IGNORECASE,
-)
-_AROUND = " \t\r\n\u00a0\"'`\u2018\u2019\u201c\u201d"
 
 
 def difference(configuration: Configuration, fix: Fix) -> list[tuple[str, str, str]]:
@@ -42,11 +36,9 @@ def difference(configuration: Configuration, fix: Fix) -> list[tuple[str, str, s
             before = configuration.headers[number].key
         rows.append((label, before, after))
     if fix.tidied:
-        labels = {field.secret_name: field.label for field in FIELDS if field.secret}
-        label = labels.get(fix.tidied, fix.tidied.removeprefix("header:"))
         rows.append(
             (
-                label,
+                secret_label(fix.tidied),
                 Text("as entered"),
                 Text("without quotes, spaces and the name of a scheme"),
             )
@@ -63,7 +55,7 @@ def apply_fix(
     if fix.tidied:
         refuse_reference(stored, fix.tidied)
         value = context.open(stored, fix.tidied)
-        secrets[fix.tidied] = value.derive(tidy_secret)
+        secrets[fix.tidied] = value.derive(tidy)
     successor = configuration_after(fix, stored)
     for old, new in zip(stored.headers, successor.headers, strict=True):
         if old.secret and old.key != new.key:
@@ -108,12 +100,6 @@ def row_number(path: str) -> int | None:
     """Return the number of the header row whose name a path means; None for a field."""
     match = _ROW_KEY.fullmatch(path)
     return int(match[1]) if match else None
-
-
-def tidy_secret(text: str) -> str:
-    """Remove what was copied along: quotes, invisible characters, a scheme's name."""
-    text = _INVISIBLE.sub("", text).strip(_AROUND)
-    return _SCHEME.sub("", text, count=1).strip(_AROUND)
 
 
 def refuse_reference(stored: Configuration, field: str) -> None:

@@ -28,9 +28,9 @@ from outkey.ports.sending import Clock
 from outkey.ports.storage import AuditRows, Database, StateRows
 
 READ_AT_ONCE = 5000
-MOST_BATCHES = 20
-MOST_RECENT = 50_000
-MOST_PENDING = 10_000
+MAX_BATCHES = 20
+MAX_RECENT = 50_000
+MAX_PENDING = 10_000
 MILLISECONDS = 1000
 INTENTS = frozenset({Tag.SEND_INTENT, Tag.TOKEN_INTENT})
 OUTCOMES = frozenset({Tag.SEND_OUTCOME, Tag.TOKEN_OUTCOME})
@@ -56,7 +56,7 @@ class Monitor:
         self._rows = rows
         self._notifiers = notifiers
         self._clock = clock
-        self._recent: deque[Attempt] = deque(maxlen=MOST_RECENT)
+        self._recent: deque[Attempt] = deque(maxlen=MAX_RECENT)
         self._origins: dict[str, str] = {}  # of pending attempts, by their id
 
     def look(self) -> list[Notice]:
@@ -89,7 +89,7 @@ class Monitor:
         """Return the position after the records that were read, and their attempts."""
         position = self._position()
         attempts: list[Attempt] = []
-        for _ in range(MOST_BATCHES):
+        for _ in range(MAX_BATCHES):
             records = self._rows.audit.after(position, READ_AT_ONCE)
             for facts in records:
                 position = int(str(facts["id"]))
@@ -115,7 +115,7 @@ class Monitor:
         attempt = str(facts.get("attempt"))
         if tag in INTENTS:
             self._origins[attempt] = str(facts.get("origin"))
-            if len(self._origins) > MOST_PENDING:
+            if len(self._origins) > MAX_PENDING:
                 del self._origins[next(iter(self._origins))]
         at = facts.get("at")
         status = facts.get("status")

@@ -6,7 +6,6 @@ It is computed from summaries and counts, so that no row and no secret is read f
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from outkey.core.errors import (
     AuditUnavailable,
@@ -31,6 +30,7 @@ from outkey.core.findings.posture import (
     Policy,
     PostureCheck,
 )
+from outkey.core.moments import hour_text
 from outkey.core.sync.run import Counts
 from outkey.core.text import Text
 
@@ -243,7 +243,7 @@ def hourly_bars(
     for hour in range(this_hour - CHART_HOURS + 1, this_hour + 1):
         kinds = hours[hour]
         bar = ChartBar(
-            label=datetime.fromtimestamp(hour * 3600, UTC).strftime("%H:00"),
+            label=hour_text(hour * 3600),
             ok=kinds["ok"] * 100 / highest,
             failed=kinds["failed"] * 100 / highest,
             refused=kinds["refused"] * 100 / highest,

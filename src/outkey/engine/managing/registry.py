@@ -368,7 +368,7 @@ class Registry:
         if rows:
             return rows[0]
         names = [summary.name for summary in self.summaries()]
-        raise UnknownConfiguration(hint=known_names(names, len(names)))
+        raise UnknownConfiguration(hint=known_names(names))
 
     def _line_row(self, name: str) -> LineRow:
         rows = self._storage.lines.find([name])

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import NamedTuple
 
-from outkey.core.config.choices import Grant
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import ConfigError
 from outkey.core.oauth2.token import AccessToken
@@ -45,8 +44,7 @@ def prepare_test(
     limits = replace(configuration.limits, retries=0)
     configuration = replace(configuration, limits=limits)
     ready = sender.token_actions(configuration, context).ready
-    needs_consent = configuration.oauth2.grant is not Grant.CLIENT_CREDENTIALS
-    if draft is not None and needs_consent:
+    if draft is not None and configuration.oauth2.needs_consent:
         ready = refuse_unsaved_consent
     ports = ConnectionTestPorts(
         send=lambda call: sender.run(exchange(context, call)),

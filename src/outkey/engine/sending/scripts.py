@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from shlex import quote
 
 from outkey.core.config.configuration import Configuration
+from outkey.core.config.document import naming
 from outkey.core.errors import ConfigError, OutkeyError, ScriptFailed, SecretMissing
 from outkey.core.request.message import Header, Request
 from outkey.core.request.origin import Location, parse_url
@@ -99,7 +100,8 @@ def prove_examples(
     for configuration in configurations:
         if not configuration.script:
             continue
-        refuse_forbidden_imports(configuration)
+        with naming(configuration.name):
+            check_imports(configuration.script)
         deadline = context.clock.monotonic() + _EXAMPLES_SECONDS
         for number, example in enumerate(examples(configuration.script), start=1):
             if context.clock.monotonic() > deadline:
@@ -124,22 +126,6 @@ def prove_examples(
                     ),
                     hint=Text("Correct the script, or the example."),
                 )
-
-
-def refuse_forbidden_imports(configuration: Configuration) -> None:
-    """Refuse a script that imports what it cannot have; the error names its owner."""
-    try:
-        check_imports(configuration.script)
-    except ConfigError as error:
-        raise ConfigError(
-            Text(
-                "configuration {name}: {problem}",
-                name=configuration.name,
-                problem=error.message,
-            ),
-            hint=error.hint,
-            field=error.field,
-        ) from None
 
 
 def run_example(

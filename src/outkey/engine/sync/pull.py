@@ -29,7 +29,7 @@ from outkey.core.sync.paging import (
 from outkey.core.sync.reasons import sync_failure
 from outkey.core.sync.records import WriteOutcome, Written, find_target
 from outkey.core.sync.response import (
-    MOST_VALUES,
+    MAX_VALUES,
     Record,
     greater_value,
     page_fingerprint,
@@ -42,8 +42,8 @@ from outkey.engine.sending.echoed_secrets import EchoDetector, has_masked_value
 from outkey.engine.sync.plan import Effect, LinePlan, Note, SyncPorts
 from outkey.engine.sync.requests import LineRequest, RequestBatch, ResponseOrError
 from outkey.engine.sync.run_in_progress import RunInProgress
+from outkey.engine.sync.runs import MAX_KEY_LENGTH
 
-MAX_KEY_LENGTH = 200
 PREVIEW_VALUES = 200_000
 WHOLE_RECORD = "@"
 NO_VALUE = "`null`"
@@ -109,7 +109,7 @@ class Pull(RunInProgress):
         self._stride = plan.sync.pagination.size
         self._assembles_values = assembles_values(plan.sync)
         self._is_suspicious = False  # a secret may be in the page
-        self._max_values = MOST_VALUES
+        self._max_values = MAX_VALUES
 
     def sample(self, limit: int) -> Sequence[Effect]:
         """Request the first page; return what would become of its first records."""

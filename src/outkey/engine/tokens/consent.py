@@ -22,7 +22,7 @@ from outkey.core.text import Text
 from outkey.engine.tokens.actions import TokenActions
 
 CONSENT_SECONDS = 600
-_MOST_PENDING = 5
+_MAX_PENDING = 5
 _BEGIN_AGAIN = Text("Open the configuration and press Connect again.")
 
 Parameters = Mapping[str, Sequence[str]]  # of the URL that the browser came back to
@@ -66,7 +66,7 @@ class Consents:
             user=self.user,
         )
         by_age = sorted(self.pending, key=lambda record: self.pending[record]["began"])
-        for record in by_age[:-_MOST_PENDING]:
+        for record in by_age[:-_MAX_PENDING]:
             del self.pending[record]
         return url
 

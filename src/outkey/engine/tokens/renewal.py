@@ -32,19 +32,24 @@ from outkey.core.oauth2.responses import (
 )
 from outkey.core.oauth2.token import (
     LEASE_SECONDS,
-    MOST_TRIES,
+    MAX_TRIES,
     AccessToken,
     State,
     TokenState,
     basis_of,
 )
 from outkey.core.request.headers import tidy_value
-from outkey.core.request.message import Header, Request, Response, Source
+from outkey.core.request.message import (
+    Header,
+    Request,
+    Response,
+    Source,
+    server_time,
+)
 from outkey.core.request.origin import parse_url
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.tokens.token_cache import CachedToken
-from outkey.engine.wire.clock_offsets import moment_of
 from outkey.engine.wire.drive import Steps, Wait
 from outkey.engine.wire.transmit import RequestBudget, SendContext
 
@@ -314,7 +319,11 @@ class TokenManager:
             raise failure(state.error)
         if not self._can_request(state, request):
             raise self._consent_error()  # nothing was written
-        if state.tries >= MOST_TRIES and self._needs_consent() and not request.force:
+        if (
+            state.tries >= MAX_TRIES
+            and self.configuration.oauth2.needs_consent
+            and not request.force
+        ):
             tokens.swap(self.configuration, state, state.ended("interrupted"))
             raise self._consent_error()
         leased = state.claimed(self.context.signer.fresh(), now)
@@ -357,10 +366,6 @@ class TokenManager:
             return self._cache(stored).state.access
         raise errors.without_traceback(problem)
 
-    def _needs_consent(self) -> bool:
-        """Whether a user has to authorize the grant."""
-        return self.configuration.oauth2.grant is not Grant.CLIENT_CREDENTIALS
-
     def _consent_error(self) -> errors.ReauthorizationNeeded:
         """Return the error for a missing authorization, with the grant's remedy."""
         name = self.configuration.name
@@ -381,7 +386,7 @@ class TokenManager:
 
     def _can_request(self, state: TokenState, request: TokenRequest) -> bool:
         """Whether there are credentials for a token request that were not refused."""
-        if not self._needs_consent():
+        if not self.configuration.oauth2.needs_consent:
             return True
         if state.dead and not request.force:
             return False
@@ -395,7 +400,7 @@ class TokenManager:
 
     def _parameters(self, leased: TokenState, request: TokenRequest) -> Parameters:
         """Return the parameters of the token request."""
-        if not self._needs_consent():
+        if not self.configuration.oauth2.needs_consent:
             return grants.client_credentials(self.configuration)
         token = leased.content.refresh if leased.content else None
         # With force: the user may have replaced the refused token by another one.
@@ -450,7 +455,9 @@ class TokenManager:
         reason = reason_of(error)
         # glewlwyd responds to a dead refresh token with an empty body.
         is_empty = response is not None and response.status == 400 and not response.body
-        if self._needs_consent() and (reason == "invalid_grant" or is_empty):
+        if self.configuration.oauth2.needs_consent and (
+            reason == "invalid_grant" or is_empty
+        ):
             self._try_to_store(leased, leased.ended("invalid_grant"))
             return self._consent_error()
         now = self.context.tokens.now()
@@ -458,9 +465,9 @@ class TokenManager:
         their_time = None
         if response is not None:
             wait = retry_after(response, now=self.context.clock.now()) or 0.0
-            their_time = moment_of(response)
+            their_time = server_time(response)
         wait = min(wait, _MAX_RETRY_AFTER)
-        self._try_to_store(leased, leased.failed(reason, now=now, asked=wait))
+        self._try_to_store(leased, leased.failed(reason, now=now, retry_after=wait))
         return failure(reason, their_time)
 
     def _try_to_store(self, before: TokenState, after: TokenState) -> None:

@@ -13,8 +13,8 @@ from outkey.core.request.origin import Origin
 
 _READ_AGAIN = 1.0
 _READ_LEASE_AGAIN = 0.1
-_MOST_CACHED = 2000
-_MOST_EXPIRED = 3
+_MAX_CACHED = 2000
+_MAX_EXPIRED = 3
 _EXPIRED_SECONDS = 60.0
 
 
@@ -75,7 +75,7 @@ class TokenCache:
             expires=expires,
             read_again=now + _READ_AGAIN,
         )
-        if len(self._tokens) >= _MOST_CACHED:
+        if len(self._tokens) >= _MAX_CACHED:
             for cache in (self._tokens, self._accepted, self._expired, self._nonces):
                 cache.clear()
         self._tokens[name] = token
@@ -112,7 +112,7 @@ class TokenCache:
             at for at in self._expired.get(name, []) if now - at < _EXPIRED_SECONDS
         ]
         self._expired[name] = [*recent, now]
-        return len(recent) < _MOST_EXPIRED
+        return len(recent) < _MAX_EXPIRED
 
     def nonce(self, name: str, origin: Origin) -> str:
         """Return the nonce that a server sent last (RFC 9449 §8)."""

@@ -1,12 +1,13 @@
 """How far remote clocks are from ours, learned from the Date header of responses."""
 
-from outkey.core.request.message import Response, http_date
+from outkey.core.moments import DAY_SECONDS
+from outkey.core.request.message import Response, server_time
 from outkey.core.request.origin import Origin
 from outkey.ports.sending import Clock
 
 _LOOK_AGAIN = 60.0
 _BELIEVED = 600.0  # seconds; an offset that is not confirmed by then is dropped
-_MOST_OFFSET = 86_400.0  # no clock that is worth following is a day off
+_MAX_OFFSET = DAY_SECONDS  # no clock that is worth following is a day off
 _EXACT = 2.0  # seconds: Date has whole ones, and the response was on its way
 _MOST = 1024
 
@@ -27,11 +28,11 @@ class ClockOffsets:
         now = clock.monotonic()
         if now - measured_at < _LOOK_AGAIN:
             return
-        their_time = moment_of(response)
+        their_time = server_time(response)
         if their_time is None:
             return
         offset = their_time + 0.5 - clock.now()
-        if abs(offset) > _MOST_OFFSET:
+        if abs(offset) > _MAX_OFFSET:
             return
         if len(self._measured) >= _MOST:
             self._measured.clear()
@@ -41,10 +42,3 @@ class ClockOffsets:
         """Return by how many seconds that clock is ahead of ours; 0 if unknown."""
         measured_at, offset = self._measured.get((name, origin), (0.0, 0.0))
         return round(offset) if clock.monotonic() - measured_at < _BELIEVED else 0
-
-
-def moment_of(response: Response) -> float | None:
-    """Return when a response was made; None for one that came from a cache."""
-    if response.headers.get("Age", "0").strip() != "0":
-        return None
-    return http_date(response.headers.get("Date"))

@@ -6,7 +6,7 @@ from outkey.core.config.configuration import Configuration
 from outkey.core.errors import OutkeyError, Paused, resume_hint
 from outkey.ports.sending import Configurations
 
-MOST_REFUSED = 5  # responses 401 in a row; the usual lock comes after five to ten
+MAX_REFUSED = 5  # responses 401 in a row; the usual lock comes after five to ten
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class LockoutGuard:
             if status == 401:
                 # By revision: a refusal of the previous secret is not about this one.
                 refusals = self.store.note_refused(name, configuration.revision)
-                if refusals >= MOST_REFUSED:
+                if refusals >= MAX_REFUSED:
                     self.store.pause(name, now)
             elif status < 400:
                 current = self.store.get(name)

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from outkey.engine.application import Application
     from outkey.engine.sync import Effect, Runs
 
-_MOST_SHOWN = 20  # changes of a dry run, or rejected records
-_MOST_REJECTED = 100
+_MAX_SHOWN = 20  # changes of a dry run, or rejected records
+_MAX_REJECTED = 100
 _SOON = 2.0  # seconds; the clocks of two machines differ by as much
 # The words for users, in the order of Counts, whose names are those of JSON.
 _COUNTED = tuple(
@@ -157,7 +157,7 @@ def show_run(run: RunId, *, as_json: AsJson = False) -> None:
     """Show a run, and the records that it rejected."""
     runs = open_application().runs
     stored = runs.get(run)
-    rejected = runs.rejected(run, _MOST_REJECTED)
+    rejected = runs.rejected(run, _MAX_REJECTED)
     remedy = remedy_of(stored.cause)
     if as_json:
         facts = run_facts(stored)
@@ -252,7 +252,7 @@ class FirstEffects:
         self.count += 1
         is_rejected = effect.outcome is WriteOutcome.REFUSED
         is_change = self._dry_run and effect.outcome is not WriteOutcome.UNCHANGED
-        if (is_rejected or is_change) and len(self._effects) < _MOST_SHOWN:
+        if (is_rejected or is_change) and len(self._effects) < _MAX_SHOWN:
             self._effects.append((self.count, effect))
 
     def print(self) -> None:

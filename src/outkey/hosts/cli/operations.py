@@ -11,7 +11,7 @@ import typer
 
 from outkey.core.audit.events import Tag
 from outkey.core.errors import ChainBroken, OutkeyError
-from outkey.core.moments import moment_text
+from outkey.core.moments import DAY_SECONDS, record_moment
 from outkey.hosts.cli.output import (
     confirm,
     count_items,
@@ -33,7 +33,6 @@ from outkey.hosts.cli.session import (
 if TYPE_CHECKING:
     from outkey.engine.managing.key_steps import KeyAdministration
 
-_LAST_MOMENT = 253_402_300_800_000  # the year 10 000
 keys_app = typer.Typer(help="The keys that seal secrets.", no_args_is_help=True)
 KeyId = Annotated[str, typer.Argument(help="the key's id")]
 audit_app = typer.Typer(help="The record of what was sent.", no_args_is_help=True)
@@ -172,7 +171,7 @@ def audit_prune(
         days = application.policy().retention_days
     confirm(f"Remove all records that are older than {days} days?", yes=yes)
     removed = 0
-    moment = time.time() - days * 86_400
+    moment = time.time() - days * DAY_SECONDS
     pruning = application.audit_trail.prune(administration_of(application), moment)
     with progress_bar("pruning", None) as advance:
         for count in pruning:
@@ -202,11 +201,3 @@ def record_row(record: Mapping[str, object]) -> tuple[str, ...]:
         outcome.strip(),
         " ".join(filter(None, details)),
     )
-
-
-def record_moment(record: Mapping[str, object]) -> str:
-    """Return when a record was written; a manipulated one may not say."""
-    at = record.get("at")
-    if not isinstance(at, int) or not 0 <= at < _LAST_MOMENT:
-        return "unknown"
-    return moment_text(at / 1000)

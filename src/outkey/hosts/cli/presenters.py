@@ -13,7 +13,7 @@ from outkey.core.moments import iso_moment, moment_text
 from outkey.core.request.message import Response
 from outkey.core.request.script import SCRIPT_FACT, fingerprint
 from outkey.core.vault.voucher import SETTINGS
-from outkey.engine.wire.lockout_guard import MOST_REFUSED
+from outkey.engine.wire.lockout_guard import MAX_REFUSED
 from outkey.hosts.cli.output import print_line, visible, visible_body, warn
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def pause_text(configuration: Configuration) -> str:
     """Return since when sending is paused, and how to resume it."""
     since = moment_text(configuration.paused_at or 0)
     return (
-        f"since {since}, after {MOST_REFUSED} refusals in a row."
+        f"since {since}, after {MAX_REFUSED} refusals in a row."
         f" {resume_hint(configuration.name)}"
     )
 

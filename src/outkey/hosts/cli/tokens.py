@@ -9,7 +9,7 @@ import typer
 from outkey.core.audit.events import Tag
 from outkey.core.config.choices import Grant, Network
 from outkey.core.errors import ConfigError, EgressDenied
-from outkey.core.moments import iso_moment, moment_text
+from outkey.core.moments import duration_text, iso_moment, moment_text
 from outkey.core.text import Text
 from outkey.hosts.cli.output import (
     print_json,
@@ -161,7 +161,5 @@ def value_text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
-        minutes, seconds = divmod(value, 60)
-        hours, minutes = divmod(minutes, 60)
-        return f"{hours}:{minutes:02}:{seconds:02}"
+        return duration_text(value)
     return "" if value is None else str(value)

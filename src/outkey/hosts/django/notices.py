@@ -9,7 +9,7 @@ from django.core.mail import send_mail
 from outkey.core.findings.monitoring import Notice
 
 logger = logging.getLogger("outkey.notices")
-MOST_NOTICES = 100
+MAX_NOTICES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +21,10 @@ class MailedNotices:
     def send(self, notices: Sequence[Notice]) -> None:
         """Send what has opened and what has recovered."""
         lines = []
-        for notice in notices[:MOST_NOTICES]:
+        for notice in notices[:MAX_NOTICES]:
             lines += [notice.text(), f"  {notice.kind.hint}"]
-        if len(notices) > MOST_NOTICES:
-            lines.append(f"and {len(notices) - MOST_NOTICES} more: outkey notices")
+        if len(notices) > MAX_NOTICES:
+            lines.append(f"and {len(notices) - MAX_NOTICES} more: outkey notices")
         subject = f"outkey: {lines[0]}"
         if len(notices) > 1:
             subject = f"outkey: {len(notices)} notices"

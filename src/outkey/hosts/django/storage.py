@@ -56,7 +56,7 @@ _UPDATE_VERSION = (
     " AND label = %s AND sealed = %s"
 )
 _BATCH = 500
-_MOST_CACHED = 2000
+_MAX_CACHED = 2000
 
 
 def django_storage() -> Storage:
@@ -118,7 +118,7 @@ class DjangoConfigurationRows:
         rows = with_headers(models.Configuration.objects.filter(name=name))
         # What is written in a transaction may still be rolled back.
         if rows and not connection.in_atomic_block:
-            if len(self._cache) >= _MOST_CACHED:
+            if len(self._cache) >= _MAX_CACHED:
                 self._cache.clear()
             self._cache[name] = (columns, rows[0])
         return rows
@@ -181,7 +181,7 @@ class DjangoLineRows:
         query = models.SyncLine.objects.select_related("configuration")
         rows = [line_of(row) for row in query.filter(name=name)]
         if rows and not connection.in_atomic_block:
-            if len(self._cache) >= _MOST_CACHED:
+            if len(self._cache) >= _MAX_CACHED:
                 self._cache.clear()
             self._cache[name] = (columns, rows[0])
         return rows

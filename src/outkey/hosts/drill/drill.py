@@ -47,7 +47,7 @@ _SLACK = 1.5  # real seconds that a busy machine may be late
 _AT_ONCE = 6
 _MEBIBYTES = 4
 # Any faster, and there would be no time for the response to a token request.
-_MOST_SECONDS = 60.0
+_MAX_SECONDS = 60.0
 _SECRET_NAMES = {field.secret_name for field in FIELDS if field.secret}
 _REPLACED = _SECRET_NAMES - {"client_key"} | {"header"}
 _ISSUED = re.compile(r"spar-(at|rt)-[0-9a-f]")
@@ -94,7 +94,7 @@ def speed_of(configuration: Configuration) -> float:
 
 def total_timeout_of(configuration: Configuration) -> float:
     """Return the total timeout that a drill uses, in seconds of production."""
-    return min(_MOST_SECONDS, configuration.limits.total_timeout)
+    return min(_MAX_SECONDS, configuration.limits.total_timeout)
 
 
 def drill(
@@ -201,12 +201,13 @@ def oauth2_values(configuration: Configuration, token_url: str) -> dict[str, obj
     query = {"format": "json"} if settings.body_format is BodyFormat.JSON else {}
     query |= {"bend": '{"token_type": "DPoP"}'} if settings.dpop else {}
     separator = "&" if "?" in token_url else "?"
-    is_consent = settings.grant is not Grant.CLIENT_CREDENTIALS
     is_mtls = settings.client_auth is ClientAuth.MTLS
     return {
         "oauth2.token_url": token_url + (separator + urlencode(query) if query else ""),
         # What a user's consent ends in; the sparring provider has it already.
-        "oauth2.grant": Grant.REFRESH_TOKEN if is_consent else settings.grant,
+        "oauth2.grant": (
+            Grant.REFRESH_TOKEN if settings.needs_consent else settings.grant
+        ),
         "oauth2.client_auth": ClientAuth.BODY if is_mtls else settings.client_auth,
         "oauth2.extra": {
             name: value

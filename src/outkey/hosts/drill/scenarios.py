@@ -9,7 +9,6 @@ from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
-from outkey.core.config.choices import Grant
 from outkey.core.config.configuration import Configuration
 from outkey.engine.sending.exchange import MAX_HOPS
 
@@ -37,19 +36,12 @@ class Allowed(Enum):
 Concerns = Callable[[Configuration], bool]
 _any_token: Concerns = attrgetter("sends_token")
 _oauth2: Concerns = attrgetter("uses_oauth2")
-
-
-def has_entered_token(configuration: Configuration) -> bool:
-    """Whether the token is entered by a user, not obtained by OAuth 2.0."""
-    return configuration.sends_token and not configuration.uses_oauth2
+_entered_token: Concerns = attrgetter("sends_entered_token")
 
 
 def needs_consent(configuration: Configuration) -> bool:
     """Whether a user must agree before there is a token."""
-    return (
-        configuration.uses_oauth2
-        and configuration.oauth2.grant is not Grant.CLIENT_CREDENTIALS
-    )
+    return configuration.uses_oauth2 and configuration.oauth2.needs_consent
 
 
 class Scenario(NamedTuple):
@@ -157,7 +149,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "401: the token has expired.",
         "/bearer/expired",
         (),
-        concerns=has_entered_token,
+        concerns=_entered_token,
         advice=(
             "A user has to enter a new token then; Token Expires On warns in time, "
             "and OAuth 2.0 renews tokens automatically."

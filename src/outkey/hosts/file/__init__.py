@@ -15,7 +15,6 @@ from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.adapters.transport_aiohttp import AiohttpTransport
 from outkey.adapters.transport_urllib3 import Urllib3Transport
-from outkey.core.config.choices import Grant
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.document import Document, parse_document
 from outkey.core.errors import ConfigError
@@ -96,8 +95,7 @@ def refuse_stray_lines(document: Document) -> None:
 def refuse_consent(configurations: Iterable[Configuration]) -> None:
     """Refuse refresh tokens: one that was replaced would be lost with the process."""
     for configuration in configurations:
-        grant = configuration.oauth2.grant
-        if configuration.uses_oauth2 and grant is not Grant.CLIENT_CREDENTIALS:
+        if configuration.uses_oauth2 and configuration.oauth2.needs_consent:
             raise ConfigError(
                 Text(
                     "configuration {name}: its refresh token could not be stored",

@@ -12,10 +12,9 @@ from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.challenge import parse_challenges
 from outkey.core.request.flow import AuthFlow, need_proof, need_token, send
 from outkey.core.request.headers import check_token, check_value
-from outkey.core.request.message import Header, Request, Response, Source
+from outkey.core.request.message import BODY_READ, Header, Request, Response, Source
 from outkey.core.secret import Secret
 
-_BODY_READ = 16 * 1024
 _check_token = partial(check_token, field="token")
 _check_value = partial(check_value, field="token")
 
@@ -95,7 +94,7 @@ def is_rejected(
         or verification.forbidden_means_expired
         or (
             bool(marker)
-            and marker.encode() in response.body[:_BODY_READ]
+            and marker.encode() in response.body[:BODY_READ]
             and not repeats_secret(response)
         )
     )

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from uuid import UUID
 
 from django.contrib import messages
@@ -24,6 +23,7 @@ from outkey.core.findings.health import (
     Status,
     status_rules,
 )
+from outkey.core.moments import day_of
 from outkey.engine.managing.editing import Edit, Errors, add_error
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (
@@ -122,7 +122,7 @@ def filter_by_status(
     rows: QuerySet[models.Configuration], wanted: str
 ) -> QuerySet[models.Configuration]:
     """Return the rows with a status, by the rules of the core; all for no status."""
-    rules = dict(status_rules(datetime.now(UTC).date()))
+    rules = dict(status_rules(day_of(time.time())))
     del rules[Status.SEALED]  # a state of the installation, which no column has
     if wanted not in {*rules, Status.WORKING}:
         return rows

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from time import time
 
 from django.contrib import messages
@@ -39,7 +38,6 @@ REJECTED_SIZE = 50
 LINES_SIZE = 1000
 LATE_SECONDS = 30
 SOON_SECONDS = 60
-WITH_SECONDS = 600  # a moment that is this near is shown with its seconds
 ROW_NUMBER = re.compile(r"[0-9]{1,18}")
 STATES: dict[str, tuple[str, object]] = {  # the colour of each, and its name
     RunState.WAITING: ("", gettext_lazy("waiting")),
@@ -128,7 +126,7 @@ def run_page(request: HttpRequest, record: int) -> HttpResponse:
         "running": running,
         "waiting": waiting,
         "busy": "busy" in request.GET and run.state in OPEN_STATES,
-        "again": text_of_moment(run.until),
+        "again": moment(run.until),
         "follows": running or (waiting and run.until < time() + SOON_SECONDS),
         "is_late": waiting and run.until < time() - LATE_SECONDS,
         "ended": run.state in {RunState.FAILED, RunState.CANCELLED} and not run.dry_run,
@@ -184,10 +182,3 @@ def newest_bars(runs: Sequence[ListedRun]) -> list[ChartBar]:
             for listed in newest
         ]
     )
-
-
-def text_of_moment(at: float) -> str:
-    """Return when a run is retried, with seconds if that is a matter of minutes."""
-    if abs(at - time()) > WITH_SECONDS:
-        return moment(at)
-    return datetime.fromtimestamp(at, UTC).strftime("%H:%M:%S UTC")

@@ -1,6 +1,5 @@
 """The button Run on the tab Script: one run of the script that the form has."""
 
-from datetime import UTC, datetime
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
@@ -9,13 +8,12 @@ from django.views.decorators.http import require_POST
 
 from outkey.core.access.permissions import Permission
 from outkey.core.errors import ConfigError
+from outkey.core.moments import LAST_MOMENT, parse_iso
 from outkey.core.text import Text
 from outkey.engine.managing.drafts import CandidateConfiguration
 from outkey.hosts.django.pages.access import administration_for, installation, require
 from outkey.hosts.django.pages.shell import limited_concurrency
 from outkey.hosts.django.pages.trials import read_candidate, refusal
-
-YEAR_10000 = 253_402_300_800  # Unix time
 
 
 @require_POST
@@ -46,19 +44,11 @@ def parse_moment(text: str) -> float | None:
     try:
         at = float(text)
     except ValueError:
-        at = parse_date(text)
-    if not 0 <= at < YEAR_10000:
+        moment = parse_iso(text)
+        at = moment.timestamp() if moment else -1
+    if not 0 <= at < LAST_MOMENT:
         raise unreadable_moment()
     return at
-
-
-def parse_date(text: str) -> float:
-    """Return the Unix time of a date in ISO 8601."""
-    try:
-        moment = datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        raise unreadable_moment() from None
 
 
 def unreadable_moment() -> ConfigError:

@@ -21,7 +21,7 @@ from django.db import Error, models
 from django.utils import timezone
 
 from outkey.core.sync.line import Transform
-from outkey.core.sync.mapping import as_json, convert_exactly
+from outkey.core.sync.mapping import UNSTORABLE, as_json, convert_exactly
 from outkey.core.sync.records import FieldKind, HostField
 
 AnyField: TypeAlias = "models.Field[Any, Any]"
@@ -31,8 +31,6 @@ _CREDENTIAL = re.compile(
     r"|is_staff|is_superuser",
     re.IGNORECASE,
 )
-# PostgreSQL stores no NUL, and UTF-8 has no surrogates.
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _KINDS: tuple[tuple[type[AnyField], FieldKind], ...] = (
     (models.BooleanField, FieldKind.BOOLEAN),
     (models.DecimalField, FieldKind.DECIMAL),
@@ -231,7 +229,7 @@ def _clean(field: AnyField, value: object) -> object:
         key = field.target_field
         return None if value is None else _clean(key, _exact_link(key, value))
     stored = field.clean(value, None)
-    if isinstance(stored, str) and _UNSTORABLE.search(stored):
+    if isinstance(stored, str) and UNSTORABLE.search(stored):
         raise ValidationError("", code="unstorable")
     if isinstance(stored, float) and not math.isfinite(stored):
         raise ValueError
@@ -250,7 +248,7 @@ def _storable_json(field: AnyField, value: object) -> object:
     text = json.dumps(
         value, cls=getattr(field, "encoder", None), ensure_ascii=False, allow_nan=False
     )
-    if _UNSTORABLE.search(text.replace("\\u0000", "\x00")):
+    if UNSTORABLE.search(text.replace("\\u0000", "\x00")):
         raise ValidationError("", code="unstorable")
     return value
 

@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 
 from django import template
 from django.http import HttpRequest
@@ -12,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from outkey.core.config.fields import BY_PATH
 from outkey.core.findings.health import Health, Status
+from outkey.core.moments import duration_text, moment_text, record_moment
 from outkey.core.text import Text
 from outkey.engine.managing.overview import ChartBar
 from outkey.hosts.django.pages.forms import FormField
@@ -22,7 +22,6 @@ _RECTANGLE = (
     '<rect x="{}" y="{}" width="16" height="{}" class="ok-fill-{}"><title>{}:'
     " {}</title></rect>"
 )
-_LAST_MOMENT = 253_402_300_800_000  # the year 10 000, in milliseconds
 
 
 @register.filter(name="translate_text")
@@ -44,11 +43,11 @@ def status_words(status: object, health: Health | None = None) -> str:
 
 @register.filter
 def moment(seconds: float | None) -> str:
-    """Return a Unix time in UTC, to the minute; a question mark if it is invalid."""
+    """Return a Unix time as users read it; a question mark if it is invalid."""
     if seconds is None:
         return ""
     try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+        return moment_text(seconds)
     except (ValueError, OverflowError, OSError):
         return "?"
 
@@ -113,8 +112,7 @@ def any_changed(fields: Iterable[FormField]) -> bool:
 @register.filter
 def duration(seconds: int | None) -> str:
     """Return a number of seconds as hours, minutes and seconds."""
-    minutes, rest = divmod(seconds or 0, 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+    return duration_text(seconds or 0)
 
 
 @register.filter
@@ -123,11 +121,10 @@ def shell(text: str) -> str:
     return shlex.quote(text)
 
 
-@register.filter
-def record_moment(record: Mapping[str, object]) -> str:
-    """Return the moment of an audit record."""
-    at = record.get("at")
-    return moment(at / 1000) if isinstance(at, int) and 0 <= at < _LAST_MOMENT else ""
+@register.filter(name="record_moment")
+def written_at(record: Mapping[str, object]) -> str:
+    """Return when an audit record was written."""
+    return translate_text(record_moment(record))
 
 
 @register.simple_tag

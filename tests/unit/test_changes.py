@@ -151,7 +151,7 @@ def test_a_line_that_is_applied_is_recorded_and_one_that_stays_is_not() -> None:
     kept = [
         e
         for e in office.audit.events
-        if isinstance(e, Change) and e.tag is Tag.LINE_KEPT
+        if isinstance(e, Change) and e.tag is Tag.LINE_SAVED
     ]
     assert [(change.configuration, change.fields) for change in kept] == [
         ("acme", ("orders",))
@@ -629,7 +629,7 @@ def test_a_line_is_kept_and_removed_with_a_record() -> None:
     with pytest.raises(UnknownConfiguration):
         office.administration.save_line(SyncLine("stray", "nobody", "GET", "/"))
     assert office.audit.events[-2:] == [
-        Change(Tag.LINE_KEPT, "tester", "acme", ("more",)),
+        Change(Tag.LINE_SAVED, "tester", "acme", ("more",)),
         Change(Tag.LINE_REMOVED, "tester", "acme", ("more",)),
     ]
 
@@ -698,7 +698,7 @@ def test_every_change_is_recorded_first_with_names_and_without_values() -> None:
     assert office.audit.events == [
         Change(Tag.CONFIGURATION_CREATED, "tester", "acme"),
         Change(Tag.CONFIGURATION_CREATED, "tester", "other"),
-        Change(Tag.LINE_KEPT, "tester", "acme", ("orders",)),
+        Change(Tag.LINE_SAVED, "tester", "acme", ("orders",)),
         Change(
             Tag.CONFIGURATION_UPDATED, "tester", "acme", ("notes", "headers", "token")
         ),

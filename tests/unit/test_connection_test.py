@@ -29,7 +29,7 @@ from outkey.core.request.message import (
     ResponseHeaders,
 )
 from outkey.engine.managing import connection_test as verify
-from outkey.engine.managing.connection_test import Report, accepts
+from outkey.engine.managing.connection_test import Report
 from outkey.engine.managing.test_setup import DraftCredentials, prepare_test
 from outkey.engine.tokens.token_cache import TokenCache
 from outkey.testing import MemorySecrets, configuration, fake_gateway
@@ -132,23 +132,6 @@ def test_the_test_request_is_the_configured_one_and_its_statuses_count() -> None
     assert world.gateway.test("acme").ok
     request, _ = world.transport.sent[0]
     assert (request.method, request.target) == ("HEAD", "/me")
-
-
-@pytest.mark.parametrize(
-    ("statuses", "status", "expected"),
-    [
-        ("200-299", 200, True),
-        ("200-299", 299, True),
-        ("200-299", 300, False),
-        ("200, 404", 404, True),
-        ("200,404-405", 405, True),
-        ("401", 400, False),
-    ],
-)
-def test_accepted_statuses_are_numbers_and_ranges(
-    statuses: str, status: int, *, expected: bool
-) -> None:
-    assert accepts(statuses, status) is expected
 
 
 def test_a_path_that_answers_everybody_proves_nothing_and_says_so() -> None:

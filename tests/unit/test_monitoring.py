@@ -59,7 +59,7 @@ from outkey.engine.managing.monitoring import (
     open_notices,
 )
 from outkey.engine.managing.test_setup import DraftCredentials, prepare_test
-from outkey.engine.wire.lockout_guard import MOST_REFUSED, LockoutGuard
+from outkey.engine.wire.lockout_guard import MAX_REFUSED, LockoutGuard
 from outkey.testing import FakeClock, FakeTransport, configuration, fake_gateway
 from outkey.testing.fakes import (
     FakeWorld,
@@ -107,20 +107,20 @@ def test_five_refusals_in_a_row_pause_whatever_sends_credentials(
     made: Configuration,
 ) -> None:
     fake = refusing(made)
-    for _ in range(MOST_REFUSED):
+    for _ in range(MAX_REFUSED):
         assert fake.gateway.send("acme", "GET", "/").status == 401
     with pytest.raises(Paused) as caught:
         fake.gateway.send("acme", "GET", "/")
     assert caught.value.code == "paused"
-    assert len(fake.transport.sent) == MOST_REFUSED
+    assert len(fake.transport.sent) == MAX_REFUSED
     assert fake.audit.events[-1] == Refusal("", "acme", "", "paused")
 
 
 def test_what_sends_no_credentials_is_never_paused() -> None:
     fake = refusing(configuration(no_auth_reason="public_api"))
-    for _ in range(MOST_REFUSED + 2):
+    for _ in range(MAX_REFUSED + 2):
         fake.gateway.send("acme", "GET", "/")
-    assert len(fake.transport.sent) == MOST_REFUSED + 2
+    assert len(fake.transport.sent) == MAX_REFUSED + 2
 
 
 def test_an_accepted_request_begins_the_count_anew_and_another_error_does_not() -> None:
@@ -137,7 +137,7 @@ def test_a_test_is_made_in_spite_of_the_pause_counts_and_ends_it_when_it_is_good
     None
 ):
     fake = refusing(bearer())
-    for _ in range(MOST_REFUSED):
+    for _ in range(MAX_REFUSED):
         assert not fake.gateway.test("acme").ok
     with pytest.raises(Paused):
         fake.gateway.send("acme", "GET", "/")
@@ -149,7 +149,7 @@ def test_a_test_is_made_in_spite_of_the_pause_counts_and_ends_it_when_it_is_good
 def test_a_draft_is_tested_without_counting_for_what_is_kept() -> None:
     fake = refusing(bearer())
     kept = fake.ports.configurations.get("acme")
-    for _ in range(MOST_REFUSED + 1):
+    for _ in range(MAX_REFUSED + 1):
         prepare_test(
             fake.sender, kept, DraftCredentials(fake.secrets, fake.ports.tokens)
         ).run()
@@ -161,7 +161,7 @@ def test_a_draft_is_tested_without_counting_for_what_is_kept() -> None:
 def test_lent_credentials_count_and_are_not_lent_while_paused() -> None:
     fake = refusing(bearer())
     url = "https://api.acme.example/"
-    for _ in range(MOST_REFUSED):
+    for _ in range(MAX_REFUSED):
         fake.gateway.settle(fake.gateway.lend("acme", "GET", url, ()), 401)
     with pytest.raises(Paused):
         fake.gateway.lend("acme", "GET", url, ())
@@ -186,13 +186,13 @@ def test_a_renewed_oauth_token_that_is_refused_counts_once_a_call() -> None:
         return Response(401)
 
     fake = fake_gateway(made, answers=answer, secrets={"client_secret": "s"})
-    for _ in range(MOST_REFUSED):
+    for _ in range(MAX_REFUSED):
         assert fake.gateway.send("acme", "GET", "/").status == 401
         fake.clock.advance(100)
     with pytest.raises(Paused):
         fake.gateway.send("acme", "GET", "/")
     assert (
-        len([r for r, _ in fake.transport.sent if r.target == "/"]) <= 2 * MOST_REFUSED
+        len([r for r, _ in fake.transport.sent if r.target == "/"]) <= 2 * MAX_REFUSED
     )
 
 
@@ -261,7 +261,7 @@ def test_fifty_threads_send_five_and_those_in_flight() -> None:
         thread.start()
     for thread in running:
         thread.join()
-    assert MOST_REFUSED <= len(fake.transport.sent) <= MOST_REFUSED + threads
+    assert MAX_REFUSED <= len(fake.transport.sent) <= MAX_REFUSED + threads
     assert len(fake.transport.sent) + len(stopped) == threads * calls
 
 
@@ -673,8 +673,8 @@ def test_reading_is_bounded_and_goes_on_at_the_next_look(
     from outkey.engine.managing import monitoring as watch
 
     monkeypatch.setattr(watch, "READ_AT_ONCE", 4)
-    monkeypatch.setattr(watch, "MOST_BATCHES", 2)
-    monkeypatch.setattr(watch, "MOST_PENDING", 1)
+    monkeypatch.setattr(watch, "MAX_BATCHES", 2)
+    monkeypatch.setattr(watch, "MAX_PENDING", 1)
     bench = Bench()
     for number in range(5):
         bench.record(
@@ -927,7 +927,7 @@ def test_late_refusals_of_a_former_secret_say_nothing_of_the_new_one() -> None:
     fake = fake_gateway(made, secrets={"token": "new"})
     registry = fake.ports.configurations
     lockout_guard = fake.sender.context.lockout_guard
-    for _ in range(MOST_REFUSED):
+    for _ in range(MAX_REFUSED):
         lockout_guard.record_status(
             replace(registry.get("acme"), revision=-1), 401, 0.0
         )
@@ -939,7 +939,7 @@ def test_a_late_success_ends_what_it_did_not_know_of() -> None:
     fake = fake_gateway(made, secrets={"token": "t"})
     registry = fake.ports.configurations
     before, lockout_guard = registry.get("acme"), fake.sender.context.lockout_guard
-    for _ in range(MOST_REFUSED):
+    for _ in range(MAX_REFUSED):
         lockout_guard.record_status(registry.get("acme"), 401, 0.0)
     assert registry.get("acme").paused
     lockout_guard.record_status(before, 200, 0.0)

@@ -1,0 +1,62 @@
+"""What was copied along when a secret was pasted: how it is recognized and removed."""
+
+import re
+import unicodedata
+
+PASTED_JSON = "pasted-json"
+IN_QUOTES = "secret-in-quotes"
+DOUBLED_PREFIX = "doubled-prefix"
+INVISIBLE = "invisible-characters"
+FAULTS = (PASTED_JSON, IN_QUOTES, DOUBLED_PREFIX, INVISIBLE)
+QUOTES = "\"'`\u2018\u2019\u201c\u201d"
+PREFIX = re.compile(
+    r"(?:(?:authorization|x-[a-z-]{2,30})\s*[:=]"
+    r"|(?:bearer|basic|token|api-?key)[\s:=]|access_token=)\s*",
+    re.IGNORECASE,
+)
+
+
+def fault_of(text: str) -> str:
+    """Return the reason id of the fault of a value, "" if it has none."""
+    if text.lstrip().startswith(("{", "[")):
+        return PASTED_JSON
+    if len(text) > 1 and text[0] in QUOTES and text[-1] in QUOTES:
+        return IN_QUOTES
+    if PREFIX.match(text):
+        return DOUBLED_PREFIX
+    return "" if text == visible_text(text) else INVISIBLE
+
+
+def tidy(text: str) -> str:
+    """Remove each fault of a value, one after the other, until it has none.
+
+    A JSON document stays one: which of its members is the secret is not known here.
+    """
+    while True:
+        match fault_of(text):
+            case "secret-in-quotes":
+                text = text[1:-1]
+            case "doubled-prefix":
+                text = PREFIX.sub("", text, count=1)
+            case "invisible-characters":
+                text = visible_text(text)
+            case _:
+                return text
+
+
+def visible_text(text: str) -> str:
+    """Return a text without invisible characters, and without spaces at its ends.
+
+    Web pages and word processors have no-break and other wide spaces where a user
+    would type an ordinary one, so those become one.
+    """
+    if not text.isprintable():
+        text = "".join(map(visible_character, text))
+    return text.strip(" ")
+
+
+def visible_character(character: str) -> str:
+    """Return a character as it was meant: itself, a space, or nothing."""
+    if character.isprintable():
+        return character
+    return " " if unicodedata.category(character) == "Zs" else ""

@@ -1,0 +1,31 @@
+"""HTTP statuses as a field has them: `200-299, 404`."""
+
+import re
+
+from outkey.core.errors import ConfigError
+from outkey.core.text import Text
+
+_PART = re.compile(r"([1-5][0-9]{2})(?:-([1-5][0-9]{2}))?")
+
+
+def parse_ranges(text: str) -> tuple[range, ...]:
+    """Return the ranges of a text, or refuse it; a single status is a range too."""
+    ranges = []
+    for part in text.split(","):
+        match = _PART.fullmatch(part.strip(" "))
+        if match is None:
+            raise ConfigError(Text("must be statuses such as 200-299 or 200, 404"))
+        first = int(match[1])
+        last = int(match[2] or first)
+        if first > last:
+            raise ConfigError(
+                Text("must not have a range that ends before it begins"),
+                hint=Text("Write the lower status first, such as 200-299."),
+            )
+        ranges.append(range(first, last + 1))
+    return tuple(ranges)
+
+
+def accepts(statuses: str, status: int) -> bool:
+    """Whether a status is among those of a text such as `200-299, 404`."""
+    return any(status in accepted for accepted in parse_ranges(statuses))
