@@ -27,7 +27,7 @@ from outkey.engine.managing.editing import Allowed
 from outkey.engine.sync import SyncRunner
 from outkey.ports.sync import LineSource, Records
 
-LINE_FIELDS = ("name", "configuration", "method", "path")
+REQUEST_INPUTS = ("name", "configuration", "method", "path")
 _NEW_LINE = {
     "name": "",
     "configuration": "",
@@ -52,7 +52,7 @@ def line_values(line: SyncLine | None) -> dict[str, str]:
     """Return what a form shows of a stored line, or of a new one."""
     if line is None:
         return dict(_NEW_LINE)
-    values = {name: str(getattr(line, name)) for name in LINE_FIELDS}
+    values = {name: str(getattr(line, name)) for name in REQUEST_INPUTS}
     return values | {"sync": render_sync(line.sync) if line.sync else ""}
 
 
@@ -71,7 +71,7 @@ def field_of_error(error: OutkeyError | None) -> str:
         return "configuration"
     if error is None or not error.field:
         return ""
-    return error.field if error.field in LINE_FIELDS else "sync"
+    return error.field if error.field in REQUEST_INPUTS else "sync"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class LineEdit:
         if stored is None:
             refuse_taken(values["name"], lines)
         text = values["sync"].replace("\r\n", "\n")
-        request = {name: values[name] for name in LINE_FIELDS if name != "name"}
+        request = {name: values[name] for name in REQUEST_INPUTS if name != "name"}
         sync = parse_sync(text) if text else None
         return cls(stored, read_request(values["name"], request, sync))
 
