@@ -165,7 +165,7 @@ def test_a_script_that_fails_tells_type_and_line_only(page: Page, spar: Spar) ->
     shown = SECRET in page.content()
     assert not shown
     page.fill(AREA, FUNCTION + "    return {}\n")
-    assert "made no header" in run(page)
+    assert "returned no header" in run(page)
     page.fill(AREA, "")
     assert "This configuration has no script" in run(page)
 

@@ -43,7 +43,7 @@ def test_a_line_tells_what_it_does_and_a_sample_of_what_is_on_the_page_writes_no
     assert (
         "GET /records/contacts of demo bearer brings records into demo.contact." in told
     )
-    assert "Pages of 100 are asked for by their number." in told
+    assert "Pages of 100 are requested by number." in told
     expect(page.locator("summary", has_text="demo.contact")).to_be_visible()
     assert "portal_password" not in page.content()
     press(page, "Sample")
@@ -225,7 +225,7 @@ def test_a_run_that_fails_names_its_cause_and_one_that_is_cancelled_stops(
     busy = page.url
     open_line(page, "contacts")
     press(page, "Dry run")
-    expect(page.get_by_text("This run was under way already")).to_be_visible()
+    expect(page.get_by_text("A run of this line is in progress")).to_be_visible()
     assert page.url == f"{busy}?busy=1"
     press(page, "Cancel")
     ended(page, "cancelled")

@@ -12,7 +12,7 @@
     │   ├── EditConflict           another user saved a change first
     │   ├── LineBusy               another run of the sync line is active
     │   ├── RunStopped             a run was cancelled, or another process took it over
-    │   ├── UnknownConfiguration   no configuration of that name
+    │   ├── UnknownConfiguration   no configuration with that name
     │   └── InactiveConfiguration  it is switched off
     ├── RemoteError            the external system failed
     │   ├── ConnectionFailed       no response; AnswerBroken: only a part of one
@@ -282,7 +282,7 @@ class RunStopped(
 
 
 class UnknownConfiguration(ConfigError, code="unknown_configuration"):
-    """There is no configuration of that name."""
+    """There is no configuration with that name."""
 
 
 class InactiveConfiguration(
@@ -321,7 +321,7 @@ class AnswerBroken(
 class DnsFailed(
     RemoteError,
     cause=Cause.DNS,
-    hint="Check the host name in the Base URL for a typing error.",
+    hint="Check the host name in the Base URL for typos.",
 ):
     """The host name could not be resolved."""
 

@@ -437,7 +437,7 @@ _OF_EVIDENCE = (
         "dns-failed",
         Cause.DNS,
         "The host name is unknown",
-        "Check the host name in the Base URL for a typing error.",
+        "Check the host name in the Base URL for typos.",
         "The name does not resolve to an address.",
     ),
     reason(

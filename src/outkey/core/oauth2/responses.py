@@ -118,7 +118,7 @@ _OURS: dict[str, tuple[Text, Text]] = {
     ),
     "dns": (
         Text("the host of the {url} could not be resolved", url=_TOKEN_URL),
-        Text("Check it for a typing error."),
+        Text("Check it for typos."),
     ),
     "tls": (
         Text("the TLS handshake with the {url} failed", url=_TOKEN_URL),

@@ -33,7 +33,7 @@ from outkey.hosts.cli.session import (
 if TYPE_CHECKING:
     from outkey.engine.managing.key_steps import KeyAdministration
 
-keys_app = typer.Typer(help="The keys that seal secrets.", no_args_is_help=True)
+keys_app = typer.Typer(help="The keys that encrypt secrets.", no_args_is_help=True)
 KeyId = Annotated[str, typer.Argument(help="the key's id")]
 audit_app = typer.Typer(help="The record of what was sent.", no_args_is_help=True)
 

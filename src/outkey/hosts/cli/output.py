@@ -245,6 +245,6 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise ConfigError(Text("this needs --yes without a terminal"))
+        raise ConfigError(Text("without a terminal, confirm with --yes"))
 
     typer.confirm(visible(question), abort=True, err=True)  # stdout may be a program's

@@ -33,7 +33,7 @@ def run_worker(
         ),
     ] = 4,
 ) -> None:
-    """Work off the runs of sync lines, on as many machines as share the PostgreSQL."""
+    """Run queued and scheduled sync lines; many machines can share one PostgreSQL."""
     current_host().run_worker(runs, log, lambda run: log(run_text(run)))
 
 

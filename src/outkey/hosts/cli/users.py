@@ -23,7 +23,7 @@ def export(user: User) -> None:
 
 @people_app.command("erase")
 def erase(user: User, *, yes: Yes = False, as_json: AsJson = False) -> None:
-    """Delete an account with its sessions and sign-ins; take its name off secrets."""
+    """Delete an account, its sessions and sign-ins; remove its name from secrets."""
     application, accounts = current_host().open_users()
     key = accounts.audit_key(user)
     accounts.refuse_erasure(user)

@@ -39,7 +39,9 @@ def user_named(name: str) -> User:
     try:
         return User.objects.get(username=name)
     except User.DoesNotExist:
-        raise ConfigError(Text("there is no user of that name"), field="USER") from None
+        raise ConfigError(
+            Text("there is no user with that name"), field="USER"
+        ) from None
 
 
 def data_about(user: User, rows: AuditRows) -> dict[str, object]:

@@ -247,7 +247,7 @@ def take_step(request: HttpRequest, step: str, name: str) -> str:
         return _("The key %s was added. Promote it when every process has it.") % added
     if step == "promote":
         keys.promote(name)
-        return _("New secrets are sealed with %s. Now rewrap the others.") % name
+        return _("New secrets are encrypted with %s. Now rewrap the others.") % name
     if step == "retire":
         keys.retire(name)
         return _("The key %s was retired.") % name

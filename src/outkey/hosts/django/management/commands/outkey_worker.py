@@ -18,7 +18,7 @@ from outkey.hosts.django.runs import has_queue
 class Command(BaseCommand):
     """Do runs, with procrastinate if the project has it, else looking every second."""
 
-    help = "Work off the runs of sync lines, until SIGINT or SIGTERM."
+    help = "Run queued and scheduled sync lines, until SIGINT or SIGTERM."
 
     def run_from_argv(self, argv: list[str]) -> None:
         """Report an error as `manage.py outkey` does, with the same exit code."""

@@ -135,7 +135,7 @@ async function ask(button, address) {
   } catch (error) {
     const note = document.createElement("p");
     note.className = "ok-note ok-error";
-    note.textContent = `${outcome.dataset.failed || "The server did not answer."} (${error.message})`;
+    note.textContent = `${outcome.dataset.failed || "The server did not respond."} (${error.message})`;
     outcome.append(note);
   } finally {
     button.disabled = false;
