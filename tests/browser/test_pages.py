@@ -373,7 +373,7 @@ def test_a_login_is_locked_after_repeated_wrong_passwords(
     with stranger.expect_response(re.compile("/login/")) as answered:
         stranger.press("[name=password]", "Enter")
     assert answered.value.status == 429
-    expect(stranger.get_by_text("Wait for 15 minutes")).to_be_visible()
+    expect(stranger.get_by_text("Wait 15 minutes")).to_be_visible()
     context.close()
 
 
