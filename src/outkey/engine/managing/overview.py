@@ -194,8 +194,9 @@ class WeaknessSurvey:
         blocking = self._policy.blocking.get(summary.environment, ())
         for check in CONFIGURATION_CHECKS:
             # Once for each configuration, in however many places it is found.
-            if any(True for _place in check.find(facts)):
+            for _place in check.find(facts):
                 self._names[check.level_for(blocking), check].append(summary.name)
+                break
 
     def weaknesses(self) -> list[Weakness]:
         """Return what was found: the worst first, then what concerns the most."""
