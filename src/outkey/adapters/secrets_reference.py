@@ -37,7 +37,7 @@ def _from_environment(reference: Reference, field: str) -> Secret:
     value = os.environ.get(reference.place)
     if value is None:
         message = Text(
-            "{field}: the environment variable {name} is not set",
+            "the environment variable {name} of {field} is not set",
             name=reference.place,
             field=field,
         )
