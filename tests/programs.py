@@ -21,7 +21,7 @@ def program_command(name: str, *arguments: str | Path) -> list[str]:
     return [sys.executable, str(file), *map(str, arguments)]
 
 
-def run_program(
+def assert_program_passes(
     name: str,
     home: Path,
     *arguments: str | Path,

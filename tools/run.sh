@@ -20,6 +20,6 @@ status=$?
 while kill -0 "$server" 2> /dev/null; do
   wait "$server"
 done
-# Whoever stops the server has not met an error.
+# Stopping the server is not an error.
 [ -z "$stopping" ] || status=0
 exit $status

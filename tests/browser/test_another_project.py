@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from programs import run_program
+from programs import assert_program_passes
 
 
 def test_adding_the_app_is_enough(tmp_path: Path) -> None:
     embedded = tmp_path / "embedded"
-    run_program("browser/another_project", embedded, tmp_path / "home")
+    assert_program_passes("browser/another_project", embedded, tmp_path / "home")
     assert not embedded.exists()

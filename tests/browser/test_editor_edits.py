@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from programs import run_program
+from programs import assert_program_passes
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ from programs import run_program
     ],
 )
 def test_an_editor_moves_no_secret(program: str, tmp_path: Path) -> None:
-    assert run_program(f"browser/{program}", tmp_path / "home").stderr == ""
+    assert assert_program_passes(f"browser/{program}", tmp_path / "home").stderr == ""

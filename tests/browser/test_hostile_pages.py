@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
-from programs import run_program
+from programs import assert_program_passes
 
 
 def test_hostile_texts_hold_up_nobody_else(tmp_path: Path) -> None:
     settings = {"OUTKEY_DEMO": "1"}
-    run_program("browser/hostile_texts", tmp_path, settings=settings, timeout=240)
+    assert_program_passes(
+        "browser/hostile_texts", tmp_path, settings=settings, timeout=240
+    )

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from programs import run_program
+from programs import assert_program_passes
 
 
 @pytest.mark.parametrize("program", ["save_race", "hashed_sessions"])
 def test_the_pages_hold(program: str, tmp_path: Path) -> None:
-    assert run_program(f"browser/{program}", tmp_path / "home").stderr == ""
+    assert assert_program_passes(f"browser/{program}", tmp_path / "home").stderr == ""

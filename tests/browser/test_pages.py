@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 from browser.conftest import Served, log_in, serving
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
-from programs import run_program
+from programs import assert_program_passes
 
 LIST = "/outkey/configuration/"
 LOOK = "button => getComputedStyle(button).backgroundColor"
@@ -270,7 +270,7 @@ def test_two_editors_at_once_the_second_is_told(
 
 def people(served: Served) -> dict[str, str]:
     """Make one person in each group, and return their passwords."""
-    run_program("browser/group_users", served.home)
+    assert_program_passes("browser/group_users", served.home)
     names = ("Administrator", "Operator", "Auditor")
     return {name.lower(): f"a long password {name}" for name in names}
 

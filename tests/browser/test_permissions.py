@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from programs import run_program
+from programs import assert_program_passes
 
 PROGRAMS = (
     "permissions_editing",
@@ -23,4 +23,4 @@ PROGRAMS = (
 def test_each_permission_holds_on_its_own_and_nothing_is_half_done(
     program: str, tmp_path: Path
 ) -> None:
-    run_program(f"browser/{program}", tmp_path / "home")
+    assert_program_passes(f"browser/{program}", tmp_path / "home")

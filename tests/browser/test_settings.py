@@ -10,7 +10,7 @@ import pytest
 
 from browser.conftest import wait_for
 from database.conftest import free_port
-from programs import run_program
+from programs import assert_program_passes
 
 
 def test_only_listed_addresses_are_answered_and_behind_tls_cookies_are_for_tls(
@@ -21,7 +21,9 @@ def test_only_listed_addresses_are_answered_and_behind_tls_cookies_are_for_tls(
         "OUTKEY_ALLOWED_ADDRESSES": "10.0.0.0/8, 192.0.2.7",
         "OUTKEY_PROXIES": "198.51.100.0/24",
     }
-    run_program("browser/listed_addresses", tmp_path / "home", settings=settings)
+    assert_program_passes(
+        "browser/listed_addresses", tmp_path / "home", settings=settings
+    )
 
 
 def test_forwarding_headers_are_believed_from_listed_proxies_only(
@@ -31,7 +33,9 @@ def test_forwarding_headers_are_believed_from_listed_proxies_only(
         "OUTKEY_PUBLIC_URL": "https://outkey.example",
         "OUTKEY_PROXIES": "198.51.100.1",
     }
-    run_program("browser/forwarded_headers", tmp_path / "home", settings=settings)
+    assert_program_passes(
+        "browser/forwarded_headers", tmp_path / "home", settings=settings
+    )
 
 
 @pytest.mark.parametrize(

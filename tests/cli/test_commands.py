@@ -10,7 +10,7 @@ import pytest
 from cli.conftest import Terminal
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
-from programs import run_program
+from programs import assert_program_passes
 
 
 def test_first_use_makes_a_home_for_its_owner_only(
@@ -515,5 +515,5 @@ def test_the_api_cannot_make_a_secret_visible_by_echoing_it_in_a_header(
 def test_a_client_of_an_event_loop_borrows_from_an_installation(
     ready: Terminal, spar: Spar
 ) -> None:
-    done = run_program("cli/async_client", ready.home, f"{spar.url}/bearer")
+    done = assert_program_passes("cli/async_client", ready.home, f"{spar.url}/bearer")
     assert done.stdout == "200\n", done.stderr[-2000:]

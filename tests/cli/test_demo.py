@@ -19,7 +19,7 @@ from cli.conftest import Terminal
 from cli.test_line_commands import document
 from database.conftest import free_port
 from outkey.spar import Spar
-from programs import run_program
+from programs import assert_program_passes
 
 ROOT = Path(__file__).parents[2]
 VERSION_0_1 = Path(__file__).with_name("version_0_1.sql")
@@ -43,7 +43,7 @@ def contacts(terminal: Terminal) -> int:
 
 
 def open_pages(terminal: Terminal, *arguments: str) -> list[str]:
-    done = run_program(
+    done = assert_program_passes(
         "cli/demo_pages", terminal.home, *arguments, settings=terminal.settings
     )
     return done.stdout.split()

@@ -3,13 +3,15 @@
 import json
 
 from cli.conftest import Terminal
-from programs import run_program
+from programs import assert_program_passes
 
 
 def test_a_person_gets_all_that_is_kept_about_them_and_is_then_forgotten(
     outkey: Terminal,
 ) -> None:
-    done = run_program("cli/life_of_a_user", outkey.home, settings=outkey.settings)
+    done = assert_program_passes(
+        "cli/life_of_a_user", outkey.home, settings=outkey.settings
+    )
     seen = json.loads(done.stdout.splitlines()[-1])
     assert "Requests are sent unencrypted" in seen["home"]
     assert "and 2 more" in seen["home"]
@@ -52,7 +54,9 @@ def test_a_person_gets_all_that_is_kept_about_them_and_is_then_forgotten(
     # the only administrator
     assert outkey("people", "erase", "boss", "--yes").code == 2
     assert outkey("people", "prune").out == "removed: 1\n"
-    done = run_program("cli/remains_of_a_user", outkey.home, settings=outkey.settings)
+    done = assert_program_passes(
+        "cli/remains_of_a_user", outkey.home, settings=outkey.settings
+    )
     remains = json.loads(done.stdout)
     assert remains["tables"] == []
     assert remains["set_by"][0].startswith("erased:")

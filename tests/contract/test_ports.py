@@ -73,12 +73,12 @@ from outkey.testing.contracts import (
 )
 from outkey.testing.contracts_audit import AuditRowsContract, CheckpointsContract
 from outkey.testing.contracts_database import DatabaseContract
+from outkey.testing.contracts_registry import RegistryContract
 from outkey.testing.contracts_state import PermitsContract, StateRowsContract
 from outkey.testing.contracts_storage import (
     ConfigurationRowsContract,
     KeyRowsContract,
     LineRowsContract,
-    RegistryContract,
     SecretRowsContract,
 )
 from outkey.testing.contracts_tokens import TokensContract

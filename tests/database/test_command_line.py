@@ -11,7 +11,7 @@ from cli.conftest import Terminal, document_for
 from cli.test_token_processes import prepare, race
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
-from programs import run_program
+from programs import assert_program_passes
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_everything_an_operator_does_works_on_postgresql(
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_the_pages_hold_on_postgresql(program: str, empty: str, tmp_path: Path) -> None:
     settings = {"OUTKEY_DATABASE_URL": empty}
-    run_program(f"browser/{program}", tmp_path / "home", settings=settings)
+    assert_program_passes(f"browser/{program}", tmp_path / "home", settings=settings)
 
 
 @pytest.mark.parametrize(

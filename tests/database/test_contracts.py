@@ -13,12 +13,12 @@ from outkey.ports.storage import AuditRows, Database, StateRows, Storage
 from outkey.testing import FixedRing, configuration
 from outkey.testing.contracts_audit import AuditRowsContract
 from outkey.testing.contracts_database import DatabaseContract
+from outkey.testing.contracts_registry import RegistryContract
 from outkey.testing.contracts_state import PermitsContract, StateRowsContract
 from outkey.testing.contracts_storage import (
     ConfigurationRowsContract,
     KeyRowsContract,
     LineRowsContract,
-    RegistryContract,
     SecretRowsContract,
 )
 from outkey.testing.contracts_tokens import TokensContract

@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from programs import run_program
+from programs import assert_program_passes
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
@@ -25,4 +25,4 @@ def test_nothing_that_is_sent_is_a_failure_of_the_server(
         url = server_url.rpartition("/")[0] + "/addresses"
         settings["OUTKEY_DATABASE_URL"] = url
     home = tmp_path / "home"
-    run_program(f"database/{program}", home, settings=settings, timeout=900)
+    assert_program_passes(f"database/{program}", home, settings=settings, timeout=900)

@@ -27,7 +27,7 @@ from outkey.spar import Spar
 from outkey.spar.authority import CLIENT, CLIENT_SECRET
 from outkey.spar.records_api import contact
 from outkey.testing.canary import Canaries
-from programs import run_program
+from programs import assert_program_passes
 
 if TYPE_CHECKING:
     from outkey.engine.application import Application
@@ -320,7 +320,7 @@ def test_many_records_come_with_flat_memory(
 ) -> None:
     count = FULL if pytestconfig.getoption("--full") else QUICK
     assert many("apply", "-", stdin=document(spar, "cursor", count)).code == 0
-    done = run_program(
+    done = assert_program_passes(
         "database/line_memory",
         many.home,
         str(count),

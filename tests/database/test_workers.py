@@ -20,7 +20,7 @@ from outkey.core.request.rate_limit import RateLimit
 from outkey.spar import Spar
 from outkey.spar.records_api import contact
 from outkey.testing.canary import Canaries
-from programs import run_program
+from programs import assert_program_passes
 
 PATIENCE = 90.0
 Runs = list[dict[str, Any]]
@@ -288,7 +288,7 @@ def test_a_project_of_ones_own_has_a_command_for_the_work(
     tmp_path: Path, site: Site
 ) -> None:
     (tmp_path / "config").mkdir()
-    done = run_program(
+    done = assert_program_passes(
         "database/worker_project",
         tmp_path / "embedded",
         tmp_path,

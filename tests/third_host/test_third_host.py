@@ -33,6 +33,7 @@ from outkey.testing import FakeClock, FixedRing, configuration
 from outkey.testing.contracts_audit import AuditRowsContract, rows_at
 from outkey.testing.contracts_database import DatabaseContract
 from outkey.testing.contracts_records import TARGET, RecordsContract, contact
+from outkey.testing.contracts_registry import RegistryContract
 from outkey.testing.contracts_runs import (
     LineRunsContract,
     RunRowsContract,
@@ -43,7 +44,6 @@ from outkey.testing.contracts_storage import (
     ConfigurationRowsContract,
     KeyRowsContract,
     LineRowsContract,
-    RegistryContract,
     SecretRowsContract,
 )
 from outkey.testing.contracts_tokens import TokensContract

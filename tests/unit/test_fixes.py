@@ -47,7 +47,7 @@ def fixing(
 ) -> tuple[FakeWorld, Administration]:
     registry = memory_registry([made])
     world = fake_gateway(secrets=secrets, registry=registry)
-    administration = Administration(registry, Store(world), MemoryAudit(), "alice")  # type: ignore[arg-type]  # replace is all it needs
+    administration = Administration(registry, Store(world), MemoryAudit(), "alice")  # type: ignore[arg-type]  # set_value is all it needs
     apply_fix(administration, world.sender.context, "acme", fix)
     return world, administration
 

@@ -66,7 +66,7 @@ def mapped(*mappings: FieldMapping) -> Sync:
     return replace(ONE_PAGE, mappings=(FieldMapping("id", "number"), *mappings))
 
 
-def told(made: FakeSync) -> list[Effect]:
+def dry_run_effects(made: FakeSync) -> list[Effect]:
     effects: list[Effect] = []
     made.run(dry_run=True, note=effects.append)
     return effects
@@ -84,7 +84,7 @@ def test_a_record_that_repeats_a_secret_is_rejected_and_the_others_are_written()
 ):
     echo = answer([{"id": "7", "name": f"I {TOKEN}"}, {"id": "8", "name": "harmless"}])
     made = shop(ONE_PAGE, echo, echo)
-    first, second = told(made)
+    first, second = dry_run_effects(made)
     assert result(first) == REJECTED
     assert second.values == {
         "number": "***",
@@ -286,7 +286,7 @@ def test_what_holds_a_secret_without_the_api_is_not_shown() -> None:
 def test_what_was_written_before_is_not_told_either() -> None:
     made = shop(ONE_PAGE, answer([{"id": "7", "name": "new"}]))
     stored(made, {"number": "7", "name": TOKEN})
-    assert told(made)[0].changes == {"name": ("***", "new")}
+    assert dry_run_effects(made)[0].changes == {"name": ("***", "new")}
 
 
 def test_a_record_that_is_left_out_is_kept_and_told_without_the_secret() -> None:

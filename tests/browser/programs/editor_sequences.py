@@ -73,7 +73,8 @@ def credentials_at(server: RecordingServer) -> set[tuple[str, str]]:
     return credentials
 
 
-def test_as_administrator(name: str) -> set[tuple[str, str]]:
+def credentials_of_a_test(name: str) -> set[tuple[str, str]]:
+    """Let an administrator test, and return what arrived at the API."""
     api.arrived.clear()
     text_of(admin.post(place_of(name) + "test/", form(name)))
     return credentials_at(api)
@@ -84,7 +85,7 @@ def save_at_random(seed: int) -> int:
     chance = random.Random(seed)
     name = f"sequence-{seed}"
     place = save_document(DOCUMENT.format(name=name, url=api.url), name, **SECRETS)
-    expected = test_as_administrator(name)
+    expected = credentials_of_a_test(name)
     assert len(expected) == 4, expected
     steps: list[tuple[object, bool]] = []
     for _ in range(4):
@@ -93,7 +94,7 @@ def save_at_random(seed: int) -> int:
         steps.append((changes, is_saved))
         text_of(connected.post(place + "test/", form(name, **changes)))
         assert credentials_at(api) <= expected, (seed, steps)
-    assert test_as_administrator(name) <= expected, (seed, steps)
+    assert credentials_of_a_test(name) <= expected, (seed, steps)
     assert not any(attacker.saw(text) for text in CANARIES), (seed, steps)
     return sum(is_saved for _changes, is_saved in steps)
 

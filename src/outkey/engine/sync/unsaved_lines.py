@@ -5,10 +5,9 @@ from dataclasses import replace
 
 from outkey.core.config.configuration import Configuration, SyncLine
 from outkey.core.config.document import Document
-from outkey.core.errors import ConfigError, UnknownConfiguration
+from outkey.core.errors import ConfigError, UnknownConfiguration, unknown_line
 from outkey.core.findings.checks import Finding
 from outkey.core.findings.line_checks import UNKNOWN_TARGET
-from outkey.core.text import Text
 from outkey.engine.managing.registry import Registry
 from outkey.engine.sync.runner import SyncRunner
 from outkey.ports.sync import LineSource
@@ -34,9 +33,7 @@ class DocumentLines:
     def line(self, name: str) -> SyncLine:
         """Return a line of the document, or raise UnknownConfiguration."""
         if name not in self._lines:
-            raise UnknownConfiguration(
-                Text("there is no sync line with this name"), field="line"
-            )
+            raise unknown_line()
         return self._lines[name]
 
     def findings(self, runner: SyncRunner) -> Iterator[tuple[str, Finding]]:
