@@ -9,7 +9,11 @@ _PART = re.compile(r"([1-5][0-9]{2})(?:-([1-5][0-9]{2}))?")
 
 
 def parse_ranges(text: str) -> tuple[range, ...]:
-    """Return the ranges of a text, or refuse it; a single status is a range too."""
+    """Return the ranges of a text, or refuse it; a single status is a range too.
+
+    A range that ends before it begins is empty: version 0.1 stored such texts, and what
+    is stored can be read. `refuse_unsavable` refuses a new one.
+    """
     ranges = []
     for part in text.split(","):
         match = _PART.fullmatch(part.strip(" "))
@@ -17,11 +21,6 @@ def parse_ranges(text: str) -> tuple[range, ...]:
             raise ConfigError(Text("must be statuses such as 200-299 or 200, 404"))
         first = int(match[1])
         last = int(match[2] or first)
-        if first > last:
-            raise ConfigError(
-                Text("must not have a range that ends before it begins"),
-                hint=Text("Write the lower status first, such as 200-299."),
-            )
         ranges.append(range(first, last + 1))
     return tuple(ranges)
 

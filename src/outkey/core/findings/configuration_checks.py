@@ -17,7 +17,8 @@ from outkey.core.config.choices import (
     NoAuthReason,
 )
 from outkey.core.config.configuration import Configuration
-from outkey.core.config.fields import SENT_TO_TOKEN_URL
+from outkey.core.config.fields import BY_PATH, SENT_TO_TOKEN_URL
+from outkey.core.config.statuses import parse_ranges
 from outkey.core.errors import (
     AuthenticationRequired,
     EgressDenied,
@@ -127,15 +128,27 @@ def refuse_unsendable(configuration: Configuration) -> None:
 
 
 def refuse_unsavable(configuration: Configuration) -> None:
-    """Raise where no request can ever be sent as configured, whatever its secrets are.
+    """Raise where no request can be sent, or no test can succeed, as configured.
 
-    What depends on a secret, on a script or on the IP addresses of a host name is left
-    to sending.
+    Secrets are not opened: what depends on one, on a script or on the IP addresses of a
+    host name is left to sending.
     """
     refuse_no_credentials(configuration)
     refuse_plain_http(configuration)
     refuse_ip_addresses(configuration)
     refuse_conflicts(configuration, lambda _name: ANY_SECRET)
+    refuse_inverted_ranges(configuration)
+
+
+def refuse_inverted_ranges(configuration: Configuration) -> None:
+    """Refuse accepted statuses with a range that no status can be in."""
+    path = "verification.accepted_statuses"
+    if not all(parse_ranges(configuration.verification.accepted_statuses)):
+        raise BY_PATH[path].refuse(
+            Text("must not have a range that ends before it begins"),
+            place=path,
+            hint=Text("Write the lower status first, such as 200-299."),
+        )
 
 
 def refuse_no_credentials(configuration: Configuration) -> None:
