@@ -36,8 +36,33 @@ def change(outkey: Terminal, statement: str, *values: object) -> None:
 def test_a_fresh_home_has_no_findings_and_gets_no_key(outkey: Terminal) -> None:
     done = outkey("doctor")
     assert done.code == 0
-    assert done.out == "no findings: the installation and 0 configurations are sound\n"
+    assert done.out == (
+        "audit durability: process (a record survives a killed process)\n"
+        "no findings: the installation and 0 configurations are sound\n"
+    )
     assert not (outkey.home / "config" / "key").exists()
+
+
+def test_the_doctor_names_the_durability_that_the_policy_sets(outkey: Terminal) -> None:
+    assert outkey("doctor", "--json").json["audit_durability"] == "process"
+    policy = outkey.home / "config" / "policy.toml"
+    policy.write_text('[audit]\ndurability = "power"\n')
+    assert outkey("doctor", "--json").json["audit_durability"] == "power"
+    line = "audit durability: power (a record survives a power failure)"
+    assert line in outkey("doctor").out
+    page = outkey("doctor", "--format", "html").out
+    assert f"<p>{line}</p>" in page
+
+
+def test_a_policy_that_cannot_be_read_stops_requests(
+    ready: Terminal, spar: Spar
+) -> None:
+    policy = ready.home / "config" / "policy.toml"
+    policy.write_text('[audit]\ndurability = "disk"\n')
+    refused = ready("request", "acme", "/bearer")
+    assert refused.code == 2
+    assert "audit.durability must be one of: process, power" in refused.err
+    assert spar.journal == []
 
 
 def test_what_an_earlier_version_saved_is_reported_and_can_be_corrected(

@@ -204,6 +204,21 @@ def test_code_calls_the_management_command(ready_project: Project) -> None:
     assert code.split() == ["2"]
 
 
+def test_the_settings_choose_the_durability_of_the_audit(
+    ready_project: Project,
+) -> None:
+    doctor = ready_project.manage("outkey", "doctor", "--json")
+    assert doctor.json["audit_durability"] == "process"
+    ready_project.change_settings('{"HOME"', '{"AUDIT_DURABILITY": "power", "HOME"')
+    doctor = ready_project.manage("outkey", "doctor", "--json")
+    assert doctor.json["audit_durability"] == "power"
+    assert ready_project.manage("outkey", "request", "acme", "/bearer").code == 0
+    ready_project.change_settings('"power"', '"disk"')
+    refused = ready_project.manage("outkey", "request", "acme", "/bearer")
+    assert refused.code == 2
+    assert "must be one of: process, power" in refused.err
+
+
 @pytest.mark.parametrize("command", ["list", "doctor"])
 def test_missing_tables_are_told_and_not_made(project: Project, command: str) -> None:
     done = project.manage("outkey", command, "--json")

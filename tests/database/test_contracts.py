@@ -73,9 +73,10 @@ class TestRegistryInDjango(RegistryContract):
 @pytest.mark.usefixtures("database")
 class TestDjangoAuditRows(AuditRowsContract):
     def make(self) -> AuditRows:
+        from outkey.core.audit.durability import Durability
         from outkey.hosts.django.audit import DjangoAuditRows
 
-        return DjangoAuditRows()
+        return DjangoAuditRows(lambda: Durability.PROCESS)
 
 
 @pytest.mark.usefixtures("database")

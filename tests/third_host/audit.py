@@ -32,7 +32,8 @@ BURY = (
 class AuditTable(Table):
     """Audit rows of all processes."""
 
-    def append(self, rows: Sequence[ChainRow]) -> None:
+    def append(self, rows: Sequence[ChainRow], *, sync: bool = False) -> None:
+        del sync  # SQLite syncs every commit
         if self.database.connection.in_transaction:
             raise AuditUnavailable  # what can be rolled back is not a record
         try:

@@ -77,9 +77,9 @@ def test_concurrent_intents_share_commits_and_each_has_its_row() -> None:
     slow = threading.Event()
     append = bench.rows.append
 
-    def slowly(rows: object) -> None:
+    def slowly(rows: Sequence[ChainRow], *, sync: bool = False) -> None:
         slow.wait(0.02)
-        append(rows)  # type: ignore[arg-type]
+        append(rows, sync=sync)
 
     bench.rows.append = slowly  # type: ignore[method-assign]
     attempts: list[str] = []
@@ -144,6 +144,16 @@ def test_a_checkpoint_is_signed_every_thousand_rows_and_every_minute(
             bench.audit.intend(INTENT)
     assert [mark.number for mark in bench.checkpoints.marks] == [3, 6]
     assert bench.verdict().unprotected_tail == 1
+
+
+def test_a_checkpoint_states_only_what_survives_a_power_failure() -> None:
+    bench = AuditBench()
+    bench.audit.intend(INTENT)
+    assert bench.rows.synced == 0
+    bench.audit.flush()
+    assert [mark.number for mark in bench.checkpoints.marks] == [bench.rows.synced]
+    bench.audit.flush()
+    assert [mark.number for mark in bench.checkpoints.marks] == [1]
 
 
 def test_a_checkpoint_that_cannot_be_written_does_not_stop_the_audit() -> None:
@@ -211,13 +221,13 @@ def test_a_write_that_fails_refuses_everybody_whose_record_was_in_it() -> None:
     )
     original = bench.rows.append
 
-    def append(rows: Sequence[ChainRow]) -> None:
+    def append(rows: Sequence[ChainRow], *, sync: bool = False) -> None:
         calls.append(len(rows))
         if len(calls) == 1:
             release.wait(5)
         if len(calls) == 2:
             raise AuditUnavailable
-        original(rows)
+        original(rows, sync=sync)
 
     def intend() -> None:
         try:

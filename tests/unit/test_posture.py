@@ -16,6 +16,7 @@ from outkey.core.audit.chain import (
     label_of,
     sign_checkpoint,
 )
+from outkey.core.audit.durability import Durability
 from outkey.core.audit.events import Change, Outcome, Tag
 from outkey.core.config.configuration import Configuration, CustomHeader, SecretState
 from outkey.core.config.reference import Reference, Store
@@ -356,6 +357,11 @@ def test_all_that_the_policy_blocks_is_named_at_once() -> None:
         ('[test]\nblocking = ["P-nonsense"]', "test.blocking"),
         ('[test]\nblocking = ["P-sealed"]', "test.blocking"),
         ("[test]\nblocking = [{}]", "test.blocking"),
+        ('audit = "power"', "audit.durability"),
+        ("[audit]", "audit.durability"),
+        ('[audit]\ndurability = "disk"', "audit.durability"),
+        ("[audit]\ndurability = 1", "audit.durability"),
+        ('[audit]\ndurability = "power"\nmore = 1', "audit.durability"),
     ],
 )
 def test_a_policy_that_is_not_understood_is_refused(text: str, field: str) -> None:
@@ -363,6 +369,20 @@ def test_a_policy_that_is_not_understood_is_refused(text: str, field: str) -> No
         parse_policy(text)
     assert caught.value.field == field
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        ("", Durability.PROCESS),
+        ('[audit]\ndurability = "process"', Durability.PROCESS),
+        ('[audit]\ndurability = "power"', Durability.POWER),
+    ],
+)
+def test_the_policy_sets_what_an_audit_record_survives(
+    text: str, level: Durability
+) -> None:
+    assert parse_policy(text).durability is level
 
 
 def test_the_policy_is_a_file_and_a_variable_decides_about_retention(

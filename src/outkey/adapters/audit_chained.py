@@ -134,18 +134,26 @@ class ChainedAudit:
             )
         try:
             if force or not all(record.written for record in records):
-                self._append_queue()
-                self._sign_checkpoint(force=force)
+                is_due = force or self._is_checkpoint_due()
+                self._append_queue(sync=is_due)
+                if is_due:
+                    self._sign_checkpoint()
             if not all(record.written for record in records):
                 raise AuditUnavailable  # another thread failed to write them
         finally:
             self._writer.release()
 
-    def _append_queue(self) -> None:
+    def _is_checkpoint_due(self) -> bool:
+        stream = self._stream
+        unprotected = stream.number + len(self._queue) - stream.checkpoint_number
+        seconds = self._clock.monotonic() - stream.checkpoint_at
+        return unprotected >= CHECKPOINT_ROWS or seconds >= CHECKPOINT_SECONDS
+
+    def _append_queue(self, *, sync: bool) -> None:
         with self._queue_lock:
             records = self._queue
             self._queue = []
-        if not records:
+        if not records and not sync:
             return
         stream = self._stream
         rows = list(
@@ -158,7 +166,7 @@ class ChainedAudit:
             )
         )
         try:
-            self._rows.append(rows)
+            self._rows.append(rows, sync=sync)
         except AuditUnavailable:
             # Whether the rows are there is unknown, so the stream cannot go on.
             self._stream = self._new_stream()
@@ -168,17 +176,15 @@ class ChainedAudit:
                 self._queue = unawaited + self._queue
             raise
         self._failing = False
-        stream.number = rows[-1].number
-        stream.mac = rows[-1].mac
+        if rows:
+            stream.number = rows[-1].number
+            stream.mac = rows[-1].mac
         for record in records:
             record.written = True
 
-    def _sign_checkpoint(self, *, force: bool) -> None:
+    def _sign_checkpoint(self) -> None:
         stream = self._stream
-        unprotected = stream.number - stream.checkpoint_number
-        seconds = self._clock.monotonic() - stream.checkpoint_at
-        is_due = unprotected >= CHECKPOINT_ROWS or seconds >= CHECKPOINT_SECONDS
-        if not unprotected or not (is_due or force):
+        if stream.number == stream.checkpoint_number:
             return
         row = chain.ChainRow(stream.name, stream.number, b"", stream.mac, chain.Label())
         # The rows are stored even if this fails; only their end is unprotected then.

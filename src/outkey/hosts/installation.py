@@ -24,6 +24,7 @@ from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tokens_stored import StoredTokens
 from outkey.adapters.transport_aiohttp import AiohttpTransport
 from outkey.adapters.transport_urllib3 import Urllib3Transport
+from outkey.core.findings.posture import Policy
 from outkey.engine.application import Application
 from outkey.engine.managing.audit_trail import AuditTrail
 from outkey.engine.managing.registry import Registry
@@ -61,9 +62,13 @@ class Tables:
 
 
 def build_application(
-    tables: Tables, home: Path, environment: Mapping[str, str] = os.environ
+    tables: Tables,
+    home: Path,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    policy: Callable[[], Policy] | None = None,
 ) -> Application:
-    """Put the adapters around a host's tables."""
+    """Put the adapters around a host's tables; its policy is that of the home."""
     clock = SystemClock()
     storage = tables.storage
     registry = Registry(storage)
@@ -117,7 +122,7 @@ def build_application(
         clock=clock,
         listeners=listeners,
         sender=sender,
-        policy=partial(read_policy, home, environment),
+        policy=policy or partial(read_policy, home, environment),
         queue=tables.queue,
         sync_ports=partial(sync_ports, tables, sender, registry, runs),
     )

@@ -166,8 +166,12 @@ class AuditRows(Protocol):
     `append` commits by itself: the caller's transaction must not roll a record back.
     """
 
-    def append(self, rows: Sequence[ChainRow]) -> None:
-        """Store all rows durably or none, or raise AuditUnavailable."""
+    def append(self, rows: Sequence[ChainRow], *, sync: bool = False) -> None:
+        """Store all rows durably or none, or raise AuditUnavailable.
+
+        With `sync`, these rows and all before them survive a power failure: a
+        checkpoint that follows must not state more than what is there after one.
+        """
 
     def newest(
         self, limit: int, *, before: int = 0, **labels: str

@@ -251,13 +251,16 @@ class MemoryAuditRows:
         self.rows: list[ChainRow] = []
         self.tombstones: dict[str, ChainMark] = {}
         self.commits = 0
+        self.synced = 0  # how many rows survive a power failure
         self.broken = False
 
-    def append(self, rows: Sequence[ChainRow]) -> None:
+    def append(self, rows: Sequence[ChainRow], *, sync: bool = False) -> None:
         if self.broken:
             raise AuditUnavailable
-        self.commits += 1
+        self.commits += bool(rows)
         self.rows.extend(rows)
+        if sync:
+            self.synced = len(self.rows)
 
     def newest(
         self, limit: int, *, before: int = 0, **labels: str

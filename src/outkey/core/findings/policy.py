@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import fields
 
+from outkey.core.audit.durability import Durability
 from outkey.core.config.choices import Environment
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.toml import parse_toml
@@ -68,22 +69,50 @@ def parse_policy(text: str) -> Policy:
         raise ConfigError(
             Text("the policy is not TOML"), field="policy.toml", hint=CORRECT_FILE
         ) from None
-    day_keys = sorted({field.name for field in fields(Policy)} - {"blocking"})
+    day_keys = sorted(field.name for field in fields(Policy) if field.type is int)
     days: dict[str, int] = {}
     blocking: dict[str, frozenset[str]] = {}
+    durability = Durability.PROCESS
     for key, value in document.items():
         if key in day_keys:
             days[key] = parse_days(value, key)
+        elif key == "audit":
+            durability = parse_audit(value)
         elif key in set(Environment):
             blocking[key] = parse_blocking(value, key)
         else:
-            names = ", ".join([*day_keys, *Environment])
+            names = ", ".join([*day_keys, "audit", *Environment])
             raise ConfigError(
                 Text("the policy has an unknown key"),
                 field=key,
                 hint=Text("Known: {names}.", names=names),
             )
-    return Policy(**days, blocking=blocking)
+    return Policy(**days, durability=durability, blocking=blocking)
+
+
+def parse_audit(section: object) -> Durability:
+    """Return the durability of the section about the audit, or refuse the section."""
+    place = "audit.durability"
+    if not isinstance(section, dict) or set(section) != {"durability"}:
+        raise ConfigError(
+            Text("the section audit of the policy has one key: durability"),
+            field=place,
+            hint=CORRECT_FILE,
+        )
+    return parse_durability(section["durability"], place, hint=CORRECT_FILE)
+
+
+def parse_durability(value: object, place: str, *, hint: Text) -> Durability:
+    """Return a level of durability, or refuse it."""
+    if not isinstance(value, str) or value not in set(Durability):
+        raise ConfigError(
+            Text(
+                "{key} must be one of: {names}", key=place, names=", ".join(Durability)
+            ),
+            field=place,
+            hint=hint,
+        )
+    return Durability(value)
 
 
 def parse_days(value: object, place: str) -> int:

@@ -12,6 +12,7 @@ from shlex import quote
 from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
+from outkey.core.audit.durability import Durability
 from outkey.core.config.choices import AuthenticationType, Network, NoAuthReason
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.reference import Reference, Store
@@ -62,6 +63,7 @@ class Policy:
     secret_days: int = 365
     unused_days: int = 90
     retention_days: int = 400
+    durability: Durability = Durability.PROCESS  # of audit records
     blocking: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 

@@ -24,7 +24,7 @@ from outkey.hosts.cli.session import AsJson, current_host, open_application
 if TYPE_CHECKING:
     from outkey.core.findings.posture import InstallationFacts
     from outkey.engine.application import Application
-    from outkey.hosts.cli.doctor_reports import Findings
+    from outkey.hosts.cli.doctor_reports import Examined, Findings
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -55,11 +55,12 @@ def doctor(
         )
     if as_json:
         form = Format.JSON
-    findings, count = examine(current_host().home_folder())
-    summary = reports.summary(findings, count)
+    examined = examine(current_host().home_folder())
+    findings = examined.findings
+    summary = reports.summary(examined)
     match form:
         case Format.JSON:
-            report = reports.as_json(findings)
+            report = reports.as_json(examined)
         case Format.SARIF:
             report = reports.as_sarif(findings)
         case Format.HTML:
@@ -88,13 +89,14 @@ def write_report(file: Path, text: str) -> None:
         ) from None
 
 
-def examine(home: Path) -> "tuple[Findings, int]":
-    """Return all findings, and how many configurations were examined."""
+def examine(home: Path) -> "Examined":
+    """Return all findings, and what was examined."""
     from outkey.core.findings.posture import (
         InstallationFacts,
         Policy,
         installation_posture,
     )
+    from outkey.hosts.cli.doctor_reports import Examined
 
     is_old = not ssl.HAS_TLSv1_3 or ssl.OPENSSL_VERSION_INFO < (3,)
     facts = InstallationFacts(
@@ -113,13 +115,17 @@ def examine(home: Path) -> "tuple[Findings, int]":
         )
         configurations = application.registry.all()
         findings = examine_all(application, configurations, facts)
-        return in_order(findings, configurations), len(configurations)
+        return Examined(
+            in_order(findings, configurations),
+            len(configurations),
+            facts.policy.durability,
+        )
     except StorageUnavailable:
         findings = [
             ("", finding)
             for finding in installation_posture(replace(facts, storage=False))
         ]
-        return findings, 0
+        return Examined(findings, 0, None)
 
 
 def examine_all(

@@ -5,7 +5,9 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from importlib.metadata import version
 from itertools import groupby
+from typing import NamedTuple
 
+from outkey.core.audit.durability import Durability
 from outkey.core.findings.checks import Finding, Level
 from outkey.core.findings.posture import POSTURE_CHECKS
 from outkey.hosts.cli.output import finding_facts, json_text, visible
@@ -13,6 +15,10 @@ from outkey.hosts.cli.output import finding_facts, json_text, visible
 Findings = list[tuple[str, Finding]]
 _COLOURS = {Level.ERROR: "31", Level.WARNING: "33", Level.NOTICE: "36"}  # ANSI
 _SARIF_LEVELS = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTICE: "note"}
+_SURVIVES = {
+    Durability.PROCESS: "a record survives a killed process",
+    Durability.POWER: "a record survives a power failure",
+}
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0"
@@ -23,14 +29,31 @@ _STYLE = (
 )
 
 
-def summary(findings: Findings, configurations: int) -> str:
-    """Return one line that counts the findings by level."""
-    examined = f"the installation and {count_text(configurations, 'configuration')}"
-    if not findings:
-        return f"no findings: {examined} are sound"
-    counts = Counter(finding.level for _, finding in findings)
-    levels = ", ".join(count_text(counts[level], level) for level in Level)
-    return f"{levels}: {examined}"
+class Examined(NamedTuple):
+    """What the doctor found, in how many configurations, and the audit's durability.
+
+    The durability is unknown where the installation cannot be opened.
+    """
+
+    findings: Findings
+    configurations: int
+    durability: Durability | None
+
+
+def summary(examined: Examined) -> str:
+    """Return a line about the audit, and one that counts the findings by level."""
+    count = count_text(examined.configurations, "configuration")
+    subject = f"the installation and {count}"
+    if not examined.findings:
+        line = f"no findings: {subject} are sound"
+    else:
+        counts = Counter(finding.level for _, finding in examined.findings)
+        levels = ", ".join(count_text(counts[level], level) for level in Level)
+        line = f"{levels}: {subject}"
+    if examined.durability is None:
+        return line
+    survives = _SURVIVES[examined.durability]
+    return f"audit durability: {examined.durability} ({survives})\n{line}"
 
 
 def count_text(count: int, noun: str) -> str:
@@ -38,13 +61,19 @@ def count_text(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def as_json(findings: Findings) -> str:
+def as_json(examined: Examined) -> str:
     """Return the document that programs read."""
     facts = [
         {**finding_facts(finding, name), "configuration": name or None}
-        for name, finding in findings
+        for name, finding in examined.findings
     ]
-    return json_text({"ok": not has_errors(findings), "findings": facts})
+    return json_text(
+        {
+            "ok": not has_errors(examined.findings),
+            "findings": facts,
+            "audit_durability": examined.durability,
+        }
+    )
 
 
 def has_errors(findings: Findings) -> bool:
@@ -120,7 +149,7 @@ def sarif_result(name: str, finding: Finding) -> dict[str, object]:
     }
 
 
-def as_html(findings: Findings, summary_line: str) -> str:
+def as_html(findings: Findings, summary_lines: str) -> str:
     """Return one page that loads nothing and runs no script."""
     return "\n".join(
         [
@@ -130,7 +159,8 @@ def as_html(findings: Findings, summary_line: str) -> str:
             ),
             f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
             f"<style>{_STYLE}</style>",
-            f"<h1>outkey doctor</h1><p>{escape(summary_line)}</p>",
+            "<h1>outkey doctor</h1>",
+            *(f"<p>{escape(line)}</p>" for line in summary_lines.splitlines()),
             *(html_section(name, group) for name, group in group_by_name(findings)),
             "</html>",
         ]

@@ -4,8 +4,7 @@ A send waits for `append`, so it is one statement of fixed SQL: the ORM alone wo
 more than the whole request.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterator, Sequence
 
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Count, OuterRef, Subquery
@@ -18,18 +17,14 @@ from outkey.core.audit.chain import (
     facts_of,
     key_id_of,
 )
+from outkey.core.audit.durability import Durability
 from outkey.core.errors import AuditUnavailable
 from outkey.core.text import Text
+from outkey.hosts.django.audit_connection import AuditConnection
 from outkey.hosts.django.models import AuditRecord, Stream
-from outkey.hosts.django.raw_sql import execute, recover, wrap_errors_of_methods
+from outkey.hosts.django.raw_sql import recover, wrap_errors_of_methods
 
 BATCH = 2000
-PER_STATEMENT = 500
-INSERT = (
-    "INSERT INTO outkey_auditrecord (stream_id, number, at, configuration, outcome,"
-    " body, mac) VALUES "
-)
-VALUES = "(%s, %s, %s, %s, %s, %s, %s)"
 ROW_COLUMNS = ("number", "body", "mac", *Label._fields)
 
 
@@ -37,11 +32,12 @@ ROW_COLUMNS = ("number", "body", "mac", *Label._fields)
 class DjangoAuditRows:
     """Appends rows all or none, and reads them back without holding them all."""
 
-    def __init__(self) -> None:
+    def __init__(self, durability: Callable[[], Durability]) -> None:
+        self._connection = AuditConnection(durability)
         # The primary keys of the streams that this process writes, by name.
         self._streams: dict[str, int] = {}
 
-    def append(self, rows: Sequence[ChainRow]) -> None:
+    def append(self, rows: Sequence[ChainRow], *, sync: bool = False) -> None:
         if connection.in_atomic_block:
             # What can be rolled back is not a record, and the chain would have a gap.
             raise AuditUnavailable(
@@ -53,12 +49,16 @@ class DjangoAuditRows:
             )
         is_written = False
         try:
-            self._insert_all(rows)
+            if rows:
+                self._connection.insert([self._columns(row) for row in rows])
+            if sync:
+                self._connection.sync()
             is_written = True
-        except DatabaseError:
+        except (DatabaseError, OSError):
             pass  # raised below, so that the database's own error is not its context
         if not is_written:
             self._streams.clear()
+            self._connection.close()
             recover()
             raise AuditUnavailable
 
@@ -120,21 +120,9 @@ class DjangoAuditRows:
             )
             return records.delete()[0]
 
-    def _insert_all(self, rows: Sequence[ChainRow]) -> None:
-        if len(rows) <= PER_STATEMENT:
-            self._insert(rows)  # one statement is atomic by itself
-            return
-        with transaction.atomic():
-            for start in range(0, len(rows), PER_STATEMENT):
-                self._insert(rows[start : start + PER_STATEMENT])
-
-    def _insert(self, rows: Sequence[ChainRow]) -> None:
-        columns = [
-            (self._stream_id(row.stream), row.number, *row.label, row.body, row.mac)
-            for row in rows
-        ]
-        statement = INSERT + ", ".join([VALUES] * len(rows))
-        execute(statement, tuple(chain.from_iterable(columns)))
+    def _columns(self, row: ChainRow) -> tuple[object, ...]:
+        stream = self._stream_id(row.stream)
+        return (stream, row.number, *row.label, row.body, row.mac)
 
     def _stream_id(self, name: str) -> int:
         if name not in self._streams:

@@ -2,11 +2,17 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from django.conf import settings
 
+from outkey.adapters.policy_file import read_policy
+from outkey.core.findings.policy import parse_durability
+from outkey.core.findings.posture import Policy
+from outkey.core.text import Text
 from outkey.engine.application import Application
 from outkey.hosts.django.audit import DjangoAuditRows
 from outkey.hosts.django.monitoring_rows import DjangoLineRuns
@@ -25,9 +31,10 @@ if TYPE_CHECKING:
 
 def install(home: Path, environment: Mapping[str, str] = os.environ) -> Application:
     """Return the application; its database is Django's default one."""
+    policy = partial(read_project_policy, home, environment)
     tables = Tables(
         storage=django_storage(),
-        audit=DjangoAuditRows(),
+        audit=DjangoAuditRows(lambda: policy().durability),
         states=DjangoStateRows(),
         tokens=DjangoTokenRows(),
         runs=DjangoRunRows(),
@@ -35,7 +42,21 @@ def install(home: Path, environment: Mapping[str, str] = os.environ) -> Applicat
         records=records,
         queue=queue,
     )
-    return build_application(tables, home, environment)
+    return build_application(tables, home, environment, policy=policy)
+
+
+def read_project_policy(home: Path, environment: Mapping[str, str]) -> Policy:
+    """Return the policy of the home, with what the setting OUTKEY says instead."""
+    policy = read_policy(home, environment)
+    setting = getattr(settings, "OUTKEY", {})
+    if "AUDIT_DURABILITY" not in setting:
+        return policy
+    level = parse_durability(
+        setting["AUDIT_DURABILITY"],
+        'OUTKEY["AUDIT_DURABILITY"]',
+        hint=Text("Correct the settings of the project."),
+    )
+    return replace(policy, durability=level)
 
 
 def records(user: "PermissionHolder | None" = None) -> "DjangoRecords":

@@ -36,8 +36,12 @@ def database(url: str | None, data: Path) -> dict[str, object]:
         "PORT": str(parts.port or ""),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
-        # Waiting for a lock of another session ends, as it does on SQLite.
-        "OPTIONS": {"connect_timeout": 5, "options": "-c lock_timeout=5000"},
+        "OPTIONS": {
+            "connect_timeout": 5,
+            # Waiting for a lock of another session ends, as it does on SQLite; and a
+            # commit is on the disk, whatever the database's own default is.
+            "options": "-c lock_timeout=5000 -c synchronous_commit=on",
+        },
     }
 
 

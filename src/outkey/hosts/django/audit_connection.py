@@ -1,0 +1,149 @@
+"""How audit rows are written: on SQLite through one connection for all threads.
+
+Every other connection keeps `synchronous=FULL`, so that a power failure loses no saved
+secret and no rotated token; this one has the durability that the operator chose. As it
+alone writes rows, the pages that it has in memory stay valid from one send to the next.
+
+Other databases write through the connection of the thread: durability is theirs.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from itertools import chain
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from outkey.core.audit.durability import Durability
+from outkey.hosts.django.raw_sql import abandoned_connections, execute
+
+PER_STATEMENT = 500
+COLUMNS = ("stream_id", "number", "at", "configuration", "outcome", "body", "mac")
+SYNCHRONOUS = {Durability.PROCESS: "NORMAL", Durability.POWER: "FULL"}
+Row = tuple[object, ...]  # the values of COLUMNS
+
+
+class AuditConnection:
+    """Inserts rows all or none; the level of durability is read when it connects."""
+
+    _lock: threading.Lock
+    _own: BaseDatabaseWrapper | None
+    _process: int
+
+    def __init__(self, durability: Callable[[], Durability]) -> None:
+        self._durability = durability
+        self._begin()
+
+    def insert(self, rows: Sequence[Row]) -> None:
+        """Insert and commit rows, or raise DatabaseError."""
+        if self._process != os.getpid():
+            # Closing what a fork has copied would end the parent's connection.
+            abandoned_connections.append(self._own)
+            self._begin()
+        if not is_sqlite_file(connections[DEFAULT_DB_ALIAS]):
+            insert_by_thread(rows)
+            return
+        with self._lock:
+            own = self._own or self._connect()
+            with own.wrap_database_errors:
+                insert_by(own.connection, rows)
+
+    def sync(self) -> None:
+        """Write what was inserted to the disk, or raise DatabaseError or OSError.
+
+        With `synchronous=NORMAL` a commit leaves that to the operating system: enough
+        for a killed process, not for a power failure.
+        """
+        with self._lock:
+            if self._own is None:
+                return
+            with self._own.wrap_database_errors:
+                databases = self._own.connection.execute("PRAGMA database_list")
+                _, _, file = databases.fetchone()
+        sync_file(f"{file}-wal")
+
+    def close(self) -> None:
+        """Close the connection; the next insert opens another."""
+        with self._lock:
+            own = self._own
+            self._own = None
+        if own is not None:
+            with suppress(DatabaseError):
+                own.close()
+
+    def _begin(self) -> None:
+        self._lock = threading.Lock()
+        self._own = None
+        self._process = os.getpid()
+
+    def _connect(self) -> BaseDatabaseWrapper:
+        level = SYNCHRONOUS[self._durability()]
+        own = connections[DEFAULT_DB_ALIAS].copy()
+        own.inc_thread_sharing()
+        own.ensure_connection()
+        with own.wrap_database_errors:
+            own.connection.execute(f"PRAGMA synchronous={level}")
+        self._own = own
+        return own
+
+
+def sync_file(path: str) -> None:
+    """Write a file to the disk; without a write-ahead log a commit has done that."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def is_sqlite_file(connection: Any) -> bool:  # noqa: ANN401 - a backend's own class
+    """Whether a second connection reaches the same SQLite database."""
+    return connection.vendor == "sqlite" and not connection.is_in_memory_db()
+
+
+def insert_by(connection: Any, rows: Sequence[Row]) -> None:  # noqa: ANN401 - sqlite3's
+    """Insert rows by a connection of sqlite3 that commits each statement."""
+    if len(rows) <= PER_STATEMENT:
+        connection.execute(insert_statement(len(rows), "?"), flat(rows))
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        connection.executemany(insert_statement(1, "?"), rows)
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def insert_by_thread(rows: Sequence[Row]) -> None:
+    """Insert rows by Django's connection of this thread."""
+    if len(rows) <= PER_STATEMENT:
+        execute(insert_statement(len(rows), "%s"), flat(rows))
+        return
+    with transaction.atomic():
+        for start in range(0, len(rows), PER_STATEMENT):
+            some = rows[start : start + PER_STATEMENT]
+            execute(insert_statement(len(some), "%s"), flat(some))
+
+
+def flat(rows: Sequence[Row]) -> tuple[object, ...]:
+    """Return the values of all rows, one after the other."""
+    return tuple(chain.from_iterable(rows))
+
+
+@lru_cache(maxsize=PER_STATEMENT)
+def insert_statement(count: int, placeholder: str) -> str:
+    """Return the statement that inserts so many rows."""
+    values = f"({', '.join([placeholder] * len(COLUMNS))})"
+    columns = ", ".join(COLUMNS)
+    return (
+        f"INSERT INTO outkey_auditrecord ({columns})"  # noqa: S608 - constants only
+        f" VALUES {', '.join([values] * count)}"
+    )
