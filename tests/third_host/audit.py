@@ -39,7 +39,7 @@ class AuditTable(Table):
         try:
             with self.database.transaction():
                 for row in rows:
-                    columns = asdict(row) | row.label._asdict()
+                    columns = row._asdict() | row.label._asdict()
                     del columns["label"]
                     self.database.insert("audit", columns)
         except (StorageUnavailable, sqlite3.IntegrityError):

@@ -61,7 +61,7 @@ def test_rows_after_the_last_checkpoint_are_the_unprotected_tail() -> None:
 
 def test_an_edited_row_is_named() -> None:
     rows = rows_of("a", 10)
-    rows[3] = dataclasses.replace(rows[3], body=canonical({"n": 99}))
+    rows[3] = rows[3]._replace(body=canonical({"n": 99}))
     assert check(rows, [end_of(rows)]).first_bad == "k1.a:4"
 
 
@@ -74,7 +74,7 @@ def test_a_removed_row_is_named_by_the_one_after_it() -> None:
 
 def test_an_inserted_row_is_named() -> None:
     rows = rows_of("a", 10)
-    forged = dataclasses.replace(rows[3], number=11, body=b"{}")
+    forged = rows[3]._replace(number=11, body=b"{}")
     assert check([*rows, forged], [end_of(rows)]).first_bad == "k1.a:11"
 
 
@@ -83,8 +83,8 @@ def test_reordered_rows_are_named() -> None:
     last = end_of(rows)
     one, two = rows[3], rows[4]
     rows[3], rows[4] = (
-        dataclasses.replace(two, number=one.number),
-        dataclasses.replace(one, number=two.number),
+        two._replace(number=one.number),
+        one._replace(number=two.number),
     )
     assert check(rows, [last]).first_bad == "k1.a:4"
 
@@ -156,7 +156,7 @@ def test_any_single_change_is_noticed(count: int, chance: random.Random) -> None
             "mac": b"x" * 32,
             "number": row.number + count + 1,
         }
-        rows[index] = dataclasses.replace(row, **{change: changed[change]})
+        rows[index] = row._replace(**{change: changed[change]})
     assert not check(rows, [last]).ok
 
 
@@ -192,7 +192,7 @@ def test_a_checkpoint_of_what_was_pruned_is_met() -> None:
 )
 def test_a_label_that_does_not_agree_with_its_record_is_found(label: Label) -> None:
     rows = rows_of("a", 5)
-    rows[2] = dataclasses.replace(rows[2], label=label)
+    rows[2] = rows[2]._replace(label=label)
     assert check(rows).first_bad == f"{rows[2].stream}:3"
 
 

@@ -552,7 +552,7 @@ def test_a_broken_chain_is_not_pruned_away() -> None:
     administration = Administration(office.registry, office.secrets, audit, "tester")
     administration.note(Tag.KEY_ADDED)
     audit.close()
-    rows.rows[0] = replace(rows.rows[0], number=10**6)
+    rows.rows[0] = rows.rows[0]._replace(number=10**6)
     trail = AuditTrail(rows, checkpoints, lambda _: b"k" * 32)
     pruning = trail.prune(administration, clock.now() + 500)
     with pytest.raises(ChainBroken):

@@ -529,7 +529,7 @@ def test_a_sealed_installation_opens_nothing_and_verifies_nothing() -> None:
     world.secrets.values["token"] = "hunter2"
     world.premises = replace(WELL, sealed=True)
     world.record([(NOW - DAY, ended("a"))])
-    world.rows.rows[0] = replace(world.rows.rows[0], mac=b"spoilt")
+    world.rows.rows[0] = world.rows.rows[0]._replace(mac=b"spoilt")
     ids = world.ids()
     assert ids[0] == ("", "P-sealed")
     assert {check for _, check in ids} == {"P-sealed", "P-never-verified"}
@@ -539,7 +539,7 @@ def test_a_sealed_installation_opens_nothing_and_verifies_nothing() -> None:
 def test_a_broken_chain_is_told_with_its_place() -> None:
     world = Runtime()
     world.record([(NOW - DAY, ended()), (NOW - DAY, ended())])
-    spoilt: ChainRow = replace(world.rows.rows[1], mac=b"spoilt")
+    spoilt: ChainRow = world.rows.rows[1]._replace(mac=b"spoilt")
     world.rows.rows[1] = spoilt
     (found,) = world.examine()
     assert (found[0], found[1].id) == ("", "P-audit-broken")

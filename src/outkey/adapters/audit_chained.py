@@ -12,6 +12,12 @@ import threading
 from dataclasses import dataclass
 
 from outkey.core.audit import chain
+from outkey.core.audit.encoding import (
+    EncodedRecord,
+    encode_event,
+    encode_intent,
+    encode_outcome,
+)
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
 from outkey.core.errors import AuditUnavailable
 from outkey.core.text import Text
@@ -31,8 +37,7 @@ class QueuedRecord:
     Where writing fails, one that is `awaited` is dropped: its caller gets the error.
     """
 
-    body: bytes
-    label: chain.Label
+    encoded: EncodedRecord
     awaited: bool
     written: bool = False
 
@@ -76,24 +81,26 @@ class ChainedAudit:
 
     def intend(self, intent: Intent) -> str:
         attempt = secrets.token_hex(16)
-        facts: dict[str, object] = {"attempt": attempt, **intent._asdict()}
-        self._write(self._record(facts, awaited=True))
+        record = encode_intent(intent, attempt, self._now())
+        self._write(QueuedRecord(record, awaited=True))
         return attempt
 
     def note(self, *changes: Change) -> None:
-        records = [self._record(change._asdict(), awaited=True) for change in changes]
-        self._write(*records)
+        now = self._now()
+        records = [encode_event(change, now) for change in changes]
+        self._write(*(QueuedRecord(record, awaited=True) for record in records))
 
     def conclude(self, outcome: Outcome) -> None:
         """Record how an attempt ended; it is written with the next intent."""
-        self._enqueue(self._record(outcome._asdict(), awaited=False))
+        record = encode_outcome(outcome, self._now())
+        self._enqueue(QueuedRecord(record, awaited=False))
 
     def refuse(self, refusal: Refusal) -> None:
         """Record that nothing was sent.
 
         Where writing has just failed, it is written with the next record.
         """
-        record = self._record(refusal._asdict(), awaited=False)
+        record = QueuedRecord(encode_event(refusal, self._now()), awaited=False)
         if self._failing:
             self._enqueue(record)
             return
@@ -111,9 +118,8 @@ class ChainedAudit:
         """Write what is queued and sign a checkpoint, or raise AuditUnavailable."""
         self._write_queue(force=True)
 
-    def _record(self, facts: dict[str, object], *, awaited: bool) -> QueuedRecord:
-        facts["at"] = round(self._clock.now() * 1000)
-        return QueuedRecord(chain.canonical(facts), chain.label_of(facts), awaited)
+    def _now(self) -> int:
+        return round(self._clock.now() * 1000)
 
     def _enqueue(self, *records: QueuedRecord) -> None:
         if self._stream.process != os.getpid():
@@ -160,7 +166,7 @@ class ChainedAudit:
             chain.chain_rows(
                 self._key,
                 stream.name,
-                [(record.body, record.label) for record in records],
+                [record.encoded for record in records],
                 number=stream.number,
                 mac=stream.mac,
             )

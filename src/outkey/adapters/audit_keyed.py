@@ -67,6 +67,8 @@ class KeyedAudit:
             self._heartbeat.end()
 
     def _chained_audit(self) -> ChainedAudit:
+        if self._opened is not None:
+            return self._opened
         with self._lock:
             if self._opened is None:
                 self._opened = self._open()

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from shlex import quote
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from outkey.adapters.keyring import Keyring
 from outkey.adapters.secrets_envelope import rewrap, seal, unseal, unseal_text
@@ -39,6 +39,9 @@ from outkey.ports.storage import Storage
 _REWRAPPED_AT_ONCE = 200
 _MAX_PAUSE = 0.25
 _MAX_CACHED = 2000
+# How long an opened secret is used again: a process that sends often opens it once,
+# and one that stops sending does not go on holding it.
+OPENED_SECONDS = 5.0
 
 
 class Keyrings(Protocol):
@@ -51,6 +54,13 @@ class Keyrings(Protocol):
         """Return the ring as it is stored now."""
 
 
+class OpenedSecret(NamedTuple):
+    """A stored secret in memory, until this moment of the monotonic clock."""
+
+    secret: Secret
+    until: float
+
+
 @dataclass(slots=True)
 class CachedSecrets:
     """What was read for a configuration, valid as long as it is the same object."""
@@ -58,6 +68,7 @@ class CachedSecrets:
     configuration: Configuration
     has_saved_settings: bool = False
     ciphertexts: dict[str, bytes | None] = field(default_factory=dict)
+    opened: dict[str, OpenedSecret] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -81,8 +92,14 @@ class StoredSecrets:
         self._clock = clock
         self._vouchers: dict[SealedRow, Voucher] = {}
         self._cache: dict[str, CachedSecrets] = {}  # by record
+        self._next_sweep = 0.0
 
     def open(self, configuration: Configuration, field: str) -> Secret:
+        cached = self._cache.get(configuration.record)
+        if cached is not None and cached.configuration is configuration:
+            opened = cached.opened.get(field)
+            if opened is not None and opened.until > self._clock.monotonic():
+                return opened.secret
         if field == SCRIPT_FACT:
             return self._saved_script_digest(configuration)
         state = configuration.secrets.get(field)
@@ -101,7 +118,21 @@ class StoredSecrets:
         if self.voucher(configuration).ciphertexts.get(field) != _ciphertext_id(sealed):
             raise changed_outside_error(configuration, field)
         version = secret_version(configuration.record, field, state, sealed=sealed)
-        return self._unseal(version)
+        secret = self._unseal(version)
+        self._remember(configuration, field, secret)
+        return secret
+
+    def _remember(
+        self, configuration: Configuration, field: str, secret: Secret
+    ) -> None:
+        """Keep an opened secret for a moment, and forget those whose moment is over."""
+        now = self._clock.monotonic()
+        if now >= self._next_sweep:
+            self._next_sweep = now + OPENED_SECONDS
+            for cached in list(self._cache.values()):
+                cached.opened.clear()
+        opened = OpenedSecret(secret, now + OPENED_SECONDS)
+        self._cache_of(configuration).opened[field] = opened
 
     def voucher(self, configuration: Configuration) -> Voucher:
         """Return the facts that the key vouches for; none without a voucher."""

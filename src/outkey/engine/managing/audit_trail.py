@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from outkey.core.audit.chain import (
     AuditKeys,
@@ -108,4 +108,4 @@ class ExpiredRows:
         if self._counts[row.stream] % self._step:
             rows.pop()
         self._counts[row.stream] += 1
-        rows.append(replace(row, body=b""))
+        rows.append(row._replace(body=b""))

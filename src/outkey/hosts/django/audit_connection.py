@@ -44,7 +44,7 @@ class AuditConnection:
             # Closing what a fork has copied would end the parent's connection.
             abandoned_connections.append(self._own)
             self._begin()
-        if not is_sqlite_file(connections[DEFAULT_DB_ALIAS]):
+        if self._own is None and not is_sqlite_file(connections[DEFAULT_DB_ALIAS]):
             insert_by_thread(rows)
             return
         with self._lock:

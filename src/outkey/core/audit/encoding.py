@@ -1,0 +1,71 @@
+"""The bytes of a record, and the label that a table finds it by.
+
+Every send has an intent and an outcome, so these two are put together from parts that
+are encoded once: of an intent all but time and attempt is the same from one send to the
+next. The result is what `canonical` makes of the same facts.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from outkey.core.audit.chain import CANONICAL_JSON, Label, canonical, label_of
+from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
+
+MAX_REMEMBERED = 1024
+
+
+class EncodedRecord(NamedTuple):
+    """What is stored of an event."""
+
+    body: bytes
+    label: Label
+
+
+class OutcomeParts(NamedTuple):
+    """The text of an outcome before and after its duration."""
+
+    before: str
+    after: str
+
+
+def encode_intent(intent: Intent, attempt: str, at: int) -> EncodedRecord:
+    """Return the record of an intent; `at` is Unix time in ms."""
+    # The keys `at` and `attempt` come before all others in the order of the alphabet.
+    body = f'{{"at":{at},"attempt":"{attempt}",{encode_facts(intent)}}}'
+    return EncodedRecord(body.encode(), Label(at, intent.configuration, ""))
+
+
+def encode_outcome(outcome: Outcome, at: int) -> EncodedRecord:
+    """Return the record of an outcome; `at` is Unix time in ms."""
+    parts = encode_outcome_parts(
+        outcome.configuration, outcome.outcome, outcome.status, outcome.tag
+    )
+    attempt = CANONICAL_JSON.encode(outcome.attempt)
+    body = (
+        f'{{"at":{at},"attempt":{attempt},{parts.before},'
+        f'"duration_ms":{outcome.duration_ms},{parts.after}}}'
+    )
+    label = Label(at, outcome.configuration, outcome.outcome)
+    return EncodedRecord(body.encode(), label)
+
+
+def encode_event(event: Change | Refusal, at: int) -> EncodedRecord:
+    """Return the record of any other event; `at` is Unix time in ms."""
+    facts = {"at": at, **event._asdict()}
+    return EncodedRecord(canonical(facts), label_of(facts))
+
+
+@lru_cache(maxsize=MAX_REMEMBERED)
+def encode_facts(intent: Intent) -> str:
+    """Return the facts of an intent, without the braces around them."""
+    return canonical(intent._asdict())[1:-1].decode()
+
+
+@lru_cache(maxsize=MAX_REMEMBERED)
+def encode_outcome_parts(
+    configuration: str, outcome: str, status: int, tag: Tag
+) -> OutcomeParts:
+    """Return the facts of an outcome that stand before and after its duration."""
+    before = canonical({"configuration": configuration})
+    after = canonical({"outcome": outcome, "status": status, "tag": tag})
+    return OutcomeParts(before[1:-1].decode(), after[1:-1].decode())

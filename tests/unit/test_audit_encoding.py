@@ -1,0 +1,62 @@
+"""A record has one byte form, whichever way it is encoded."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from outkey.core.audit.chain import canonical, facts_of, label_of
+from outkey.core.audit.encoding import encode_event, encode_intent, encode_outcome
+from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
+
+TEXTS = st.text(
+    st.characters(exclude_categories=["Cs"]), max_size=12
+)  # a lone surrogate is no text
+TIMES = st.integers(min_value=0, max_value=2**53)
+INTENTS = st.builds(
+    Intent,
+    configuration=TEXTS,
+    line=TEXTS,
+    authentication_type=TEXTS,
+    method=TEXTS,
+    origin=TEXTS,
+    path=TEXTS,
+    header_names=st.lists(TEXTS, max_size=3).map(tuple),
+    retry=st.integers(0, 9),
+    tag=st.sampled_from([Tag.SEND_INTENT, Tag.TOKEN_INTENT]),
+)
+OUTCOMES = st.builds(
+    Outcome,
+    attempt=TEXTS,
+    configuration=TEXTS,
+    status=st.integers(0, 599),
+    outcome=TEXTS,
+    duration_ms=st.integers(0, 10**6),
+    tag=st.sampled_from([Tag.SEND_OUTCOME, Tag.TOKEN_OUTCOME]),
+)
+OTHERS = st.builds(Refusal, TEXTS, TEXTS, TEXTS, TEXTS) | st.builds(
+    Change, st.sampled_from(Tag), TEXTS, TEXTS, st.lists(TEXTS).map(tuple), TEXTS
+)
+
+
+@given(INTENTS, st.binary(max_size=16).map(bytes.hex), TIMES)
+def test_an_intent_is_encoded_canonically(
+    intent: Intent, attempt: str, at: int
+) -> None:
+    facts = {"at": at, "attempt": attempt, **intent._asdict()}
+    encoded = encode_intent(intent, attempt, at)
+    assert encoded == (canonical(facts), label_of(facts))
+    assert encode_intent(intent, attempt, at) == encoded
+    assert label_of(facts_of(encoded.body))[0] == at
+
+
+@given(OUTCOMES, TIMES)
+def test_an_outcome_is_encoded_canonically(outcome: Outcome, at: int) -> None:
+    facts = {"at": at, **outcome._asdict()}
+    assert encode_outcome(outcome, at) == (canonical(facts), label_of(facts))
+
+
+@given(OTHERS, TIMES)
+def test_every_other_event_is_encoded_canonically(
+    event: Refusal | Change, at: int
+) -> None:
+    facts = {"at": at, **event._asdict()}
+    assert encode_event(event, at) == (canonical(facts), label_of(facts))

@@ -1,0 +1,104 @@
+"""A stored secret that was opened is used again for a moment, and then forgotten."""
+
+import pytest
+
+from outkey.adapters.keyring import Keyring, new_keyring
+from outkey.adapters.secrets_reference import ReferencedSecrets
+from outkey.adapters.secrets_stored import OPENED_SECONDS, StoredSecrets
+from outkey.core.config.configuration import Configuration
+from outkey.core.errors import Sealed
+from outkey.core.secret import Secret
+from outkey.core.vault.voucher import vouchable_facts
+from outkey.testing import FakeClock, configuration
+from outkey.testing.fakes_storage import memory_registry, memory_storage
+
+
+class CountingRing:
+    """One ring that counts how often it is asked for, and can be sealed."""
+
+    def __init__(self) -> None:
+        self.kept = new_keyring()
+        self.asked = 0
+        self.sealed = False
+
+    def ring(self, needed: str = "") -> Keyring:
+        del needed
+        self.asked += 1
+        if self.sealed:
+            raise Sealed
+        return self.kept
+
+    def fresh(self) -> Keyring:
+        return self.kept
+
+
+class Vault:
+    """Stored secrets with a configuration of their own."""
+
+    def __init__(self) -> None:
+        storage = memory_storage()
+        self.registry = memory_registry(storage=storage)
+        self.clock = FakeClock()
+        self.ring = CountingRing()
+        self.secrets = StoredSecrets(
+            storage, ReferencedSecrets(), self.ring, self.clock
+        )
+        for name in ("acme", "shop"):
+            self.registry.add(configuration(name))
+            self.set_token(name, f"{name}-1")
+
+    def set_token(self, name: str, value: str) -> None:
+        self.secrets.set_value(self.registry.get(name), "token", Secret(value))
+        self.registry.note_secrets_changed(name)
+        stored = self.registry.get(name)
+        self.secrets.vouch(stored, vouchable_facts(stored))
+        self.registry.note_vouched(name)
+
+    def stored(self, name: str = "acme") -> Configuration:
+        return self.registry.get(name)
+
+    def held(self) -> list[str]:
+        """Return the opened secrets that are in memory."""
+        cached = self.secrets._cache.values()
+        return [field for entry in cached for field in entry.opened]
+
+
+@pytest.fixture
+def vault() -> Vault:
+    return Vault()
+
+
+def test_a_secret_is_decrypted_once_for_many_requests_in_a_row(vault: Vault) -> None:
+    stored = vault.stored()
+    assert vault.secrets.open(stored, "token") == Secret("acme-1")
+    asked = vault.ring.asked
+    for _ in range(3):
+        assert vault.secrets.open(stored, "token") == Secret("acme-1")
+    assert vault.ring.asked == asked
+
+
+def test_after_a_moment_it_is_opened_anew(vault: Vault) -> None:
+    stored = vault.stored()
+    vault.secrets.open(stored, "token")
+    vault.ring.sealed = True
+    assert vault.secrets.open(stored, "token") == Secret("acme-1")
+    vault.clock.advance(OPENED_SECONDS)
+    with pytest.raises(Sealed):
+        vault.secrets.open(stored, "token")
+
+
+def test_a_replaced_secret_is_used_at_once(vault: Vault) -> None:
+    vault.secrets.open(vault.stored(), "token")
+    vault.set_token("acme", "acme-2")
+    assert vault.secrets.open(vault.stored(), "token") == Secret("acme-2")
+
+
+def test_what_is_not_used_any_more_is_forgotten(vault: Vault) -> None:
+    vault.secrets.open(vault.stored("acme"), "token")
+    assert vault.held() == ["token"]
+    vault.clock.advance(OPENED_SECONDS)
+    vault.secrets.open(vault.stored("shop"), "token")
+    assert vault.held() == ["token"]
+    assert [
+        e.configuration.name for e in vault.secrets._cache.values() if e.opened
+    ] == ["shop"]
