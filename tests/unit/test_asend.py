@@ -16,8 +16,10 @@ from outkey.core.errors import ConfigError, OutkeyError, StorageUnavailable
 from outkey.core.oauth2.token import TokenState
 from outkey.core.request.message import Request, Response, Route
 from outkey.core.request.script import ScriptCall
+from outkey.core.secret import Secret
 from outkey.engine.sending.sender import Asynchronous, Sender
-from outkey.engine.wire.drive import AsyncRuntime, Steps, Wait, adrive
+from outkey.engine.wire.drive import AsyncRuntime, adrive
+from outkey.engine.wire.steps import Steps, Wait
 from outkey.testing import AsyncFake, configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from unit.test_tokens import NAMES, OAUTH, SECRETS, Provider
@@ -145,15 +147,15 @@ def test_only_what_may_wait_runs_in_a_thread_and_knows_who_asks(
 ) -> None:
     fake = fake_gateway(configuration(**BEARER), secrets={"token": "t"})
     seen: list[tuple[bool, str]] = []
-    intend = fake.audit.intend
+    open_secret = fake.secrets.open
 
-    def observed(intent: Intent) -> str:
+    def observed(owner: Configuration, name: str) -> Secret:
         seen.append(
             (threading.current_thread() is threading.main_thread(), actor.get())
         )
-        return intend(intent)
+        return open_secret(owner, name)
 
-    fake.audit.intend = observed  # type: ignore[method-assign]
+    fake.secrets.open = observed  # type: ignore[method-assign]
 
     async def send() -> None:
         actor.set("somebody")
@@ -161,7 +163,7 @@ def test_only_what_may_wait_runs_in_a_thread_and_knows_who_asks(
         await gateway.asend("acme", "GET", "/")
 
     asyncio.run(send())
-    assert seen == [(not blocking_ports, "somebody")]
+    assert set(seen) == {(not blocking_ports, "somebody")}
 
 
 def test_a_script_runs_in_a_thread_also_where_nothing_else_waits() -> None:
@@ -382,9 +384,7 @@ def test_the_flow_of_who_is_cancelled_is_closed() -> None:
     async def drive_and_cancel() -> None:
         fake = fake_gateway()
         both = AsyncFake(fake.transport, fake.resolver)
-        world = AsyncRuntime(
-            both, both, asyncio.sleep, fake.clock, fake.audit, blocking_ports=False
-        )
+        world = AsyncRuntime(both, both, asyncio.sleep, fake.clock, fake.audit)
         task = asyncio.create_task(adrive(flow(), world))
         await asyncio.sleep(0.01)
         task.cancel()

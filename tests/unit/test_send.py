@@ -30,7 +30,8 @@ from outkey.core.errors import (
 )
 from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.core.secret import Secret
-from outkey.engine.wire.drive import Wait, drive
+from outkey.engine.wire.drive import drive
+from outkey.engine.wire.steps import Wait
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 

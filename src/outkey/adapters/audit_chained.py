@@ -9,6 +9,7 @@ import contextlib
 import os
 import secrets
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from outkey.core.audit import chain
@@ -80,10 +81,18 @@ class ChainedAudit:
         self._begin()
 
     def intend(self, intent: Intent) -> str:
-        attempt = secrets.token_hex(16)
-        record = encode_intent(intent, attempt, self._now())
-        self._write(QueuedRecord(record, awaited=True))
+        (attempt,) = self.intend_all((intent,))
         return attempt
+
+    def intend_all(self, intents: Sequence[Intent]) -> list[str]:
+        now = self._now()
+        attempts = [secrets.token_hex(16) for _ in intents]
+        records = [
+            QueuedRecord(encode_intent(intent, attempt, now), awaited=True)
+            for intent, attempt in zip(intents, attempts, strict=True)
+        ]
+        self._write(*records)
+        return attempts
 
     def note(self, *changes: Change) -> None:
         now = self._now()

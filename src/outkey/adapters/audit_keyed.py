@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+from collections.abc import Sequence
 
 from outkey.adapters.audit_chained import ChainedAudit
 from outkey.adapters.keyring_loader import KeyringLoader, ProcessHeartbeat
@@ -34,10 +35,19 @@ class KeyedAudit:
     def intend(self, intent: Intent) -> str:
         """Record an intent durably, or raise AuditUnavailable or Sealed."""
         audit = self._chained_audit()
+        self._beat()
+        return audit.intend(intent)
+
+    def intend_all(self, intents: Sequence[Intent]) -> list[str]:
+        """Record intents durably, or raise AuditUnavailable or Sealed."""
+        audit = self._chained_audit()
+        self._beat()
+        return audit.intend_all(intents)
+
+    def _beat(self) -> None:
         # Ignored: if storage fails, recording the intent fails as well.
         with contextlib.suppress(OutkeyError):
             self._heartbeat.beat()
-        return audit.intend(intent)
 
     def note(self, *changes: Change) -> None:
         """Record durably what a user is about to change.

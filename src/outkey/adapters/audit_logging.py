@@ -3,6 +3,7 @@
 import json
 import logging
 import secrets
+from collections.abc import Sequence
 
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
 
@@ -16,6 +17,9 @@ class LoggingAudit:
         attempt = secrets.token_hex(16)
         self._write(intent, attempt=attempt)
         return attempt
+
+    def intend_all(self, intents: Sequence[Intent]) -> list[str]:
+        return [self.intend(intent) for intent in intents]
 
     def note(self, *changes: Change) -> None:
         for change in changes:

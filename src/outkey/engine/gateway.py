@@ -15,14 +15,19 @@ from outkey.engine.sending.calls import RequestContent, SendOptions, build_call
 from outkey.engine.sending.lend import Loan, lend, settle
 from outkey.engine.sending.preview import Preview, preview
 from outkey.engine.sending.sender import Sender
+from outkey.engine.wire.off_loop import off_loop
 
 
 class Gateway:
-    """Sends requests with the right credentials to the right place, or not at all."""
+    """Sends requests with the right credentials to the right place, or not at all.
+
+    Every call works where an event loop runs, but only `asend` lets it go on meanwhile.
+    """
 
     def __init__(self, sender: Sender) -> None:
         self._sender = sender
 
+    @off_loop
     def send(
         self,
         configuration: str,
@@ -70,6 +75,7 @@ class Gateway:
             )
         return build_call(configurations.get(name), method, path, **options)
 
+    @off_loop
     def preview(
         self,
         configuration: str,
@@ -86,6 +92,7 @@ class Gateway:
         call = build_call(settings, method, path, **content)
         return preview(self._sender.context, call)
 
+    @off_loop
     def test(self, configuration: str) -> Report:
         """Test a configuration step by step.
 
@@ -94,6 +101,7 @@ class Gateway:
         settings = self._sender.configurations.get(configuration)
         return prepare_test(self._sender, settings).run()
 
+    @off_loop
     def lend(
         self,
         configuration: str,
@@ -122,6 +130,7 @@ class Gateway:
             )
         )
 
+    @off_loop
     def settle(
         self, loan: Loan, status: int, headers: Iterable[tuple[str, str]] = ()
     ) -> bool:
@@ -135,6 +144,7 @@ class Gateway:
             settle(sender.context, sender.configurations, loan, status, headers)
         )
 
+    @off_loop
     def close(self) -> None:
         """Close pooled connections and the processes that run scripts."""
         self._sender.close()

@@ -184,11 +184,14 @@ class Audit(Protocol):
     def intend(self, intent: Intent) -> str:
         """Record an intent durably; return the attempt's id, else AuditUnavailable."""
 
+    def intend_all(self, intents: Sequence[Intent]) -> list[str]:
+        """Record several intents durably, all or none; return the attempts' ids."""
+
     def note(self, *changes: Change) -> None:
         """Record durably who is about to change what, or raise AuditUnavailable."""
 
     def conclude(self, outcome: Outcome) -> None:
-        """Record how an attempt ended; best effort, never raises."""
+        """Record how an attempt ended; best effort, never raises and never waits."""
 
     def refuse(self, refusal: Refusal) -> None:
         """Record that nothing was sent; best effort, never raises."""

@@ -230,6 +230,9 @@ class MemoryAudit:
         self.events.append(intent)
         return f"attempt-{len(self.events)}"
 
+    def intend_all(self, intents: Sequence[Intent]) -> list[str]:
+        return [self.intend(intent) for intent in intents]
+
     def note(self, *changes: Change) -> None:
         if self.broken:
             raise AuditUnavailable

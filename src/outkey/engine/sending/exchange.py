@@ -25,7 +25,7 @@ from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.sending.scripts import sign
 from outkey.engine.tokens.renewal import TokenManager, TokenRequest
-from outkey.engine.wire.drive import Steps, Wait
+from outkey.engine.wire.steps import CallInThread, Steps, Wait
 from outkey.engine.wire.transmit import MEBIBYTE, RequestBudget, SendContext
 
 MAX_HOPS = 3
@@ -170,9 +170,16 @@ class Exchange:
             case NeedProof(request, token):
                 return self._token_manager().proof(request, token)
             case RunScript(request):
-                return sign(
-                    self._context, self._configuration, self._call.line, request
+                headers: tuple[Header, ...] = yield CallInThread(
+                    partial(
+                        sign,
+                        self._context,
+                        self._configuration,
+                        self._call.line,
+                        request,
+                    )
                 )
+                return headers
             case _:
                 assert_never(step)
 

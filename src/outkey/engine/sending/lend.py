@@ -27,7 +27,7 @@ from outkey.core.request.schemes.oauth2 import is_rejected
 from outkey.core.text import Text
 from outkey.engine.sending.scripts import sign
 from outkey.engine.tokens.renewal import TokenManager, TokenRequest
-from outkey.engine.wire.drive import Steps
+from outkey.engine.wire.steps import Steps
 from outkey.engine.wire.transmit import SendContext
 from outkey.ports.sending import Configurations
 

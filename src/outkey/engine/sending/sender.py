@@ -7,7 +7,7 @@ and where the engine itself sends a `Call`.
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from outkey.core.config.configuration import Configuration
@@ -18,9 +18,11 @@ from outkey.core.text import Text
 from outkey.engine.sending.echoed_secrets import repeats_secret
 from outkey.engine.sending.exchange import exchange
 from outkey.engine.tokens.actions import TokenActions
-from outkey.engine.wire.drive import AsyncRuntime, Runtime, Steps, adrive, drive
+from outkey.engine.wire.drive import AsyncRuntime, Runtime, adrive, drive
 from outkey.engine.wire.egress import Egress
+from outkey.engine.wire.flow_worker import FlowWorker
 from outkey.engine.wire.lockout_guard import LockoutGuard
+from outkey.engine.wire.steps import Steps
 from outkey.engine.wire.transmit import SendContext
 from outkey.ports.sending import (
     AsyncResolver,
@@ -46,7 +48,7 @@ class Asynchronous:
     """The ports for sending from an event loop.
 
     `blocking_ports` says that secrets, tokens, permits or records are stored on a disk
-    or in a database, so that flows must run in threads.
+    or in a database, so that flows must run in a thread.
     """
 
     transport: AsyncTransport
@@ -112,12 +114,7 @@ class Sender:
                 Text("this gateway has no asynchronous transport"),
                 hint=Text("Call send in a thread."),
             )
-        if runtime.blocking_ports:
-            return await adrive(self._build_and_exchange(build), runtime)
-        call = build()
-        if call.configuration.is_scripted:
-            runtime = replace(runtime, blocking_ports=True)
-        return await adrive(exchange(self.context, call), runtime)
+        return await adrive(self._build_and_exchange(build), runtime)
 
     def _build_and_exchange(self, build: Callable[[], Call]) -> Steps[Response]:
         return (yield from exchange(self.context, build()))
@@ -141,6 +138,8 @@ class Sender:
         """Close pooled connections and the processes that run scripts."""
         self.runtime.transport.close()
         self.context.scripts.close()
+        if self._async_runtime is not None and self._async_runtime.worker is not None:
+            self._async_runtime.worker.close()
 
     async def leave_loop(self) -> None:
         """Close the connections that are pooled for the running event loop."""
@@ -159,5 +158,5 @@ def async_runtime(ports: Ports) -> AsyncRuntime | None:
         sleep=asynchronous.sleep,
         clock=ports.clock,
         audit=ports.audit,
-        blocking_ports=asynchronous.blocking_ports,
+        worker=FlowWorker(ports.audit) if asynchronous.blocking_ports else None,
     )

@@ -31,7 +31,7 @@ from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.sending.echoed_secrets import reveals_secret, sent_secrets
 from outkey.engine.tokens.renewal import TokenManager, TokenRequest
-from outkey.engine.wire.drive import Steps, Wait
+from outkey.engine.wire.steps import Steps, Wait
 from outkey.engine.wire.transmit import SendContext
 
 # Reasons that do not end the waiting for a user.

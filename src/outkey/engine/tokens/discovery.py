@@ -12,7 +12,7 @@ from outkey.core.oauth2.responses import MAX_RESPONSE, read_document
 from outkey.core.request.origin import parse_endpoint
 from outkey.core.text import Text
 from outkey.engine.tokens.renewal import TOKEN_SECONDS
-from outkey.engine.wire.drive import Steps
+from outkey.engine.wire.steps import Steps
 from outkey.engine.wire.transmit import RequestBudget, SendContext
 
 _NAMES = ("oauth-authorization-server", "openid-configuration")

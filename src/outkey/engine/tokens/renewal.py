@@ -50,7 +50,7 @@ from outkey.core.request.origin import parse_url
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.tokens.token_cache import CachedToken
-from outkey.engine.wire.drive import Steps, Wait
+from outkey.engine.wire.steps import Steps, Wait
 from outkey.engine.wire.transmit import RequestBudget, SendContext
 
 # Shorter than the lease, so that no other process sends a request while a response may

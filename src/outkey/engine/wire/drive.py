@@ -5,15 +5,24 @@ outkey's own errors into it, and close it when it is abandoned.
 """
 
 import asyncio
-import contextvars
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar, assert_never
+from typing import Generic, TypeVar, assert_never
 
 from outkey.core.audit.events import Intent, Outcome, Refusal, Tag
 from outkey.core.errors import OutkeyError
-from outkey.core.request.message import Request, Response, Route
+from outkey.engine.wire.flow_worker import FlowWorker
+from outkey.engine.wire.steps import (
+    Awaited,
+    CallInThread,
+    IoStep,
+    Recorded,
+    Resolve,
+    StepResult,
+    Steps,
+    Transmit,
+    Wait,
+)
 from outkey.ports.sending import (
     AsyncResolver,
     AsyncTransport,
@@ -24,37 +33,6 @@ from outkey.ports.sending import (
 )
 
 Result = TypeVar("Result")
-Value = TypeVar("Value")
-
-
-class Transmit(NamedTuple):
-    """Send this request; the result is the response."""
-
-    request: Request
-    route: Route
-
-
-class Resolve(NamedTuple):
-    """Look up a host's addresses; the result is all of them."""
-
-    host: str
-    port: int
-    timeout: float
-
-
-class Wait(NamedTuple):
-    """Wait for some seconds."""
-
-    seconds: float
-
-
-Awaited = Transmit | Resolve | Wait
-# to be recorded; the result of an intent is its id
-Recorded = Intent | Outcome | Refusal
-IoStep = Awaited | Recorded
-StepResult = str | Response | tuple[str, ...] | None
-_AWAITED = (Transmit, Resolve, Wait)
-Steps = Generator[IoStep, Any, Result]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +54,8 @@ class Runtime:
             case Wait(seconds):
                 self.clock.sleep(seconds)
                 return None
+            case CallInThread(function):
+                return function()
             case _:
                 return record(self.audit, step)
 
@@ -98,8 +78,8 @@ def record(audit: Audit, step: Recorded) -> str | None:
 class AsyncRuntime:
     """The same for an event loop.
 
-    With `blocking_ports`, secrets, tokens, permits or records may wait for a disk, a
-    database or a process: the flow then runs in threads. Without, it runs in the loop.
+    Where secrets, tokens, permits or records may wait for a disk or a database, flows
+    run in the thread of a worker. Without a worker they run in the loop.
     """
 
     transport: AsyncTransport
@@ -107,7 +87,7 @@ class AsyncRuntime:
     sleep: Callable[[float], Awaitable[None]]
     clock: Clock
     audit: Audit
-    blocking_ports: bool
+    worker: FlowWorker | None = None
 
     def perform(self, step: Awaited) -> Awaitable[StepResult]:
         """Start one step and return what its result is awaited from.
@@ -122,6 +102,8 @@ class AsyncRuntime:
                 return self.resolver.resolve(host, port, timeout)
             case Wait(seconds):
                 return self.sleep(seconds)
+            case CallInThread(function):
+                return asyncio.to_thread(function)
             case _:
                 assert_never(step)
 
@@ -156,10 +138,7 @@ async def adrive(flow: Steps[Result], runtime: AsyncRuntime) -> Result:
     failure: OutkeyError | None = None
     try:
         while True:
-            if runtime.blocking_ports:
-                step = await run.call_off_loop(partial(run.next, step_result, failure))
-            else:
-                step = run.next(step_result, failure)
+            step = await run.resume(step_result, failure)
             if run.cancelled and run.may_end(step):
                 raise run.cancelled
             if step is None:
@@ -170,7 +149,7 @@ async def adrive(flow: Steps[Result], runtime: AsyncRuntime) -> Result:
             except OutkeyError as error:
                 failure = error
     except asyncio.CancelledError:
-        await run.call_off_loop(run.abandon)
+        run.abandon()
         raise
     except OutkeyError:
         if run.cancelled is None:
@@ -193,39 +172,67 @@ class AsyncRun(Generic[Result]):
         self.result: Result
         self.cancelled: asyncio.CancelledError | None = None
 
-    def next(self, value: StepResult, failure: OutkeyError | None) -> Awaited | None:
-        """Resume the flow and write its records, up to a step for the event loop.
+    async def resume(
+        self, value: StepResult, failure: OutkeyError | None
+    ) -> Awaited | None:
+        """Resume the flow up to a step for the event loop; None at its end."""
+        worker = self._runtime.worker
+        if worker is None:
+            return self._resume_here(value, failure)
+        future = worker.resume(self, value, failure)
+        try:
+            return await future
+        except asyncio.CancelledError as error:
+            # The worker is done with the flow: asyncio has waited for the future.
+            self.cancelled = error
+            return future.result()
 
-        Returns None at the end of the flow.
+    def _resume_here(
+        self, value: StepResult, failure: OutkeyError | None
+    ) -> Awaited | None:
+        step = self.next(value, failure)
+        while isinstance(step, Intent):
+            try:
+                attempt = self._runtime.audit.intend(step)
+            except OutkeyError as error:
+                step = self.next(None, error)
+            else:
+                self.begin_attempt(step, attempt)
+                step = self.next(attempt, None)
+        return step
+
+    def next(
+        self, value: StepResult, failure: OutkeyError | None
+    ) -> Awaited | Intent | None:
+        """Resume the flow up to an intent or a step for the event loop.
+
+        Other records are written on the way. Returns None at the end of the flow.
         """
         flow = self._flow
         try:
             while True:
                 step = flow.send(value) if failure is None else flow.throw(failure)
-                if isinstance(step, _AWAITED):
+                if isinstance(step, Intent):
+                    if self.cancelled and not is_for_token(step):
+                        self._renewing = False
+                        return None  # nobody waits for this request any more
                     return step
-                if self.cancelled and is_new_send(step):
-                    self._renewing = False
-                    return None
-                try:
-                    value = self._record(step)
-                    failure = None
-                except OutkeyError as error:
-                    failure = error
+                if not isinstance(step, Outcome | Refusal):
+                    return step
+                value = record(self._runtime.audit, step)
+                failure = None
+                if isinstance(step, Outcome):
+                    self._attempt = None
+                    self._renewing = self._renewing and step.status == 200
         except StopIteration as stop:
             self.result = stop.value
             self._renewing = False
             return None
 
-    def _record(self, step: Recorded) -> str | None:
-        attempt = record(self._runtime.audit, step)
-        if attempt is not None and isinstance(step, Intent):
-            self._attempt = step, attempt, self._runtime.clock.monotonic()
-            self._renewing = is_for_token(step)
-        elif isinstance(step, Outcome):
-            self._attempt = None
-            self._renewing = self._renewing and step.status == 200
-        return attempt
+    def begin_attempt(self, intent: Intent, attempt: str) -> None:
+        """Note that an intent was recorded, so that its end is recorded in any case."""
+        self._attempt = intent, attempt, self._runtime.clock.monotonic()
+        self._renewing = is_for_token(intent)
 
     def abandon(self) -> None:
         """Record the end of an attempt that was cancelled."""
@@ -258,15 +265,7 @@ class AsyncRun(Generic[Result]):
             self.cancelled = error
         return await self.perform(step)
 
-    async def call_off_loop(self, function: Callable[[], Value]) -> Value:
-        """Call a function in a thread if it may block, else here."""
-        if not self._runtime.blocking_ports:
-            return function()
-        run = contextvars.copy_context().run
-        loop = asyncio.get_running_loop()
-        return await self._finish(loop.run_in_executor(None, run, function))
-
-    async def _finish(self, future: asyncio.Future[Value]) -> Value:
+    async def _finish(self, future: asyncio.Future[StepResult]) -> StepResult:
         """Wait for the end; a cancellation meanwhile takes effect afterwards."""
         while not future.done():
             try:
@@ -274,11 +273,6 @@ class AsyncRun(Generic[Result]):
             except asyncio.CancelledError as error:
                 self.cancelled = error
         return future.result()
-
-
-def is_new_send(step: Recorded) -> bool:
-    """Whether a request is about to be sent to the API."""
-    return isinstance(step, Intent) and not is_for_token(step)
 
 
 def is_for_token(intent: Intent) -> bool:

@@ -23,9 +23,9 @@ from outkey.core.secret import Secret
 from outkey.core.text import NO_TEXT, Text
 from outkey.engine.tokens.token_cache import TokenCache
 from outkey.engine.wire.clock_offsets import ClockOffsets
-from outkey.engine.wire.drive import Resolve, Steps, Transmit
 from outkey.engine.wire.egress import Egress
 from outkey.engine.wire.lockout_guard import LockoutGuard
+from outkey.engine.wire.steps import Resolve, Steps, Transmit
 from outkey.ports.sending import Clock, Permits, Scripts, Secrets, Signer, Tokens
 
 DNS_SECONDS = 5.0

@@ -9,7 +9,7 @@ all seconds here are those of production.
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import replace
@@ -293,6 +293,10 @@ class NoAudit:
     def intend(self, intent: Intent) -> str:
         """Return the id of an attempt."""
         return intent.configuration
+
+    def intend_all(self, intents: Sequence[Intent]) -> list[str]:
+        """Return the ids of attempts."""
+        return [self.intend(intent) for intent in intents]
 
     def note(self, *changes: Change) -> None:
         """Record no change."""

@@ -1,0 +1,200 @@
+"""One thread for the flows of all tasks, where ports wait for a disk or a database.
+
+A task hands its flow over and waits for a future. The thread resumes all flows that
+were handed over meanwhile, records the intents of all of them with one commit, and
+wakes each event loop once. A thread for each task would cost more than its request.
+"""
+
+import asyncio
+import contextvars
+import os
+import threading
+from collections import defaultdict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from outkey.core.audit.events import Intent
+from outkey.core.errors import OutkeyError
+from outkey.engine.wire.steps import Awaited, StepResult
+from outkey.ports.sending import Audit
+
+Result = TypeVar("Result")
+# Each task that is woken connects or sends. All at once, they would hold up the event
+# loop for as long as they need together.
+WOKEN_AT_ONCE = 10
+
+
+class HandoverFuture(asyncio.Future[Result]):
+    """The future of what a thread does, which cannot be cancelled.
+
+    A task that is cancelled while it waits goes on waiting: the thread is at work with
+    its flow. The cancellation is raised in it when the thread is done.
+    """
+
+    def cancel(self, msg: object = None) -> bool:
+        """Refuse, so that asyncio raises the cancellation later."""
+        del msg
+        return False
+
+
+class ResumableRun(Protocol):
+    """A flow that is performed for a task."""
+
+    def next(
+        self, value: StepResult, failure: OutkeyError | None
+    ) -> Awaited | Intent | None:
+        """Resume the flow up to an intent or a step for the event loop."""
+
+    def begin_attempt(self, intent: Intent, attempt: str) -> None:
+        """Note that an intent was recorded."""
+
+
+@dataclass(slots=True)
+class Handover:
+    """A flow to be resumed, and the task that waits for its next step."""
+
+    run: ResumableRun
+    value: StepResult
+    failure: OutkeyError | None
+    future: HandoverFuture[Awaited | None]
+    context: contextvars.Context = field(default_factory=contextvars.copy_context)
+    step: Awaited | Intent | None = None
+    error: BaseException | None = None
+
+    def resume(self, value: StepResult, failure: OutkeyError | None) -> None:
+        """Resume the flow; what it raises is for the task."""
+        try:
+            self.step = self.context.run(self.run.next, value, failure)
+        except BaseException as error:  # noqa: BLE001 - raised again in the task
+            self.step = None
+            self.error = error
+
+    def fail(self, error: BaseException) -> None:
+        """Give the task an error in the place of an intent that is not recorded."""
+        if isinstance(self.step, Intent):
+            self.step = None
+            self.error = error
+
+    def deliver(self) -> None:
+        """Wake the task; called in its event loop."""
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            assert not isinstance(self.step, Intent)  # noqa: S101 - recorded already
+            self.future.set_result(self.step)
+
+
+class FlowWorker:
+    """Resumes flows in a thread of its own, many at a time."""
+
+    _executor: ThreadPoolExecutor
+    _lock: threading.Lock
+    _handovers: list[Handover]
+    _is_working: bool
+    _process: int
+
+    def __init__(self, audit: Audit) -> None:
+        self._audit = audit
+        self._begin()
+
+    def resume(
+        self, run: ResumableRun, value: StepResult, failure: OutkeyError | None
+    ) -> HandoverFuture[Awaited | None]:
+        """Hand a flow over; the result is its next step for the event loop."""
+        if self._process != os.getpid():
+            self._begin()  # a forked child has no threads
+        future = HandoverFuture[Awaited | None](loop=asyncio.get_running_loop())
+        handover = Handover(run, value, failure, future)
+        with self._lock:
+            self._handovers.append(handover)
+            if not self._is_working:
+                self._is_working = True
+                self._executor.submit(self._work)
+        return future
+
+    def close(self) -> None:
+        """End the thread once it has nothing to do; the next flow starts another."""
+        with self._lock:
+            ended = self._executor
+            self._executor = new_executor()
+        ended.shutdown(wait=False)
+
+    def _begin(self) -> None:
+        self._executor = new_executor()
+        self._lock = threading.Lock()
+        self._handovers = []
+        self._is_working = False
+        self._process = os.getpid()
+
+    def _work(self) -> None:
+        """Resume what was handed over until there is nothing left."""
+        while True:
+            with self._lock:
+                handovers = self._handovers
+                self._handovers = []
+                self._is_working = bool(handovers)
+            if not handovers:
+                return
+            try:
+                self._advance(handovers)
+            except BaseException as error:  # noqa: BLE001 - raised again in the tasks
+                for handover in handovers:
+                    handover.fail(error)
+            deliver_all(handovers)
+
+    def _advance(self, handovers: Sequence[Handover]) -> None:
+        """Resume flows until each has a step for its event loop, or has ended."""
+        for handover in handovers:
+            handover.resume(handover.value, handover.failure)
+        while True:
+            intending = [
+                (handover, handover.step)
+                for handover in handovers
+                if isinstance(handover.step, Intent)
+            ]
+            if not intending:
+                return
+            self._record(intending)
+
+    def _record(self, intending: Sequence[tuple[Handover, Intent]]) -> None:
+        """Record the intents of several flows together, and resume these flows."""
+        try:
+            attempts = self._audit.intend_all([intent for _, intent in intending])
+        except OutkeyError as error:
+            for handover, _ in intending:
+                # A copy, since each task adds its own traceback.
+                handover.resume(None, copy(error))
+            return
+        for (handover, intent), attempt in zip(intending, attempts, strict=True):
+            handover.run.begin_attempt(intent, attempt)
+            handover.resume(attempt, None)
+
+
+def new_executor() -> ThreadPoolExecutor:
+    """Return what starts one thread when it is first used."""
+    return ThreadPoolExecutor(1, thread_name_prefix="outkey-flows")
+
+
+def deliver_all(handovers: Sequence[Handover]) -> None:
+    """Wake all tasks, each event loop once."""
+    by_loop = defaultdict(list)
+    for handover in handovers:
+        by_loop[handover.future.get_loop()].append(handover)
+    for loop, its in by_loop.items():
+        # A loop that was closed has nobody left who waits.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(deliver_some, loop, its)
+
+
+def deliver_some(
+    loop: asyncio.AbstractEventLoop, handovers: Sequence[Handover]
+) -> None:
+    """Wake some tasks of an event loop, and the rest when it has looked around."""
+    for handover in handovers[:WOKEN_AT_ONCE]:
+        handover.deliver()
+    if rest := handovers[WOKEN_AT_ONCE:]:
+        loop.call_soon(deliver_some, loop, rest)

@@ -1,0 +1,195 @@
+"""One thread resumes the flows of all tasks, and records their intents together."""
+
+import asyncio
+import os
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from outkey.core.audit.events import Intent, Outcome
+from outkey.core.errors import AuditUnavailable, ConfigError
+from outkey.core.text import Text
+from outkey.engine.wire import flow_worker
+from outkey.engine.wire.drive import AsyncRuntime, adrive
+from outkey.engine.wire.flow_worker import FlowWorker
+from outkey.engine.wire.steps import CallInThread, Steps, Wait
+from outkey.testing import AsyncFake, MemoryAudit, fake_gateway
+
+TASKS = 50
+
+
+def intent(name: str) -> Intent:
+    return Intent(name, "", "none", "GET", "https://a.example", "/", (), 0)
+
+
+class GroupingAudit(MemoryAudit):
+    """Counts how many intents each call records; can fail in a way nobody foresaw."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.groups: list[int] = []
+        self.bug: Exception | None = None
+
+    def intend_all(self, intents: Sequence[Intent]) -> list[str]:
+        self.groups.append(len(intents))
+        if self.bug is not None:
+            raise self.bug
+        return super().intend_all(intents)
+
+
+class World:
+    """A runtime with a worker."""
+
+    def __init__(self) -> None:
+        fake = fake_gateway()
+        both = AsyncFake(fake.transport, fake.resolver)
+        self.audit = GroupingAudit()
+        self.worker = FlowWorker(self.audit)
+        self.runtime = AsyncRuntime(
+            both, both, asyncio.sleep, fake.clock, self.audit, self.worker
+        )
+
+    def flow(self, number: int) -> Steps[str]:
+        attempt: str = yield intent(f"acme-{number}")
+        yield Wait(0)
+        yield Outcome(attempt, f"acme-{number}", 200, "ok", 1)
+        return attempt
+
+    async def drive_all(self) -> list[str | BaseException]:
+        flows = [adrive(self.flow(number), self.runtime) for number in range(TASKS)]
+        return await asyncio.gather(*flows, return_exceptions=True)
+
+
+class Slow:
+    """A run whose next step is known when the test says so."""
+
+    def __init__(self, may_go_on: threading.Event) -> None:
+        self._may_go_on = may_go_on
+
+    def next(self, value: object, failure: object) -> None:
+        self._may_go_on.wait(10)
+
+    def begin_attempt(self, intent: Intent, attempt: str) -> None:
+        """Never called: it has no intent."""
+
+
+def test_the_intents_of_many_tasks_are_recorded_together() -> None:
+    world = World()
+    attempts = asyncio.run(world.drive_all())
+    assert len(set(attempts)) == TASKS
+    assert sum(world.audit.groups) == TASKS
+    assert len(world.audit.groups) < TASKS / 2
+    outcomes = [e for e in world.audit.events if isinstance(e, Outcome)]
+    assert len(outcomes) == TASKS
+
+
+def test_a_record_that_fails_refuses_every_task_of_its_group() -> None:
+    world = World()
+    world.audit.broken = True
+    errors = asyncio.run(world.drive_all())
+    assert {type(error) for error in errors} == {AuditUnavailable}
+    assert len({id(error) for error in errors}) == TASKS
+    assert world.audit.events == []
+
+
+def test_an_error_that_nobody_foresaw_reaches_the_tasks_and_the_worker_goes_on() -> (
+    None
+):
+    world = World()
+    world.audit.bug = ZeroDivisionError("a bug")
+    errors = asyncio.run(world.drive_all())
+    assert {type(error) for error in errors} == {ZeroDivisionError}
+    world.audit.bug = None
+    assert len(set(asyncio.run(world.drive_all()))) == TASKS
+
+
+def test_a_bug_in_the_place_of_a_record_spares_the_tasks_that_have_their_step() -> None:
+    world = World()
+    world.audit.bug = ZeroDivisionError("a bug")
+
+    def without_record() -> Steps[str]:
+        yield Wait(0)
+        return "done"
+
+    async def drive_together() -> list[str | BaseException]:
+        may_go_on = threading.Event()
+        world.worker.resume(Slow(may_go_on), None, None)
+        flows = [without_record(), world.flow(1), world.flow(2)]
+        tasks = asyncio.gather(
+            *(adrive(flow, world.runtime) for flow in flows), return_exceptions=True
+        )
+        await asyncio.sleep(0.05)  # all are handed over, and wait for the slow one
+        may_go_on.set()
+        return await tasks
+
+    done, *failed = asyncio.run(drive_together())
+    assert done == "done"
+    assert {type(error) for error in failed} == {ZeroDivisionError}
+
+
+def test_what_a_flow_raises_is_raised_in_its_task() -> None:
+    world = World()
+
+    def failing() -> Steps[str]:
+        yield Wait(0)
+        raise ConfigError(Text("wrong"))
+
+    with pytest.raises(ConfigError, match="wrong"):
+        asyncio.run(adrive(failing(), world.runtime))
+
+
+def test_flows_of_one_worker_run_in_one_thread_and_its_calls_in_others() -> None:
+    world = World()
+    threads: set[str] = set()
+
+    def flow() -> Steps[str]:
+        threads.add(threading.current_thread().name)
+        name: str = yield CallInThread(lambda: threading.current_thread().name)
+        return name
+
+    async def drive_some() -> list[str]:
+        flows = (adrive(flow(), world.runtime) for _ in range(5))
+        return list(await asyncio.gather(*flows))
+
+    called_in = asyncio.run(drive_some())
+    assert len(threads) == 1
+    assert not threads & set(called_in)
+    assert threading.current_thread().name not in {*threads, *called_in}
+
+
+def test_a_closed_worker_finishes_and_starts_again() -> None:
+    world = World()
+
+    async def drive_and_close() -> list[str | BaseException]:
+        tasks = asyncio.create_task(world.drive_all())
+        await asyncio.sleep(0)
+        world.worker.close()
+        return await tasks
+
+    assert len(set(asyncio.run(drive_and_close()))) == TASKS
+    assert len(set(asyncio.run(world.drive_all()))) == TASKS
+
+
+def test_a_forked_child_has_a_thread_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    asyncio.run(world.drive_all())
+    executor = world.worker._executor
+    process = os.getpid() + 1
+    monkeypatch.setattr(flow_worker.os, "getpid", lambda: process)
+    assert len(set(asyncio.run(world.drive_all()))) == TASKS
+    assert world.worker._executor is not executor
+
+
+def test_a_loop_that_was_closed_does_not_stop_the_worker() -> None:
+    world = World()
+    loop_is_closed = threading.Event()
+
+    async def hand_over() -> None:
+        world.worker.resume(Slow(loop_is_closed), None, None)
+
+    asyncio.run(hand_over())
+    loop_is_closed.set()
+    assert len(set(asyncio.run(world.drive_all()))) == TASKS
