@@ -4,10 +4,9 @@ The server, the answer and the rules are those of send.py: each candidate is a p
 of its own that stays alive, rounds are shuffled and interleaved, the fastest round
 counts, and aiohttp runs twice to show the noise. "outkey" records to a logger that is
 not enabled, "outkey audited" is an installation on SQLite whose every attempt is
-committed before it is sent; that one is reported without a budget, since aiohttp
-records nothing.
+committed before it is sent.
 
-Exit status: 0 the budget holds, 1 it is missed, 2 no server, 3 too noisy to judge.
+Exit status: 0 the budgets hold, 1 it is missed, 2 no server, 3 too noisy to judge.
 """
 
 import argparse
@@ -35,7 +34,7 @@ from send import Candidate, Mode, fastest, is_quiet, measure
 TASKS = 50
 ON_LOOP = Mode(f"{TASKS} tasks", TASKS, 1000, 24)
 BARE, BARE_AGAIN, OURS, AUDITED = "aiohttp", "aiohttp again", "outkey", "outkey audited"
-LIMIT, MORE = 1.25, 2
+LIMIT, AUDITED_LIMIT, MORE = 1.25, 2.2, 2
 _EXPECTED = (200, 1024)
 Send = Callable[[], Awaitable[tuple[int, int]]]  # status and length of the body
 
@@ -59,7 +58,7 @@ async def aiohttp_session(url: str) -> AsyncIterator[Send]:
 async def outkey_gateway(url: str, *, audited: bool) -> AsyncIterator[Send]:
     from outkey.hosts.file import from_text
 
-    if audited:  # made in a thread, since Django refuses to work where a loop runs
+    if audited:  # administered in a thread, since Django refuses to where a loop runs
         gateway = (await asyncio.to_thread(outkey_audited, url)).func.__self__  # type: ignore[attr-defined]
     else:
         gateway = from_text(outkey_document(url))
@@ -183,8 +182,14 @@ def main() -> int:
         print(found["profile"])
     best = found["best"][mode.name]
     print(f"A/A (aiohttp twice): {found['noise']:.2f}")
-    print(f"outkey audited / aiohttp: {best[AUDITED] / best[BARE]:.2f}")
-    budgets = [Budget(f"outkey / aiohttp, {mode.name}", best[OURS] / best[BARE], LIMIT)]
+    budgets = [
+        Budget(f"outkey / aiohttp, {mode.name}", best[OURS] / best[BARE], LIMIT),
+        Budget(
+            f"outkey audited / aiohttp, {mode.name}",
+            best[AUDITED] / best[BARE],
+            AUDITED_LIMIT,
+        ),
+    ]
     return finish("asend", found, budgets, quiet=is_quiet(found["noise"]))
 
 

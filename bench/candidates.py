@@ -63,6 +63,16 @@ def outkey_audited(url: str) -> Send:
     return partial(application.gateway.send, "bench", "GET", "/")
 
 
+def outkey_power(url: str) -> Send:
+    """The same with records that survive a power failure."""
+    from outkey.hosts.server.location import home
+
+    policy = home() / "config" / "policy.toml"
+    policy.parent.mkdir(parents=True, mode=0o700)
+    policy.write_text('[audit]\ndurability = "power"\n', encoding="utf-8")
+    return outkey_audited(url)
+
+
 def durable_urllib3(url: str) -> Send:
     """urllib3 with the least durable record: one committed row of 500 bytes."""
     import sqlite3
@@ -203,6 +213,7 @@ CANDIDATES: dict[str, tuple[Callable[[str], Send], str, str]] = {
     "urllib3 again": (urllib3, "status", "data"),
     "outkey": (outkey, "status", "body"),
     "outkey audited": (outkey_audited, "status", "body"),
+    "outkey power": (outkey_power, "status", "body"),
     "urllib3 and a commit": (durable_urllib3, "status", "data"),
     "httpx2": (httpx2, "status_code", "content"),
     "requests": (requests, "status_code", "content"),

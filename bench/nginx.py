@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 BODY = '{"text": "' + "x" * 1012 + '"}'  # 1 KiB of JSON
+FILE_SIZES = (1_000, 100_000, 10_000_000)  # bytes of JSON, served as /files/SIZE
 _DEBIAN_KEEPS_IT_OFF_THE_PATH = "/usr/sbin/nginx"
 _PATIENCE = 10.0
 _CONFIGURATION = """
@@ -28,6 +29,7 @@ http {{
     listen 127.0.0.1:{port};
     if ($http_authorization != "Bearer {token}") {{ return 401; }}
     location / {{ return 200 '{body}'; }}
+    location /files/ {{ root .; }}
   }}
 }}
 """
@@ -46,6 +48,9 @@ def serving(folder: Path, token: str) -> Iterator[str]:
     port = _free_port()
     text = _CONFIGURATION.format(port=port, token=token, body=BODY)
     (folder / "nginx.conf").write_text(text, encoding="ascii")
+    (folder / "files").mkdir()
+    for size in FILE_SIZES:
+        (folder / "files" / str(size)).write_bytes(b'"' + b"x" * (size - 2) + b'"')
     server = subprocess.Popen(
         [
             program,
