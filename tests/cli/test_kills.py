@@ -11,26 +11,48 @@ import pytest
 
 from cli.conftest import Terminal, document_for
 from outkey.spar import Spar
+from programs import program_command
 
 QUICK, FULL = 12, 120
+BURST = ("20", "10", "10000", "0")  # tasks, threads, requests of each, pace
+PATIENCE = 30.0
 
 
-def killed(terminal: Terminal, arguments: list[str], stdin: str, after: float) -> None:
-    """Start a command and kill it after a moment, if it still runs then."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "outkey.hosts.cli.main", *arguments],
+def started(terminal: Terminal, command: list[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        command,
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         text=True,
         env={"PATH": os.environ["PATH"], "OUTKEY_HOME": str(terminal.home)},
     )
+
+
+def killed(terminal: Terminal, arguments: list[str], stdin: str, after: float) -> None:
+    """Start a command and kill it after a moment, if it still runs then."""
+    command = [sys.executable, "-m", "outkey.hosts.cli.main", *arguments]
+    process = started(terminal, command)
     assert process.stdin is not None
     process.stdin.write(stdin)
     process.stdin.close()
     time.sleep(after)
     process.kill()
     process.wait()
+
+
+def killed_while_sending(terminal: Terminal, spar: Spar, after: float) -> None:
+    """Send from tasks and threads, and kill the process in the middle of that."""
+    arrived = len(spar.journal)
+    process = started(terminal, program_command("cli/tasks_and_threads", *BURST))
+    deadline = time.monotonic() + PATIENCE
+    while len(spar.journal) == arrived and time.monotonic() < deadline:
+        time.sleep(0.005)
+    time.sleep(after / 4)
+    assert process.poll() is None, "it ended before it was killed"
+    process.kill()
+    process.communicate()
+    assert len(spar.journal) > arrived
 
 
 def test_kills_at_random_points_lose_nothing(
@@ -40,7 +62,7 @@ def test_kills_at_random_points_lose_nothing(
     values = ["spar-token"]
     spar.clear()
     for number in range(FULL if pytestconfig.getoption("--full") else QUICK):
-        kind = chance.choice(["apply", "secret", "request", "rewrap"])
+        kind = chance.choice(["apply", "secret", "request", "rewrap", "sending"])
         after = chance.uniform(0.25, 0.9)
         if kind == "apply":
             text = document_for(spar).replace(
@@ -52,6 +74,8 @@ def test_kills_at_random_points_lose_nothing(
             killed(ready, ["secret", "set", "acme", "token"], values[-1], after)
         elif kind == "request":
             killed(ready, ["request", "acme", "/echo"], "", after)
+        elif kind == "sending":
+            killed_while_sending(ready, spar, after)
         else:
             new = ready("keys", "add").out.strip()
             ready("keys", "promote", new)
