@@ -33,7 +33,7 @@ __all__ = ["application", "spar"]  # fixtures
 @contextmanager
 def failing_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Iterator[list[int]]:
     """Let the call of this number to the database fail, and count the calls."""
-    from outkey.hosts.django import audit, database, shared_state, storage
+    from outkey.hosts.django import audit_connection, database, shared_state, storage
     from outkey.hosts.django import raw_sql as statements
 
     calls = [0]
@@ -51,10 +51,16 @@ def failing_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Iterator[list[in
         count()
         return run(*arguments)
 
+    def insert_by(connection: Any, rows: Any) -> None:  # noqa: ANN401 - as the original
+        count()
+        original_insert(connection, rows)
+
     original = statements.execute
+    original_insert = audit_connection.insert_by
     with monkeypatch.context() as patched, connection.execute_wrapper(wrapped):
-        for module in (audit, database, shared_state, storage):
+        for module in (audit_connection, database, shared_state, storage):
             patched.setattr(module, "execute", execute)
+        patched.setattr(audit_connection, "insert_by", insert_by)
         yield calls
 
 
@@ -260,15 +266,20 @@ def test_a_database_that_may_only_be_read_is_read_and_not_sent_with(
     application: "Application", spar: Spar
 ) -> None:
     set_both(application, "spar-token", "two")
-    with connection.cursor() as cursor:
-        cursor.execute("PRAGMA query_only = ON")
+    forbid_writing(application, "ON")
     assert application.registry.get("acme").name == "acme"
     with pytest.raises(AuditUnavailable):
         application.gateway.send("acme", "GET", "/bearer")
-    with connection.cursor() as cursor:
-        cursor.execute("PRAGMA query_only = OFF")
+    forbid_writing(application, "OFF")
     assert spar.journal == []
     assert application.gateway.send("acme", "GET", "/bearer").status == 200
+
+
+def forbid_writing(application: "Application", state: str) -> None:
+    """Let SQLite refuse writes on the connections of this thread and of the audit."""
+    of_audit = application.audit_trail.rows._connection._own  # type: ignore[attr-defined]
+    for used in filter(None, (connection, of_audit)):
+        used.connection.execute(f"PRAGMA query_only = {state}")
 
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
