@@ -279,6 +279,7 @@ def forbid_writing(application: "Application", state: str) -> None:
     """Let SQLite refuse writes on the connections of this thread and of the audit."""
     of_audit = application.audit_trail.rows._connection._own  # type: ignore[attr-defined]
     for used in filter(None, (connection, of_audit)):
+        used.ensure_connection()
         used.connection.execute(f"PRAGMA query_only = {state}")
 
 
