@@ -111,6 +111,17 @@ def test_every_text_is_accepted_or_refused_with_a_reason(text: str) -> None:
         assert error.message.startswith("the value ")
 
 
+@given(st.text(st.characters(max_codepoint=0x200), max_size=8))
+def test_a_value_is_visible_ascii_with_spaces_and_tabs_only_inside(text: str) -> None:
+    is_good = all(c == "\t" or " " <= c <= "~" for c in text)
+    is_good = is_good and text == text.strip(" \t")
+    if is_good:
+        assert check_value(text, field="f") == text
+    else:
+        with pytest.raises(HeaderFormatError):
+            check_value(text, field="f")
+
+
 @given(st.text())
 def test_a_refusal_of_a_token_never_repeats_it(text: str) -> None:
     marked = f"mark{text}mark"

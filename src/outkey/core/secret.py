@@ -14,6 +14,7 @@ from outkey.core.echo.search import (
     SHORTEST_SPLIT,
     SearchPatterns,
     SearchText,
+    has_escapes,
     is_distinctive,
 )
 from outkey.core.errors import ConfigError, OutkeyError, without_traceback
@@ -78,9 +79,11 @@ class Secret:
         """
         if len(self.__text) < SHORTEST:
             return self.__text == text
-        return self.occurs_in_search_text(
-            SearchText(text.encode(errors="surrogatepass"))
-        )
+        data = text.encode(errors="surrogatepass")
+        # No form of a secret is shorter than the secret, and a search adds two quotes.
+        if len(data) + 2 < len(self.__text) and not has_escapes(data):
+            return False
+        return self.occurs_in_search_text(SearchText(data))
 
     def occurs_in_search_text(self, searched: SearchText) -> bool:
         """Whether a text contains the secret anywhere, even inside a word."""

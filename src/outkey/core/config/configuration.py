@@ -275,10 +275,8 @@ class Configuration:
         """
         base = self.base.origin.bound
         # The client certificate identifies us at the Token URL too.
-        sent_there = {*SENT_TO_TOKEN_URL}
-        if self.uses_oauth2:
-            sent_there.add("client_key")
-        is_sent_there = secret in sent_there
+        is_key = secret == "client_key"  # noqa: S105 - the name of a secret
+        is_sent_there = secret in SENT_TO_TOKEN_URL or (is_key and self.uses_oauth2)
         if not is_sent_there or not self.oauth2.token_url:
             return base
         return f"{parse_endpoint(self.oauth2.token_url, secret).origin.bound} {base}"

@@ -109,15 +109,14 @@ def unless_public(
     other users, and a timestamp is public. As secrets they would be found in many
     records: an account number, a version, the time.
     """
-    visible = (
-        configuration.script,
-        configuration.username,
-        request.url,
-        configuration.name,
+    is_public = (
+        text in configuration.script
+        or text in configuration.username
+        or text in request.url
+        or text in configuration.name
+        or is_moment(text, now)
     )
-    if any(text in place for place in visible) or is_moment(text, now):
-        return ""
-    return text
+    return "" if is_public else text
 
 
 def is_moment(text: str, now: float) -> bool:
@@ -126,17 +125,22 @@ def is_moment(text: str, now: float) -> bool:
         return False
     if _TIME_OF_DAY.fullmatch(text):
         return True
+    for moment in moments_in(text):
+        if abs(moment - now) < DAY_SECONDS:
+            return True
     # A day in any time zone: yesterday and tomorrow by UTC count too.
-    return any(abs(moment - now) < DAY_SECONDS for moment in moments_in(text)) or any(
-        abs(noon - now) <= 1.5 * DAY_SECONDS for noon in noons_in(text)
-    )
+    return any(abs(noon - now) <= 1.5 * DAY_SECONDS for noon in noons_in(text))
 
 
 def moments_in(text: str) -> Iterator[float]:
     """Yield each Unix time that a text may mean."""
-    with suppress(ValueError):
+    try:
         number = float(text)
-        yield from (number / unit for unit in _UNITS)
+    except ValueError:
+        pass
+    else:
+        for unit in _UNITS:
+            yield number / unit
     date = date_in(text)
     if date is not None:
         yield date

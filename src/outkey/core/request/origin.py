@@ -66,6 +66,9 @@ class Location:
     origin: Origin
     target: str
 
+    def __str__(self) -> str:
+        return f"{self.origin}{self.target}"
+
 
 def parse_base_url(text: str, field: str = "base_url") -> Location:
     """Read a Base URL: scheme, host, optional port and path, nothing else."""

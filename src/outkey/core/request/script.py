@@ -10,8 +10,9 @@ import ast
 import hashlib
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import NamedTuple
 
 from outkey.core.errors import ConfigError, HeaderFormatError
 from outkey.core.request.headers import (
@@ -64,12 +65,14 @@ _MAX_EXAMPLES = 20
 _GOLDEN_KEYS = frozenset({"secret", "at", "name", "method", "url", "body", "expect"})
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptCall:
-    """The input of one run of a script; `at` stops the clock for a trial."""
+class ScriptCall(NamedTuple):
+    """The input of one run of a script; `at` stops the clock for a trial.
+
+    A tuple for the same reason as a `Request`.
+    """
 
     place: str  # the owner of the script: two places never share a process
-    source: str = field(repr=False)
+    source: str
     secret: Secret | None = None
     name: str = ""  # the sync line's
     configuration: str = ""
@@ -79,10 +82,13 @@ class ScriptCall:
     url: str = ""
     path: str = ""
     query: str = ""
-    body: bytes = field(default=b"", repr=False)
+    body: bytes = b""
     at: float | None = None
     shift: int = 0  # seconds that the API's clock is ahead, if it is used
     function: str = FUNCTION
+
+    def __repr__(self) -> str:
+        return f"ScriptCall({self.place}, {self.function})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +104,7 @@ class Example:
     expect: Mapping[str, str]
 
 
+@lru_cache(maxsize=256)
 def digest(source: str) -> str:
     """Return the SHA-256 of a script."""
     return hashlib.sha256(source.encode()).hexdigest()
