@@ -187,3 +187,9 @@ def test_a_short_text_is_searched_as_thoroughly_as_a_long_one(
 )
 def test_a_secret_is_found_in_a_text_that_is_shorter(secret: str, text: str) -> None:
     assert Secret(secret).occurs_in(text)
+
+
+def test_a_check_that_changes_nothing_makes_no_second_secret() -> None:
+    secret = Secret("canary")
+    assert secret.derive(lambda text: text) is secret
+    assert secret.derive(str.upper) == Secret("CANARY")

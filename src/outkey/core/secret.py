@@ -39,13 +39,15 @@ class Secret:
     def derive(self, transform: Callable[[str], str]) -> "Secret":
         """Apply a pure function to the text; the result is secret too.
 
+        It is this very object where the function returns the text as it is.
         The function may refuse by raising an OutkeyError, which must not repeat the
         text. Its traceback and any other exception are dropped, since both may hold
         the text.
         """
         failure: OutkeyError
         try:
-            return Secret(transform(self.__text))
+            text = transform(self.__text)
+            return self if text is self.__text else Secret(text)
         except OutkeyError as error:
             failure = error
         except Exception:  # noqa: BLE001 - e.g. UnicodeEncodeError carries the whole text

@@ -53,12 +53,14 @@ def secrets_in(
 ) -> tuple[Secret, ...]:
     """Return the secrets of a request, without public values of a script."""
     secrets = list(request.body_secrets)
+    visible: tuple[str, ...] = ()
     for header in request.headers:
         value = header.value
         if not isinstance(value, Secret):
             continue
         if header.source is Source.SCRIPT:
-            value = value.derive(partial(unless_public, request, configuration, now))
+            visible = visible or visible_texts(request, configuration)
+            value = value.derive(partial(unless_public, visible, now))
         if value:
             secrets.append(value)
     return tuple(secrets)
@@ -100,23 +102,27 @@ def credential_parts(value: str) -> Iterator[str]:
         yield last
 
 
-def unless_public(
-    request: Request, configuration: Configuration, now: float, text: str
-) -> str:
+def visible_texts(request: Request, configuration: Configuration) -> tuple[str, ...]:
+    """Return the texts of a request and its configuration that other users can see."""
+    return (
+        configuration.script,
+        configuration.username,
+        request.url,
+        configuration.name,
+    )
+
+
+def unless_public(visible: tuple[str, ...], now: float, text: str) -> str:
     """Return a script's value, or nothing if it is not a secret.
 
     What is part of the script, the configuration or the request itself is visible to
     other users, and a timestamp is public. As secrets they would be found in many
     records: an account number, a version, the time.
     """
-    is_public = (
-        text in configuration.script
-        or text in configuration.username
-        or text in request.url
-        or text in configuration.name
-        or is_moment(text, now)
-    )
-    return "" if is_public else text
+    for place in visible:
+        if text in place:
+            return ""
+    return "" if is_moment(text, now) else text
 
 
 def is_moment(text: str, now: float) -> bool:

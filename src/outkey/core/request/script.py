@@ -19,7 +19,7 @@ from outkey.core.request.headers import (
     MAX_HEADERS,
     NAME_HINT,
     check_value,
-    is_header_name,
+    is_settable_name,
     of_connection,
 )
 from outkey.core.request.message import Header, Source
@@ -364,7 +364,8 @@ def headers_of(
     headers: list[Header] = []
     for number, (name, value) in enumerate(pairs, start=1):
         place = f"script, header {number}"
-        check_script_name(name, place)
+        if not is_settable_name(name):
+            raise script_name_error(name, place)
         if secret is not None and secret.occurs_in(name):
             raise HeaderFormatError(
                 Text("the script returned the secret as a header name"), field=place
@@ -374,10 +375,10 @@ def headers_of(
     return tuple(headers)
 
 
-def check_script_name(name: str, place: str) -> None:
-    """Refuse a header name that a script must not return, without repeating it."""
+def script_name_error(name: str, place: str) -> HeaderFormatError:
+    """Return the error for a header name of a script, without repeating it."""
     if own := of_connection(name):
-        raise HeaderFormatError(
+        return HeaderFormatError(
             Text(
                 "the script returned the header {name}, which belongs to the"
                 " connection",
@@ -386,12 +387,11 @@ def check_script_name(name: str, place: str) -> None:
             hint=Text("Remove it from the result; outkey sets it where it is needed."),
             field=place,
         )
-    if not is_header_name(name):
-        raise HeaderFormatError(
-            Text(
-                "the script returned a header name that is empty or has an invalid"
-                " character"
-            ),
-            hint=NAME_HINT,
-            field=place,
-        )
+    return HeaderFormatError(
+        Text(
+            "the script returned a header name that is empty or has an invalid"
+            " character"
+        ),
+        hint=NAME_HINT,
+        field=place,
+    )
