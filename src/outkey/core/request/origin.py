@@ -90,6 +90,12 @@ def parse_endpoint(text: str, field: str) -> Location:
     return _parse(text, field)
 
 
+@lru_cache(maxsize=1024)
+def endpoint_origin(url: str, field: str) -> Origin:
+    """Return the origin of an endpoint in a configuration, which every send needs."""
+    return parse_endpoint(url, field).origin
+
+
 def parse_redirect(current: Origin, target: str, reference: str) -> Location:
     """Read a Location header relative to the URL that sent it (RFC 9110 §10.2.2)."""
     if _UNSAFE.search(reference):
