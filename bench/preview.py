@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from candidates import TOKEN
 from headers import cpu
@@ -28,7 +29,7 @@ TYPES = {
     "basic": f'username = "erp"\npassword = "env:{TOKEN}"',
     "none": 'no_auth_reason = "public_api"',
 }
-OAUTH2 = {
+OAUTH2: dict[str, Any] = {
     "authentication_type": "bearer",
     "token_source": "oauth2",
     "oauth2__token_url": "https://auth.acme.example/token",
