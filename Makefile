@@ -44,7 +44,7 @@ pytest: $(VENV)/.dev ## only the tests, with coverage
 	@$(BIN)/python tools/coverage_floor.py
 
 bench: $(VENV)/.dev .venv-bench/.ready ## the budgets: sending and synchronizing beside the peers, audit and storage
-	@missed=0; for what in send asend audit scale storage pages stampede sync scripts; do $(BIN)/python bench/$$what.py || missed=1; done; exit $$missed
+	@missed=0; for what in send asend audit scale storage pages stampede sync scripts preview; do $(BIN)/python bench/$$what.py || missed=1; done; exit $$missed
 
 docs: $(VENV)/.dev ## the handbook, warnings are errors
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html

@@ -7,22 +7,32 @@ two processes to be woken and so suffers more from neighbours than a bare one. A
 round trip to another process, which is what no design on this side of the kernel can go
 below, is a row of its own. Memory is what one worker has for itself.
 
-Exit status: 0 every budget holds, 1 one is missed, 3 the machine is too noisy to judge.
+A whole send is measured too: one with a script beside one without, taking turns, from
+one gateway to the nginx of the other benchmarks. Between two calls of a send much other
+code runs, so that the script's share is more than a locked call in a loop.
+
+Exit status: 0 every budget holds, 1 one is missed, 2 no server, 3 the machine is too
+noisy to judge.
 """
 
 import gc
 import os
 import re
+import secrets
 import socket
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import nginx
+from candidates import TOKEN
 from report import Budget, finish
 from rich.console import Console
 from rich.progress import track
@@ -31,10 +41,13 @@ from rich.table import Table
 from outkey.adapters.scripts_locked import LockedScripts
 from outkey.core.request.script import ScriptCall
 from outkey.core.secret import Secret
+from outkey.hosts.file import from_text
 
 ROUNDS, CALLS, READY, WORKERS = 40, 500, 40, 20
 TIMES_BARE, PER_SECOND, READY_MILLISECONDS, MEGABYTES = 9.0, 20_000, 8.0, 3.0
 TIMES_BARE_P99, TIMES_BARE_BATCH, BATCH = 25.0, 2.5, 64
+SENDS, SIGNED_MICROSECONDS = 100, 150.0
+PLAIN, PLAIN_AGAIN, SIGNED = "plain", "plain again", "signed"
 # Upper by lower quartile of the bare call's rounds: more, and others use the cores.
 NOISE = 1.2
 PEERS = Path(__file__).parents[1] / ".venv-bench"
@@ -176,6 +189,48 @@ def per_second(function: Callable[[], object]) -> float:
     return statistics.median(rates)
 
 
+def sends() -> dict[str, dict[str, float]]:
+    """Return the µs of a send by p50, and its CPU, without and with a script."""
+    token = secrets.token_urlsafe(30)
+    os.environ[TOKEN] = token
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        nginx.serving(Path(folder), token) as url,
+        from_text(send_document(url)) as gateway,
+    ):
+
+        def send(name: str) -> None:
+            if gateway.send(name, "GET", "/").status != 200:
+                raise RuntimeError(f"{name} was refused")
+
+        spent: dict[str, list[float]] = {}
+        cpu: dict[str, list[float]] = {}
+        for number in range(ROUNDS + 1):
+            for name in (PLAIN, SIGNED, PLAIN_AGAIN):
+                before = time.process_time()
+                found = durations(partial(send, name), SENDS)
+                if number:  # the first round opens connections and starts the worker
+                    spent.setdefault(name, []).extend(found)
+                    seconds = time.process_time() - before
+                    cpu.setdefault(name, []).append(seconds / SENDS * 1e6)
+    return {
+        name: {"p50": statistics.median(spent[name]), "cpu": statistics.median(rounds)}
+        for name, rounds in cpu.items()
+    }
+
+
+def send_document(url: str) -> str:
+    """Return a document with the same API twice without a script and once with it."""
+    common = (
+        f'base_url = "{url}"\nnetwork = "internal"\nauthentication_type = "bearer"\n'
+        f'token = "env:{TOKEN}"\n'
+    )
+    return (
+        f'[configuration.{PLAIN}]\n{common}[configuration."{PLAIN_AGAIN}"]\n{common}'
+        f"[configuration.{SIGNED}]\n{common}script = '''{EXAMPLE}'''\n"
+    )
+
+
 def ready(scripts: LockedScripts) -> float:
     """Return the median ms until a new configuration has its first headers."""
     spent = []
@@ -233,6 +288,10 @@ def show(found: dict[str, Any], missing: dict[str, str]) -> None:
         table.add_row(name, *cells)
     console = Console()
     console.print(table)
+    for name, figures in found["sends, µs"].items():
+        console.print(
+            f"send, {name}: p50 {figures['p50']:.0f}, CPU {figures['cpu']:.0f}"
+        )
     for name, reason in missing.items():
         console.print(f"{name}: {reason}")
     for what in (
@@ -268,6 +327,12 @@ def main() -> int:
     found["ready, ms"] = ready(scripts)
     found["private, MB"] = memory(scripts)
     scripts.close()
+    try:
+        found["sends, µs"] = sends()
+    except nginx.NginxMissing:
+        print("missing program: nginx (Debian package nginx-light)", file=sys.stderr)
+        return 2
+    sent = {name: figures["p50"] for name, figures in found["sends, µs"].items()}
     show(found, missing)
     budgets = [
         Budget("locked / bare, p50", cost["locked worker"] / cost["bare"], TIMES_BARE),
@@ -279,6 +344,11 @@ def main() -> int:
         ),
         Budget("µs a call, one thread", 1e6 / found["calls/s"], 1e6 / PER_SECOND),
         Budget("new configuration ready, ms", found["ready, ms"], READY_MILLISECONDS),
+        Budget(
+            "µs that a script adds to a send, p50",
+            sent[SIGNED] - sent[PLAIN],
+            SIGNED_MICROSECONDS,
+        ),
     ]
     if found["private, MB"] is not None:
         budgets.append(
@@ -286,6 +356,7 @@ def main() -> int:
         )
     low, _, high, _ = found["µs"]["bare"]
     quiet = 0.9 <= cost["bare again"] / cost["bare"] <= 1.1 and high / low <= NOISE
+    quiet = quiet and 0.9 <= sent[PLAIN_AGAIN] / sent[PLAIN] <= 1.1
     return finish("scripts", found, budgets, quiet=quiet)
 
 

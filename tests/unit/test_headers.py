@@ -14,7 +14,10 @@ from outkey.core.request.headers import (
     check_token,
     check_value,
     compose,
+    is_header_name,
+    is_settable_name,
     looks_like_credential,
+    of_connection,
     tidy_token,
     tidy_value,
 )
@@ -109,6 +112,33 @@ def test_every_text_is_accepted_or_refused_with_a_reason(text: str) -> None:
         assert check_value(text, field="f") == text
     except HeaderFormatError as error:
         assert error.message.startswith("the value ")
+
+
+@given(
+    st.text(st.characters(max_codepoint=0x200), max_size=8)
+    | st.sampled_from(
+        ["Host", "keep-alive", "TE", "proxy-", "Proxy-X", "\u212aeep-Alive"]
+    )
+    | st.sampled_from(
+        ["Hosts", "X-Host", "T", "Proxy", "TE\n", "\u212a", "\u017f", "X%&"]
+    )
+)
+def test_a_name_may_be_set_where_it_is_valid_and_not_of_the_connection(
+    name: str,
+) -> None:
+    may_be_set = is_header_name(name) and not of_connection(name)
+    assert is_settable_name(name) == may_be_set
+
+
+@given(st.text(st.characters(max_codepoint=0x200), max_size=8))
+def test_a_value_is_visible_ascii_with_spaces_and_tabs_only_inside(text: str) -> None:
+    is_good = all(c == "\t" or " " <= c <= "~" for c in text)
+    is_good = is_good and text == text.strip(" \t")
+    if is_good:
+        assert check_value(text, field="f") == text
+    else:
+        with pytest.raises(HeaderFormatError):
+            check_value(text, field="f")
 
 
 @given(st.text())

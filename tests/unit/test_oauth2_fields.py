@@ -1,10 +1,16 @@
 import tomllib
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.config.choices import ClientAuth, Grant
+from outkey.core.config.choices import (
+    AuthenticationType,
+    ClientAuth,
+    Grant,
+    TokenSource,
+)
 from outkey.core.config.configuration import Configuration, build
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render, render_table
@@ -332,6 +338,25 @@ def test_a_secret_that_is_not_there_is_not_unbound() -> None:
 
 
 # ── what is opened ────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("authentication_type", ["none", "basic", "bearer"])
+@pytest.mark.parametrize("token_source", ["entered", "oauth2"])
+@pytest.mark.parametrize("grant", list(Grant))
+def test_the_required_secrets_are_those_of_the_table_that_apply(
+    authentication_type: str, token_source: str, grant: Grant
+) -> None:
+    made = replace(
+        oauth(grant=grant),
+        authentication_type=AuthenticationType(authentication_type),
+        token_source=TokenSource(token_source),
+    )
+    required = [
+        field.secret_name
+        for field in FIELDS
+        if field.secret and field.required and field.applies(made.values())
+    ]
+    assert made.needed_secrets()[: len(required)] == required
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 
 from outkey.adapters.scripts_locked import preload
 from outkey.core.audit.events import Change
+from outkey.core.config.configuration import Configuration
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
 from outkey.core.errors import (
@@ -23,6 +24,7 @@ from outkey.core.request.script import (
     MAX_BODY,
     OFFERED,
     SCRIPT_FACT,
+    ScriptCall,
     asks_for_secret,
     check_imports,
     check_script,
@@ -33,7 +35,8 @@ from outkey.core.request.script import (
     secret_digest,
 )
 from outkey.core.secret import Secret
-from outkey.engine.sending.scripts import ScriptTrial, try_script
+from outkey.engine.sending.scripts import ScriptTrial, is_vouched, try_script
+from outkey.engine.wire.vouched_scripts import VouchedScripts
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from unit.test_changes import Office
@@ -645,3 +648,64 @@ def test_the_seal_of_a_script_goes_with_the_script() -> None:
     office.apply('[configuration.acme]\nscript = ""')
     with pytest.raises(SecretMissing):
         office.secrets.open(office.registry.get("acme"), SCRIPT_FACT)
+
+
+class SavedScript:
+    """Secrets that vouch for one script, and count how often they are asked."""
+
+    def __init__(self, script: str) -> None:
+        self.script = script
+        self.asked = 0
+
+    def open(self, configuration: Configuration, field: str) -> Secret:
+        assert field == SCRIPT_FACT
+        self.asked += 1
+        return secret_digest(self.script)
+
+    def refuse_changed_settings(self, configuration: Configuration) -> None:
+        """Refuse nothing."""
+
+
+def test_a_script_is_compared_with_its_voucher_once_for_each_configuration() -> None:
+    saved = SavedScript(SCRIPT)
+    context = replace(world().sender.context, secrets=saved)
+    stored = replace(configuration(script=SCRIPT), record="r1")
+    assert is_vouched(context, stored)
+    assert is_vouched(context, stored)
+    assert saved.asked == 1
+    assert is_vouched(context, replace(stored, notes="edited"))
+    assert saved.asked == 2
+
+
+def test_a_script_that_is_changed_after_it_was_vouched_for_is_refused() -> None:
+    context = replace(world().sender.context, secrets=SavedScript(SCRIPT))
+    stored = replace(configuration(script=SCRIPT), record="r1")
+    assert is_vouched(context, stored)
+    changed = replace(stored, script=ASKING)
+    assert not is_vouched(context, changed)
+    assert not is_vouched(context, changed)
+
+
+def test_what_other_secrets_vouched_for_is_compared_again() -> None:
+    context = replace(world().sender.context, secrets=SavedScript(SCRIPT))
+    stored = replace(configuration(script=SCRIPT), record="r1")
+    assert is_vouched(context, stored)
+    assert not is_vouched(replace(context, secrets=SavedScript(ASKING)), stored)
+
+
+def test_the_memory_of_vouched_scripts_is_bounded() -> None:
+    memory = VouchedScripts()
+    saved = SavedScript(SCRIPT)
+    made = configuration(script=SCRIPT)
+    first, *rest = (replace(made, name=f"n{at}") for at in range(1025))
+    memory.add(saved, first)
+    assert memory.has(saved, first)
+    for other in rest:
+        memory.add(saved, other)
+    assert not memory.has(saved, first)
+    assert memory.has(saved, rest[-1])
+
+
+def test_a_call_shows_neither_its_script_nor_its_body() -> None:
+    call = ScriptCall("acme", "the-source", Secret("the-secret"), body=b"the-body")
+    assert repr(call) == "ScriptCall(acme, compute_auth_header)"

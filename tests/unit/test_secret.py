@@ -13,6 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from outkey.core.echo.encodings import forms
+from outkey.core.echo.search import SHORTEST, SearchText
 from outkey.core.errors import ConfigError
 from outkey.core.request.headers import check_token, check_value
 from outkey.core.request.message import Header, Request, Route, Source, TlsSettings
@@ -157,3 +159,37 @@ def test_only_an_empty_secret_is_false() -> None:
 def test_a_known_prefix_tells_only_the_callers_own_words() -> None:
     assert Secret("Bearer abc").known_prefix(["Basic ", "Bearer "]) == "Bearer "
     assert Secret("abc").known_prefix(["Basic "]) == ""
+
+
+@given(st.text(st.characters(), min_size=SHORTEST))
+def test_no_form_of_a_secret_is_shorter_than_the_secret(text: str) -> None:
+    assert min(map(len, forms(text).values())) >= len(text)
+
+
+@given(
+    secret=st.text('ab"%&;\\\xe9', min_size=SHORTEST, max_size=12),
+    text=st.text('ab"%&;\\\xe9', max_size=12),
+)
+def test_a_short_text_is_searched_as_thoroughly_as_a_long_one(
+    secret: str, text: str
+) -> None:
+    searched = SearchText(text.encode())
+    hidden = Secret(secret)
+    assert hidden.occurs_in(text) == hidden.occurs_in_search_text(searched)
+
+
+@pytest.mark.parametrize(
+    ("secret", "text"),
+    [
+        ("\u226b\u20d2" * 4, "&nGt;" * 4),  # an entity that is shorter than its text
+        ('"name"', "name"),  # the quotes are those of the searched text
+    ],
+)
+def test_a_secret_is_found_in_a_text_that_is_shorter(secret: str, text: str) -> None:
+    assert Secret(secret).occurs_in(text)
+
+
+def test_a_check_that_changes_nothing_makes_no_second_secret() -> None:
+    secret = Secret("canary")
+    assert secret.derive(lambda text: text) is secret
+    assert secret.derive(str.upper) == Secret("CANARY")

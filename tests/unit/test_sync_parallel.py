@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from outkey.adapters.transport_aiohttp import AiohttpTransport
-from outkey.core.config.configuration import SyncLine
+from outkey.core.config.configuration import Configuration, SyncLine
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
 from outkey.core.errors import (
@@ -22,6 +22,7 @@ from outkey.core.errors import (
 )
 from outkey.core.findings.checks import Level
 from outkey.core.request.message import Request, Response, Route
+from outkey.core.secret import Secret
 from outkey.core.sync.line import Pagination, Paging, Sync
 from outkey.core.sync.records import WriteOutcome
 from outkey.core.sync.run import Counts, RejectedRecord, RunState
@@ -41,6 +42,7 @@ from unit.test_sync_run import (
     stored,
 )
 
+SCRIPT = "def compute_auth_header(sync_line):\n    return {}\n"
 OFFSET = Pagination(Paging.OFFSET, 2, "per_page", "offset")
 Answers = Callable[[Request], Response | OutkeyError]
 
@@ -440,6 +442,39 @@ def test_no_more_are_sent_than_the_rate_limit_lets_through_in_time(
         assert asking.width == 1
         asking.send([])
         assert asking.width == most
+
+
+class SeenConfigurations:
+    """Secrets that remember which configuration they were opened for."""
+
+    def __init__(self) -> None:
+        self.seen: list[Configuration] = []
+
+    def open(self, configuration: Configuration, _field: str) -> Secret:
+        self.seen.append(configuration)
+        return Secret("a-token-of-tests")
+
+    def refuse_changed_settings(self, configuration: Configuration) -> None:
+        """Refuse nothing."""
+
+
+def test_the_requests_of_a_run_have_one_configuration_until_it_changes() -> None:
+    made = configuration(authentication_type="bearer", script=SCRIPT)
+    begun = replace(made, script_is_vouched=True)
+    plan = LinePlan(SyncLine("contacts", "acme", "GET", "/"), PULL, begun)
+    world = fake_gateway(made, answers=lambda _request: Response(200))
+    secrets = SeenConfigurations()
+    sender = Sender(replace(world.ports, secrets=secrets))
+    with RequestBatch(sender, plan, 1) as batch:
+        batch.send([{"path": "/"}, {"path": "/"}])
+        first = secrets.seen[0]
+        assert all(one is first for one in secrets.seen)
+        secrets.seen.clear()
+        changed = replace(made, username="another", script=f"{SCRIPT}# edited")
+        world.ports.configurations.configurations["acme"] = changed  # type: ignore[attr-defined]
+        batch.send([{"path": "/"}])
+    assert {one.username for one in secrets.seen} == {"another"}
+    assert {one.script for one in secrets.seen} == {SCRIPT}
 
 
 def test_without_the_package_it_is_said_what_to_install(

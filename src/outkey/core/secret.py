@@ -14,6 +14,7 @@ from outkey.core.echo.search import (
     SHORTEST_SPLIT,
     SearchPatterns,
     SearchText,
+    has_escapes,
     is_distinctive,
 )
 from outkey.core.errors import ConfigError, OutkeyError, without_traceback
@@ -38,13 +39,15 @@ class Secret:
     def derive(self, transform: Callable[[str], str]) -> "Secret":
         """Apply a pure function to the text; the result is secret too.
 
+        It is this very object where the function returns the text as it is.
         The function may refuse by raising an OutkeyError, which must not repeat the
         text. Its traceback and any other exception are dropped, since both may hold
         the text.
         """
         failure: OutkeyError
         try:
-            return Secret(transform(self.__text))
+            text = transform(self.__text)
+            return self if text is self.__text else Secret(text)
         except OutkeyError as error:
             failure = error
         except Exception:  # noqa: BLE001 - e.g. UnicodeEncodeError carries the whole text
@@ -78,9 +81,11 @@ class Secret:
         """
         if len(self.__text) < SHORTEST:
             return self.__text == text
-        return self.occurs_in_search_text(
-            SearchText(text.encode(errors="surrogatepass"))
-        )
+        data = text.encode(errors="surrogatepass")
+        # No form of a secret is shorter than the secret, and a search adds two quotes.
+        if len(data) + 2 < len(self.__text) and not has_escapes(data):
+            return False
+        return self.occurs_in_search_text(SearchText(data))
 
     def occurs_in_search_text(self, searched: SearchText) -> bool:
         """Whether a text contains the secret anywhere, even inside a word."""

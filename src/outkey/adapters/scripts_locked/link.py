@@ -271,7 +271,9 @@ class ScriptWorker:
 
     def _send(self, frame: bytes) -> None:
         if len(frame) <= FIRST:
-            self._channel.send(frame)
+            # `send` would first ask the kernel whether there is room. There is: the
+            # worker has read all that it was sent, or it would have been killed.
+            os.write(self._channel.fileno(), frame)
             return
         self._channel.send(frame[:FIRST])
         end = time.monotonic() + self._limit
@@ -383,17 +385,23 @@ def _bad_headers_error(letter: str, kind: str = "") -> HeaderFormatError:
 
 
 def _encode_calls(calls: Sequence[ScriptCall]) -> tuple[str, bytes]:
-    if max(len(call.body) for call in calls) > MAX_BODY:
-        raise ScriptFailed(
-            Text("the body of the request is larger than 16 MiB, the limit for scripts")
+    texts = []
+    for call in calls:
+        size = len(call.body)
+        if size > MAX_BODY:
+            raise ScriptFailed(
+                Text(
+                    "the body of the request is larger than 16 MiB, the limit for"
+                    " scripts"
+                )
+            )
+        texts.append(
+            f"{call.name}\0{call.configuration}\0{call.base_url}\0{call.username}\0"
+            f"{call.method}\0{call.url}\0{call.path}\0{call.query}\0{size}"
         )
-    text = "\0".join(
-        f"{call.name}\0{call.configuration}\0{call.base_url}\0{call.username}\0"
-        f"{call.method}\0{call.url}\0{call.path}\0{call.query}\0{len(call.body)}"
-        for call in calls
-    )
+    text = "\0".join(texts)
     if text.count("\0") != len(calls) * TEXTS - 1:
         raise ScriptFailed(
             Text("the name or the URL of the request has a NUL character")
         )
-    return text, b"".join(call.body for call in calls)
+    return text, b"".join([call.body for call in calls])

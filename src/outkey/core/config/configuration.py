@@ -22,7 +22,12 @@ from outkey.core.request.headers import (
     tidy_value,
 )
 from outkey.core.request.message import TlsSettings
-from outkey.core.request.origin import Location, Origin, parse_base_url, parse_endpoint
+from outkey.core.request.origin import (
+    Location,
+    Origin,
+    endpoint_origin,
+    parse_base_url,
+)
 from outkey.core.request.script import asks_for_secret
 from outkey.core.sync.line import Sync
 from outkey.core.text import Text
@@ -236,11 +241,10 @@ class Configuration:
 
     def needed_secrets(self) -> list[str]:
         """Return the names of the secrets that sending opens."""
-        values = self.values()
         names = [
-            field.secret_name
-            for field in FIELDS
-            if field.secret and field.required and field.applies(values)
+            name
+            for name, conditions in REQUIRED_SECRETS
+            if all(value_of(self) == needed for value_of, needed in conditions)
         ]
         if self.uses_oauth2 and self._has_client_secret():
             names.append("client_secret")
@@ -275,20 +279,16 @@ class Configuration:
         """
         base = self.base.origin.bound
         # The client certificate identifies us at the Token URL too.
-        sent_there = {*SENT_TO_TOKEN_URL}
-        if self.uses_oauth2:
-            sent_there.add("client_key")
-        is_sent_there = secret in sent_there
+        is_key = secret == "client_key"  # noqa: S105 - the name of a secret
+        is_sent_there = secret in SENT_TO_TOKEN_URL or (is_key and self.uses_oauth2)
         if not is_sent_there or not self.oauth2.token_url:
             return base
-        return f"{parse_endpoint(self.oauth2.token_url, secret).origin.bound} {base}"
+        return f"{endpoint_origin(self.oauth2.token_url, secret).bound} {base}"
 
     def origins(self) -> set[Origin]:
         """Return every origin that requests of this configuration are sent to."""
         urls = (self.oauth2.token_url, self.oauth2.authorization_url)
-        return {self.base.origin} | {
-            parse_endpoint(url, "").origin for url in urls if url
-        }
+        return {self.base.origin} | {endpoint_origin(url, "") for url in urls if url}
 
     def refuse_unbound(self, secret: str) -> None:
         """Raise where a secret was entered for another origin than the current one."""
@@ -299,8 +299,8 @@ class Configuration:
     def values(self) -> dict[str, object]:
         """Return the values by field path, as `build` takes them."""
         values: dict[str, object] = {}
-        for path in VALUE_FIELDS:
-            value = attrgetter(path)(self)
+        for path, value_of in VALUE_GETTERS.items():
+            value = value_of(self)
             if value is not None:
                 values[path] = (
                     str(value) if isinstance(value, choices.Choice) else value
@@ -340,6 +340,17 @@ VALUE_FIELDS = {
     for field in FIELDS
     if field.kind not in {Kind.SECRET, Kind.ROWS} and field.path != "name"
 }
+VALUE_GETTERS = {path: attrgetter(path) for path in VALUE_FIELDS}
+# Built once, since every preview and check needs them: the secrets that are required,
+# each with what reads the fields that it depends on, and what they must be.
+REQUIRED_SECRETS = tuple(
+    (
+        field.secret_name,
+        tuple((VALUE_GETTERS[path], value) for path, value in field.when),
+    )
+    for field in FIELDS
+    if field.secret and field.required
+)
 
 
 def build(
@@ -396,8 +407,8 @@ def refuse_two_hosts(values: Mapping[str, object]) -> None:
         url = str(values[path])
         if not url or not token_url:
             continue
-        token_origin = parse_endpoint(token_url, "oauth2.token_url").origin
-        if parse_endpoint(url, path).origin != token_origin:
+        token_origin = endpoint_origin(token_url, "oauth2.token_url")
+        if endpoint_origin(url, path) != token_origin:
             raise BY_PATH[path].refuse(
                 Text(
                     "must be at the Token URL's origin, since the Client Secret is sent"

@@ -97,8 +97,13 @@ class SearchText:
         """Yield the text as it is, and then its encoded blocks in decoded form."""
         yield from self._blocks()
         for block in self._blocks():
-            if any(mark in block for mark in (b"%", b"&", b"\\")):
+            if has_escapes(block):
                 yield decode_percent(decode_runs(block, _ENCODED))
+
+
+def has_escapes(text: bytes) -> bool:
+    """Whether a text may read differently once its escapes are decoded."""
+    return b"%" in text or b"&" in text or b"\\" in text
 
 
 class SearchPatterns:

@@ -53,12 +53,14 @@ def secrets_in(
 ) -> tuple[Secret, ...]:
     """Return the secrets of a request, without public values of a script."""
     secrets = list(request.body_secrets)
+    visible: tuple[str, ...] = ()
     for header in request.headers:
         value = header.value
         if not isinstance(value, Secret):
             continue
         if header.source is Source.SCRIPT:
-            value = value.derive(partial(unless_public, request, configuration, now))
+            visible = visible or visible_texts(request, configuration)
+            value = value.derive(partial(unless_public, visible, now))
         if value:
             secrets.append(value)
     return tuple(secrets)
@@ -100,24 +102,27 @@ def credential_parts(value: str) -> Iterator[str]:
         yield last
 
 
-def unless_public(
-    request: Request, configuration: Configuration, now: float, text: str
-) -> str:
+def visible_texts(request: Request, configuration: Configuration) -> tuple[str, ...]:
+    """Return the texts of a request and its configuration that other users can see."""
+    return (
+        configuration.script,
+        configuration.username,
+        request.url,
+        configuration.name,
+    )
+
+
+def unless_public(visible: tuple[str, ...], now: float, text: str) -> str:
     """Return a script's value, or nothing if it is not a secret.
 
     What is part of the script, the configuration or the request itself is visible to
     other users, and a timestamp is public. As secrets they would be found in many
     records: an account number, a version, the time.
     """
-    visible = (
-        configuration.script,
-        configuration.username,
-        request.url,
-        configuration.name,
-    )
-    if any(text in place for place in visible) or is_moment(text, now):
-        return ""
-    return text
+    for place in visible:
+        if text in place:
+            return ""
+    return "" if is_moment(text, now) else text
 
 
 def is_moment(text: str, now: float) -> bool:
@@ -126,17 +131,22 @@ def is_moment(text: str, now: float) -> bool:
         return False
     if _TIME_OF_DAY.fullmatch(text):
         return True
+    for moment in moments_in(text):
+        if abs(moment - now) < DAY_SECONDS:
+            return True
     # A day in any time zone: yesterday and tomorrow by UTC count too.
-    return any(abs(moment - now) < DAY_SECONDS for moment in moments_in(text)) or any(
-        abs(noon - now) <= 1.5 * DAY_SECONDS for noon in noons_in(text)
-    )
+    return any(abs(noon - now) <= 1.5 * DAY_SECONDS for noon in noons_in(text))
 
 
 def moments_in(text: str) -> Iterator[float]:
     """Yield each Unix time that a text may mean."""
-    with suppress(ValueError):
+    try:
         number = float(text)
-        yield from (number / unit for unit in _UNITS)
+    except ValueError:
+        pass
+    else:
+        for unit in _UNITS:
+            yield number / unit
     date = date_in(text)
     if date is not None:
         yield date

@@ -46,7 +46,7 @@ from outkey.core.request.addresses import (
 from outkey.core.request.assembly import SecretOpener, authenticated_request
 from outkey.core.request.headers import tidy_token, tidy_value
 from outkey.core.request.message import Request
-from outkey.core.request.origin import parse_endpoint
+from outkey.core.request.origin import endpoint_origin
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 
@@ -186,7 +186,7 @@ def refuse_ip_addresses(configuration: Configuration) -> None:
     origins = {"base_url": configuration.base.origin}
     if configuration.uses_oauth2:
         path = "oauth2.token_url"
-        origins[path] = parse_endpoint(configuration.oauth2.token_url, path).origin
+        origins[path] = endpoint_origin(configuration.oauth2.token_url, path)
     for field, origin in origins.items():
         kind = judge(origin.host) if is_address(origin.host) else AddressKind.GLOBAL
         if is_allowed(kind, configuration.network):

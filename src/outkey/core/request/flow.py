@@ -9,7 +9,7 @@ from collections.abc import Generator
 from typing import Any, NamedTuple, Protocol
 
 from outkey.core.oauth2.token import AccessToken
-from outkey.core.request.message import Header, Request, Response
+from outkey.core.request.message import Request, Response
 from outkey.core.secret import Secret
 
 
@@ -70,10 +70,3 @@ def need_proof(
 ) -> Generator[AuthStep, Secret, Secret]:
     """Ask for a proof."""
     return (yield NeedProof(request, token))
-
-
-def run_script(
-    request: Request,
-) -> Generator[AuthStep, tuple[Header, ...], tuple[Header, ...]]:
-    """Ask for a script's headers."""
-    return (yield RunScript(request))

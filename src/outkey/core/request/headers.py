@@ -43,6 +43,11 @@ _OF_CONNECTION = {
         "Upgrade",
     )
 }
+# A name that may be set, in one step; what it does not match is looked at closely.
+_SETTABLE = re.compile(
+    rf"(?!(?:{'|'.join(map(re.escape, _OF_CONNECTION))})\Z|proxy-){NAME_GRAMMAR}",
+    re.IGNORECASE | re.ASCII,
+)
 _CREDENTIAL_NAME = re.compile(
     r"auth|key|token|secret|password|passwd|signature|session|cookie|credential",
     re.IGNORECASE,
@@ -51,22 +56,27 @@ _CREDENTIAL_NAME = re.compile(
 
 def check_name(name: str, *, field: str) -> str:
     """Return the name of a header that a user may set, else raise."""
+    if is_settable_name(name):
+        return name
     if not is_header_name(name):
         raise HeaderFormatError(
             Text("the header name is empty or has an invalid character"),
             field=field,
             hint=NAME_HINT,
         )
-    if of_connection(name):
-        raise HeaderFormatError(
-            Text(
-                "the header {name} belongs to the connection and cannot be set",
-                name=name,
-            ),
-            field=field,
-            hint=Text("Remove it; outkey sets it where it is needed."),
-        )
-    return name
+    raise HeaderFormatError(
+        Text(
+            "the header {name} belongs to the connection and cannot be set",
+            name=name,
+        ),
+        field=field,
+        hint=Text("Remove it; outkey sets it where it is needed."),
+    )
+
+
+def is_settable_name(name: str) -> bool:
+    """Whether a text is a valid header name, and not one of the connection's."""
+    return _SETTABLE.fullmatch(name) is not None
 
 
 def is_header_name(name: str) -> bool:
@@ -82,6 +92,10 @@ def of_connection(name: str) -> str | None:
 
 def check_value(text: str, *, field: str) -> str:
     """Return a value that arrives unchanged, else raise with the invalid position."""
+    # The quick check first: nearly every value passes it.
+    visible = text.isascii() and text.isprintable() and text == text.strip(" ")
+    if visible and len(text) <= MAX_VALUE:
+        return text
     if fault := _VALUE_FAULT.search(text):
         raise character_error(fault, field=field, is_token=False)
     return check_length(text, field=field)

@@ -66,6 +66,9 @@ class Location:
     origin: Origin
     target: str
 
+    def __str__(self) -> str:
+        return f"{self.origin}{self.target}"
+
 
 def parse_base_url(text: str, field: str = "base_url") -> Location:
     """Read a Base URL: scheme, host, optional port and path, nothing else."""
@@ -85,6 +88,12 @@ def parse_base_url(text: str, field: str = "base_url") -> Location:
 def parse_endpoint(text: str, field: str) -> Location:
     """Read a URL that is used exactly as it is, with its query and its last slash."""
     return _parse(text, field)
+
+
+@lru_cache(maxsize=1024)
+def endpoint_origin(url: str, field: str) -> Origin:
+    """Return the origin of an endpoint in a configuration, which every send needs."""
+    return parse_endpoint(url, field).origin
 
 
 def parse_redirect(current: Origin, target: str, reference: str) -> Location:

@@ -10,15 +10,16 @@ import ast
 import hashlib
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import NamedTuple
 
 from outkey.core.errors import ConfigError, HeaderFormatError
 from outkey.core.request.headers import (
     MAX_HEADERS,
     NAME_HINT,
     check_value,
-    is_header_name,
+    is_settable_name,
     of_connection,
 )
 from outkey.core.request.message import Header, Source
@@ -64,12 +65,14 @@ _MAX_EXAMPLES = 20
 _GOLDEN_KEYS = frozenset({"secret", "at", "name", "method", "url", "body", "expect"})
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptCall:
-    """The input of one run of a script; `at` stops the clock for a trial."""
+class ScriptCall(NamedTuple):
+    """The input of one run of a script; `at` stops the clock for a trial.
+
+    A tuple for the same reason as a `Request`.
+    """
 
     place: str  # the owner of the script: two places never share a process
-    source: str = field(repr=False)
+    source: str
     secret: Secret | None = None
     name: str = ""  # the sync line's
     configuration: str = ""
@@ -79,10 +82,13 @@ class ScriptCall:
     url: str = ""
     path: str = ""
     query: str = ""
-    body: bytes = field(default=b"", repr=False)
+    body: bytes = b""
     at: float | None = None
     shift: int = 0  # seconds that the API's clock is ahead, if it is used
     function: str = FUNCTION
+
+    def __repr__(self) -> str:
+        return f"ScriptCall({self.place}, {self.function})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +104,7 @@ class Example:
     expect: Mapping[str, str]
 
 
+@lru_cache(maxsize=256)
 def digest(source: str) -> str:
     """Return the SHA-256 of a script."""
     return hashlib.sha256(source.encode()).hexdigest()
@@ -357,7 +364,8 @@ def headers_of(
     headers: list[Header] = []
     for number, (name, value) in enumerate(pairs, start=1):
         place = f"script, header {number}"
-        check_script_name(name, place)
+        if not is_settable_name(name):
+            raise script_name_error(name, place)
         if secret is not None and secret.occurs_in(name):
             raise HeaderFormatError(
                 Text("the script returned the secret as a header name"), field=place
@@ -367,10 +375,10 @@ def headers_of(
     return tuple(headers)
 
 
-def check_script_name(name: str, place: str) -> None:
-    """Refuse a header name that a script must not return, without repeating it."""
+def script_name_error(name: str, place: str) -> HeaderFormatError:
+    """Return the error for a header name of a script, without repeating it."""
     if own := of_connection(name):
-        raise HeaderFormatError(
+        return HeaderFormatError(
             Text(
                 "the script returned the header {name}, which belongs to the"
                 " connection",
@@ -379,12 +387,11 @@ def check_script_name(name: str, place: str) -> None:
             hint=Text("Remove it from the result; outkey sets it where it is needed."),
             field=place,
         )
-    if not is_header_name(name):
-        raise HeaderFormatError(
-            Text(
-                "the script returned a header name that is empty or has an invalid"
-                " character"
-            ),
-            hint=NAME_HINT,
-            field=place,
-        )
+    return HeaderFormatError(
+        Text(
+            "the script returned a header name that is empty or has an invalid"
+            " character"
+        ),
+        hint=NAME_HINT,
+        field=place,
+    )

@@ -1,14 +1,14 @@
 """Running a configuration's script: to sign a request, as a trial, for its examples."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from shlex import quote
 
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.document import naming
 from outkey.core.errors import ConfigError, OutkeyError, ScriptFailed, SecretMissing
 from outkey.core.request.message import Header, Request
-from outkey.core.request.origin import Location, parse_url
+from outkey.core.request.origin import parse_url
 from outkey.core.request.script import (
     MAX_BODY,
     SCRIPT_FACT,
@@ -47,13 +47,14 @@ def sign(
     secret = script_secret(context, configuration)
     call = script_call(
         configuration,
-        Location(request.origin, request.target),
+        request.url,
+        request.target,
         method=request.method,
         body=request.body if isinstance(request.body, bytes) else b"",
         line=line,
         secret=secret,
+        shift=context.shift(configuration, request.origin),
     )
-    call = replace(call, shift=context.shift(configuration, request.origin))
     return headers_of(context.scripts.run(call), secret)
 
 
@@ -75,9 +76,12 @@ def try_script(
         if not configuration.script:
             raise ConfigError(Text("this configuration has no script"), field="script")
         secret = script_secret(context, configuration)
+        url = f"{base.origin}{base.target}{verification.test_path}"
+        location = parse_url(url)
         call = script_call(
             configuration,
-            parse_url(f"{base.origin}{base.target}{verification.test_path}"),
+            str(location),
+            location.target,
             method=verification.test_method,
             secret=secret,
             at=moment,
@@ -133,9 +137,11 @@ def run_example(
 ) -> dict[str, Secret]:
     """Return the headers that a script makes for one of its own examples."""
     secret = Secret(example.secret)
+    location = parse_url(example.url)
     call = script_call(
         configuration,
-        parse_url(example.url),
+        str(location),
+        location.target,
         method=example.method,
         body=example.body,
         line=example.name,
@@ -148,18 +154,20 @@ def run_example(
 
 def script_call(  # noqa: PLR0913 - the parts of a request
     configuration: Configuration,
-    location: Location,
+    url: str,
+    target: str,
     *,
     method: str,
     secret: Secret | None,
     body: bytes = b"",
     line: str = "",
     at: float | None = None,
+    shift: int = 0,
 ) -> ScriptCall:
     """Return one run of a configuration's script for a request."""
     if len(body) > MAX_BODY:
         raise ScriptFailed(Text("the body of the request is too large for a script"))
-    path, _, query = location.target.partition("?")
+    path, _, query = target.partition("?")
     return ScriptCall(
         # A draft has another name, and so a process of its own.
         place=f"{configuration.record} {configuration.name}",
@@ -170,11 +178,12 @@ def script_call(  # noqa: PLR0913 - the parts of a request
         base_url=configuration.base_url,
         username=configuration.username,
         method=method,
-        url=f"{location.origin}{location.target}",
+        url=url,
         path=path,
         query=query,
         body=body,
         at=at,
+        shift=shift,
     )
 
 
@@ -201,11 +210,16 @@ def is_vouched(context: SendContext, configuration: Configuration) -> bool:
     """Whether the script is the one that was saved, not one put into the database."""
     if configuration.script_is_vouched:
         return True
+    if context.vouched_scripts.has(context.secrets, configuration):
+        return True
     try:
         saved_digest = context.secrets.open(configuration, SCRIPT_FACT)
+        is_saved = saved_digest == secret_digest(configuration.script)
     except SecretMissing:
-        return not configuration.record  # a file has no voucher
-    return saved_digest == secret_digest(configuration.script)
+        is_saved = not configuration.record  # a file has no voucher
+    if is_saved:
+        context.vouched_scripts.add(context.secrets, configuration)
+    return is_saved
 
 
 def length_of(header: Header) -> int:

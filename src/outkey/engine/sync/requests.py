@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Required, Self, TypedDict
 
+from outkey.core.config.configuration import Configuration
 from outkey.core.errors import OutkeyError
 from outkey.core.request.assembly import Call
 from outkey.core.request.message import Response
@@ -39,6 +40,9 @@ class RequestBatch:
         self._limit = min(parallel, limit_by_rate(plan))
         self._runner = asyncio.Runner()  # creates its loop at the first use
         self._has_sent = False
+        # The configuration of now, and what becomes of it: one value, since requests
+        # are built in several threads.
+        self._configured: tuple[Configuration, Configuration] | None = None
 
     @property
     def width(self) -> int:
@@ -80,9 +84,20 @@ class RequestBatch:
     def _call(self, request: LineRequest) -> Call:
         """Return a call with the secrets of now, and the script the run began with."""
         line = self._plan.line
-        current = self._sender.configurations.get(line.configuration)
-        configuration = current.as_begun_with(self._plan.configuration)
+        configuration = self._configuration()
         return build_call(configuration, line.method, line=line.name, **request)
+
+    def _configuration(self) -> Configuration:
+        """Return the same object until the configuration changes.
+
+        What was read for an object, such as its secrets, is not read again for it.
+        """
+        current = self._sender.configurations.get(self._plan.line.configuration)
+        configured = self._configured
+        if configured is None or configured[0] is not current:
+            configured = current, current.as_begun_with(self._plan.configuration)
+            self._configured = configured
+        return configured[1]
 
 
 def limit_by_rate(plan: LinePlan) -> int:

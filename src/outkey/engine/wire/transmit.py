@@ -26,6 +26,7 @@ from outkey.engine.wire.clock_offsets import ClockOffsets
 from outkey.engine.wire.egress import Egress
 from outkey.engine.wire.lockout_guard import LockoutGuard
 from outkey.engine.wire.steps import Resolve, Steps, Transmit
+from outkey.engine.wire.vouched_scripts import VouchedScripts
 from outkey.ports.sending import Clock, Permits, Scripts, Secrets, Signer, Tokens
 
 DNS_SECONDS = 5.0
@@ -62,6 +63,7 @@ class SendContext:
     token_cache: TokenCache = field(default_factory=TokenCache)
     offsets: ClockOffsets = field(default_factory=ClockOffsets)
     lockout_guard: LockoutGuard = field(default_factory=LockoutGuard)
+    vouched_scripts: VouchedScripts = field(default_factory=VouchedScripts)
     # Set by Sender: the search for echoed secrets is built on this class. Without it,
     # a secret is assumed in every response.
     find_echo: "Callable[[SendContext, Configuration, Response], bool]" = lambda *_: (

@@ -1,9 +1,9 @@
 """Dynamic authentication: a script signs requests besides the authentication type."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from outkey.core.errors import OutkeyError
-from outkey.core.request.flow import AuthFlow, AuthStep, Scheme, Send, run_script
+from outkey.core.request.flow import AuthFlow, RunScript, Scheme, Send
 from outkey.core.request.message import Request
 
 
@@ -19,7 +19,11 @@ class Scripted(NamedTuple):
             step = next(inner)
             while True:
                 try:
-                    result = yield from self._perform(step)
+                    if isinstance(step, Send):
+                        request = step.request
+                        headers = yield RunScript(request)
+                        step = Send(request.with_headers((*request.headers, *headers)))
+                    result = yield step
                 except OutkeyError as error:
                     step = inner.throw(error)
                 else:
@@ -28,9 +32,3 @@ class Scripted(NamedTuple):
             return stop.value  # type: ignore[no-any-return]  # a Response, as the inner flow promises
         finally:
             inner.close()
-
-    def _perform(self, step: AuthStep) -> Any:  # noqa: ANN401 - the result of the step
-        if isinstance(step, Send):
-            headers = yield from run_script(step.request)
-            step = Send(step.request.with_headers((*step.request.headers, *headers)))
-        return (yield step)

@@ -1,0 +1,32 @@
+"""Which scripts were compared with their vouchers already."""
+
+from outkey.core.config.configuration import Configuration
+from outkey.ports.sending import Secrets
+
+_MOST = 1024
+
+
+class VouchedScripts:
+    """The configurations whose script is the one that was saved, the latest by name.
+
+    A configuration never changes, and its voucher is a part of it: what was true of the
+    same object is true still. A changed one is another object, which is compared anew.
+    """
+
+    def __init__(self) -> None:
+        self._compared: dict[str, tuple[Secrets, Configuration]] = {}
+
+    def has(self, secrets: Secrets, configuration: Configuration) -> bool:
+        """Whether these secrets have vouched for the script of this very object."""
+        compared = self._compared.get(configuration.name)
+        return (
+            compared is not None
+            and compared[1] is configuration
+            and compared[0] is secrets
+        )
+
+    def add(self, secrets: Secrets, configuration: Configuration) -> None:
+        """Remember that these secrets vouch for the script of this object."""
+        if len(self._compared) >= _MOST:
+            self._compared.clear()
+        self._compared[configuration.name] = secrets, configuration
