@@ -28,6 +28,7 @@ MAX_HEADS = 1024 * 1024  # the interim responses' and the final one's together
 MAX_INTERIM = 9
 
 _MAX_LINES = MAX_HEADERS + 2  # with the status line and the empty line
+_PREFIX = b"HTTP/1."
 _STATUS_LINE = re.compile(
     rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?\r\n"
 )
@@ -122,6 +123,8 @@ class ResponseReader:
         """Check an incomplete or a large head line by line."""
         while True:
             start = self._line_start
+            if not start and not _PREFIX.startswith(self._buffer[: len(_PREFIX)]):
+                raise _not_http()  # at once: the peer may wait for us
             end = self._buffer.find(b"\n", start) + 1
             self._check_length(start, end or len(self._buffer))
             if not end:
