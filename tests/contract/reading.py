@@ -45,12 +45,20 @@ def read(
             if reader.feed(piece):
                 # What was not taken would be found by the check before the next use.
                 return _read(reader, reusable=reader.reusable and taken == len(data))
+            check_memory(reader, limit)
         if not ends:
             return INCOMPLETE
         reader.end()
     except OutkeyError as error:
         return Refused(type(error).__name__, str(error.message))
     return _read(reader, reusable=reader.reusable)
+
+
+def check_memory(reader: ResponseReader, limit: int) -> None:
+    """Assert that no more is held than the limits permit."""
+    chunks = reader._chunks
+    held = len(reader._buffer) if chunks is None else len(chunks.body)
+    assert held <= (limit if reader.status else reader._heads_left)
 
 
 def _read(reader: ResponseReader, *, reusable: bool) -> Read:
