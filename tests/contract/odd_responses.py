@@ -628,7 +628,7 @@ LARGE = {
         "Content-Length: 5", status=f"{OK} {'y' * 66_000}", body="hello"
     ),
     "many long lines": _response(
-        *["X: " + "y" * 60_000] * 20, "Content-Length: 5", body="hello"
+        *["X: " + "y" * 60_000] * 40, "Content-Length: 5", body="hello"
     ),
     "a length above the limit": _response("Content-Length: 4097", body="y" * 4097),
     "chunks above the limit": _response(

@@ -116,6 +116,7 @@ def test_a_mutated_response_gives_an_outcome_within_the_limits_in_any_split(
 ) -> None:
     monkeypatch.setattr(response_reader, "MAX_LINE", MAX_LINE)
     monkeypatch.setattr(response_reader, "MAX_HEADS", MAX_HEADS)
+    monkeypatch.setattr(response_reader, "TRAILER_ROOM", MAX_HEADS)
     seen = set()
     for number in range(FULL if pytestconfig.getoption("--full") else QUICK):
         chance = random.Random(f"{SEED} {number}")

@@ -24,8 +24,9 @@ from outkey.core.text import Text
 
 MAX_LINE = 65_536  # with its line end
 MAX_HEADERS = 99  # each line of a folded header counts
-MAX_HEADS = 1024 * 1024  # the interim responses' and the final one's together
+MAX_HEADS = 2 * 1024 * 1024  # the interim responses' and the final one's together
 MAX_INTERIM = 9
+TRAILER_ROOM = 1024 * 1024  # for extensions of chunks, too
 
 _MAX_LINES = MAX_HEADERS + 2  # with the status line and the empty line
 _PREFIX = b"HTTP/1."
@@ -259,8 +260,8 @@ class _Chunks:
         self._parser.set_dangerous_leniencies(lenient_spaces_after_chunk_size=True)
         self._parser.feed_data(_CHUNKED_HEAD)
         self._limit = limit
-        # Half as much again for the sizes of chunks, and room for trailers.
-        self._wire_left = limit + limit // 2 + MAX_HEADS
+        # Half as much again for the sizes of chunks.
+        self._wire_left = limit + limit // 2 + TRAILER_ROOM
         self._tail = b""
 
     @property
