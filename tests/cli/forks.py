@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from typing import IO
 
 LOADED = """
-aiohttp.http_parser asyncio cryptography.x509 django.contrib.auth.hashers
+asyncio cryptography.x509 django.contrib.auth.hashers
 django.core.management django.core.management.commands.migrate
 django.db.backends.sqlite3.base django.db.migrations.executor django.db.models
-django.forms django.template.backends.django jmespath joserfc.jwk joserfc.jwt
+django.forms django.template.backends.django httptools jmespath joserfc.jwk joserfc.jwt
 outkey.core.config.export outkey.core.sync.table outkey.engine.managing.doctor
 outkey.engine.managing.fixes outkey.engine.managing.changes outkey.engine.sync.runner
 outkey.hosts.cli.doctor_reports outkey.hosts.cli.main outkey.hosts.installation

@@ -3,7 +3,7 @@
 import contextlib
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 
@@ -65,4 +65,25 @@ def raw_peer(answer: bytes | None) -> Iterator[RawPeer]:
         thread.start()
         yield peer
         listener.shutdown(socket.SHUT_RDWR)
+        thread.join(5)
+
+
+@contextlib.contextmanager
+def serving(*talks: Callable[[socket.socket], None]) -> Iterator[int]:
+    """Serve one connection with each of these functions."""
+
+    def serve() -> None:
+        for talk in talks:
+            with contextlib.suppress(OSError):
+                stream, _ = listener.accept()
+                with stream:
+                    talk(stream)
+        listener.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield listener.getsockname()[1]
+        with contextlib.suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)
         thread.join(5)

@@ -28,6 +28,7 @@ from outkey.adapters.states_memory import MemoryStateRows
 from outkey.core.config.configuration import CustomHeader, build
 from outkey.core.config.document import parse_document
 from outkey.core.errors import (
+    AnswerBroken,
     ConfigError,
     ConnectionFailed,
     EgressDenied,
@@ -73,10 +74,12 @@ def against(answer: bytes, more: str = "") -> OutkeyError | int:
 # ── hostile servers ───────────────────────────────────────────────────────────────────
 
 
-def test_a_chunk_of_minus_one_byte_does_not_lift_the_size_limit() -> None:
+def test_a_chunk_of_minus_one_byte_is_refused_and_what_follows_not_read() -> None:
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n"
     limits = "[configuration.a.limits]\nresponse_mebibytes = 1\nretries = 0"
-    assert isinstance(against(head + b"x" * 8_000_000, limits), ResponseTooLarge)
+    failure = against(head + b"x" * 8_000_000, limits)
+    assert isinstance(failure, AnswerBroken)
+    assert failure.message == "the response is not valid HTTP"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Bad manners of servers, played by the sparring provider or a raw socket."""
 
 import gzip
-import io
 import os
 import resource
 import socket
@@ -12,13 +11,12 @@ import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from contract.raw_peer import raw_peer
+from contract.raw_peer import raw_peer, serving
 from frames import every_frame, places_showing
-from outkey import Gateway
+from outkey import Gateway, Response
 from outkey.adapters import connection_pool, transport_urllib3
 from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.core.errors import (
@@ -180,52 +178,61 @@ def test_a_post_on_a_connection_that_dies_under_it_is_not_repeated() -> None:
     assert [request[:4] for request in seen] == [b"GET ", b"POST"]
 
 
-class HangingUp:
-    """A socket whose peer responds to an upload before it has read the rest."""
-
-    def __init__(self, answer: bytes) -> None:
-        self._answer = io.BytesIO(answer)
-        self.sent = 0
-
-    def settimeout(self, _: float) -> None:
-        """Waits are not this socket's business."""
-
-    def sendall(self, data: bytes) -> None:
-        if self.sent:
-            raise BrokenPipeError
-        self.sent += len(data)
-
-    def recv_into(self, buffer: memoryview) -> int:
-        return self._answer.readinto(buffer)
+# ── uploads ───────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
-    ("answer", "error"),
-    [
-        (b"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n", None),
-        (b"", ConnectionFailed),
-    ],
-)
+def upload(
+    transport: Urllib3Transport, port: int, size: int, silence: float = 5.0
+) -> Response:
+    origin = Origin("http", "127.0.0.1", port)
+    route = Route(("127.0.0.1",), "p", TlsSettings(), 1.0, silence, 20.0, 1024)
+    length = Header("Content-Length", str(size), Source.DEFAULT)
+    return transport.send(Request("PUT", origin, "/", (length,), b"x" * size), route)
+
+
+def test_a_large_upload_arrives_whole(transport: Urllib3Transport) -> None:
+    with raw_peer(b"HTTP/1.1 204 No Content\r\n\r\n") as server:
+        for _ in range(2):
+            assert upload(transport, server.port, 10_000_000).status == 204
+        assert [
+            len(request.partition(b"\r\n\r\n")[2]) for request in server.requests
+        ] == [
+            10_000_000,
+            10_000_000,
+        ]
+        assert server.connections == 1
+
+
 def test_an_answer_that_comes_before_the_upload_was_read_counts(
     transport: Urllib3Transport,
-    monkeypatch: pytest.MonkeyPatch,
-    answer: bytes,
-    error: type[OutkeyError] | None,
 ) -> None:
-    sock, closed = HangingUp(answer), []
-    connection = SimpleNamespace(sock=sock, close=lambda: closed.append(True))
-    pooled = connection_pool.PooledConnection(connection, "127.0.0.1", None)  # type: ignore[arg-type]
-    monkeypatch.setattr(transport_urllib3, "_connect", lambda *_: pooled)
-    origin = Origin("http", "127.0.0.1", 9)
-    route = Route(("127.0.0.1",), "p", TlsSettings(), 1.0, 1.0, 2.0, 1024)
-    upload = Request("PUT", origin, "/", (), b"x" * 200_000)
-    if error is None:
-        assert transport.send(upload, route).status == 401
-    else:
-        with pytest.raises(error):
-            transport.send(upload, route)
-    assert 0 < sock.sent < 200_000
-    assert closed == [True]
+    def talk(stream: socket.socket) -> None:
+        stream.recv(100)
+        stream.sendall(b"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n")
+
+    with serving(talk, talk) as port:
+        assert upload(transport, port, 30_000_000).status == 401
+        # on another connection
+        assert upload(transport, port, 30_000_000).status == 401
+
+
+def test_an_upload_that_is_hung_up_on_is_a_failed_connection(
+    transport: Urllib3Transport,
+) -> None:
+    with serving(lambda stream: stream.recv(100)) as port:
+        with pytest.raises(ConnectionFailed) as caught:
+            upload(transport, port, 30_000_000)
+        assert not isinstance(caught.value, AnswerBroken)
+
+
+def test_an_upload_that_nobody_reads_ends_at_the_silence(
+    transport: Urllib3Transport,
+) -> None:
+    finished = threading.Event()
+    with serving(lambda stream: stream.recv(1) and finished.wait(5)) as port:
+        with pytest.raises(TimedOut):
+            upload(transport, port, 30_000_000, silence=0.5)
+        finished.set()
 
 
 @pytest.mark.parametrize(
@@ -255,6 +262,7 @@ def test_a_kept_connection_is_used_again(transport: Urllib3Transport) -> None:
             b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and something nobody"
             b" asked for"
         ),
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok" * 2,
     ],
 )
 def test_a_connection_that_ends_or_is_out_of_step_is_not_used_again(
@@ -263,9 +271,33 @@ def test_a_connection_that_ends_or_is_out_of_step_is_not_used_again(
     with raw_peer(answer) as peer:
         for _ in range(3):
             assert send_raw(transport, peer.port).body == b"ok"
-            time.sleep(0.02)
-        if b"nobody" not in answer:
-            assert peer.connections == 3
+        assert peer.connections == 3
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection:"
+            b" upgrade\r\n\r\n"
+        ),
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok",
+    ],
+)
+def test_an_answer_that_is_out_of_step_is_refused(
+    transport: Urllib3Transport, answer: bytes
+) -> None:
+    with raw_peer(answer) as server, pytest.raises(ConnectionFailed):
+        send_raw(transport, server.port)
+
+
+def test_a_small_body_in_a_large_wrapping_is_refused(
+    transport: Urllib3Transport,
+) -> None:
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunks = b"1;" + b"x" * 1_500_000 + b"\r\na\r\n0\r\n\r\n"
+    with raw_peer(head + chunks) as server, pytest.raises(ResponseTooLarge):
+        send_raw(transport, server.port)
 
 
 @pytest.mark.parametrize(
@@ -337,9 +369,9 @@ def inflate_over_the_wire(
         return send_raw(transport, peer.port).body
 
 
-def send_raw(  # noqa: ANN201 - Response
+def send_raw(
     transport: Urllib3Transport, port: int, method: str = "GET", **changes: object
-):
+) -> Response:
     origin = Origin("http", "127.0.0.1", port)
     values: dict[str, object] = {
         "addresses": ("127.0.0.1",),

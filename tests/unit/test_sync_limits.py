@@ -171,7 +171,6 @@ def test_a_push_at_its_limit_sends_nothing_twice_and_resumes_when_it_is_raised()
 
 
 def test_a_push_of_several_at_a_time_stops_exactly_at_its_limit() -> None:
-    pytest.importorskip("aiohttp")
     made, api = pushing(max_records=2, parallel=3)
     assert stopped(made).counts == Counts(created=2)
     assert len(api.asked) == 2

@@ -2,14 +2,12 @@
 
 import asyncio
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from outkey.adapters.transport_aiohttp import AiohttpTransport
 from outkey.core.config.configuration import Configuration, SyncLine
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
@@ -475,20 +473,3 @@ def test_the_requests_of_a_run_have_one_configuration_until_it_changes() -> None
         batch.send([{"path": "/"}])
     assert {one.username for one in secrets.seen} == {"another"}
     assert {one.script for one in secrets.seen} == {SCRIPT}
-
-
-def test_without_the_package_it_is_said_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    made = fake_sync(replace(PULL, parallel=2))
-    loop = Asynchronous(
-        AiohttpTransport(),
-        AsyncFake(made.world.transport, made.world.resolver),
-        blocking_ports=False,
-    )
-    sender = Sender(replace(made.world.ports, asynchronous=loop))
-    monkeypatch.setitem(sys.modules, "aiohttp.http", None)
-    with pytest.raises(ConfigError) as missing:
-        list(SyncRunner(replace(made.ports, sender=sender)).run("contacts", "ada"))
-    assert 'pip install "outkey[async]"' in missing.value.hint
-    assert made.world.transport.sent == []

@@ -5,10 +5,16 @@ of credential leaks in curl's history (23 of its CVEs).
 """
 
 import os
+import select
+import socket
 import ssl
 import time
 from collections import OrderedDict, deque
+from collections.abc import Callable
+from functools import partial
 from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from urllib3.util import wait_for_read
 
 from outkey.adapters.process_lock import ProcessLock
 from outkey.core.request.message import Route
@@ -129,3 +135,16 @@ class ConnectionPool(Generic[AnyConnection]):
             self._process = os.getpid()
             self._idle = OrderedDict()
             self._count = 0
+
+
+def make_input_check(connected: socket.socket) -> Callable[[], object]:
+    """Return a function that reports whether there is input.
+
+    It is made once for a connection and called before each request, for the price of
+    one system call.
+    """
+    if not hasattr(select, "poll"):  # Windows
+        return partial(wait_for_read, connected, timeout=0)
+    poll = select.poll()
+    poll.register(connected, select.POLLIN)
+    return partial(poll.poll, 0)

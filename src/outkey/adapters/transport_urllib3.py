@@ -1,50 +1,41 @@
 """The blocking transport: urllib3's connections in a pool of our own.
 
-Responses are parsed by http.client.
-
 urllib3's own pools are not used, on purpose: they copy, retry, redirect and log, and
 their bookkeeping costs more than the exchange itself. urllib3 only opens connections
-and does TLS; requests are written here.
+and does TLS; requests are written here, and responses are read by ResponseReader.
 """
 
 import contextlib
-import http.client
-import io
 import socket
 import ssl
 import time
-from collections.abc import Iterator
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
 
 from outkey.adapters.configured_files import ConfiguredFiles
-from outkey.adapters.connection_pool import ConnectionPool, PooledConnection
+from outkey.adapters.connection_pool import (
+    ConnectionPool,
+    PooledConnection,
+    make_input_check,
+)
 from outkey.adapters.inflate import inflate
+from outkey.adapters.response_reader import ResponseReader
 from outkey.adapters.tls_context import TlsContexts, negotiated_tls, tls_failure
 from outkey.core import errors
-from outkey.core.request.message import (
-    IDEMPOTENT,
-    Peer,
-    Request,
-    Response,
-    ResponseHeaders,
-    Route,
-)
+from outkey.core.request.message import IDEMPOTENT, Peer, Request, Response, Route
 from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 
 _CHUNK = 64 * 1024
-_MAX_INTERIM = 10
-HEAD_ROOM = 1024 * 1024
 
 
 class Urllib3Transport:
     """Sends requests over keep-alive connections, never shared by configurations."""
 
     def __init__(self, files: ConfiguredFiles | None = None) -> None:
-        self._pool = ConnectionPool[HTTPConnection]()
+        self._pool = ConnectionPool[_Connection]()
         self._contexts = TlsContexts(files)
 
     @errors.drop_traceback  # its traceback would hold the request
@@ -57,17 +48,19 @@ class Urllib3Transport:
         pooled = self._pool.take(route, request.origin, context, repeatable=repeatable)
         if pooled is None:
             pooled = _connect(request.origin, route, deadline, context)
+        reader = ResponseReader(route.response_bytes, to_head=request.method == "HEAD")
         reusable = False
         try:
-            response, reusable = _round_trip(
-                pooled.connection, request, route, deadline
-            )
+            reusable = _round_trip(pooled.connection, request, reader, deadline)
         finally:
             if reusable:
                 self._pool.put(route.partition, request.origin, pooled)
             else:
                 pooled.connection.close()
-        return response
+        body = reader.body
+        if reader.encodings:
+            body = inflate(body, reader.encodings, route.response_bytes)
+        return reader.response(body)
 
     @errors.drop_traceback
     def probe(self, origin: Origin, route: Route) -> Peer:
@@ -77,7 +70,7 @@ class Urllib3Transport:
         self._pool.put(route.partition, origin, pooled)
         if context is None:
             return Peer(pooled.address)
-        return Peer(pooled.address, *negotiated_tls(pooled.connection.sock))
+        return Peer(pooled.address, *negotiated_tls(pooled.connection.socket))
 
     def close(self) -> None:
         self._pool.close()
@@ -85,6 +78,8 @@ class Urllib3Transport:
 
 class _Deadline:
     """The time left until the deadline, as timeouts of single operations."""
+
+    __slots__ = ("_connect", "_ends", "_silence")
 
     def __init__(self, route: Route) -> None:
         self._ends = time.monotonic() + route.time_left
@@ -104,41 +99,30 @@ class _Deadline:
         return min(bound, left)
 
 
-class _Wire(io.RawIOBase):
-    """A socket as a file that keeps to the deadline and the size limit in every read.
+class _Connection:
+    """An open connection of urllib3, whose socket is read and written directly."""
 
-    Against servers that trickle, and against chunk sizes that http.client misreads:
-    it takes -1 for "all there is".
-    """
+    __slots__ = ("_has_input", "_opened", "_timeout", "socket")
 
-    def __init__(
-        self, connection: HTTPConnection, deadline: _Deadline, limit: int
-    ) -> None:
-        self._socket = connection.sock
-        self._deadline = deadline
-        # Half as much again for chunk sizes and trailers, and room for the headers.
-        self._bytes_left = limit + limit // 2 + HEAD_ROOM
-        self._reader: io.BufferedReader | None = None
+    def __init__(self, opened: HTTPConnection) -> None:
+        self._opened = opened
+        self.socket = opened.sock
+        self._has_input = make_input_check(self.socket)
+        self._timeout = -1.0
 
-    def readable(self) -> bool:
-        return True
+    @property
+    def is_connected(self) -> bool:
+        """Whether the connection is open and has nothing to read."""
+        return not self._has_input()
 
-    def readinto(self, buffer: object) -> int:
-        if self._bytes_left < 0:
-            raise errors.ResponseTooLarge
-        self._socket.settimeout(self._deadline.next_wait())
-        count = self._socket.recv_into(buffer)  # type: ignore[arg-type]  # io hands over a memoryview
-        self._bytes_left -= count
-        return count
+    def set_timeout(self, seconds: float) -> None:
+        """Set the timeout of the next operation, which costs a system call."""
+        if seconds != self._timeout:
+            self.socket.settimeout(seconds)
+            self._timeout = seconds
 
-    def makefile(self, _mode: str) -> io.BufferedReader:
-        """Return the same reader each time http.client's parser asks for one.
-
-        It asks again after an interim response.
-        """
-        if self._reader is None:
-            self._reader = io.BufferedReader(self)
-        return self._reader
+    def close(self) -> None:
+        self._opened.close()
 
 
 class _TlsConnection(HTTPSConnection):
@@ -158,7 +142,7 @@ class _TlsConnection(HTTPSConnection):
 
 def _connect(
     origin: Origin, route: Route, deadline: _Deadline, context: ssl.SSLContext | None
-) -> PooledConnection[HTTPConnection]:
+) -> PooledConnection[_Connection]:
     """Connect to the first vetted address that accepts, and to no other."""
     failure: errors.RemoteError = errors.ConnectionFailed()
     for address in route.addresses:
@@ -168,7 +152,7 @@ def _connect(
         except (errors.ConnectionFailed, errors.TimedOut) as error:
             failure = error
         else:
-            return PooledConnection(connection, address, context)
+            return PooledConnection(_Connection(connection), address, context)
     raise failure
 
 
@@ -222,35 +206,30 @@ def _refuse_self_connection(connection: HTTPConnection) -> None:
 
 
 def _round_trip(
-    connection: HTTPConnection, request: Request, route: Route, deadline: _Deadline
-) -> tuple[Response, bool]:
-    """Return the response, and whether the connection can be used again."""
-    has_head = False
+    connection: _Connection,
+    request: Request,
+    reader: ResponseReader,
+    deadline: _Deadline,
+) -> bool:
+    """Read the response, and return whether the connection can be used again."""
     try:
         is_complete = _write_request(connection, request, deadline)
-        wire = _Wire(connection, deadline, route.response_bytes)
-        parsed = _receive_head(wire, request.method)
-        has_head = True
-        body = _receive_body(parsed, route.response_bytes)
+        while True:
+            connection.set_timeout(deadline.next_wait())
+            data = connection.socket.recv(_CHUNK)
+            if not data:
+                reader.end()
+                return False
+            if reader.feed(data):
+                return is_complete and reader.reusable
     except TimeoutError:
         raise errors.TimedOut(Text("the response did not arrive in time")) from None
-    except (http.client.HTTPException, OSError, ValueError) as error:
-        if has_head:
-            raise errors.AnswerBroken from None
-        # TLS 1.3 refuses a client certificate only after the handshake.
-        if isinstance(error, ssl.SSLError):
-            raise tls_failure(error) from None
-        raise errors.ConnectionFailed(
-            Text("the connection was closed, or the response is not HTTP")
-        ) from None
-    headers = ResponseHeaders(tuple(_header_lines(parsed)))
-    body = inflate(body, headers.get_all("Content-Encoding"), route.response_bytes)
-    reusable = is_complete and not parsed.will_close and parsed.isclosed()
-    return Response(parsed.status, headers, body), reusable
+    except OSError as error:
+        raise reader.failure(error) from None
 
 
 def _write_request(
-    connection: HTTPConnection, request: Request, deadline: _Deadline
+    connection: _Connection, request: Request, deadline: _Deadline
 ) -> bool:
     """Write the request; return whether all of it could be written.
 
@@ -261,8 +240,8 @@ def _write_request(
     message = wire_form(request)
     try:
         for start in range(0, len(message), _CHUNK):
-            connection.sock.settimeout(deadline.next_wait())
-            connection.sock.sendall(message[start : start + _CHUNK])
+            connection.set_timeout(deadline.next_wait())
+            connection.socket.sendall(message[start : start + _CHUNK])
     except (BrokenPipeError, ConnectionResetError):
         return False
     finally:
@@ -283,69 +262,3 @@ def wire_form(request: Request) -> bytes:
         else request.body
     )
     return ("\r\n".join(lines) + "\r\n\r\n").encode("ascii") + body
-
-
-def _receive_head(wire: _Wire, method: str) -> http.client.HTTPResponse:
-    """Read status line and headers; skip interim responses (103 Early Hints)."""
-    for _ in range(_MAX_INTERIM):
-        parsed = http.client.HTTPResponse(wire, method=method)  # type: ignore[arg-type]  # all it asks of a socket is makefile()
-        _parse_head(parsed)
-        if parsed.status >= 200:
-            return parsed
-        if parsed.status == 101:
-            raise http.client.HTTPException(
-                "switched to another protocol without a request"
-            )
-        parsed.fp = None  # type: ignore[assignment]  # or it would close the reader it shares
-    raise http.client.HTTPException("too many interim responses")
-
-
-def _parse_head(parsed: http.client.HTTPResponse) -> None:
-    try:
-        parsed.begin()
-    except BaseException as error:
-        parsed.close()
-        if isinstance(error, http.client.LineTooLong):
-            raise too_many_headers(
-                Text("a header line of the response is too long")
-            ) from None
-        # http.client stops at its 100th header, and reports it by its text alone.
-        if isinstance(error, http.client.HTTPException) and "headers" in str(error):
-            raise too_many_headers(
-                Text("the response has 100 headers or more")
-            ) from None
-        raise
-
-
-def too_many_headers(message: Text) -> errors.ResponseTooLarge:
-    """Return the error for a response whose head is too large."""
-    return errors.ResponseTooLarge(
-        message, hint=Text("Ask the provider of the API; this limit is fixed.")
-    )
-
-
-def _receive_body(parsed: http.client.HTTPResponse, limit: int) -> bytes:
-    """Read the body up to the limit; one that announces more is not read at all."""
-    if len(set(parsed.msg.get_all("Content-Length", []))) > 1:
-        raise http.client.HTTPException("two lengths for one body")
-    if parsed.length is not None and parsed.length > limit:
-        raise errors.ResponseTooLarge
-    body = parsed.read(_CHUNK)
-    if len(body) == _CHUNK or not parsed.isclosed():
-        parts = [body]
-        size = len(body)
-        while part := parsed.read(_CHUNK):
-            parts.append(part)
-            size += len(part)
-            if size > limit:
-                raise errors.ResponseTooLarge
-        body = b"".join(parts)
-    if parsed.length:  # announced bytes that did not arrive
-        raise http.client.IncompleteRead(b"")
-    return body
-
-
-def _header_lines(parsed: http.client.HTTPResponse) -> Iterator[tuple[str, str]]:
-    for name, value in parsed.msg.items():
-        # A folded line (obs-fold, RFC 9112 §5.2) counts as one space.
-        yield name, " ".join(value.split()) if "\n" in value else value

@@ -22,7 +22,7 @@ from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
 from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tokens_stored import StoredTokens
-from outkey.adapters.transport_aiohttp import AiohttpTransport
+from outkey.adapters.transport_asyncio import AsyncioTransport
 from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.core.findings.posture import Policy
 from outkey.engine.application import Application
@@ -99,7 +99,7 @@ def build_application(
             signer=JoseSigner(),
             scripts=LockedScripts(),
             asynchronous=Asynchronous(
-                AiohttpTransport(files),
+                AsyncioTransport(files),
                 AsyncSystemResolver(resolver),
                 blocking_ports=True,
             ),

@@ -13,7 +13,7 @@ from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.adapters.transport_aiohttp import AiohttpTransport
+from outkey.adapters.transport_asyncio import AsyncioTransport
 from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.document import Document, parse_document
@@ -72,7 +72,7 @@ def sender_of(document: Document, tokens: Tokens | None = None) -> Sender:
             signer=JoseSigner(),
             scripts=LockedScripts(),
             asynchronous=Asynchronous(
-                AiohttpTransport(),
+                AsyncioTransport(),
                 AsyncSystemResolver(resolver),
                 # Everything is in memory, but for a store of tokens that was passed.
                 blocking_ports=tokens is not None,

@@ -9,12 +9,10 @@ import gzip
 import os
 import socket
 import ssl
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,7 +20,7 @@ import pytest
 import trustme
 
 from contract import test_ports
-from contract.raw_peer import raw_peer
+from contract.raw_peer import raw_peer, serving
 from contract.test_header_lines import (  # noqa: F401 - run here as well
     peer,
     test_one_accepted_header_is_one_line_with_that_value,
@@ -43,17 +41,25 @@ from faults.test_transport_faults import (  # noqa: F401 - run here as well
     send_raw,
     spar,
     test_a_bad_answer_is_a_typed_error_within_the_total_time,
+    test_a_connection_that_ends_or_is_out_of_step_is_not_used_again,
     test_a_kept_connection_is_used_again,
     test_a_kept_connection_to_an_address_no_longer_vetted_is_dropped,
+    test_a_large_upload_arrives_whole,
     test_a_request_after_a_silent_close_is_never_sent_twice,
+    test_a_small_body_in_a_large_wrapping_is_refused,
+    test_an_answer_that_comes_before_the_upload_was_read_counts,
     test_an_answer_that_is_no_http_is_a_failed_connection,
+    test_an_answer_that_is_out_of_step_is_refused,
     test_an_answer_to_head_has_no_body_and_the_connection_stays_in_step,
     test_an_old_idle_connection_is_not_used,
+    test_an_upload_that_is_hung_up_on_is_a_failed_connection,
+    test_an_upload_that_nobody_reads_ends_at_the_silence,
     test_as_many_headers_and_bytes_as_allowed_are_fine,
     test_compressed_answers_are_inflated_and_unknown_ones_left_alone,
     test_damaged_compression_is_a_broken_answer,
     test_descriptors_do_not_leak_over_many_failures,
     test_early_hints_are_passed_over_and_the_connection_stays_in_step,
+    test_folded_header_lines_become_one,
     test_idle_connections_are_bounded,
     test_no_frame_of_a_failed_exchange_holds_the_credentials,
     test_partitions_never_share_a_connection,
@@ -62,17 +68,14 @@ from faults.test_transport_faults import (  # noqa: F401 - run here as well
 )
 from outkey import Gateway, Response
 from outkey.adapters.resolver_system import AsyncSystemResolver, SystemResolver
-from outkey.adapters.transport_aiohttp import AiohttpTransport, _Connection
+from outkey.adapters.transport_asyncio import AsyncioTransport, _Connection
 from outkey.core.errors import (
-    ConfigError,
     ConnectionFailed,
     EgressDenied,
     OutkeyError,
-    ResponseTooLarge,
-    TimedOut,
     TlsFailed,
 )
-from outkey.core.request.message import Header, Request, Route, Source, TlsSettings
+from outkey.core.request.message import Request, Route, TlsSettings
 from outkey.core.request.origin import Origin
 from outkey.hosts.file import from_text
 from outkey.ports.sending import Resolver
@@ -88,7 +91,7 @@ def runner() -> Iterator[asyncio.Runner]:
 
 @pytest.fixture
 def transport(runner: asyncio.Runner) -> Iterator[OnLoop]:
-    made = OnLoop(runner, AiohttpTransport())
+    made = OnLoop(runner, AsyncioTransport())
     yield made
     made.close()
 
@@ -98,7 +101,7 @@ def _another_transport(runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch) 
     """Let the tests of the blocking transport make asynchronous ones."""
     for module in (test_tls_faults, test_ports):
         monkeypatch.setattr(
-            module, "Urllib3Transport", lambda: OnLoop(runner, AiohttpTransport())
+            module, "Urllib3Transport", lambda: OnLoop(runner, AsyncioTransport())
         )
 
 
@@ -123,7 +126,7 @@ def gateway(
     runner.run(blocking_gateway.aclose())
 
 
-class TestAiohttpTransport(test_ports.TestUrllib3Transport):
+class TestAsyncioTransport(test_ports.TestUrllib3Transport):
     """The contract of every transport."""
 
 
@@ -137,44 +140,6 @@ class TestAsyncSystemResolver(ResolverContract):
 
 
 # ── answers ───────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
-        b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
-    ],
-)
-def test_a_connection_that_ends_is_not_used_again(
-    transport: OnLoop, answer: bytes
-) -> None:
-    with raw_peer(answer) as server:
-        for _ in range(3):
-            assert send_raw(transport, server.port).body == b"ok"
-        assert server.connections == 3
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        (
-            b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and something nobody"
-            b" asked for"
-        ),
-        b"HTTP/1.1 204 No Content\r\n\r\n" * 2,
-        (
-            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection:"
-            b" upgrade\r\n\r\n"
-        ),
-        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok",
-    ],
-)
-def test_an_answer_that_is_out_of_step_is_refused(
-    transport: OnLoop, answer: bytes
-) -> None:
-    with raw_peer(answer) as server, pytest.raises(ConnectionFailed):
-        send_raw(transport, server.port)
 
 
 def test_a_kept_connection_that_begins_to_talk_is_closed(transport: OnLoop) -> None:
@@ -194,13 +159,6 @@ def test_a_kept_connection_that_begins_to_talk_is_closed(transport: OnLoop) -> N
             ConnectionFailed
         ):  # there is nobody to answer another connection
             send_raw(transport, port, read_timeout=0.2)
-
-
-def test_a_small_body_in_a_large_wrapping_is_refused(transport: OnLoop) -> None:
-    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-    chunks = b"1;" + b"x" * 1_500_000 + b"\r\na\r\n0\r\n\r\n"
-    with raw_peer(head + chunks) as server, pytest.raises(ResponseTooLarge):
-        send_raw(transport, server.port)
 
 
 def test_a_client_certificate_that_is_missed_after_the_handshake_is_a_tls_failure(
@@ -238,71 +196,6 @@ def test_a_large_compressed_answer_is_inflated(transport: OnLoop) -> None:
     assert answer.body == gzip.decompress(body)
 
 
-# ── uploads ───────────────────────────────────────────────────────────────────────────
-
-
-@contextmanager
-def serving(*talks: Callable[[socket.socket], None]) -> Iterator[int]:
-    """Serve one connection with each of these functions."""
-
-    def serve() -> None:
-        for talk in talks:
-            with suppress(OSError):
-                stream, _ = listener.accept()
-                with stream:
-                    talk(stream)
-        listener.close()
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        yield listener.getsockname()[1]
-        with suppress(OSError):
-            listener.shutdown(socket.SHUT_RDWR)
-        thread.join(5)
-
-
-def upload(transport: OnLoop, port: int, size: int, silence: float = 5.0) -> Response:
-    origin = Origin("http", "127.0.0.1", port)
-    route = Route(("127.0.0.1",), "p", TlsSettings(), 1.0, silence, 20.0, 1024)
-    length = Header("Content-Length", str(size), Source.DEFAULT)
-    return transport.send(Request("PUT", origin, "/", (length,), b"x" * size), route)
-
-
-def test_a_large_upload_arrives_whole(transport: OnLoop) -> None:
-    with raw_peer(b"HTTP/1.1 204 No Content\r\n\r\n") as server:
-        for _ in range(2):
-            assert upload(transport, server.port, 10_000_000).status == 204
-        assert [
-            len(request.partition(b"\r\n\r\n")[2]) for request in server.requests
-        ] == [
-            10_000_000,
-            10_000_000,
-        ]
-        assert server.connections == 1
-
-
-def test_an_answer_that_comes_before_the_upload_was_read_counts(
-    transport: OnLoop,
-) -> None:
-    def talk(stream: socket.socket) -> None:
-        stream.recv(100)
-        stream.sendall(b"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n")
-
-    with serving(talk, talk) as port:
-        assert upload(transport, port, 30_000_000).status == 401
-        # on another connection
-        assert upload(transport, port, 30_000_000).status == 401
-
-
-def test_an_upload_that_nobody_reads_ends_at_the_silence(transport: OnLoop) -> None:
-    with serving(lambda stream: stream.recv(1) and finished.wait(5)) as port:
-        finished = threading.Event()
-        with pytest.raises(TimedOut):
-            upload(transport, port, 30_000_000, silence=0.5)
-        finished.set()
-
-
 def test_a_post_on_a_connection_that_dies_under_it_is_not_repeated(
     transport: OnLoop,
 ) -> None:
@@ -328,7 +221,7 @@ def descriptors() -> int:
 
 
 def test_one_transport_serves_several_loops_one_after_the_other() -> None:
-    shared = AiohttpTransport()
+    shared = AsyncioTransport()
     with raw_peer(b"HTTP/1.1 204 No Content\r\n\r\n") as server:
         for _ in range(3):
             with asyncio.Runner() as own:
@@ -344,7 +237,7 @@ def test_one_transport_serves_several_loops_one_after_the_other() -> None:
 def test_a_loop_that_is_gone_is_forgotten(caplog: pytest.LogCaptureFixture) -> None:
     # its records at DEBUG would keep what they are about
     caplog.set_level("INFO", "asyncio")
-    shared = AiohttpTransport()
+    shared = AsyncioTransport()
     with raw_peer(b"HTTP/1.1 204 No Content\r\n\r\n") as server:
         for _ in range(3):
             with asyncio.Runner() as own:  # and nobody closes
@@ -415,20 +308,6 @@ def test_a_connection_that_meets_itself_is_refused(
     with pytest.raises(EgressDenied, match="back to itself"):
         transport.run(send())
     assert aborted == [True]
-
-
-def test_without_aiohttp_the_error_says_what_to_install(
-    transport: OnLoop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "aiohttp.http", None)
-    with pytest.raises(ConfigError, match="needs the package aiohttp") as caught:
-        send_raw(transport, 9)
-    assert "outkey[async]" in caught.value.hint
-
-
-def test_aiohttp_is_not_loaded_before_something_is_sent() -> None:
-    code = "import outkey, sys; outkey.load; sys.exit('aiohttp' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_an_idempotent_request_after_a_silent_close_is_repeated_and_succeeds(

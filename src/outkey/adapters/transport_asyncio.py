@@ -1,36 +1,30 @@
-"""The asynchronous transport: aiohttp's parser under connections and a pool of our own.
+"""The asynchronous transport: connections and a pool of our own on asyncio.
 
-aiohttp's sessions are not used, on purpose: they add headers, repeat requests on pooled
-connections, and cost more than the exchange itself. Only its parser of responses is
-used, which is C code.
+It writes the same bytes as the blocking transport, and reads with the same reader.
 """
 
 import asyncio
 import contextlib
-import select
-import socket
 import ssl
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, cast
-
-from urllib3.util import wait_for_read
+from typing import NamedTuple, cast
 
 from outkey.adapters.configured_files import ConfiguredFiles
-from outkey.adapters.connection_pool import ConnectionPool, PooledConnection
+from outkey.adapters.connection_pool import (
+    ConnectionPool,
+    PooledConnection,
+    make_input_check,
+)
 from outkey.adapters.inflate import inflate
+from outkey.adapters.response_reader import ResponseReader
 from outkey.adapters.tls_context import TlsContexts, tls_failure
-from outkey.adapters.transport_urllib3 import HEAD_ROOM, too_many_headers, wire_form
+from outkey.adapters.transport_urllib3 import wire_form
 from outkey.core.errors import (
-    AnswerBroken,
-    ConfigError,
     ConnectionFailed,
     ConnectTimedOut,
     EgressDenied,
     OutkeyError,
     RemoteError,
-    ResponseTooLarge,
     TimedOut,
     without_traceback,
 )
@@ -38,27 +32,17 @@ from outkey.core.request.message import (
     IDEMPOTENT,
     Request,
     Response,
-    ResponseHeaders,
     Route,
     TlsSettings,
 )
 from outkey.core.request.origin import Origin
 from outkey.core.text import Text
 
-if TYPE_CHECKING:
-    from aiohttp import StreamReader
-    from aiohttp.http import HttpResponseParser, RawResponseMessage
-
 _CHUNK = 64 * 1024
-_MAX_INTERIM = 10
-_MAX_LINE = 65_536
-_MAX_HEADERS = 99
-# more than a loop reads at once, so that the parser never has to pause
-_READ_AHEAD = 1024 * 1024
 _INFLATED_INLINE = 8 * 1024  # milliseconds, even if it inflates a thousandfold
 
 
-class AiohttpTransport:
+class AsyncioTransport:
     """Sends requests over keep-alive connections, never shared by configurations.
 
     Each event loop has connections of its own.
@@ -88,7 +72,7 @@ class AiohttpTransport:
     async def _send(self, request: Request, route: Route) -> Response:
         loop = asyncio.get_running_loop()
         ends = loop.time() + route.time_left
-        pool = self._pools.get(loop) or await self._new_pool(loop)
+        pool = self._pools.get(loop) or self._new_pool(loop)
         context = (
             await self._context(route) if request.origin.scheme == "https" else None
         )
@@ -97,11 +81,11 @@ class AiohttpTransport:
         if pooled is None:
             pooled = await _connect(request.origin, route, ends, context)
         connection = pooled.connection
+        reader = ResponseReader(route.response_bytes, to_head=request.method == "HEAD")
         reusable = False
         try:
-            bounds = _Bounds(route.read_timeout, ends, route.response_bytes)
-            parsed = await connection.send_request(
-                wire_form(request), bounds, head=request.method == "HEAD"
+            await connection.send_request(
+                wire_form(request), reader, _Bounds(route.read_timeout, ends)
             )
             reusable = connection.is_reusable
         finally:
@@ -109,18 +93,14 @@ class AiohttpTransport:
                 pool.put(route.partition, request.origin, pooled)
             else:
                 connection.close()
-        response = _response(parsed)
-        if encodings := response.headers.get_all("Content-Encoding"):
-            body = await inflate_in_thread(
-                response.body, encodings, route.response_bytes
-            )
-            return replace(response, body=body)
-        return response
+        body = reader.body
+        if reader.encodings:
+            body = await inflate_in_thread(body, reader.encodings, route.response_bytes)
+        return reader.response(body)
 
-    async def _new_pool(
+    def _new_pool(
         self, loop: asyncio.AbstractEventLoop
     ) -> "ConnectionPool[_Connection]":
-        await asyncio.to_thread(_load)
         self._drop_closed_loops()
         return self._pools.setdefault(loop, ConnectionPool())
 
@@ -144,12 +124,6 @@ class AiohttpTransport:
 class _Bounds(NamedTuple):
     silence: float
     ends: float  # by the loop's clock
-    body: int
-
-
-class _ParsedResponse(NamedTuple):
-    head: "RawResponseMessage"
-    body: bytes
 
 
 class _Connection(asyncio.Protocol):
@@ -159,46 +133,30 @@ class _Connection(asyncio.Protocol):
     """
 
     _transport: asyncio.Transport
-    _response_future: asyncio.Future[_ParsedResponse]
+    _response_future: asyncio.Future[None]
     _timer: asyncio.TimerHandle | None = None
-    _parser: "HttpResponseParser | None" = None
+    _reader: ResponseReader | None = None  # of the exchange in progress
     _has_input: Callable[[], object] | None = None
+    _is_kept = False  # whether the last response left the connection usable
     _lost = False
     _full = False
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._make_parser = _load()
         self._unsent: memoryview | bytes = b""
 
     # ── the exchange ──────────────────────────────────────────────────────────────────
 
     def send_request(
-        self, message: bytes, bounds: _Bounds, *, head: bool
-    ) -> asyncio.Future[_ParsedResponse]:
-        """Write a request, and return the future of its response.
+        self, message: bytes, reader: ResponseReader, bounds: _Bounds
+    ) -> asyncio.Future[None]:
+        """Write a request, and return a future that is done with its response.
 
         Not a coroutine, so that no traceback contains the message.
         """
-        self._parser = self._make_parser(
-            self,  # type: ignore[arg-type]  # it only ever calls resume_reading
-            self._loop,
-            _READ_AHEAD,
-            max_line_size=_MAX_LINE,
-            max_field_size=_MAX_LINE,
-            max_headers=_MAX_HEADERS,
-            response_with_body=not head,
-            read_until_eof=True,
-            auto_decompress=False,
-        )
-        self._head: RawResponseMessage | None = None
-        self._payload: StreamReader | None = None
-        self._parts: list[bytes] = []
-        self._interim = 0
+        self._reader = reader
+        self._is_kept = False
         self._bounds = bounds
-        self._body_left = bounds.body
-        # Half as much again for chunk sizes and trailers, and room for the headers.
-        self._wire_left = bounds.body + bounds.body // 2 + HEAD_ROOM
         self._response_future = self._loop.create_future()
         self._last_activity = self._loop.time()
         self._set_timer()
@@ -209,9 +167,8 @@ class _Connection(asyncio.Protocol):
     @property
     def is_reusable(self) -> bool:
         """Whether the next request can use this connection."""
-        is_complete = self._head is not None and not self._head.should_close
         return (
-            is_complete
+            self._is_kept
             and not self._unsent
             and not self._lost
             and not self._transport.is_closing()
@@ -226,12 +183,12 @@ class _Connection(asyncio.Protocol):
         if self._lost or self._transport.is_closing():
             return False
         if self._has_input is None:
-            self._has_input = _watch(self._transport.get_extra_info("socket"))
+            self._has_input = make_input_check(self._transport.get_extra_info("socket"))
         return not self._has_input()
 
     def close(self) -> None:
         """Close at once, even during an exchange."""
-        self._parser = None
+        self._reader = None
         self._stop_timer()
         if not self._lost and not self._loop.is_closed():
             self._transport.abort()
@@ -258,7 +215,7 @@ class _Connection(asyncio.Protocol):
 
     def _check_timeout(self) -> None:
         self._timer = None
-        if self._parser is None:
+        if self._reader is None:
             return
         if self._loop.time() < self._timeout_at():
             self._set_timer()
@@ -266,82 +223,28 @@ class _Connection(asyncio.Protocol):
             self._fail(TimedOut(Text("the response did not arrive in time")))
 
     def _fail(self, error: OutkeyError) -> None:
-        self._parser = None
+        self._reader = None
         if not self._response_future.done():
             self._response_future.set_exception(error)
 
-    # ── reading ───────────────────────────────────────────────────────────────────────
+    def _finish(self, *, is_kept: bool) -> None:
+        self._reader = None
+        self._is_kept = is_kept
+        if not self._response_future.done():
+            self._response_future.set_result(None)
+
+    # ── what the loop calls ───────────────────────────────────────────────────────────
 
     def data_received(self, data: bytes) -> None:
-        if self._parser is None:
+        if self._reader is None:
             self.close()  # there was no request
             return
         self._last_activity = self._loop.time()
-        self._wire_left -= len(data)
-        if self._wire_left < 0:
-            self._fail(ResponseTooLarge())
-            return
         try:
-            messages, _, _ = self._parser.feed_data(data)
-            for head, payload in messages:
-                self._take_head(head, payload)
-            self._take_body()
+            if self._reader.feed(data):
+                self._finish(is_kept=self._reader.reusable)
         except OutkeyError as error:
             self._fail(error)
-        except Exception as error:  # noqa: BLE001 - any error of the parser
-            self._fail(self._error_of(error))
-
-    def _take_head(self, head: "RawResponseMessage", payload: "StreamReader") -> None:
-        """Read the head of a response; skip interim ones such as 103 Early Hints."""
-        if head.code >= 200 and self._head is None:
-            self._head = head
-            self._payload = payload
-            length = head.headers.get("Content-Length", "")
-            if (
-                not payload.is_eof()
-                and length.isdecimal()
-                and int(length) > self._body_left
-            ):
-                raise ResponseTooLarge
-            return
-        self._interim += 1
-        if head.code >= 200 or head.code == 101 or self._interim >= _MAX_INTERIM:
-            raise ConnectionFailed(
-                Text("the connection was closed, or the response is not HTTP")
-            )
-
-    def _take_body(self) -> None:
-        if self._payload is None or self._head is None:
-            return
-        if part := self._payload.read_nowait():
-            self._parts.append(part)
-            self._body_left -= len(part)
-            if self._body_left < 0:
-                raise ResponseTooLarge
-        if self._payload.is_eof():
-            self._parser = None
-            if not self._response_future.done():
-                self._response_future.set_result(
-                    _ParsedResponse(self._head, b"".join(self._parts))
-                )
-
-    def _error_of(self, error: BaseException | None) -> OutkeyError:
-        if self._head is not None:
-            return AnswerBroken()
-        # TLS 1.3 refuses a client certificate only after the handshake.
-        if isinstance(error, ssl.SSLError):
-            return tls_failure(error)
-        # by name, since the library is loaded late
-        if type(error).__name__ == "LineTooLong":
-            return too_many_headers(Text("a header line of the response is too long"))
-        # The parser reports this one by its text alone.
-        if "Too many headers" in str(error):
-            return too_many_headers(Text("the response has 100 headers or more"))
-        return ConnectionFailed(
-            Text("the connection was closed, or the response is not HTTP")
-        )
-
-    # ── what the loop and the parser call ─────────────────────────────────────────────
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -349,23 +252,22 @@ class _Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
         self._stop_timer()
-        if self._parser is not None and isinstance(
+        if self._reader is not None and isinstance(
             exc, BrokenPipeError | ConnectionResetError
         ):
             # A server may respond, for example with 413 or 401,
             # and close before it has read everything.
             self.data_received(_unread_input(self._transport))
-        if self._parser is None:
+        if self._reader is None:
             return
         try:
-            if exc is None and self._head is not None:
-                self._parser.feed_eof()  # a body without a length ends here
-                self._take_body()
+            if exc is not None:
+                raise self._reader.failure(exc)
+            self._reader.end()
         except OutkeyError as error:
             self._fail(error)
-        except Exception as error:  # noqa: BLE001 - any error of the parser
-            exc = error
-        self._fail(self._error_of(exc))
+        else:
+            self._finish(is_kept=False)
 
     def pause_writing(self) -> None:
         self._full = True
@@ -373,21 +275,6 @@ class _Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._full = False
         self._write_more()
-
-    def resume_reading(self, resume_parser: bool = True) -> None:  # noqa: FBT001, FBT002 - the parser's
-        """Do nothing: input is read at once and never paused."""
-
-
-def _watch(connected: socket.socket) -> Callable[[], object]:
-    """Return a function that reports whether there is input.
-
-    It is made once and called for each request.
-    """
-    if not hasattr(select, "poll"):  # Windows
-        return partial(wait_for_read, connected, timeout=0)
-    poll = select.poll()
-    poll.register(connected, select.POLLIN)
-    return partial(poll.poll, 0)
 
 
 def _unread_input(transport: asyncio.Transport) -> bytes:
@@ -457,30 +344,8 @@ async def _open(
     return connection
 
 
-def _response(parsed: _ParsedResponse) -> Response:
-    # A list first: three times as fast as a generator.
-    lines = [
-        (n.decode("latin-1"), v.decode("latin-1")) for n, v in parsed.head.raw_headers
-    ]
-    return Response(parsed.head.code, ResponseHeaders(tuple(lines)), parsed.body)
-
-
 async def inflate_in_thread(body: bytes, encodings: list[str], limit: int) -> bytes:
     """Decompress a body; a large one in a thread, so that the loop is not blocked."""
     if len(body) <= _INFLATED_INLINE:
         return inflate(body, encodings, limit)
     return await asyncio.to_thread(inflate, body, encodings, limit)
-
-
-def _load() -> "type[HttpResponseParser]":
-    """Return the parser; the library is loaded for the first request only."""
-    try:
-        from aiohttp.http import HttpResponseParser as Parser  # noqa: PLC0415
-    except ModuleNotFoundError:
-        raise ConfigError(
-            Text("sending from an event loop needs the package aiohttp"),
-            hint=Text(
-                'Run pip install "outkey[async]", or send one request at a time.'
-            ),
-        ) from None
-    return Parser

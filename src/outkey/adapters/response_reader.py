@@ -1,0 +1,334 @@
+"""Reads one response from the bytes that a transport received; does no I/O itself.
+
+llhttp reads the header lines and the chunks. It is lenient in places, and does not
+know which request a response belongs to; so the status line, the framing, the limits
+and the end of the response are decided here (docs/decisions/0037).
+
+The result does not depend on how the bytes are split.
+"""
+
+import re
+import ssl
+
+from httptools import HttpParserError, HttpResponseParser
+
+from outkey.adapters.tls_context import tls_failure
+from outkey.core.errors import (
+    AnswerBroken,
+    ConnectionFailed,
+    OutkeyError,
+    ResponseTooLarge,
+)
+from outkey.core.request.message import Response, ResponseHeaders
+from outkey.core.text import Text
+
+MAX_LINE = 65_536  # with its line end
+MAX_HEADERS = 99  # each line of a folded header counts
+MAX_HEADS = 2 * 1024 * 1024  # the interim responses' and the final one's together
+MAX_INTERIM = 9
+TRAILER_ROOM = 1024 * 1024  # for extensions of chunks, too
+
+_MAX_LINES = MAX_HEADERS + 2  # with the status line and the empty line
+_PREFIX = b"HTTP/1."
+_STATUS_LINE = re.compile(
+    rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?\r?\n"
+)
+_FOLDS = re.compile(rb"(?:\r\n[ \t]+)+")  # obs-fold, RFC 9112 §5.2
+_WITHOUT_BODY = frozenset({204, 304})
+# What the parser of chunks is told instead of the server's head. It has to take bytes
+# after the last chunk for an error, and not for the next response.
+_CHUNKED_HEAD = (
+    b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+)
+_CHUNKED_END = re.compile(rb"[^\n]\r\n\r\n\Z")  # no further empty line
+
+
+class ResponseReader:
+    """Takes bytes as they arrive, until the response is complete.
+
+    Then `body` is the body without chunks, but still compressed, and `reusable` tells
+    whether the connection can be used again. `status` is 0 until the head is complete.
+    """
+
+    __slots__ = (
+        "_buffer",
+        "_chunks",
+        "_heads_left",
+        "_interim",
+        "_length",
+        "_limit",
+        "_line_count",
+        "_line_end",
+        "_line_start",
+        "_lines",
+        "_to_head",
+        "body",
+        "encodings",
+        "reusable",
+        "status",
+    )
+
+    def __init__(self, limit: int, *, to_head: bool) -> None:
+        self.status = 0
+        self.body = b""
+        self.encodings: list[str] = []
+        self.reusable = False
+        self._limit = limit
+        self._to_head = to_head  # the response to HEAD has no body, whatever it says
+        self._lines = _HeaderLines()
+        self._heads_left = MAX_HEADS
+        self._interim = 0
+        self._buffer = bytearray()  # an incomplete head, then an incomplete body
+        self._line_start = 0
+        self._line_count = 0
+        self._line_end = b"\r\n"
+        self._length: int | None = None
+        self._chunks: _Chunks | None = None
+
+    def feed(self, data: bytes) -> bool:
+        """Take some bytes; return whether the response is complete."""
+        if self.status:
+            return self._take_body(data)
+        return self._take_head(data)
+
+    def end(self) -> None:
+        """Take the end of the connection: it completes a body without a length."""
+        if not self.status or self._length is not None or self._chunks is not None:
+            raise self.failure(None)
+        self.body = bytes(self._buffer)
+
+    def failure(self, error: BaseException | None) -> OutkeyError:
+        """Return what it means that the connection ended or failed at this point."""
+        if self.status:
+            return AnswerBroken()
+        # TLS 1.3 refuses a client certificate only after the handshake.
+        if isinstance(error, ssl.SSLError):
+            return tls_failure(error)
+        return _not_http()
+
+    def response(self, body: bytes) -> Response:
+        """Return the response, with the body as it is or decompressed."""
+        return Response(self.status, ResponseHeaders(tuple(self._lines)), body)
+
+    # ── head ──────────────────────────────────────────────────────────────────────────
+
+    def _take_head(self, data: bytes) -> bool:
+        if not self._buffer:
+            end = data.find(b"\r\n\r\n") + 4
+            lines = data.count(b"\n", 0, end)
+            # All at once, where no limit can be exceeded and no line ends in LF alone.
+            within_limits = 4 <= end <= min(MAX_LINE, self._heads_left)
+            is_usual = lines <= _MAX_LINES and lines == data.count(b"\r\n", 0, end)
+            if within_limits and is_usual:
+                return self._take_complete_head(data[:end], data[end:])
+        self._buffer += data
+        return self._take_lines()
+
+    def _take_lines(self) -> bool:
+        """Check a head line by line that is incomplete, large, or of odd line ends.
+
+        RFC 9112 §2.2 permits LF alone, which small devices send, in all their lines.
+        A head that mixes both is refused: whoever filters CR LF but not LF from what it
+        repeats would let others write its header lines.
+        """
+        while True:
+            start = self._line_start
+            if not start and not _PREFIX.startswith(self._buffer[: len(_PREFIX)]):
+                raise _not_http()  # at once: the peer may wait for us
+            end = self._buffer.find(b"\n", start) + 1
+            self._check_length(start, end or len(self._buffer))
+            if not end:
+                return False
+            line = bytes(self._buffer[start:end])
+            line_end = b"\r\n" if line.endswith(b"\r\n") else b"\n"
+            if not start:
+                self._status_line(line)
+                self._line_end = line_end
+            elif line_end != self._line_end:
+                raise _invalid()
+            self._line_count += 1
+            if self._line_count > _MAX_LINES:
+                raise _too_many_headers(Text("the response has 100 headers or more"))
+            self._line_start = end
+            if line == line_end:
+                head, rest = bytes(self._buffer[:end]), bytes(self._buffer[end:])
+                if line_end == b"\n":
+                    head = head.replace(b"\n", b"\r\n")
+                self._buffer = bytearray()
+                self._line_start = self._line_count = 0
+                return self._take_complete_head(head, rest)
+
+    def _check_length(self, start: int, end: int) -> None:
+        if start + MAX_LINE < min(end, self._heads_left + 1):
+            raise _too_many_headers(Text("a header line of the response is too long"))
+        if end > self._heads_left:
+            raise _too_many_headers(Text("the headers of the response are too long"))
+
+    def _status_line(self, head: bytes) -> tuple[int, bool]:
+        """Return the status, and whether the version is 1.1."""
+        found = _STATUS_LINE.match(head)
+        if found is None:
+            raise _not_http()
+        status = int(found[2])
+        # A switch to another protocol was not requested.
+        if status == 101 or (status < 200 and self._interim == MAX_INTERIM):
+            raise _not_http()
+        return status, found[1] == b"1"
+
+    def _take_complete_head(self, head: bytes, rest: bytes) -> bool:
+        status, is_modern = self._status_line(head)
+        self._heads_left -= len(head)
+        self._lines = lines = _HeaderLines()
+        if b"\r\n " in head or b"\r\n\t" in head:
+            start = head.index(b"\n") + 1
+            head = head[:start] + _FOLDS.sub(b" ", head[start:])
+        try:
+            HttpResponseParser(lines).feed_data(head)
+        except HttpParserError:
+            raise _invalid() from None
+        if status < 200:  # such as 103 Early Hints
+            self._interim += 1
+            return bool(rest) and self._take_head(rest)
+        self._frame(is_modern=is_modern)
+        self.status = status
+        if self._to_head or status in _WITHOUT_BODY:
+            self._length = 0
+            self._chunks = None
+        elif self._length is None:
+            self.reusable = self.reusable and self._chunks is not None
+        elif self._length > self._limit:
+            raise ResponseTooLarge
+        return self._take_body(rest)
+
+    def _frame(self, *, is_modern: bool) -> None:
+        """Decide how the body ends, and whether the connection does."""
+        connection = ""
+        codings = []
+        for name, value in self._lines:
+            lower = name.lower()
+            if lower == "content-length":
+                # llhttp has checked that it is one number. int() refuses 5000 zeros.
+                self._length = int(value.lstrip("0") or "0")
+            elif lower == "content-encoding":
+                self.encodings.append(value)
+            elif lower == "connection":
+                connection += value.lower()
+            elif lower == "transfer-encoding":
+                codings.append(value.lower())
+        self.reusable = "close" not in connection
+        if not is_modern and (codings or "keep-alive" not in connection):
+            self.reusable = False
+        if codings:
+            if codings != ["chunked"]:
+                raise _invalid()
+            self._chunks = _Chunks(self._limit)
+
+    # ── body ──────────────────────────────────────────────────────────────────────────
+
+    def _take_body(self, data: bytes) -> bool:
+        if self._chunks is not None:
+            if not self._chunks.feed(data):
+                return False
+            self.body = bytes(self._chunks.body)
+            self.reusable = self.reusable and self._chunks.is_exact
+            return True
+        if self._buffer or len(data) != self._length:
+            self._buffer += data
+            return self._take_buffer()
+        self.body = data
+        return True
+
+    def _take_buffer(self) -> bool:
+        size = len(self._buffer)
+        if self._length is None:
+            if size > self._limit:
+                raise ResponseTooLarge
+            return False
+        if size < self._length:
+            return False
+        self.body = bytes(self._buffer[: self._length])
+        self.reusable = self.reusable and size == self._length
+        return True
+
+
+class _HeaderLines(list[tuple[str, str]]):
+    """The header lines, as llhttp reports them."""
+
+    __slots__ = ()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.append((name.decode("ascii"), value.rstrip(b" \t").decode("latin-1")))
+
+
+class _Chunks:
+    """A chunked body; extensions and trailers are checked and dropped."""
+
+    __slots__ = ("_limit", "_parser", "_received", "_tail", "_wire_left", "is_exact")
+
+    def __init__(self, limit: int) -> None:
+        self.is_exact = False  # whether nothing follows the last chunk
+        self._received = _ReceivedChunks()
+        self._parser = HttpResponseParser(self._received)
+        # Some servers pad the sizes of chunks.
+        self._parser.set_dangerous_leniencies(lenient_spaces_after_chunk_size=True)
+        self._parser.feed_data(_CHUNKED_HEAD)
+        self._limit = limit
+        # Half as much again for the sizes of chunks.
+        self._wire_left = limit + limit // 2 + TRAILER_ROOM
+        self._tail = b""
+
+    @property
+    def body(self) -> bytearray:
+        return self._received.body
+
+    def feed(self, data: bytes) -> bool:
+        """Take some bytes; return whether the body is complete."""
+        allowed = data[: self._wire_left]
+        self._wire_left -= len(allowed)
+        failed = False
+        try:
+            self._parser.feed_data(allowed)
+        except HttpParserError:
+            failed = True
+        if len(self._received.body) > self._limit:
+            raise ResponseTooLarge
+        self._tail = (self._tail + allowed[-5:])[-5:]
+        if self._received.is_complete:
+            is_end = _CHUNKED_END.match(self._tail) is not None
+            self.is_exact = is_end and not failed and len(allowed) == len(data)
+            return True
+        if failed:
+            raise _invalid()
+        if len(allowed) < len(data):
+            raise ResponseTooLarge
+        return False
+
+
+class _ReceivedChunks:
+    """What llhttp reports of a chunked body."""
+
+    __slots__ = ("body", "is_complete", "on_body")
+
+    def __init__(self) -> None:
+        self.body = bytearray()
+        self.on_body = self.body.extend  # a call of C from C
+        self.is_complete = False
+
+    def on_message_complete(self) -> None:
+        self.is_complete = True
+
+
+def _not_http() -> ConnectionFailed:
+    return ConnectionFailed(
+        Text("the connection was closed, or the response is not HTTP")
+    )
+
+
+def _invalid() -> AnswerBroken:
+    return AnswerBroken(Text("the response is not valid HTTP"))
+
+
+def _too_many_headers(message: Text) -> ResponseTooLarge:
+    return ResponseTooLarge(
+        message, hint=Text("Ask the provider of the API; this limit is fixed.")
+    )
