@@ -244,6 +244,14 @@ class AuditContract(ABC):
         assert first
         assert first != second
 
+    def test_intents_that_are_recorded_together_get_an_id_each(self) -> None:
+        audit = self.make()
+        intent = Intent(
+            "acme", "", "basic", "GET", "https://a.example", "/", ("Host",), 0
+        )
+        attempts = audit.intend_all([intent, intent, intent])
+        assert len({*attempts, audit.intend(intent)}) == 4
+
     def test_ends_and_refusals_are_taken_without_an_error(self) -> None:
         audit = self.make()
         intent = Intent(

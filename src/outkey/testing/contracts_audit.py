@@ -35,6 +35,15 @@ class AuditRowsContract(ABC):
         streams = [stream for stream, _ in groupby(rows, key=lambda row: row.stream)]
         assert sorted(streams) == ["k.a", "k.b"]
 
+    def test_rows_are_synced_with_others_and_alone(self) -> None:
+        table = self.make()
+        rows = rows_at("k.a", 1, 2)
+        table.append([], sync=True)
+        table.append(rows[:1])
+        table.append(rows[1:], sync=True)
+        table.append([], sync=True)
+        assert list(table.read()) == rows
+
     def test_the_newest_rows_are_found_by_label_and_page(self) -> None:
         table = self.make()
         assert table.newest(1) == []
