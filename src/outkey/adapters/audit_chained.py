@@ -96,8 +96,10 @@ class ChainedAudit:
 
     def note(self, *changes: Change) -> None:
         now = self._now()
-        records = [encode_event(change, now) for change in changes]
-        self._write(*(QueuedRecord(record, awaited=True) for record in records))
+        records = [
+            QueuedRecord(encode_event(change, now), awaited=True) for change in changes
+        ]
+        self._write(*records)
 
     def conclude(self, outcome: Outcome) -> None:
         """Record how an attempt ended; it is written with the next intent."""
@@ -150,6 +152,7 @@ class ChainedAudit:
         try:
             if force or not all(record.written for record in records):
                 is_due = force or self._is_checkpoint_due()
+                # A checkpoint must not state more than a power failure leaves.
                 self._append_queue(sync=is_due)
                 if is_due:
                     self._sign_checkpoint()

@@ -98,7 +98,7 @@ class ResponseReader:
         self.body = bytes(self._buffer)
 
     def failure(self, error: BaseException | None) -> OutkeyError:
-        """Return what it means that the connection ended or failed at this point."""
+        """Return the error for a connection that ended or failed at this point."""
         if self.status:
             return AnswerBroken()
         # TLS 1.3 refuses a client certificate only after the handshake.
@@ -125,11 +125,11 @@ class ResponseReader:
         return self._take_lines()
 
     def _take_lines(self) -> bool:
-        """Check a head line by line that is incomplete, large, or of odd line ends.
+        """Check line by line a head that is incomplete, large or has LF line ends.
 
-        RFC 9112 §2.2 permits LF alone, which small devices send, in all their lines.
-        A head that mixes both is refused: whoever filters CR LF but not LF from what it
-        repeats would let others write its header lines.
+        RFC 9112 §2.2 permits LF alone, and some small devices end all lines with it.
+        A head that mixes both is refused: a server that filters only CR LF from the
+        values it repeats would let others add header lines.
         """
         while True:
             start = self._line_start
@@ -151,14 +151,17 @@ class ResponseReader:
                 raise _too_many_headers(Text("the response has 100 headers or more"))
             self._line_start = end
             if line == line_end:
-                head, rest = bytes(self._buffer[:end]), bytes(self._buffer[end:])
+                head = bytes(self._buffer[:end])
+                rest = bytes(self._buffer[end:])
                 if line_end == b"\n":
                     head = head.replace(b"\n", b"\r\n")
                 self._buffer = bytearray()
-                self._line_start = self._line_count = 0
+                self._line_start = 0
+                self._line_count = 0
                 return self._take_complete_head(head, rest)
 
     def _check_length(self, start: int, end: int) -> None:
+        # In any split of the bytes, the limit that is exceeded first is the error.
         if start + MAX_LINE < min(end, self._heads_left + 1):
             raise _too_many_headers(Text("a header line of the response is too long"))
         if end > self._heads_left:
@@ -166,14 +169,14 @@ class ResponseReader:
 
     def _status_line(self, head: bytes) -> tuple[int, bool]:
         """Return the status, and whether the version is 1.1."""
-        found = _STATUS_LINE.match(head)
-        if found is None:
+        match = _STATUS_LINE.match(head)
+        if match is None:
             raise _not_http()
-        status = int(found[2])
+        status = int(match[2])
         # A switch to another protocol was not requested.
         if status == 101 or (status < 200 and self._interim == MAX_INTERIM):
             raise _not_http()
-        return status, found[1] == b"1"
+        return status, match[1] == b"1"
 
     def _take_complete_head(self, head: bytes, rest: bytes) -> bool:
         status, is_modern = self._status_line(head)
@@ -201,7 +204,7 @@ class ResponseReader:
         return self._take_body(rest)
 
     def _frame(self, *, is_modern: bool) -> None:
-        """Decide how the body ends, and whether the connection does."""
+        """Decide how the body ends, and whether the connection is closed after it."""
         connection = ""
         codings = []
         for name, value in self._lines:
@@ -311,7 +314,7 @@ class _ReceivedChunks:
 
     def __init__(self) -> None:
         self.body = bytearray()
-        self.on_body = self.body.extend  # a call of C from C
+        self.on_body = self.body.extend  # C code that the parser calls directly
         self.is_complete = False
 
     def on_message_complete(self) -> None:

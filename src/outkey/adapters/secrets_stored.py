@@ -39,8 +39,8 @@ from outkey.ports.storage import Storage
 _REWRAPPED_AT_ONCE = 200
 _MAX_PAUSE = 0.25
 _MAX_CACHED = 2000
-# How long an opened secret is used again: a process that sends often opens it once,
-# and one that stops sending does not go on holding it.
+# How long an opened secret is used again, so that a process that sends often does not
+# decrypt it for each request.
 OPENED_SECONDS = 5.0
 
 
@@ -125,7 +125,7 @@ class StoredSecrets:
     def _remember(
         self, configuration: Configuration, field: str, secret: Secret
     ) -> None:
-        """Keep an opened secret for a moment, and forget those whose moment is over."""
+        """Cache an opened secret; once in a while all others are dropped."""
         now = self._clock.monotonic()
         if now >= self._next_sweep:
             self._next_sweep = now + OPENED_SECONDS

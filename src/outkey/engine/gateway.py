@@ -21,7 +21,7 @@ from outkey.engine.wire.off_loop import off_loop
 class Gateway:
     """Sends requests with the right credentials to the right place, or not at all.
 
-    Every call works where an event loop runs, but only `asend` lets it go on meanwhile.
+    Every call works on an event loop, but only `asend` and `aclose` do not block it.
     """
 
     def __init__(self, sender: Sender) -> None:

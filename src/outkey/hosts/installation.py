@@ -68,7 +68,7 @@ def build_application(
     *,
     policy: Callable[[], Policy] | None = None,
 ) -> Application:
-    """Put the adapters around a host's tables; its policy is that of the home."""
+    """Put the adapters around a host's tables; by default the policy is the home's."""
     clock = SystemClock()
     storage = tables.storage
     registry = Registry(storage)

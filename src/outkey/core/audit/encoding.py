@@ -1,8 +1,8 @@
 """The bytes of a record, and the label that a table finds it by.
 
 Every send has an intent and an outcome, so these two are put together from parts that
-are encoded once: of an intent all but time and attempt is the same from one send to the
-next. The result is what `canonical` makes of the same facts.
+are cached: only time, attempt and duration differ from one send to the next. The result
+is what `canonical` makes of the same facts.
 """
 
 from functools import lru_cache
@@ -30,8 +30,8 @@ class OutcomeParts(NamedTuple):
 
 def encode_intent(intent: Intent, attempt: str, at: int) -> EncodedRecord:
     """Return the record of an intent; `at` is Unix time in ms."""
-    # The keys `at` and `attempt` come before all others in the order of the alphabet.
-    body = f'{{"at":{at},"attempt":"{attempt}",{encode_facts(intent)}}}'
+    # In canonical JSON keys are sorted: `at` and `attempt` come before all others.
+    body = f'{{"at":{at},"attempt":"{attempt}",{encode_intent_facts(intent)}}}'
     return EncodedRecord(body.encode(), Label(at, intent.configuration, ""))
 
 
@@ -56,8 +56,8 @@ def encode_event(event: Change | Refusal, at: int) -> EncodedRecord:
 
 
 @lru_cache(maxsize=MAX_REMEMBERED)
-def encode_facts(intent: Intent) -> str:
-    """Return the facts of an intent, without the braces around them."""
+def encode_intent_facts(intent: Intent) -> str:
+    """Return the facts of an intent as JSON, without the braces around them."""
     return canonical(intent._asdict())[1:-1].decode()
 
 

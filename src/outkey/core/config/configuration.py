@@ -341,8 +341,8 @@ VALUE_FIELDS = {
     if field.kind not in {Kind.SECRET, Kind.ROWS} and field.path != "name"
 }
 VALUE_GETTERS = {path: attrgetter(path) for path in VALUE_FIELDS}
-# Built once, since every preview and check needs them: the secrets that are required,
-# each with what reads the fields that it depends on, and what they must be.
+# The required secrets, each with its conditions: getters of fields, and the values that
+# they must return. Built once, since every preview and check needs them.
 REQUIRED_SECRETS = tuple(
     (
         field.secret_name,

@@ -102,7 +102,7 @@ class SearchText:
 
 
 def has_escapes(text: bytes) -> bool:
-    """Whether a text may read differently once its escapes are decoded."""
+    """Whether a text may have escapes: percent signs, entities or backslashes."""
     return b"%" in text or b"&" in text or b"\\" in text
 
 

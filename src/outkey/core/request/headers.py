@@ -43,7 +43,8 @@ _OF_CONNECTION = {
         "Upgrade",
     )
 }
-# A name that may be set, in one step; what it does not match is looked at closely.
+# A valid name that is not of the connection, found in one step: scripts return names
+# with every request. Only a name that does not match is examined for the reason.
 _SETTABLE = re.compile(
     rf"(?!(?:{'|'.join(map(re.escape, _OF_CONNECTION))})\Z|proxy-){NAME_GRAMMAR}",
     re.IGNORECASE | re.ASCII,

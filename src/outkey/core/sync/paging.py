@@ -200,4 +200,4 @@ def _next_url(current: Location, reference: str) -> str:
         ) from None
     if location.origin != current.origin:
         raise sync_failure("foreign_next")
-    return f"{location.origin}{location.target}"
+    return str(location)

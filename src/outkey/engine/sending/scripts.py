@@ -76,8 +76,7 @@ def try_script(
         if not configuration.script:
             raise ConfigError(Text("this configuration has no script"), field="script")
         secret = script_secret(context, configuration)
-        url = f"{base.origin}{base.target}{verification.test_path}"
-        location = parse_url(url)
+        location = parse_url(f"{base}{verification.test_path}")
         call = script_call(
             configuration,
             str(location),

@@ -40,8 +40,7 @@ class RequestBatch:
         self._limit = min(parallel, limit_by_rate(plan))
         self._runner = asyncio.Runner()  # creates its loop at the first use
         self._has_sent = False
-        # The configuration of now, and what becomes of it: one value, since requests
-        # are built in several threads.
+        # The current configuration, and the one that requests of this run get for it.
         self._configured: tuple[Configuration, Configuration] | None = None
 
     @property
@@ -82,7 +81,7 @@ class RequestBatch:
         return await asyncio.gather(*sends, return_exceptions=True)
 
     def _call(self, request: LineRequest) -> Call:
-        """Return a call with the secrets of now, and the script the run began with."""
+        """Return a call with the current secrets, and the script the run began with."""
         line = self._plan.line
         configuration = self._configuration()
         return build_call(configuration, line.method, line=line.name, **request)
@@ -90,7 +89,7 @@ class RequestBatch:
     def _configuration(self) -> Configuration:
         """Return the same object until the configuration changes.
 
-        What was read for an object, such as its secrets, is not read again for it.
+        Secrets are cached by object, so that they are not read for each request.
         """
         current = self._sender.configurations.get(self._plan.line.configuration)
         configured = self._configured

@@ -78,8 +78,8 @@ def record(audit: Audit, step: Recorded) -> str | None:
 class AsyncRuntime:
     """The same for an event loop.
 
-    Where secrets, tokens, permits or records may wait for a disk or a database, flows
-    run in the thread of a worker. Without a worker they run in the loop.
+    With a worker, flows run in its thread: needed where secrets, tokens, permits or
+    records may wait for a disk or a database. Without one they run in the loop.
     """
 
     transport: AsyncTransport
@@ -92,8 +92,8 @@ class AsyncRuntime:
     def perform(self, step: Awaited) -> Awaitable[StepResult]:
         """Start one step and return what its result is awaited from.
 
-        Not a coroutine itself, and so a level less for each request to be resumed
-        through.
+        Not a coroutine itself: each level of coroutines costs time when a request is
+        resumed.
         """
         match step:
             case Transmit(request, route):

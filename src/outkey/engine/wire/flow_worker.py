@@ -74,7 +74,7 @@ class Handover:
             self.error = error
 
     def fail(self, error: BaseException) -> None:
-        """Give the task an error in the place of an intent that is not recorded."""
+        """Give the task this error if its intent could not be recorded."""
         if isinstance(self.step, Intent):
             self.step = None
             self.error = error
@@ -119,9 +119,9 @@ class FlowWorker:
     def close(self) -> None:
         """End the thread once it has nothing to do; the next flow starts another."""
         with self._lock:
-            ended = self._executor
+            previous = self._executor
             self._executor = new_executor()
-        ended.shutdown(wait=False)
+        previous.shutdown(wait=False)
 
     def _begin(self) -> None:
         self._executor = new_executor()
@@ -175,7 +175,7 @@ class FlowWorker:
 
 
 def new_executor() -> ThreadPoolExecutor:
-    """Return what starts one thread when it is first used."""
+    """Return an executor that starts its one thread when it is first used."""
     return ThreadPoolExecutor(1, thread_name_prefix="outkey-flows")
 
 
@@ -184,16 +184,16 @@ def deliver_all(handovers: Sequence[Handover]) -> None:
     by_loop = defaultdict(list)
     for handover in handovers:
         by_loop[handover.future.get_loop()].append(handover)
-    for loop, its in by_loop.items():
-        # A loop that was closed has nobody left who waits.
+    for loop, group in by_loop.items():
+        # Nobody waits any more in a loop that was closed.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(deliver_some, loop, its)
+            loop.call_soon_threadsafe(deliver_some, loop, group)
 
 
 def deliver_some(
     loop: asyncio.AbstractEventLoop, handovers: Sequence[Handover]
 ) -> None:
-    """Wake some tasks of an event loop, and the rest when it has looked around."""
+    """Wake some tasks of an event loop, and the rest in its next iterations."""
     for handover in handovers[:WOKEN_AT_ONCE]:
         handover.deliver()
     if rest := handovers[WOKEN_AT_ONCE:]:

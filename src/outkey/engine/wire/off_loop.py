@@ -1,7 +1,7 @@
-"""Calls that wait, in a thread where an event loop runs.
+"""Blocking calls from code that runs on an event loop.
 
 Django refuses its database there. So a blocking call runs in another thread, and the
-event loop waits for it: `asend` is the one that does not make it wait.
+event loop is blocked until it returns. Only `asend` does not block the event loop.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from typing import ParamSpec, TypeVar
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-MAX_THREADS = 32  # as many event loops can wait at the same time
+MAX_THREADS = 32  # one for each event loop that is blocked at the same time
 
 
 def off_loop(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Make a function that waits callable where an event loop runs."""
+    """Decorate a blocking function so that it can be called on an event loop."""
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:

@@ -31,7 +31,10 @@ class Wait(NamedTuple):
 
 
 class CallInThread(NamedTuple):
-    """Call a function that waits for another process; the result is what it returns."""
+    """Call a function that may block; the result is what it returns.
+
+    On an event loop it runs in another thread, so that other flows do not wait for it.
+    """
 
     function: Callable[[], Any]
 
@@ -40,5 +43,5 @@ Awaited = Transmit | Resolve | Wait | CallInThread
 # to be recorded; the result of an intent is its id
 Recorded = Intent | Outcome | Refusal
 IoStep = Awaited | Recorded
-StepResult = Any  # of the type that each step says
+StepResult = Any  # each step's docstring says what it is
 Steps = Generator[IoStep, Any, Result]

@@ -1,4 +1,4 @@
-"""Which scripts were compared with their vouchers already."""
+"""A cache of the scripts that were compared with their vouchers."""
 
 from outkey.core.config.configuration import Configuration
 from outkey.ports.sending import Secrets
@@ -7,10 +7,10 @@ _MOST = 1024
 
 
 class VouchedScripts:
-    """The configurations whose script is the one that was saved, the latest by name.
+    """The configurations whose script is the one that was saved; one for each name.
 
-    A configuration never changes, and its voucher is a part of it: what was true of the
-    same object is true still. A changed one is another object, which is compared anew.
+    The object of a configuration and the voucher in it never change, so one comparison
+    is enough. After a change it is another object, which is compared again.
     """
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ from outkey.hosts.cli.session import AsJson, current_host, open_application
 if TYPE_CHECKING:
     from outkey.core.findings.posture import InstallationFacts
     from outkey.engine.application import Application
-    from outkey.hosts.cli.doctor_reports import Examined, Findings
+    from outkey.hosts.cli.doctor_reports import Examination, Findings
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -55,12 +55,12 @@ def doctor(
         )
     if as_json:
         form = Format.JSON
-    examined = examine(current_host().home_folder())
-    findings = examined.findings
-    summary = reports.summary(examined)
+    examination = examine(current_host().home_folder())
+    findings = examination.findings
+    summary = reports.summary(examination)
     match form:
         case Format.JSON:
-            report = reports.as_json(examined)
+            report = reports.as_json(examination)
         case Format.SARIF:
             report = reports.as_sarif(findings)
         case Format.HTML:
@@ -89,14 +89,14 @@ def write_report(file: Path, text: str) -> None:
         ) from None
 
 
-def examine(home: Path) -> "Examined":
+def examine(home: Path) -> "Examination":
     """Return all findings, and what was examined."""
     from outkey.core.findings.posture import (
         InstallationFacts,
         Policy,
         installation_posture,
     )
-    from outkey.hosts.cli.doctor_reports import Examined
+    from outkey.hosts.cli.doctor_reports import Examination
 
     is_old = not ssl.HAS_TLSv1_3 or ssl.OPENSSL_VERSION_INFO < (3,)
     facts = InstallationFacts(
@@ -115,7 +115,7 @@ def examine(home: Path) -> "Examined":
         )
         configurations = application.registry.all()
         findings = examine_all(application, configurations, facts)
-        return Examined(
+        return Examination(
             in_order(findings, configurations),
             len(configurations),
             facts.policy.durability,
@@ -125,7 +125,7 @@ def examine(home: Path) -> "Examined":
             ("", finding)
             for finding in installation_posture(replace(facts, storage=False))
         ]
-        return Examined(findings, 0, None)
+        return Examination(findings, 0, None)
 
 
 def examine_all(

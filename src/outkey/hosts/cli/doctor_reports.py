@@ -29,7 +29,7 @@ _STYLE = (
 )
 
 
-class Examined(NamedTuple):
+class Examination(NamedTuple):
     """What the doctor found, in how many configurations, and the audit's durability.
 
     The durability is unknown where the installation cannot be opened.
@@ -40,20 +40,20 @@ class Examined(NamedTuple):
     durability: Durability | None
 
 
-def summary(examined: Examined) -> str:
+def summary(examination: Examination) -> str:
     """Return a line about the audit, and one that counts the findings by level."""
-    count = count_text(examined.configurations, "configuration")
+    count = count_text(examination.configurations, "configuration")
     subject = f"the installation and {count}"
-    if not examined.findings:
+    if not examination.findings:
         line = f"no findings: {subject} are sound"
     else:
-        counts = Counter(finding.level for _, finding in examined.findings)
+        counts = Counter(finding.level for _, finding in examination.findings)
         levels = ", ".join(count_text(counts[level], level) for level in Level)
         line = f"{levels}: {subject}"
-    if examined.durability is None:
+    if examination.durability is None:
         return line
-    survives = _SURVIVES[examined.durability]
-    return f"audit durability: {examined.durability} ({survives})\n{line}"
+    survives = _SURVIVES[examination.durability]
+    return f"audit durability: {examination.durability} ({survives})\n{line}"
 
 
 def count_text(count: int, noun: str) -> str:
@@ -61,17 +61,17 @@ def count_text(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def as_json(examined: Examined) -> str:
+def as_json(examination: Examination) -> str:
     """Return the document that programs read."""
     facts = [
         {**finding_facts(finding, name), "configuration": name or None}
-        for name, finding in examined.findings
+        for name, finding in examination.findings
     ]
     return json_text(
         {
-            "ok": not has_errors(examined.findings),
+            "ok": not has_errors(examination.findings),
             "findings": facts,
-            "audit_durability": examined.durability,
+            "audit_durability": examination.durability,
         }
     )
 

@@ -111,7 +111,7 @@ def is_sqlite_file(connection: Any) -> bool:  # noqa: ANN401 - a backend's own c
 def insert_by(connection: Any, rows: Sequence[Row]) -> None:  # noqa: ANN401 - sqlite3's
     """Insert rows by a connection of sqlite3 that commits each statement."""
     if len(rows) <= PER_STATEMENT:
-        connection.execute(insert_statement(len(rows), "?"), flat(rows))
+        connection.execute(insert_statement(len(rows), "?"), flat_values(rows))
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -125,22 +125,22 @@ def insert_by(connection: Any, rows: Sequence[Row]) -> None:  # noqa: ANN401 - s
 def insert_by_thread(rows: Sequence[Row]) -> None:
     """Insert rows by Django's connection of this thread."""
     if len(rows) <= PER_STATEMENT:
-        execute(insert_statement(len(rows), "%s"), flat(rows))
+        execute(insert_statement(len(rows), "%s"), flat_values(rows))
         return
     with transaction.atomic():
         for start in range(0, len(rows), PER_STATEMENT):
-            some = rows[start : start + PER_STATEMENT]
-            execute(insert_statement(len(some), "%s"), flat(some))
+            batch = rows[start : start + PER_STATEMENT]
+            execute(insert_statement(len(batch), "%s"), flat_values(batch))
 
 
-def flat(rows: Sequence[Row]) -> tuple[object, ...]:
+def flat_values(rows: Sequence[Row]) -> tuple[object, ...]:
     """Return the values of all rows, one after the other."""
     return tuple(chain.from_iterable(rows))
 
 
 @lru_cache(maxsize=PER_STATEMENT)
 def insert_statement(count: int, placeholder: str) -> str:
-    """Return the statement that inserts so many rows."""
+    """Return the statement that inserts this number of rows."""
     values = f"({', '.join([placeholder] * len(COLUMNS))})"
     columns = ", ".join(COLUMNS)
     return (

@@ -46,7 +46,7 @@ def install(home: Path, environment: Mapping[str, str] = os.environ) -> Applicat
 
 
 def read_project_policy(home: Path, environment: Mapping[str, str]) -> Policy:
-    """Return the policy of the home, with what the setting OUTKEY says instead."""
+    """Return the policy of the home; the setting OUTKEY overrides its durability."""
     policy = read_policy(home, environment)
     setting = getattr(settings, "OUTKEY", {})
     if "AUDIT_DURABILITY" not in setting:
