@@ -6,7 +6,7 @@ counts, and aiohttp runs twice to show the noise. "outkey" records to a logger t
 not enabled, "outkey audited" is an installation on SQLite whose every attempt is
 committed before it is sent.
 
-Exit status: 0 the budgets hold, 1 it is missed, 2 no server, 3 too noisy to judge.
+Exit status: 0 every budget holds, 1 one is missed, 2 no server, 3 too noisy to judge.
 """
 
 import argparse
@@ -58,7 +58,7 @@ async def aiohttp_session(url: str) -> AsyncIterator[Send]:
 async def outkey_gateway(url: str, *, audited: bool) -> AsyncIterator[Send]:
     from outkey.hosts.file import from_text
 
-    if audited:  # administered in a thread, since Django refuses to where a loop runs
+    if audited:  # in a thread: Django refuses to save the configuration on a loop
         gateway = (await asyncio.to_thread(outkey_audited, url)).func.__self__  # type: ignore[attr-defined]
     else:
         gateway = from_text(outkey_document(url))

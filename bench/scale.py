@@ -33,7 +33,7 @@ from rich.table import Table
 from send import Candidate
 
 OURS, BARE = "outkey audited", "urllib3"
-USED = 10  # so many of the configurations are sent with, in turns
+USED = 10  # how many of the configurations are sent with, in turns
 GROWTH = 1.15  # of the ratio, from the smallest size to the largest
 BATCH = 500
 PATIENCE = 600.0  # until ten thousand configurations are saved

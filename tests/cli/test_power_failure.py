@@ -92,7 +92,7 @@ def decoded(text: str) -> bytes:
 
 
 @pytest.mark.parametrize("level", ["process", "power"])
-def test_after_a_power_failure_every_arrival_has_its_intent(
+def test_a_power_failure_loses_no_intent_at_power_and_the_last_ones_at_process(
     ready: Terminal, spar: Spar, tmp_path: Path, level: str
 ) -> None:
     if shutil.which("strace") is None:
