@@ -166,6 +166,22 @@ def test_a_checkpoint_that_cannot_be_written_does_not_stop_the_audit() -> None:
     )
 
 
+def test_a_checkpoint_that_cannot_be_written_is_not_tried_with_every_record() -> None:
+    bench = AuditBench()
+    bench.checkpoints.broken = True
+    bench.clock.advance(audit_chained.CHECKPOINT_SECONDS)
+    bench.audit.intend(INTENT)
+    assert bench.rows.synced == 1
+    bench.audit.intend(INTENT)
+    assert bench.rows.synced == 1
+    bench.checkpoints.broken = False
+    bench.clock.advance(audit_chained.CHECKPOINT_SECONDS)
+    bench.audit.intend(INTENT)
+    assert (
+        [mark.number for mark in bench.checkpoints.marks] == [bench.rows.synced] == [3]
+    )
+
+
 def test_outcomes_that_nobody_writes_do_not_pile_up_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

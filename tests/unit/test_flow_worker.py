@@ -171,6 +171,13 @@ def test_a_closed_worker_finishes_and_starts_again() -> None:
     assert len(set(asyncio.run(world.drive_all()))) == TASKS
 
 
+def test_where_no_thread_can_be_started_every_task_gets_an_error() -> None:
+    world = World()
+    world.worker._executor.shutdown()
+    errors = asyncio.run(world.drive_all())
+    assert {type(error) for error in errors} == {RuntimeError}
+
+
 def test_a_forked_child_has_a_thread_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

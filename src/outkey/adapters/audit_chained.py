@@ -51,8 +51,9 @@ class StreamPosition:
     process: int
     number: int
     mac: bytes
-    checkpoint_number: int
-    checkpoint_at: float
+    checkpoint_number: int  # of the last row that a checkpoint states
+    tried_number: int  # of the last row when a checkpoint was last tried
+    tried_at: float
 
 
 class ChainedAudit:
@@ -163,9 +164,9 @@ class ChainedAudit:
 
     def _is_checkpoint_due(self) -> bool:
         stream = self._stream
-        unprotected = stream.number + len(self._queue) - stream.checkpoint_number
-        seconds = self._clock.monotonic() - stream.checkpoint_at
-        return unprotected >= CHECKPOINT_ROWS or seconds >= CHECKPOINT_SECONDS
+        rows = stream.number + len(self._queue) - stream.tried_number
+        seconds = self._clock.monotonic() - stream.tried_at
+        return rows >= CHECKPOINT_ROWS or seconds >= CHECKPOINT_SECONDS
 
     def _append_queue(self, *, sync: bool) -> None:
         with self._queue_lock:
@@ -204,12 +205,13 @@ class ChainedAudit:
         stream = self._stream
         if stream.number == stream.checkpoint_number:
             return
+        stream.tried_number = stream.number
+        stream.tried_at = self._clock.monotonic()
         row = chain.ChainRow(stream.name, stream.number, b"", stream.mac, chain.Label())
         # The rows are stored even if this fails; only their end is unprotected then.
         with contextlib.suppress(AuditUnavailable):
             self._checkpoints.append(chain.sign_checkpoint(self._key, row))
             stream.checkpoint_number = stream.number
-            stream.checkpoint_at = self._clock.monotonic()
 
     def _begin(self) -> None:
         self._writer = threading.Lock()
@@ -226,5 +228,6 @@ class ChainedAudit:
             number=0,
             mac=chain.chain_start(self._key, name),
             checkpoint_number=0,
-            checkpoint_at=self._clock.monotonic(),
+            tried_number=0,
+            tried_at=self._clock.monotonic(),
         )

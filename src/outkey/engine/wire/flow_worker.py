@@ -110,10 +110,12 @@ class FlowWorker:
         future = HandoverFuture[Awaited | None](loop=asyncio.get_running_loop())
         handover = Handover(run, value, failure, future)
         with self._lock:
-            self._handovers.append(handover)
             if not self._is_working:
-                self._is_working = True
+                # First, since it raises where the interpreter is about to end. The
+                # thread waits for the lock.
                 self._executor.submit(self._work)
+                self._is_working = True
+            self._handovers.append(handover)
         return future
 
     def close(self) -> None:
