@@ -129,11 +129,12 @@ def describe_field(field: AnyField) -> HostField:
         longest=field.max_length,
         choices=tuple(str(value) for value, _ in field.flatchoices),
         target=linked._meta.label_lower if isinstance(linked, type) else "",
-        unique=_is_unique(field),
+        unique=is_unique(field),
     )
 
 
-def _is_unique(field: AnyField) -> bool:
+def is_unique(field: AnyField) -> bool:
+    """Whether the table refuses two equal values."""
     rules = field.model._meta.total_unique_constraints
     return field.unique or any(rule.fields == (field.name,) for rule in rules)
 

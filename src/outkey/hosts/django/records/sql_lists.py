@@ -11,15 +11,6 @@ from decimal import Decimal
 from types import NoneType
 from typing import Any
 
-# By database: a condition for a column, and a table of the values, which are texts.
-IS_IN_LIST = {
-    "sqlite": "{column} IN (SELECT value FROM json_each(%s))",
-    "postgresql": "{column} = ANY(%s::text[])",
-}
-ROWS_OF_LIST = {
-    "sqlite": "json_each(%s) AS listed",
-    "postgresql": "unnest(%s::text[]) AS listed(value)",
-}
 # By type: the text that PostgreSQL reads as the same value.
 _WRITERS: Mapping[type, Callable[[Any], str]] = {
     str: str,
@@ -47,12 +38,17 @@ def array_literal(values: Sequence[object]) -> object:
     write = _WRITERS.get(next(iter(types), str))
     if len(types) > 1 or write is None:
         return list(values)
-    parts = ["NULL" if value is None else quoted(write(value)) for value in values]
-    return f"{{{','.join(parts)}}}"
+    if None in values:
+        parts = ["NULL" if value is None else quoted(write(value)) for value in values]
+        return f"{{{','.join(parts)}}}"
+    texts = list(map(write, values))
+    together = "".join(texts)
+    if '"' in together or "\\" in together:
+        return f"{{{','.join(map(quoted, texts))}}}"
+    return '{"' + '","'.join(texts) + '"}' if texts else "{}"
 
 
 def quoted(text: str) -> str:
     """Return an element of an array in quotes."""
-    if "\\" in text or '"' in text:
-        text = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{text}"'
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

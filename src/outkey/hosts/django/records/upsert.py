@@ -41,23 +41,36 @@ from outkey.hosts.django.records.fields import (
     fault_of,
     fields_of,
     is_required,
+    is_unique,
     kind_of,
     plain_values,
 )
-from outkey.hosts.django.records.sql_lists import IS_IN_LIST, ROWS_OF_LIST, text_list
+from outkey.hosts.django.records.sql_lists import text_list
 
 ROW_ERRORS = (IntegrityError, DataError, ValueError, ArithmeticError)
 CREATED = Written(WriteOutcome.CREATED)
 UPDATED = Written(WriteOutcome.UPDATED)
 UNCHANGED = Written(WriteOutcome.UNCHANGED)
+LISTS = {"sqlite": "json_each(%s)", "postgresql": "unnest(%s::text[])"}
 MARKING_STATEMENTS = {
     vendor: (
         "INSERT INTO outkey_syncmark (line_id, target, record, run, archived)"  # noqa: S608 - constants
-        f" SELECT %s, %s, listed.value, %s, false FROM {rows} WHERE true"
+        f" SELECT %s, %s, value, %s, false FROM {listed} AS value WHERE true"
         " ON CONFLICT (line_id, target, record)"
         " DO UPDATE SET run = excluded.run, archived = excluded.archived"
     )
-    for vendor, rows in ROWS_OF_LIST.items()
+    for vendor, listed in LISTS.items()
+}
+ANY_KEY_QUERIES = {
+    "sqlite": (
+        "SELECT 1 FROM {table}"
+        " WHERE {column} IN (SELECT value FROM json_each(%s)) LIMIT 1"
+    ),
+    "postgresql": (
+        "SELECT 1 FROM unnest(%s::text[]) AS listed(value),"
+        " LATERAL (SELECT 1 FROM {table} WHERE {column} = listed.value LIMIT 1) AS x"
+        " LIMIT 1"
+    ),
 }
 Row = Mapping[str, object]
 Record = models.Model | NewRecord
@@ -266,14 +279,14 @@ def query_records(
     ):
         return key_query(model, keys, wanted, lock=lock)
     texts = [str(value) for (value,) in wanted]
-    if not has_any(model, key, texts):
+    if is_unique(key) and not has_any(model, key, texts):
         return ()
     statement = compiled_key_query(model, key, len(texts), lock=lock)
     return manager.get_queryset().raw(statement, texts)
 
 
 def has_any(model: type[models.Model], key: AnyField, texts: Sequence[str]) -> bool:
-    """Whether a record has one of these keys: quickly told, and seldom for new ones."""
+    """Whether a record has one of these keys: quick to tell, and new records do not."""
     alias = router.db_for_write(model)
     vendor = connections[alias].vendor
     statement = any_key_query(model, key, alias, vendor)
@@ -285,11 +298,14 @@ def has_any(model: type[models.Model], key: AnyField, texts: Sequence[str]) -> b
 def any_key_query(
     model: type[models.Model], key: AnyField, alias: str, vendor: str
 ) -> str:
-    """Return SQL for the keys of a list that records have."""
+    """Return SQL that finds one record with a key of a list, by the index of the key.
+
+    PostgreSQL would rather read the whole of a table that is not very large.
+    """
     quote = connections[alias].ops.quote_name
-    column = quote(str(key.column))
-    condition = IS_IN_LIST[vendor].format(column=column)
-    return f"SELECT {column} FROM {quote(model._meta.db_table)} WHERE {condition}"  # noqa: S608 - names of the model's own
+    return ANY_KEY_QUERIES[vendor].format(
+        table=quote(model._meta.db_table), column=quote(str(key.column))
+    )
 
 
 @lru_cache(maxsize=100)
