@@ -136,7 +136,10 @@ class Pull(RunInProgress):
                 )
                 screened = self._run_script(self._reject_secrets(records))
                 self.refuse_more_records(len(screened))
-                with self.ports.runs.transaction():
+                # The audit record of the next request, which is durable, comes after
+                # this page. If the machine fails before, only this page is repeated.
+                is_next_at_hand = bool(self._responses)
+                with self.ports.runs.transaction(durable=is_next_at_hand):
                     effects = self._write(screened)
                     saved = self.save_page(position, effects, cursor)
                 self.run = saved
