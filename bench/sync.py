@@ -38,10 +38,14 @@ from outkey.spar.records_api import TOKEN
 
 PEER_PYTHON = Path(__file__).parent.parent / ".venv-bench" / "bin" / "python"
 SIZE, ROUNDS, PATIENCE = 100, 3, 600
-TIMES_DLT = 2.0  # records per second, into the same database
-NOISE = 1.15  # how much the quickest runs of the same program may differ
 FIRST, AGAIN = "new records", "the same again"
-
+# Records per second of outkey as a multiple of dlt's, in the same database.
+TIMES_DLT = {
+    ("SQLite", FIRST): 2.0,
+    ("SQLite", AGAIN): 1.5,
+    ("PostgreSQL", FIRST): 2.0,
+}
+NOISE = 1.15  # how much the quickest runs of the same program may differ
 LINE = """
 [configuration.shop]
 base_url = "{url}"
@@ -250,7 +254,7 @@ def show(found: dict[str, Any]) -> None:
             f"{row[w][f]:.0f}" for w in (FIRST, AGAIN) for f in ("per second", "cpu µs")
         ]
         table.add_row(f"{what} ({row['version']})", *figures)
-    Console().print(table)
+    Console(width=100).print(table)
 
 
 def speed(found: dict[str, Any], name: str, place: str, when: str) -> float:
@@ -274,20 +278,19 @@ def main() -> int:
         print("no PostgreSQL (Debian package postgresql)", file=sys.stderr)
         return 2
     show(found)
-    budgets: list[Budget] = []
     noise: list[float] = []
     for place in DATABASES:
         twice = [speed(found, name, place, FIRST) for name in (OURS, TWICE)]
         noise.append(max(twice) / min(twice))
         print(f"A/A (outkey twice), {place}: {noise[-1]:.2f}")
-        budgets += [
-            Budget(
-                f"records/s of dlt as a share of outkey's, {place}, {when}",
-                speed(found, PEER, place, when) / speed(found, OURS, place, when),
-                round(1 / TIMES_DLT, 3),
-            )
-            for when in (FIRST, AGAIN)
-        ]
+    budgets = [
+        Budget(
+            f"records/s of dlt as a share of outkey's, {place}, {when}",
+            speed(found, PEER, place, when) / speed(found, OURS, place, when),
+            round(1 / times, 3),
+        )
+        for (place, when), times in TIMES_DLT.items()
+    ]
     found["noise"] = noise
     return finish("sync", found, budgets, quiet=max(noise) <= NOISE)
 

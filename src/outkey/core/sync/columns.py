@@ -8,6 +8,8 @@ becomes and why it is rejected. Both always have the same result.
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, tzinfo
 from decimal import Decimal
+from itertools import repeat
+from operator import is_
 
 from outkey.core.sync.line import FieldMapping, Transform
 from outkey.core.sync.mapping import (
@@ -43,7 +45,7 @@ class ColumnMapping:
         Reasons go into `rejected`, by the number of the value in the column.
         """
         results = self._quick(column)
-        if results is column or UNDECIDED not in results:
+        if results is column or not any(map(is_, results, repeat(UNDECIDED))):
             return results
         decided = list(results)
         for number, value in enumerate(column):

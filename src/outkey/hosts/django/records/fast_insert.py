@@ -51,10 +51,16 @@ def is_django_field(field: AnyField) -> bool:
     return type(field).__module__ in FIELD_MODULES
 
 
+def has_known_database(model: type[models.Model]) -> bool:
+    """Whether a model is in a database for which there is SQL here."""
+    return connections[router.db_for_write(model)].vendor in {"sqlite", "postgresql"}
+
+
 def is_plain(model: type[models.Model]) -> bool:
     """Whether rows of a model can be written without its instances."""
     return (
-        all(
+        has_known_database(model)
+        and all(
             getattr(model, name) is getattr(models.Model, name)
             for name in ("__init__", "clean")
         )

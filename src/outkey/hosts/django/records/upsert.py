@@ -30,6 +30,7 @@ from outkey.hosts.django.models import SyncMark
 from outkey.hosts.django.raw_sql import execute
 from outkey.hosts.django.records.fast_insert import (
     NewRecord,
+    has_known_database,
     insert_columns,
     insert_records,
     is_django_field,
@@ -279,7 +280,7 @@ def query_records(
     ):
         return key_query(model, keys, wanted, lock=lock)
     texts = [str(value) for (value,) in wanted]
-    if is_unique(key) and not has_any(model, key, texts):
+    if is_unique(key) and has_known_database(model) and not has_any(model, key, texts):
         return ()
     statement = compiled_key_query(model, key, len(texts), lock=lock)
     return manager.get_queryset().raw(statement, texts)
