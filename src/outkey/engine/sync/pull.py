@@ -384,9 +384,9 @@ def is_lookup_key(value: object) -> bool:
 def effect_of(key: Key, row: Mapping[str, object], written: Written) -> Effect:
     """Return the effect of a row that the host has written or compared."""
     return Effect(
-        outcome=written.outcome,
-        key=key_text(key),
-        values=row,
+        written.outcome,
+        key_text(key),
+        row,
         field=written.field,
         reason=written.reason,
         changes=written.changes,

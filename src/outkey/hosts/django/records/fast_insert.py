@@ -139,7 +139,7 @@ def stored_values(
     if isinstance(field, models.CharField | models.TextField) and types <= {str}:
         return values  # text is text in every database
     if types == {date} and not isinstance(field, models.DateTimeField):
-        return [value and value.isoformat() for value in values]  # type: ignore[attr-defined]
+        return [None if value is None else value.isoformat() for value in values]  # type: ignore[attr-defined]
     if types == {Decimal} and isinstance(field, models.DecimalField):
         texts: Column = [None if value is None else str(value) for value in values]
         pattern = decimal_pattern(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import lru_cache, partial
+from types import NoneType
 from typing import Any, TypeAlias
 
 from django.conf import settings
@@ -59,7 +60,6 @@ _PASSED_TYPES: dict[object, type] = {
     models.DateField.to_python: date,
     models.DateTimeField.to_python: datetime,
 }
-NO_VALUE = object()
 _CLEANING_METHODS = ("clean", "validate", "run_validators")
 # Some of what EmailValidator accepts; everything else is left to it.
 _PLAIN_EMAIL = re.compile(
@@ -158,7 +158,8 @@ class PlainValues:
     """
 
     passed_type: type
-    empty: object  # the value of an empty field; NO_VALUE if it must not be empty
+    may_be_null: bool
+    may_be_blank: bool  # an empty text
     choices: frozenset[object] | None
     max_length: float
     # Each tells whether all values of a column are valid; False also if unsure.
@@ -166,11 +167,17 @@ class PlainValues:
 
     def are(self, column: Sequence[Any]) -> bool:
         """Whether the field stores all values of a column as they are."""
-        values = [value for value in column if value != self.empty]
+        values = column
+        types = set(map(type, column))
+        if self.may_be_null and NoneType in types:
+            types.remove(NoneType)
+            values = [value for value in values if value is not None]
+        if types and types != {self.passed_type}:
+            return False
+        if self.may_be_blank:
+            values = list(filter(None, values))
         if not values:
             return True
-        if set(map(type, values)) != {self.passed_type}:
-            return False
         if self.choices is not None and not self.choices.issuperset(values):
             return False
         if self.passed_type is str and not (
@@ -196,9 +203,6 @@ def plain_values(field: AnyField) -> PlainValues | None:
         or not isinstance(field.choices, list | None)
     ):
         return None
-    empty = NO_VALUE
-    if field.blank and (field.null or passed_type is str):
-        empty = None if field.null else ""
     choices = None
     if field.choices is not None:
         choices = frozenset(value for value, _ in field.flatchoices)
@@ -213,7 +217,14 @@ def plain_values(field: AnyField) -> PlainValues | None:
             max_length = min(max_length, validator.limit_value)
         else:
             checks.append(column_check(validator))
-    return PlainValues(passed_type, empty, choices, max_length, tuple(checks))
+    return PlainValues(
+        passed_type,
+        may_be_null=field.blank and field.null,
+        may_be_blank=field.blank and not field.null and passed_type is str,
+        choices=choices,
+        max_length=max_length,
+        checks=tuple(checks),
+    )
 
 
 def column_check(

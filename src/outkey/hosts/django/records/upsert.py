@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from django.core.exceptions import ValidationError
@@ -192,11 +193,15 @@ def clean_rows(
 
     Most columns need no more than one look at all of their values.
     """
+    columns = {name: [row[name] for row in rows if name in row] for name in fields}
     cleaners = {
         name: cleaner_of(known)
         for name, known in fields.items()
-        if not is_plain_column(known, [row[name] for row in rows if name in row])
+        if not is_plain_column(known, columns[name])
     }
+    has_keys = not any(empty in columns[key] for key in keys for empty in (None, ""))
+    if has_keys and not cleaners:
+        return list(rows)
     return [clean_row(cleaners, keys, row) for row in rows]
 
 
@@ -252,7 +257,9 @@ def find_records(
 ) -> dict[KeyValues, list[Record]]:
     """Return the records with the keys of rows, also those a default manager hides."""
     names = [key.name for key in keys]
-    wanted = {tuple([row[name] for name in names]) for row in accepted(rows)}
+    wanted = set(
+        zip(*(map(itemgetter(name), accepted(rows)) for name in names), strict=True)
+    )
     records: dict[KeyValues, list[Record]] = {}
     if wanted:
         for record in query_records(model, keys, wanted, lock=lock):
@@ -461,8 +468,8 @@ def is_new(model: type[models.Model], keys: Sequence[str], page: Page) -> bool:
         and len(rows) > 1  # of a single one it must be known what the database refuses
         and is_plain(model)
         and page.fields.keys() >= set(required_names(model))
-        and all(row.keys() == page.fields.keys() for row in rows)
-        and len({tuple([row[name] for name in keys]) for row in rows}) == len(rows)
+        and set(map(len, rows)) == {len(page.fields)}  # all have the same fields
+        and len(set(map(itemgetter(*keys), rows))) == len(rows)
     )
 
 
