@@ -38,7 +38,7 @@ class Cluster:
         self._run("pg_ctl", "-D", "data", "-w", "-o", options, "-l", "log", "start")
 
     def stop(self) -> None:
-        self._run("pg_ctl", "-D", "data", "-m", "immediate", "stop")
+        self._run("pg_ctl", "-D", "data", "-m", "fast", "stop")
 
     def new_database(self) -> str:
         """Create an empty database, and return its URL."""
