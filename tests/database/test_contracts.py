@@ -34,6 +34,54 @@ class TestDjangoDatabase(DatabaseContract):
         return DjangoDatabase(), DjangoStateRows()
 
 
+def waiting_for_disk() -> str:
+    """Return how the database commits: the setting of this connection."""
+    name = {"sqlite": "PRAGMA synchronous", "postgresql": "SHOW synchronous_commit"}
+    with connection.cursor() as cursor:
+        cursor.execute(name[connection.vendor])
+        return str(cursor.fetchone()[0])
+
+
+@pytest.mark.usefixtures("database")
+def test_a_transaction_that_need_not_be_durable_leaves_the_next_one_as_it_was() -> None:
+    from outkey.hosts.django.database import DjangoDatabase
+
+    database = DjangoDatabase()
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            cursor.execute("PRAGMA journal_mode=WAL")
+            cursor.execute("PRAGMA synchronous=FULL")
+    usual, relaxed = {"sqlite": ("2", "1"), "postgresql": ("on", "off")}[
+        connection.vendor
+    ]
+    assert waiting_for_disk() == usual
+    with database.transaction(durable=False):
+        assert waiting_for_disk() == relaxed
+    assert waiting_for_disk() == usual
+    with pytest.raises(LookupError), database.transaction(durable=False):
+        raise LookupError
+    assert waiting_for_disk() == usual
+    with database.transaction(), database.transaction(durable=False):
+        assert waiting_for_disk() == usual
+
+
+@pytest.mark.usefixtures("database")
+def test_sqlite_without_a_write_ahead_log_always_waits_for_the_disk() -> None:
+    from outkey.hosts.django.database import DjangoDatabase
+
+    if connection.vendor != "sqlite":
+        return  # PostgreSQL always has one
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA journal_mode=DELETE")
+        cursor.execute("PRAGMA synchronous=FULL")
+    try:
+        with DjangoDatabase().transaction(durable=False):
+            assert waiting_for_disk() == "2"
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA journal_mode=WAL")
+
+
 def storage() -> Storage:
     from outkey.hosts.django.storage import django_storage
 

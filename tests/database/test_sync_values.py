@@ -163,7 +163,7 @@ def test_a_validator_of_the_host_that_breaks_refuses_its_record_alone(
     records: "DjangoRecords", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from outkey.hosts.demo_records.models import Contact
-    from outkey.hosts.django.records.fields import cleaner_of
+    from outkey.hosts.django.records.fields import cleaner_of, plain_values
 
     def check(value: str) -> None:
         if value == "bad":
@@ -171,13 +171,15 @@ def test_a_validator_of_the_host_that_breaks_refuses_its_record_alone(
 
     field = Contact._meta.get_field("name")
     monkeypatch.setitem(field.__dict__, "validators", [check])
-    cleaner_of.cache_clear()
+    for cached in (cleaner_of, plain_values):
+        cached.cache_clear()
     try:
         written = records.upsert(
             CONTACT, KEYS, [contact(1, name="bad"), contact(2)], begun()
         )
     finally:
-        cleaner_of.cache_clear()
+        for cached in (cleaner_of, plain_values):
+            cached.cache_clear()
     assert written[0] == refused("name", "invalid")
     assert written[1].outcome is WriteOutcome.CREATED
 

@@ -55,7 +55,7 @@ class SqliteDatabase:
         return connection
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self, *, durable: bool = True) -> Iterator[None]:
         """Write all of what is written inside, or nothing.
 
         No other process writes from its beginning on: rows need no locks of their own.

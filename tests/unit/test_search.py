@@ -9,12 +9,18 @@ from decimal import Decimal
 from random import Random
 from string import ascii_letters, digits
 from time import process_time
+from urllib.parse import unquote_to_bytes
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.echo.search import SearchPatterns, SearchText, is_distinctive
+from outkey.core.echo.search import (
+    SearchPatterns,
+    SearchText,
+    decode_percent,
+    is_distinctive,
+)
 
 LONG = "sekret/canary-4711"
 PRINTABLE = st.text(
@@ -139,6 +145,21 @@ def test_a_page_of_escapes_is_unescaped_in_runs() -> None:
         assert tracemalloc.get_traced_memory()[1] < 3 * len(escapes)
     finally:
         tracemalloc.stop()
+
+
+@given(st.lists(st.sampled_from([*"%=4aG\n\r", "%41", "%3d", "%2541", "=41", "x"])))
+def test_percent_encoding_is_decoded_as_the_standard_library_does(
+    pieces: list[str],
+) -> None:
+    text = "".join(pieces).encode()
+    assert decode_percent(text) == unquote_to_bytes(text)
+
+
+def test_megabytes_of_percent_encoding_are_searched_quickly() -> None:
+    searched = SearchText(b"a%41" * 2_000_000)
+    started = process_time()
+    assert not SearchPatterns(LONG).may_be_in(searched)
+    assert process_time() - started < 1  # a call for each takes longer
 
 
 def test_patterns_are_as_safe_as_the_secret() -> None:

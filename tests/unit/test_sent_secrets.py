@@ -6,8 +6,11 @@ import pickle
 from dataclasses import replace
 from decimal import Decimal
 from email.utils import formatdate
+from urllib.parse import quote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from outkey.adapters.scrub import scrub, scrub_headers
 from outkey.core.audit.events import Intent
@@ -436,6 +439,48 @@ def test_a_page_with_a_number_in_exponent_notation_is_parsed_to_be_searched() ->
     detector.look_for([Secret("abcd918273645501")])
     split = b'{"a": "abcd", "name": 9.18273645501E+11}'
     assert detector.may_be_in_page(Response(200, body=split), {"a": "abcd"} | document)
+
+
+SECRETS = [
+    "sekret/canary-4711",
+    "p\u00e4ssw\u00f6rd-4711",
+    "key-\U0001f511-\U0001f511-4711",
+    "a1b2-c3d4",
+    "tok-77",
+    "918273645501",
+]
+PIECES = ["harmless", '"', "\\", "7e5", "\u00fc", "\U0001f600", "%41", "&amp;", "\x07"]
+
+
+def escaped(text: str) -> str:
+    units = text.encode("utf-16-be").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+@given(st.data())
+def test_what_is_found_in_a_document_is_found_in_the_page_that_it_was_read_from(
+    data: st.DataObject,
+) -> None:
+    secret = data.draw(st.sampled_from(SECRETS))
+    forms = [secret, secret.upper(), quote(secret), secret.encode().hex(), secret[::-1]]
+    pieces = st.lists(st.sampled_from([*PIECES, *forms, secret[:7], secret[7:]]))
+    texts = data.draw(st.lists(pieces.map("".join), max_size=4))
+    styles = st.sampled_from([json.dumps, lambda text: f'"{escaped(text)}"'])
+    body = f"[{''.join(f'{data.draw(styles)(text)}, ' for text in texts)}7, null]"
+    document = json.loads(body)
+    detector = EchoDetector()
+    detector.look_for([Secret(secret)])
+    if detector.is_in(document):
+        assert detector.may_be_in_page(Response(200, body=body.encode()), document)
+
+
+def test_a_page_with_escapes_is_searched_without_its_document() -> None:
+    detector = EchoDetector()
+    detector.look_for([Secret("sekret/canary-4711")])
+    page = Response(200, body=b'{"name": "M\\u00fcller"}')
+    assert not detector.may_be_in_page(page, "sekret/canary-4711")
+    page = Response(200, body=b'{"name": "\\u0073ekret/canary-4711"}')
+    assert detector.may_be_in_page(page, None)
 
 
 def test_a_very_short_secret_gives_itself_away_only_as_the_whole_value() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qs, urlsplit
 
@@ -25,7 +26,7 @@ from outkey.core.sync.line import Pagination, Paging, Sync
 from outkey.core.sync.records import WriteOutcome
 from outkey.core.sync.run import Counts, RejectedRecord, RunState
 from outkey.engine.sending.sender import Asynchronous, Sender
-from outkey.engine.sync import Effect, SyncRunner
+from outkey.engine.sync import Effect, Runs, SyncRunner
 from outkey.engine.sync.plan import LinePlan
 from outkey.engine.sync.requests import RequestBatch
 from outkey.testing import AsyncFake, configuration, fake_gateway
@@ -124,6 +125,31 @@ def test_pages_are_asked_for_together_and_kept_one_by_one_in_their_order(
     assert (crowd.sizes[0], len(crowd.sizes), max(crowd.sizes)) == (1, 7, 3)
     assert made.numbers() == [str(n) for n in range(1, 10)]
     assert crowd.left == [True]
+
+
+@pytest.mark.parametrize(
+    ("parallel", "waits_for_disk"),
+    [
+        (1, [False] * 4),
+        # The first is alone; after the third page of three comes the next request.
+        (3, [False, True, True, False]),
+    ],
+)
+def test_a_page_waits_for_the_disk_unless_a_request_comes_next(
+    monkeypatch: pytest.MonkeyPatch, parallel: int, waits_for_disk: list[bool]
+) -> None:
+    durable: list[bool] = []
+    real = Runs.transaction
+
+    def transaction(self: Runs, **options: bool) -> AbstractContextManager[None]:
+        durable.append(options.get("durable", True))
+        return real(self, **options)
+
+    monkeypatch.setattr(Runs, "transaction", transaction)
+    made, _ = crowded(replace(PULL, parallel=parallel), by_number(9))
+    assert list(made.runner.run("contacts", "ada"))[-1].state is RunState.DONE
+    assert durable[:4] == waits_for_disk
+    assert durable[-1]  # the end of the run
 
 
 def test_one_at_a_time_needs_no_event_loop() -> None:

@@ -719,8 +719,8 @@ class Faulty:
         return call
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        with self._port.transaction():  # type: ignore[attr-defined]
+    def transaction(self, *, durable: bool = True) -> Iterator[None]:
+        with self._port.transaction(durable=durable):  # type: ignore[attr-defined]
             yield
             self._step()  # the commit fails
         self._step()

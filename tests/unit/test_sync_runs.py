@@ -80,6 +80,9 @@ def test_an_interrupt_after_a_page_was_committed_counts_that_page() -> None:
 class Committed:
     """A transaction that keeps what was written whatever happens."""
 
+    def __init__(self, *, durable: bool = True) -> None:
+        """Take what any transaction takes."""
+
     def __enter__(self) -> None:
         return
 

@@ -8,7 +8,6 @@ import hmac
 from collections.abc import Callable, Iterable
 from typing import NoReturn, SupportsIndex
 
-from outkey.core.echo.encodings import forms
 from outkey.core.echo.search import (
     SHORTEST,
     SHORTEST_SPLIT,
@@ -16,6 +15,8 @@ from outkey.core.echo.search import (
     SearchText,
     has_escapes,
     is_distinctive,
+    literal_forms,
+    whole_text,
 )
 from outkey.core.errors import ConfigError, OutkeyError, without_traceback
 from outkey.core.text import Text
@@ -89,13 +90,10 @@ class Secret:
 
     def occurs_in_search_text(self, searched: SearchText) -> bool:
         """Whether a text contains the secret anywhere, even inside a word."""
-        if len(self.__text) < SHORTEST:
-            return (
-                searched.text
-                == b'"' + self.__text.encode(errors="replace").lower() + b'"'
-            )
         text = searched.text
-        return any(form.lower() in text for form in forms(self.__text).values())
+        return text == whole_text(self.__text) or any(
+            form in text for form in literal_forms(self.__text)
+        )
 
     def search_also_finds(self, other: "Secret") -> bool:
         """Whether a search for this secret finds the other one too.

@@ -20,8 +20,11 @@ from outkey.ports.sending import Secrets
 class Database(Protocol):
     """The transactions and the clock that all rows of a host share."""
 
-    def transaction(self) -> AbstractContextManager[None]:
+    def transaction(self, *, durable: bool = True) -> AbstractContextManager[None]:
         """Commit everything that is written inside, or nothing.
+
+        One that is not `durable` may be lost as a whole if the machine fails, but not
+        if the process does, and not after a later one that is durable.
 
         Raises StorageUnavailable if the database fails.
         """

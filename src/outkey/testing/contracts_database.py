@@ -38,6 +38,17 @@ class DatabaseContract(ABC):
             raise LookupError
         assert states.read(MARK).keys() == {"a"}
 
+    def test_a_transaction_that_need_not_be_durable_is_whole_too(self) -> None:
+        database, states = self.make()
+        with database.transaction(durable=False):
+            states.put(MARK, {"a": {"n": 1}})
+            with database.transaction(durable=False):
+                states.put(MARK, {"b": {"n": 2}})
+        with pytest.raises(LookupError), database.transaction(durable=False):  # noqa: PT012
+            states.put(MARK, {"c": {"n": 3}})
+            raise LookupError
+        assert states.read(MARK).keys() == {"a", "b"}
+
     def test_a_nested_transaction_fails_alone_and_with_the_outer_one(self) -> None:
         database, states = self.make()
         with database.transaction():

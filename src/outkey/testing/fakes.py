@@ -334,7 +334,7 @@ class MemoryDatabase:
         self._lock = threading.RLock()
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self, *, durable: bool = True) -> Iterator[None]:
         """Restore the lists and dictionaries of all tables where the block fails."""
         with self._lock:
             before = [

@@ -19,7 +19,7 @@ Literal finds more of short secrets, pattern more of long ones. Who asks for whi
                                                       True for nothing, never False
                                                       where `is_in` is True
     EchoDetector.is_in, .may_be_in              x     the same for all secrets of a run
-    reveals_secret                     x        x     what is shown to users or stored
+    reveals_secret, StrictSearch       x        x     what is shown to users or stored
                                                       of a response: the strictest
     SendContext.repeats_secret         x        x     a whole response, for the secrets
                                                       that it may repeat

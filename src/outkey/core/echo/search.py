@@ -14,6 +14,7 @@ since a short one occurs in ordinary text by chance:
 import re
 import sys
 from base64 import b64encode, urlsafe_b64encode
+from binascii import a2b_qp
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from functools import cached_property, partial
@@ -109,10 +110,19 @@ def has_escapes(text: bytes) -> bool:
 class SearchPatterns:
     """The patterns of one secret. As safe to print and to pass on as the secret."""
 
-    __slots__ = ("__halves", "__inside", "__whole", "may_be_number")
+    __slots__ = (
+        "__halves",
+        "__inside",
+        "__literal",
+        "__only",
+        "__whole",
+        "may_be_number",
+    )
 
     def __init__(self, secret: str) -> None:
         self.may_be_number = _NUMBER.fullmatch(secret) is not None
+        self.__literal = literal_forms(secret)
+        self.__only = whole_text(secret)
         inside: list[bytes] = []
         whole: list[bytes] = []
         if len(secret) < SHORTEST:
@@ -157,6 +167,11 @@ class SearchPatterns:
             has_both_pieces(searched.letters, form) for form in self.__whole
         )
 
+    def occurs_literally_in(self, searched: SearchText) -> bool:
+        """Whether a text contains an encoding of the secret in one piece."""
+        text = searched.text
+        return text == self.__only or any(form in text for form in self.__literal)
+
     def __repr__(self) -> str:
         return "SearchPatterns(***)"
 
@@ -171,6 +186,18 @@ class SearchPatterns:
 
     def __getstate__(self) -> NoReturn:
         raise TypeError("patterns of a secret have no state to hand out")
+
+
+def literal_forms(secret: str) -> tuple[bytes, ...]:
+    """Return what a literal search looks for; of a very short secret none."""
+    if len(secret) < SHORTEST:
+        return ()
+    return tuple(form.lower() for form in forms(secret).values())
+
+
+def whole_text(secret: str) -> bytes:
+    """Return the `SearchText.text` that is the secret and nothing else."""
+    return b'"' + secret.encode(errors="replace").lower() + b'"'
 
 
 def letters_of(text: bytes) -> bytes:
@@ -264,9 +291,23 @@ def decode_percent(text: bytes) -> bytes:
     while start < len(text):
         end = text.find(b"%", start + _PART)
         end = len(text) if end < 0 else end
-        decoded += unquote_to_bytes(text[start:end])
+        decoded += decode_percent_part(text[start:end])
         start = end
     return bytes(decoded)
+
+
+def decode_percent_part(text: bytes) -> bytes:
+    """Decode the percent-encoded bytes of a text, if possible all at once.
+
+    Quoted-printable differs in its mark, in what follows a mark that encodes nothing,
+    and in that it has a decoder in C.
+    """
+    if b"%\n" not in text and b"%\r" not in text:
+        quoted = text.replace(b"=", b"%3D").replace(b"%", b"=")
+        decoded = a2b_qp(quoted)
+        if len(quoted) - len(decoded) == 2 * quoted.count(b"="):
+            return decoded  # every mark encodes a byte
+    return unquote_to_bytes(text)
 
 
 def decode_runs(text: bytes, pattern: re.Pattern[bytes]) -> bytes:

@@ -35,7 +35,7 @@ Zones = Callable[[str], tzinfo]
 Lookups = Mapping[str, Mapping[str, object]]  # by host field, then by the key's text
 
 _WHOLE = re.compile(r"[+-]?\d{1,40}", re.ASCII)
-_DECIMAL = re.compile(r"[+-]?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,2})?", re.ASCII)
+DECIMAL = re.compile(r"[+-]?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,2})?", re.ASCII)
 _GROUPED = re.compile(r"[+-]?\d{1,3}(\.\d{3})*(,\d+)?|[+-]?\d+(,\d+)?", re.ASCII)
 # PostgreSQL stores no NUL, and UTF-8 has no surrogates.
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -254,7 +254,7 @@ def _decimal(mapping: FieldMapping, value: object, _context: MappingContext) -> 
         raise RejectedValue("no_number")
     if isinstance(value, str) and mapping.options.get("decimal_mark") == ",":
         text = _with_point(text)
-    if not _DECIMAL.fullmatch(text):
+    if not DECIMAL.fullmatch(text):
         raise RejectedValue("no_number")
     return Decimal(text)
 

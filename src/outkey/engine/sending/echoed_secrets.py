@@ -18,9 +18,10 @@ from outkey.core.secret import MASK, Secret
 from outkey.engine.tokens.renewal import TokenManager
 from outkey.engine.wire.transmit import SendContext
 
-# Escapes, another encoding than UTF-8, or a number with an exponent: only the parsed
-# document has the characters that a record has.
-_NEEDS_PARSING = re.compile(rb"[eE](?:(?<=[0-9][eE])[-+]?[0-9]+\s*[,\]}])")
+# A number with an exponent; and a table that leaves 0 of the digits, e of e and E.
+_EXPONENT = re.compile(rb"[eE](?:(?<=[0-9][eE])[-+]?[0-9]+\s*[,\]}])")
+_HALF_CHARACTER = re.compile(rb"\\u[dD]")
+_AS_ZEROS = bytes.maketrans(b"123456789E", b"000000000e")
 
 
 def sent_secrets(
@@ -49,11 +50,22 @@ def sent_secrets(
 
 def reveals_secret(secrets: Iterable[Secret], value: object) -> bool:
     """Whether one of these secrets is in a value: the strictest search (core.echo)."""
-    text = search_text(value)
-    return text is None or any(
-        secret.occurs_in_search_text(text) or secret.patterns().is_in(text)
-        for secret in secrets
-    )
+    return StrictSearch(secrets).finds(value)
+
+
+class StrictSearch:
+    """The strictest search, in many values: what to look for is computed once."""
+
+    def __init__(self, secrets: Iterable[Secret] = ()) -> None:
+        self._patterns = [secret.patterns() for secret in secrets]
+
+    def finds(self, value: object) -> bool:
+        """Whether one of the secrets is in a value."""
+        text = search_text(value)
+        return text is None or any(
+            patterns.occurs_literally_in(text) or patterns.is_in(text)
+            for patterns in self._patterns
+        )
 
 
 def repeats_secret(
@@ -112,10 +124,9 @@ class EchoDetector:
         """Whether a record of a page may repeat a secret: one search for all."""
         body = response.body
         has_number = any(patterns.may_be_number for _, patterns in self._patterns)
-        has_escape = b"\\" in body or b"\0" in body
-        if has_number or has_escape or _NEEDS_PARSING.search(body):
+        if has_number or needs_parsing(body):
             return self.may_be_in(document)
-        return self._may_be_in(SearchText(body))
+        return self._may_be_in(SearchText.of_json(body))
 
     def may_be_in(self, value: object) -> bool:
         """Whether a value may repeat a secret: if so, its parts are searched."""
@@ -150,6 +161,18 @@ class EchoDetector:
 
     def _may_be_in(self, text: SearchText) -> bool:
         return any(patterns.may_be_in(text) for _, patterns in self._patterns)
+
+
+def needs_parsing(body: bytes) -> bool:
+    """Whether only the parsed document has the characters that its values have.
+
+    So it is in another encoding than UTF-8, with an escape of half a character, whose
+    other half may be anywhere, or with an exponent.
+    """
+    if b"\0" in body or (b"\\" in body and _HALF_CHARACTER.search(body)):
+        return True
+    has_exponent = b"0e" in body.translate(_AS_ZEROS)  # in most cases quicker to tell
+    return has_exponent and _EXPONENT.search(body) is not None
 
 
 def search_text(value: object) -> SearchText | None:

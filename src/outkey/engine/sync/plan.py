@@ -38,7 +38,7 @@ class LinePlan:
     configuration: Configuration
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: there is one for each record of a page
 class Effect:
     """What a run does with one record, or would do."""
 

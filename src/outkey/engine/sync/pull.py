@@ -8,12 +8,12 @@ from dataclasses import replace
 from outkey.core.errors import SyncFailed
 from outkey.core.request.message import Response
 from outkey.core.request.origin import Location, build_target, parse_url
+from outkey.core.sync.columns import ColumnMapping, map_columns
 from outkey.core.sync.line import Paging, Sync, Transform
 from outkey.core.sync.mapping import (
     MappingContext,
     Unmapped,
     fill_body,
-    map_incoming,
     resolve_transform,
 )
 from outkey.core.sync.paging import (
@@ -101,6 +101,9 @@ class Pull(RunInProgress):
             resolve_transform(mapping, fields[mapping.host])
             for mapping in plan.sync.mappings
         ]
+        self._columns = [
+            ColumnMapping(mapping, ports.zones) for mapping in self._mappings
+        ]
         self._is_numbered = plan.sync.pagination.kind in NUMBERED
         parallel = plan.sync.parallel if self._is_numbered else 1
         self._batch = RequestBatch(ports.sender, plan, parallel)
@@ -133,7 +136,10 @@ class Pull(RunInProgress):
                 )
                 screened = self._run_script(self._reject_secrets(records))
                 self.refuse_more_records(len(screened))
-                with self.ports.runs.transaction():
+                # The audit record of the next request, which is durable, comes after
+                # this page. If the machine fails before, only this page is repeated.
+                is_next_at_hand = bool(self._responses)
+                with self.ports.runs.transaction(durable=is_next_at_hand):
                     effects = self._write(screened)
                     saved = self.save_page(position, effects, cursor)
                 self.run = saved
@@ -263,10 +269,11 @@ class Pull(RunInProgress):
         # An effect that is known already, or the key of the row to write.
         pending: list[Effect | Key] = []
         for row in self._map(records):
-            key = self._key_of(row)
             if isinstance(row, Unmapped):
-                pending.append(refused_effect(key, row))
-            elif not all(key):
+                pending.append(refused_effect(self._key_of(row.row), row))
+                continue
+            key = self._key_of(row)
+            if not all(key):
                 missing = self.sync.keys[[bool(part) for part in key].index(False)]
                 pending.append(refused_effect(key, Unmapped(missing, "key_missing")))
             elif rows.setdefault(key, row) is row:
@@ -294,20 +301,23 @@ class Pull(RunInProgress):
             dry_run=self.run.dry_run,
         )
 
-    def _key_of(self, row: Row | Unmapped) -> Key:
-        values = row.row if isinstance(row, Unmapped) else row
+    def _key_of(self, values: Mapping[str, object]) -> Key:
         parts = [values.get(name) for name in self.sync.keys]
         return tuple(["" if part is None else str(part) for part in parts])
 
     def _map(self, records: Sequence[Record | Unmapped]) -> list[Row | Unmapped]:
         """Return the host's values of each record, or why it has none."""
         values = [self._values_in(record) for record in records]
-        context = MappingContext(self.ports.zones, self._lookups(values))
-        rows: list[Row | Unmapped] = [
-            found
-            if isinstance(found, Unmapped)
-            else map_incoming(self._mappings, found, context)
-            for found in values
+        found = [of_record for of_record in values if isinstance(of_record, list)]
+        context = MappingContext(self.ports.zones, self._lookups(found))
+        mapped = iter(
+            map_columns(self._columns, list(zip(*found, strict=True)), context)
+            if found
+            else ()
+        )
+        rows = [
+            of_record if isinstance(of_record, Unmapped) else next(mapped)
+            for of_record in values
         ]
         return self._reject_assembled_secrets(rows)
 
@@ -315,8 +325,10 @@ class Pull(RunInProgress):
         self, rows: list[Row | Unmapped]
     ) -> list[Row | Unmapped]:
         """Reject rows where a secret was put together from harmless parts."""
+        if not self._assembles_values:
+            return rows
         values = [row for row in rows if not isinstance(row, Unmapped)]
-        if not self._assembles_values or not self.guard.may_be_in(values):
+        if not self.guard.may_be_in(values):
             return rows
         return [
             REPEATS_SECRET
@@ -340,17 +352,13 @@ class Pull(RunInProgress):
             return Unmapped(self._mappings[len(values)].host, failed.reason)
         return values
 
-    def _lookups(
-        self, values: Sequence[list[object] | Unmapped]
-    ) -> dict[str, dict[str, object]]:
+    def _lookups(self, values: Sequence[list[object]]) -> dict[str, dict[str, object]]:
         """Query the host once for all values that a page looks up in one field."""
         tables = {}
         for place, mapping in enumerate(self._mappings):
             if mapping.transform is not Transform.LOOKUP:
                 continue
-            candidates = [mapping.default] + [
-                of_record[place] for of_record in values if isinstance(of_record, list)
-            ]
+            candidates = [mapping.default, *(of_record[place] for of_record in values)]
             keys = list(dict.fromkeys(key for key in candidates if is_lookup_key(key)))
             target = mapping.options["target"]
             ids = self.ports.records.find(target, mapping.options["field"], keys)
@@ -376,9 +384,9 @@ def is_lookup_key(value: object) -> bool:
 def effect_of(key: Key, row: Mapping[str, object], written: Written) -> Effect:
     """Return the effect of a row that the host has written or compared."""
     return Effect(
-        outcome=written.outcome,
-        key=key_text(key),
-        values=row,
+        written.outcome,
+        key_text(key),
+        row,
         field=written.field,
         reason=written.reason,
         changes=written.changes,

@@ -1,8 +1,7 @@
 """A run under way: what both directions share, from its checkpoint to its end."""
 
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from outkey.core.errors import OutkeyError
@@ -149,7 +148,8 @@ class RunInProgress(ABC):
 
     def refuse_more_time(self) -> None:
         """Refuse to continue a run or a preview that has used up its time."""
-        if self._seconds_worked() > 60 * self.sync.max_minutes:
+        now = self.ports.clock.monotonic()
+        if now - self._began_at > 60 * self.sync.max_minutes:
             raise sync_failure(
                 RUN_LIMIT,
                 Text(
@@ -157,7 +157,7 @@ class RunInProgress(ABC):
                     count=self.sync.max_minutes,
                 ),
             )
-        if self.ports.clock.monotonic() > self._preview_ends_at:
+        if now > self._preview_ends_at:
             raise sync_failure(
                 "preview_limit",
                 Text(
@@ -207,10 +207,10 @@ def is_about_request(status: int) -> bool:
 
 def counts_of(effects: Sequence[Effect]) -> Counts:
     """Return how many effects there are of each outcome."""
-    counter: Mapping[WriteOutcome, int] = Counter(effect.outcome for effect in effects)
+    outcomes = [effect.outcome for effect in effects]
     return Counts(
-        created=counter[WriteOutcome.CREATED],
-        updated=counter[WriteOutcome.UPDATED],
-        unchanged=counter[WriteOutcome.UNCHANGED],
-        failed=counter[WriteOutcome.REFUSED],
+        created=outcomes.count(WriteOutcome.CREATED),
+        updated=outcomes.count(WriteOutcome.UPDATED),
+        unchanged=outcomes.count(WriteOutcome.UNCHANGED),
+        failed=outcomes.count(WriteOutcome.REFUSED),
     )

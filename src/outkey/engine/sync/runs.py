@@ -50,9 +50,9 @@ class Runs:
         self._database = database
         self._configurations = configurations
 
-    def transaction(self) -> AbstractContextManager[None]:
+    def transaction(self, *, durable: bool = True) -> AbstractContextManager[None]:
         """Commit everything written inside, records and checkpoint, or nothing."""
-        return self._database.transaction()
+        return self._database.transaction(durable=durable)
 
     def begin(self, line: str, actor: str, *, dry_run: bool, run_id: str = "") -> Run:
         """Begin a run, or continue one; LineBusy while a run of the line is active.

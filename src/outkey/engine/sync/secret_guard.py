@@ -10,6 +10,7 @@ from outkey.core.secret import MASK, Secret
 from outkey.core.sync.reasons import sync_failure
 from outkey.engine.sending.echoed_secrets import (
     EchoDetector,
+    StrictSearch,
     has_masked_value,
     reveals_secret,
     sent_secrets,
@@ -26,6 +27,7 @@ class SecretGuard:
         self._ports = ports
         self._plan = plan
         self._cached: list[Secret] = []
+        self._cached_search = StrictSearch()
         self._cached_until = float("-inf")
         self._detector = EchoDetector()
         self._document: object = None  # of the last response, as it arrived
@@ -70,8 +72,7 @@ class SecretGuard:
         # Credentials made for one request may be so short that a cursor has them by
         # chance: these count only in the way that the detector searches.
         if any(values) and (
-            reveals_secret(self._stored_secrets(), values)
-            or self.detector().is_in(values)
+            self._stored_search().finds(values) or self.detector().is_in(values)
         ):
             raise sync_failure("secret_in_cursor")
 
@@ -92,8 +93,14 @@ class SecretGuard:
             name = self._plan.line.configuration
             configuration = self._ports.configurations.get(name)
             self._cached = sent_secrets(self._ports.sender.context, configuration)
+            self._cached_search = StrictSearch(self._cached)
             self._cached_until = now + CACHE_SECONDS
         return self._cached
+
+    def _stored_search(self) -> StrictSearch:
+        """Return the strictest search for the stored secrets."""
+        self._stored_secrets()
+        return self._cached_search
 
 
 def mask_effect(effect: Effect, is_secret: Callable[[object], bool]) -> Effect:

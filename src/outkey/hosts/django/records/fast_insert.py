@@ -6,7 +6,8 @@ fields; what such a model does on creation is done here for all rows, column by 
 
 # ruff: noqa: SLF001 - _meta is a documented interface of Django
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
@@ -17,7 +18,9 @@ from typing import Any
 from django.db import connections, models, router
 from django.db.models.fields import NOT_PROVIDED
 
-from outkey.hosts.django.records.fields import AnyField
+from outkey.hosts.django.raw_sql import execute
+from outkey.hosts.django.records.fields import AnyField, decimal_pattern
+from outkey.hosts.django.records.sql_lists import array_literal
 
 # Not those of files and of generated columns.
 FIELD_MODULES = {
@@ -25,17 +28,9 @@ FIELD_MODULES = {
     "django.db.models.fields.json",
     "django.db.models.fields.related",
 }
-# What Django's fields do with a value that has their type already: the operation of the
-# database's backend, and the attributes of the field that it takes.
-ADAPTERS: tuple[tuple[type[AnyField], type, str, tuple[str, ...]], ...] = (
-    (
-        models.DecimalField,
-        Decimal,
-        "adapt_decimalfield_value",
-        ("max_digits", "decimal_places"),
-    ),
-    (models.DateField, date, "adapt_datefield_value", ()),
-)
+_PRECISION = re.compile(r"\(.*\)")
+
+Column = list[object]
 
 
 class NewRecord:
@@ -56,10 +51,16 @@ def is_django_field(field: AnyField) -> bool:
     return type(field).__module__ in FIELD_MODULES
 
 
+def has_known_database(model: type[models.Model]) -> bool:
+    """Whether a model is in a database for which there is SQL here."""
+    return connections[router.db_for_write(model)].vendor in {"sqlite", "postgresql"}
+
+
 def is_plain(model: type[models.Model]) -> bool:
     """Whether rows of a model can be written without its instances."""
     return (
-        all(
+        has_known_database(model)
+        and all(
             getattr(model, name) is getattr(models.Model, name)
             for name in ("__init__", "clean")
         )
@@ -71,64 +72,127 @@ def is_plain(model: type[models.Model]) -> bool:
     )
 
 
-def insert(model: type[models.Model], records: Sequence[NewRecord]) -> None:
+def insert_records(model: type[models.Model], records: Sequence[NewRecord]) -> None:
     """Write new rows, and give each record the id of its row."""
     if not records:
         return
+    columns = {
+        name: [vars(record)[name] for record in records] for name in vars(records[0])
+    }
+    ids = insert_columns(model, columns, len(records))
+    for record, pk in zip(records, ids, strict=True):
+        record.pk = pk
+
+
+def insert_columns(
+    model: type[models.Model], columns: Mapping[str, Column], count: int
+) -> list[object]:
+    """Write new rows, given their values by attribute, and return their ids."""
     alias = router.db_for_write(model)
     connection = connections[alias]
-    fields = [field for field in model._meta.concrete_fields if not field.primary_key]
-    batch = max(1, connection.ops.bulk_batch_size(fields, records))
-    with connection.cursor() as cursor:
-        for start in range(0, len(records), batch):
-            group = records[start : start + batch]
-            columns = [column_values(field, group, connection) for field in fields]
-            values = list(chain.from_iterable(zip(*columns, strict=True)))
-            cursor.execute(insert_statement(model, alias, len(group)), values)
-            for record, (pk,) in zip(group, cursor.fetchall(), strict=True):
-                record.pk = pk
+    fields = inserted_fields(model)
+    batch = max(1, connection.ops.bulk_batch_size(fields, range(count)))
+    ids: list[object] = []
+    for start in range(0, count, batch):
+        size = min(batch, count - start)
+        stored = [
+            stored_values(
+                field,
+                columns[field.attname][start : start + batch]
+                if field.attname in columns
+                else default_values(field, size),
+                connection,
+            )
+            for field in fields
+        ]
+        ids += [pk for (pk,) in insert_batch(model, alias, stored)]
+    return ids
 
 
-def column_values(
+def inserted_fields(model: type[models.Model]) -> list[AnyField]:
+    """Return the fields of a new row; the database chooses its id."""
+    return [field for field in model._meta.concrete_fields if not field.primary_key]
+
+
+def default_values(field: AnyField, count: int) -> Column:
+    """Return the values of a column that no row sets."""
+    if field.has_default() and callable(field.default):
+        return [field.get_default() for _ in range(count)]
+    record = NewRecord(**{field.attname: field.get_default()})
+    # The time now, for a field with auto_now or auto_now_add.
+    value = field.pre_save(record, add=True)  # type: ignore[arg-type]
+    return [value] * count
+
+
+def stored_values(
     field: AnyField,
-    records: Sequence[NewRecord],
+    values: Column,
     connection: Any,  # noqa: ANN401 - Django has no type for it
-) -> list[object]:
-    """Return the value of each record in one column, as the database takes it."""
-    attribute = field.attname
-    first = records[0]
-    if attribute in vars(first):
-        values = [vars(record)[attribute] for record in records]
-    elif field.has_default() and callable(field.default):
-        values = [field.get_default() for _ in records]
-    else:
-        setattr(first, attribute, field.get_default())
-        # The time now, for a field with auto_now or auto_now_add.
-        value = field.pre_save(first, add=True)  # type: ignore[arg-type]
-        return [field.get_db_prep_save(value, connection)] * len(records)
+) -> Column:
+    """Return the values of a column as the database takes them.
+
+    What Django's fields make of each value, for those that are simple to tell.
+    """
+    if all(value is values[0] for value in values):
+        return [field.get_db_prep_save(values[0], connection)] * len(values)
     types = set(map(type, values)) - {NoneType}
     if isinstance(field, models.CharField | models.TextField) and types <= {str}:
         return values  # text is text in every database
-    for field_class, value_type, operation, attributes in ADAPTERS:
-        if isinstance(field, field_class) and types <= {value_type}:
-            adapt = getattr(connection.ops, operation)
-            arguments = [getattr(field, name) for name in attributes]
-            return [adapt(value, *arguments) for value in values]
+    if types == {date} and not isinstance(field, models.DateTimeField):
+        return [None if value is None else value.isoformat() for value in values]  # type: ignore[attr-defined]
+    if types == {Decimal} and isinstance(field, models.DecimalField):
+        texts: Column = [None if value is None else str(value) for value in values]
+        pattern = decimal_pattern(
+            field.max_digits, field.decimal_places, with_all_places=True
+        )
+        if all(map(pattern.fullmatch, filter(None, texts))):  # type: ignore[arg-type]
+            return texts
     return [field.get_db_prep_save(value, connection) for value in values]
 
 
+def insert_batch(
+    model: type[models.Model], alias: str, columns: Sequence[Column]
+) -> list[tuple[object]]:
+    """Insert rows by one statement, and return their ids."""
+    if connections[alias].vendor == "postgresql":
+        # A parameter for each column: psycopg takes longer for one of each value
+        # than PostgreSQL for the rows.
+        arrays = [array_literal(column) for column in columns]
+        cursor = execute(insert_of_arrays(model, alias), arrays, alias)
+    else:
+        values = list(chain.from_iterable(zip(*columns, strict=True)))
+        statement = insert_of_values(model, alias, len(columns[0]))
+        cursor = execute(statement, values, alias)
+    ids: list[tuple[object]] = cursor.fetchall()
+    return ids
+
+
 @lru_cache(maxsize=100)
-def insert_statement(model: type[models.Model], alias: str, count: int) -> str:
-    """Return SQL that inserts so many rows and returns their ids."""
+def insert_of_values(model: type[models.Model], alias: str, count: int) -> str:
+    """Return SQL that inserts so many rows, and returns their ids."""
+    fields = inserted_fields(model)
+    row = f"({', '.join(['%s'] * len(fields))})"
+    return insert_from(model, alias, f"VALUES {', '.join([row] * count)}")
+
+
+@lru_cache(maxsize=100)
+def insert_of_arrays(model: type[models.Model], alias: str) -> str:
+    """Return SQL that inserts rows from one array for each column."""
+    types = [
+        # With its length a type would cut off what is too long.
+        _PRECISION.sub("", str(field.db_type(connections[alias])))
+        for field in inserted_fields(model)
+    ]
+    arrays = ", ".join(f"%s::{name}[]" for name in types)
+    return insert_from(model, alias, f"SELECT * FROM unnest({arrays})")  # noqa: S608 - names of types
+
+
+def insert_from(model: type[models.Model], alias: str, source: str) -> str:
+    """Return SQL that inserts the rows of a source, and returns their ids."""
     quote = connections[alias].ops.quote_name
     meta = model._meta
-    columns = [
-        quote(str(field.column))
-        for field in meta.concrete_fields
-        if not field.primary_key
-    ]
-    row = f"({', '.join(['%s'] * len(columns))})"
+    columns = ", ".join(quote(str(field.column)) for field in inserted_fields(model))
     return (
-        f"INSERT INTO {quote(meta.db_table)} ({', '.join(columns)})"  # noqa: S608 - names of the model's own
-        f" VALUES {', '.join([row] * count)} RETURNING {quote(str(meta.pk.column))}"
+        f"INSERT INTO {quote(meta.db_table)} ({columns}) {source}"
+        f" RETURNING {quote(str(meta.pk.column))}"
     )

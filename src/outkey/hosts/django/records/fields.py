@@ -8,15 +8,21 @@ A refusal has a reason of ours: the message of a model may repeat the value.
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import lru_cache, partial
+from types import NoneType
 from typing import Any, TypeAlias
 
 from django.conf import settings
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
-from django.core.validators import EmailValidator, MaxLengthValidator
+from django.core.validators import (
+    DecimalValidator,
+    EmailValidator,
+    MaxLengthValidator,
+)
 from django.db import Error, models
 from django.utils import timezone
 
@@ -52,6 +58,7 @@ _PASSED_TYPES: dict[object, type] = {
     models.IntegerField.to_python: int,
     models.BooleanField.to_python: bool,
     models.DateField.to_python: date,
+    models.DateTimeField.to_python: datetime,
 }
 _CLEANING_METHODS = ("clean", "validate", "run_validators")
 # Some of what EmailValidator accepts; everything else is left to it.
@@ -122,23 +129,69 @@ def describe_field(field: AnyField) -> HostField:
         longest=field.max_length,
         choices=tuple(str(value) for value, _ in field.flatchoices),
         target=linked._meta.label_lower if isinstance(linked, type) else "",
-        unique=_is_unique(field),
+        unique=is_unique(field),
     )
 
 
-def _is_unique(field: AnyField) -> bool:
+def is_unique(field: AnyField) -> bool:
+    """Whether the table refuses two equal values."""
     rules = field.model._meta.total_unique_constraints
     return field.unique or any(rule.fields == (field.name,) for rule in rules)
 
 
 @lru_cache(maxsize=10_000)
 def cleaner_of(field: AnyField) -> Callable[[object], object]:
-    """Return a faster `clean_value` of a field.
-
-    Only what Django's own classes would return unchanged is returned here, after the
-    field's validators; everything else is left to `clean_value`.
-    """
+    """Return a faster `clean_value` of a field."""
     clean = partial(clean_value, field)
+    plain = plain_values(field)
+    if plain is None:
+        return clean
+    return lambda value: value if plain.are((value,)) else clean(value)
+
+
+@dataclass(frozen=True, slots=True)
+class PlainValues:
+    """Values that a field stores as they are; all others are left to `clean_value`.
+
+    Only of fields that are cleaned by Django's own classes, which would return them
+    unchanged.
+    """
+
+    passed_type: type
+    may_be_null: bool
+    may_be_blank: bool  # an empty text
+    choices: frozenset[object] | None
+    max_length: float
+    # Each tells whether all values of a column are valid; False also if unsure.
+    checks: tuple[Callable[[Sequence[Any]], bool], ...]
+
+    def are(self, column: Sequence[Any]) -> bool:
+        """Whether the field stores all values of a column as they are."""
+        values = column
+        types = set(map(type, column))
+        if self.may_be_null and NoneType in types:
+            types.remove(NoneType)
+            values = [value for value in values if value is not None]
+        if types and types != {self.passed_type}:
+            return False
+        if self.may_be_blank:
+            values = list(filter(None, values))
+        if not values:
+            return True
+        if self.choices is not None and not self.choices.issuperset(values):
+            return False
+        if self.passed_type is str and not (
+            all(values)
+            and max(map(len, values)) <= self.max_length
+            and "".join(values).isprintable()
+        ):
+            return False
+        return all(check(values) for check in self.checks)
+
+
+@lru_cache(maxsize=10_000)
+def plain_values(field: AnyField) -> PlainValues | None:
+    """Return what a field stores as it is; None if only the field itself can tell."""
     passed_type = _PASSED_TYPES.get(type(field).to_python)
     is_django_cleaning = all(
         getattr(type(field), name) is getattr(models.Field, name)
@@ -149,52 +202,70 @@ def cleaner_of(field: AnyField) -> Callable[[object], object]:
         or not is_django_cleaning
         or not isinstance(field.choices, list | None)
     ):
-        return clean
-    choices = (
-        None if field.choices is None else {value for value, _ in field.flatchoices}
-    )
-    max_length, validators = split_validators(field)
-    is_text = passed_type is str
-
-    def quick(value: object) -> object:
-        if type(value) is not passed_type:
-            return clean(value)
-        if choices is not None and value not in choices:
-            return clean(value)
-        # mypy does not follow `is_text`.
-        if is_text and not (0 < len(value) <= max_length and value.isprintable()):  # type: ignore[arg-type, attr-defined]
-            return clean(value)
-        if validators:
-            try:
-                for validate in validators:
-                    validate(value)
-            except Exception:  # noqa: BLE001 - the host's own code
-                return clean(value)
-        return value
-
-    return quick
-
-
-def split_validators(field: AnyField) -> tuple[float, list[Callable[[Any], object]]]:
-    """Return the maximum length of a field, and its other validators."""
+        return None
+    choices = None
+    if field.choices is not None:
+        choices = frozenset(value for value, _ in field.flatchoices)
     max_length: float = math.inf
-    validators: list[Callable[[Any], object]] = []
+    checks: list[Callable[[Sequence[Any]], bool]] = []
+    if passed_type is datetime:
+        checks.append(have_zone_of_project)
     for validator in field.validators:
         if type(validator) is MaxLengthValidator and isinstance(
             validator.limit_value, int
         ):
             max_length = min(max_length, validator.limit_value)
-        elif type(validator) is EmailValidator:
-            validators.append(partial(validate_email, validator))
         else:
-            validators.append(validator)
-    return max_length, validators
+            checks.append(column_check(validator))
+    return PlainValues(
+        passed_type,
+        may_be_null=field.blank and field.null,
+        may_be_blank=field.blank and not field.null and passed_type is str,
+        choices=choices,
+        max_length=max_length,
+        checks=tuple(checks),
+    )
 
 
-def validate_email(validator: EmailValidator, value: str) -> None:
-    """Validate an e-mail address, in less time if it is a plain one."""
-    if not _PLAIN_EMAIL.fullmatch(value):
-        validator(value)
+def column_check(
+    validator: Callable[[Any], object],
+) -> Callable[[Sequence[Any]], bool]:
+    """Return a check of all values of a column, if possible without a call for each."""
+    if type(validator) is EmailValidator:
+        is_plain_email = _PLAIN_EMAIL.fullmatch
+        return lambda values: all(map(is_plain_email, values))
+    if type(validator) is DecimalValidator and validator.max_digits:
+        pattern = decimal_pattern(validator.max_digits, validator.decimal_places or 0)
+        return lambda values: all(map(pattern.fullmatch, map(str, values)))
+    return partial(are_accepted, validator)
+
+
+def decimal_pattern(
+    max_digits: int, places: int, *, with_all_places: bool = False
+) -> re.Pattern[str]:
+    """Return a pattern for the texts of decimals that fit into so many digits."""
+    whole = rf"\d{{1,{max_digits - places}}}" if max_digits > places else "0"
+    fraction = ""
+    if places:
+        fraction = (
+            rf"\.\d{{{places}}}" if with_all_places else rf"(\.\d{{1,{places}}})?"
+        )
+    return re.compile(f"-?{whole}{fraction}", re.ASCII)
+
+
+def are_accepted(validator: Callable[[Any], object], values: Sequence[object]) -> bool:
+    """Whether a validator accepts all values."""
+    try:
+        for value in values:
+            validator(value)
+    except Exception:  # noqa: BLE001 - the host's own code; `clean_value` reports it
+        return False
+    return True
+
+
+def have_zone_of_project(values: Sequence[datetime]) -> bool:
+    """Whether times have a zone if the project uses them, and none if not."""
+    return all(timezone.is_aware(value) == settings.USE_TZ for value in values)
 
 
 def clean_value(field: AnyField, value: object) -> object:

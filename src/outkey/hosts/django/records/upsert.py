@@ -8,18 +8,32 @@ In bulk, so that a page of a thousand rows costs a few statements.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from django.core.exceptions import ValidationError
-from django.db import DataError, Error, IntegrityError, connection, models, transaction
+from django.db import (
+    DataError,
+    Error,
+    IntegrityError,
+    connection,
+    connections,
+    models,
+    router,
+    transaction,
+)
 
 from outkey.core.errors import ConfigError
 from outkey.core.sync.records import FieldKind, WriteOutcome, Written
 from outkey.core.text import Text
 from outkey.hosts.django.models import SyncMark
+from outkey.hosts.django.raw_sql import execute
 from outkey.hosts.django.records.fast_insert import (
     NewRecord,
-    insert,
+    has_known_database,
+    insert_columns,
+    insert_records,
     is_django_field,
     is_plain,
 )
@@ -29,14 +43,37 @@ from outkey.hosts.django.records.fields import (
     fault_of,
     fields_of,
     is_required,
+    is_unique,
     kind_of,
+    plain_values,
 )
+from outkey.hosts.django.records.sql_lists import text_list
 
 ROW_ERRORS = (IntegrityError, DataError, ValueError, ArithmeticError)
 CREATED = Written(WriteOutcome.CREATED)
 UPDATED = Written(WriteOutcome.UPDATED)
 UNCHANGED = Written(WriteOutcome.UNCHANGED)
-MARKS_PER_STATEMENT = 200
+LISTS = {"sqlite": "json_each(%s)", "postgresql": "unnest(%s::text[])"}
+MARKING_STATEMENTS = {
+    vendor: (
+        "INSERT INTO outkey_syncmark (line_id, target, record, run, archived)"  # noqa: S608 - constants
+        f" SELECT %s, %s, value, %s, false FROM {listed} AS value WHERE true"
+        " ON CONFLICT (line_id, target, record)"
+        " DO UPDATE SET run = excluded.run, archived = excluded.archived"
+    )
+    for vendor, listed in LISTS.items()
+}
+ANY_KEY_QUERIES = {
+    "sqlite": (
+        "SELECT 1 FROM {table}"
+        " WHERE {column} IN (SELECT value FROM json_each(%s)) LIMIT 1"
+    ),
+    "postgresql": (
+        "SELECT 1 FROM unnest(%s::text[]) AS listed(value),"
+        " LATERAL (SELECT 1 FROM {table} WHERE {column} = listed.value LIMIT 1) AS x"
+        " LIMIT 1"
+    ),
+}
 Row = Mapping[str, object]
 Record = models.Model | NewRecord
 KeyValues = tuple[object, ...]
@@ -92,39 +129,51 @@ class WriteStep:
 # ── from rows to steps ───────────────────────────────────────────────────────────────
 
 
+class Page(NamedTuple):
+    """Rows that are cleaned, and the records that they are about."""
+
+    fields: Mapping[str, AnyField]
+    rows: Sequence[Row | Written]  # a row as its fields store it, or its refusal
+    records: dict[KeyValues, list[Record]]  # by the values of the key fields
+
+
 def compare_rows(
     model: OpenModel, keys: Sequence[str], rows: Sequence[Row]
 ) -> list[Written]:
     """Return what `upsert_rows` would do, with the values before and after."""
-    steps = plan_steps(model, keys, rows, is_dry_run=True)
+    page = read_page(model, keys, rows, lock=False)
+    steps = plan_steps(model, keys, page, is_dry_run=True)
     return [replace(step.written, changes=step.changes) for step in steps]
 
 
-def plan_steps(
-    model: OpenModel, keys: Sequence[str], rows: Sequence[Row], *, is_dry_run: bool
-) -> list[WriteStep]:
-    """Find the record of each row and put the row's values into it.
-
-    The records are locked, unless it is a dry run.
-    """
+def read_page(
+    model: OpenModel, keys: Sequence[str], rows: Sequence[Row], *, lock: bool
+) -> Page:
+    """Clean the rows and find the record of each."""
     key_fields = [model.key_field(name) for name in keys]
     if not keys or any(name not in row for row in rows for name in keys):
         raise ConfigError(
             Text("every row needs the fields that identify a record"), field="keys"
         )
-    names = dict.fromkeys(name for row in rows for name in row)
+    names = dict.fromkeys(chain.from_iterable(rows))
     fields = {name: model.field(name) for name in names}
-    cleaners = {name: cleaner_of(known) for name, known in fields.items()}
-    values = [clean_row(cleaners, keys, row) for row in rows]
-    refuse_dead_links(fields.values(), values)
-    records = find_records(model.model, key_fields, values, lock=not is_dry_run)
-    filler = RecordFiller(model.model, fields, is_dry_run=is_dry_run)
+    cleaned = clean_rows(fields, keys, rows)
+    refuse_dead_links(fields.values(), cleaned)
+    records = find_records(model.model, key_fields, cleaned, lock=lock)
+    return Page(fields, cleaned, records)
+
+
+def plan_steps(
+    model: OpenModel, keys: Sequence[str], page: Page, *, is_dry_run: bool
+) -> list[WriteStep]:
+    """Put the values of each row into its record, or into a new one."""
+    filler = RecordFiller(model.model, page.fields, is_dry_run=is_dry_run)
     steps = []
-    for row in values:
+    for row in page.rows:
         if isinstance(row, Written):
             steps.append(WriteStep(row))
             continue
-        same = records.setdefault(tuple([row[name] for name in keys]), [])
+        same = page.records.setdefault(tuple([row[name] for name in keys]), [])
         if len(same) > 1:
             steps.append(WriteStep(rejected_write(keys[0], "ambiguous")))
         else:
@@ -137,49 +186,80 @@ def rejected_write(name: str, reason: str) -> Written:
     return Written(WriteOutcome.REFUSED, name, reason)
 
 
+def clean_rows(
+    fields: Mapping[str, AnyField], keys: Sequence[str], rows: Sequence[Row]
+) -> list[Row | Written]:
+    """Return each row as its fields store it, or its refusal.
+
+    Most columns need no more than one look at all of their values.
+    """
+    columns = {name: [row[name] for row in rows if name in row] for name in fields}
+    cleaners = {
+        name: cleaner_of(known)
+        for name, known in fields.items()
+        if not is_plain_column(known, columns[name])
+    }
+    has_keys = not any(empty in columns[key] for key in keys for empty in (None, ""))
+    if has_keys and not cleaners:
+        return list(rows)
+    return [clean_row(cleaners, keys, row) for row in rows]
+
+
+def is_plain_column(known: AnyField, column: Sequence[object]) -> bool:
+    """Whether a field stores all values of a column as they are."""
+    plain = plain_values(known)
+    return plain is not None and plain.are(column)
+
+
 def clean_row(
     cleaners: Mapping[str, Callable[[object], object]], keys: Sequence[str], row: Row
-) -> dict[str, object] | Written:
-    """Return a row as its fields store it, or its refusal."""
-    values: dict[str, object] = {}
-    for name, value in row.items():
-        try:
-            values[name] = cleaners[name](value)
-        except ValidationError as error:
-            return rejected_write(name, fault_of(error)[1])
+) -> Row | Written:
+    """Return a row with the values of some fields cleaned, or its refusal."""
+    if cleaners:
+        values = dict(row)
+        for name in [name for name in row if name in cleaners]:
+            try:
+                values[name] = cleaners[name](row[name])
+            except ValidationError as error:
+                return rejected_write(name, fault_of(error)[1])
+        row = values
     for name in keys:
-        if values[name] in (None, ""):
+        if row[name] in (None, ""):
             return rejected_write(name, "missing")
-    return values
+    return row
 
 
-def refuse_dead_links(
-    fields: Iterable[AnyField], rows: list[dict[str, object] | Written]
-) -> None:
+def refuse_dead_links(fields: Iterable[AnyField], rows: list[Row | Written]) -> None:
     """Refuse the rows whose links lead to no record; one query for each field."""
     for link in fields:
         if not isinstance(link, models.ForeignKey):
             continue
-        ids = {row.get(link.name) for row in rows if isinstance(row, dict)} - {None}
+        ids = {row.get(link.name) for row in accepted(rows)} - {None}
         linked: Any = link.related_model
         allowed = linked._base_manager.complex_filter(link.get_limit_choices_to())
         existing = {None, *allowed.filter(pk__in=ids).values_list("pk", flat=True)}
         for number, row in enumerate(rows):
-            if isinstance(row, dict) and row.get(link.name) not in existing:
+            if not isinstance(row, Written) and row.get(link.name) not in existing:
                 rows[number] = rejected_write(link.name, "not_found")
+
+
+def accepted(rows: Iterable[Row | Written]) -> list[Row]:
+    """Return the rows that are not refused."""
+    return [row for row in rows if not isinstance(row, Written)]
 
 
 def find_records(
     model: type[models.Model],
     keys: Sequence[AnyField],
-    rows: Sequence[dict[str, object] | Written],
+    rows: Sequence[Row | Written],
     *,
     lock: bool,
 ) -> dict[KeyValues, list[Record]]:
     """Return the records with the keys of rows, also those a default manager hides."""
-    wanted = {
-        tuple(row[key.name] for key in keys) for row in rows if isinstance(row, dict)
-    }
+    names = [key.name for key in keys]
+    wanted = set(
+        zip(*(map(itemgetter(name), accepted(rows)) for name in names), strict=True)
+    )
     records: dict[KeyValues, list[Record]] = {}
     if wanted:
         for record in query_records(model, keys, wanted, lock=lock):
@@ -206,8 +286,34 @@ def query_records(
         or type(manager) is not models.Manager
     ):
         return key_query(model, keys, wanted, lock=lock)
-    statement = compiled_key_query(model, key, len(wanted), lock=lock)
-    return manager.get_queryset().raw(statement, [value for (value,) in wanted])
+    texts = [str(value) for (value,) in wanted]
+    if is_unique(key) and has_known_database(model) and not has_any(model, key, texts):
+        return ()
+    statement = compiled_key_query(model, key, len(texts), lock=lock)
+    return manager.get_queryset().raw(statement, texts)
+
+
+def has_any(model: type[models.Model], key: AnyField, texts: Sequence[str]) -> bool:
+    """Whether a record has one of these keys: quick to tell, and new records do not."""
+    alias = router.db_for_write(model)
+    vendor = connections[alias].vendor
+    statement = any_key_query(model, key, alias, vendor)
+    found = execute(statement, [text_list(vendor, texts)], alias)
+    return found.fetchone() is not None
+
+
+@lru_cache(maxsize=100)
+def any_key_query(
+    model: type[models.Model], key: AnyField, alias: str, vendor: str
+) -> str:
+    """Return SQL that finds one record with a key of a list, by the index of the key.
+
+    PostgreSQL would rather read the whole of a table that is not very large.
+    """
+    quote = connections[alias].ops.quote_name
+    return ANY_KEY_QUERIES[vendor].format(
+        table=quote(model._meta.db_table), column=quote(str(key.column))
+    )
 
 
 @lru_cache(maxsize=100)
@@ -258,9 +364,7 @@ class RecordFiller:
         self._has_links = any(
             name != attribute for name, attribute in self._attributes.items()
         )
-        self._required = [
-            name for name, known in fields_of(model).items() if is_required(known)
-        ]
+        self._required = required_names(model)
 
     def fill(self, same: list[Record], row: Row) -> WriteStep:
         """Return the step for a row; `same` is its record or empty.
@@ -314,6 +418,11 @@ class RecordFiller:
             setattr(record, self._attributes[name], value)
 
 
+def required_names(model: type[models.Model]) -> list[str]:
+    """Return the fields that a new record needs."""
+    return [name for name, known in fields_of(model).items() if is_required(known)]
+
+
 def refusal_of_model(record: Record) -> Written | None:
     """Return why a model's own `clean` refuses a record, or None."""
     try:
@@ -337,9 +446,11 @@ def upsert_rows(
     steps: list[WriteStep] = []
     try:
         with transaction.atomic():
-            steps = plan_steps(model, keys, rows, is_dry_run=False)
-            mapped = {name for row in rows for name in row}
-            write_steps(model, steps, mark, mapped=mapped)
+            page = read_page(model, keys, rows, lock=True)
+            if is_new(model.model, keys, page):
+                return insert_page(model, page, mark)
+            steps = plan_steps(model, keys, page, is_dry_run=False)
+            write_steps(model, steps, mark, mapped=set(page.fields))
         return [step.written for step in steps]
     except ROW_ERRORS:
         if len(rows) == 1:
@@ -347,6 +458,31 @@ def upsert_rows(
     half = len(rows) // 2
     first = upsert_rows(model, keys, rows[:half], mark)
     return first + upsert_rows(model, keys, rows[half:], mark)
+
+
+def is_new(model: type[models.Model], keys: Sequence[str], page: Page) -> bool:
+    """Whether all rows are about new records that can be inserted as they are."""
+    rows = accepted(page.rows)
+    return (
+        not page.records
+        and len(rows) > 1  # of a single one it must be known what the database refuses
+        and is_plain(model)
+        and page.fields.keys() >= set(required_names(model))
+        and set(map(len, rows)) == {len(page.fields)}  # all have the same fields
+        and len(set(map(itemgetter(*keys), rows))) == len(rows)
+    )
+
+
+def insert_page(model: OpenModel, page: Page, mark: RunMark) -> list[Written]:
+    """Insert a page of new records, without a step for each."""
+    rows = accepted(page.rows)
+    columns = {
+        known.attname: [row[name] for row in rows]
+        for name, known in page.fields.items()
+    }
+    ids = insert_columns(model.model, columns, len(rows))
+    put_marks(model, mark, [str(pk) for pk in ids])
+    return [row if isinstance(row, Written) else CREATED for row in page.rows]
 
 
 def database_refusal(model: type[models.Model], record: Record | None) -> Written:
@@ -375,7 +511,7 @@ def write_steps(
     if model.archive and model.archive[0] not in mapped:  # else the API decides
         archived = {record for record, (_, is_archived) in seen.items() if is_archived}
         restore(model.archive, steps, archived)
-    insert(model.model, [rec for rec in records if isinstance(rec, NewRecord)])
+    insert_records(model.model, [rec for rec in records if isinstance(rec, NewRecord)])
     instances = [record for record in records if isinstance(record, models.Model)]
     model.model._base_manager.bulk_create(
         [record for record in instances if record._state.adding]
@@ -407,26 +543,10 @@ def last_marks(
 
 def put_marks(model: OpenModel, mark: RunMark, ids: Sequence[str]) -> None:
     """Store that a run has seen these records."""
-    with connection.cursor() as cursor:
-        for start in range(0, len(ids), MARKS_PER_STATEMENT):
-            group = ids[start : start + MARKS_PER_STATEMENT]
-            values = [
-                value
-                for record in group
-                for value in (mark.line, model.name, record, mark.run)
-            ]
-            cursor.execute(marking_statement(len(group)), values)
-
-
-@lru_cache(maxsize=MARKS_PER_STATEMENT)
-def marking_statement(count: int) -> str:
-    """Return SQL that marks so many records."""
-    return (
-        "INSERT INTO outkey_syncmark (line_id, target, record, run, archived)"  # noqa: S608 - constants
-        f" VALUES {', '.join(['(%s, %s, %s, %s, false)'] * count)}"
-        " ON CONFLICT (line_id, target, record)"
-        " DO UPDATE SET run = excluded.run, archived = excluded.archived"
-    )
+    if ids:
+        listed = text_list(connection.vendor, ids)
+        statement = MARKING_STATEMENTS[connection.vendor]
+        execute(statement, [mark.line, model.name, mark.run, listed])
 
 
 def records_of(steps: Iterable[WriteStep]) -> list[Record]:
