@@ -127,16 +127,9 @@ def test_pages_are_asked_for_together_and_kept_one_by_one_in_their_order(
     assert crowd.left == [True]
 
 
-@pytest.mark.parametrize(
-    ("parallel", "waits_for_disk"),
-    [
-        (1, [False] * 4),
-        # The first is alone; after the third page of three comes the next request.
-        (3, [False, True, True, False]),
-    ],
-)
-def test_a_page_waits_for_the_disk_unless_a_request_comes_next(
-    monkeypatch: pytest.MonkeyPatch, parallel: int, waits_for_disk: list[bool]
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_pages_do_not_wait_for_the_disk_and_the_end_of_a_run_does(
+    monkeypatch: pytest.MonkeyPatch, parallel: int
 ) -> None:
     durable: list[bool] = []
     real = Runs.transaction
@@ -148,8 +141,10 @@ def test_a_page_waits_for_the_disk_unless_a_request_comes_next(
     monkeypatch.setattr(Runs, "transaction", transaction)
     made, _ = crowded(replace(PULL, parallel=parallel), by_number(9))
     assert list(made.runner.run("contacts", "ada"))[-1].state is RunState.DONE
-    assert durable[:4] == waits_for_disk
-    assert durable[-1]  # the end of the run
+    pages, end = durable[:-1], durable[-1]
+    assert len(pages) >= 4
+    assert not any(pages)
+    assert end
 
 
 def test_one_at_a_time_needs_no_event_loop() -> None:
