@@ -2,10 +2,11 @@
 
 import os
 import resource
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -311,4 +312,49 @@ def test_a_forked_child_makes_a_connection_of_its_own_and_records_what_it_sends(
         )
         == 3
     )
+    assert verdict(application).ok
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_a_database_file_that_was_replaced_gets_the_records(
+    application: "Application", spar: Spar
+) -> None:
+    set_both(application, "spar-token", "two")
+    assert application.gateway.send("acme", "GET", "/bearer").status == 200
+    application.audit.flush()
+    file = Path(connection.settings_dict["NAME"])
+    copy = file.with_suffix(".copy")
+    with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(copy)) as to:
+        source.backup(to)
+    connections.close_all()
+    copy.replace(file)
+    for log in ("-wal", "-shm"):
+        file.with_name(file.name + log).unlink(missing_ok=True)
+    arrived = len(spar.journal)
+    assert application.gateway.send("acme", "GET", "/bearer").status == 200
+    assert len(spar.journal) == arrived + 1
+    assert count_intents(file) == arrived + 1
+
+
+def count_intents(file: Path) -> int:
+    with closing(sqlite3.connect(file)) as database:
+        rows = database.execute("SELECT body FROM outkey_auditrecord").fetchall()
+    return sum(b"engine:send:intended" in body for (body,) in rows)
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_a_closed_gateway_leaves_no_descriptor_open(
+    application: "Application", spar: Spar
+) -> None:
+    set_both(application, "spar-token", "two")
+
+    def send_and_close() -> int:
+        assert application.gateway.send("acme", "GET", "/bearer").status == 200
+        application.gateway.close()
+        connections.close_all()
+        return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+    assert send_and_close() == send_and_close()
+    opened = application.audit_trail.rows._connection._own  # type: ignore[attr-defined]
+    assert opened is None
     assert verdict(application).ok

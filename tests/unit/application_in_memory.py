@@ -46,9 +46,6 @@ class BufferingAudit(MemoryAudit):
     def flush(self) -> None:
         self.flushed += 1
 
-    def close(self) -> None:
-        """Do nothing: all of it is in the list already."""
-
 
 @dataclass
 class MemoryKeys:

@@ -13,7 +13,8 @@ from outkey.adapters.audit_chained import ChainedAudit
 from outkey.adapters.checkpoints_file import CheckpointFile
 from outkey.core.audit.chain import ChainRow, ChainVerdict, sign_checkpoint, verify
 from outkey.core.audit.events import Intent, Outcome, Refusal
-from outkey.core.errors import AuditUnavailable
+from outkey.core.errors import AuditUnavailable, ConfigError
+from outkey.core.text import Text
 from outkey.testing import FakeClock, MemoryAuditRows, MemoryCheckpoints
 
 KEY = b"k" * 32
@@ -182,15 +183,52 @@ def test_a_checkpoint_that_cannot_be_written_is_not_tried_with_every_record() ->
     )
 
 
-def test_outcomes_that_nobody_writes_do_not_pile_up_for_ever(
+def test_records_that_cannot_be_written_do_not_pile_up_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(audit_chained, "MAX_QUEUED", 5)
     bench = AuditBench()
+    bench.rows.broken = True
     for number in range(20):
-        bench.audit.conclude(Outcome(str(number), "acme", 200, "ok", 5))
+        bench.audit.refuse(Refusal(str(number), "acme", "", "egress_denied"))
+    bench.rows.broken = False
     bench.audit.close()
     assert [f["attempt"] for f in bench.facts()] == ["15", "16", "17", "18", "19"]
+
+
+def test_many_outcomes_at_once_are_all_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(audit_chained, "MAX_QUEUED", 5)
+    bench = AuditBench()
+    attempts = bench.audit.intend_all([INTENT] * 20)
+    for attempt in attempts:
+        bench.audit.conclude(Outcome(attempt, "acme", 200, "ok", 5))
+    bench.audit.intend_all([INTENT] * 20)
+    assert len(bench.rows.rows) == 60
+    assert [f["attempt"] for f in bench.facts()[20:40]] == attempts
+
+
+def test_whatever_error_writing_ends_with_no_outcome_is_lost() -> None:
+    bench = AuditBench()
+    append = bench.rows.append
+
+    def misconfigured(rows: Sequence[ChainRow], *, sync: bool = False) -> None:
+        raise ConfigError(Text("the policy is not TOML"))
+
+    attempt = bench.audit.intend(INTENT)
+    bench.audit.conclude(Outcome(attempt, "acme", 200, "ok", 5))
+    bench.rows.append = misconfigured  # type: ignore[method-assign]
+    with pytest.raises(ConfigError):
+        bench.audit.intend(INTENT)
+    bench.audit.close()
+    bench.rows.append = append  # type: ignore[method-assign]
+    bench.audit.close()
+    assert [f["tag"] for f in bench.facts()] == [
+        "engine:send:intended",
+        "engine:send:ended",
+    ]
+    assert bench.verdict().ok
 
 
 def test_a_forked_child_writes_a_stream_of_its_own() -> None:

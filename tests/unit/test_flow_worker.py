@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import signal
 import threading
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -10,7 +12,6 @@ import pytest
 from outkey.core.audit.events import Intent, Outcome
 from outkey.core.errors import AuditUnavailable, ConfigError
 from outkey.core.text import Text
-from outkey.engine.wire import flow_worker
 from outkey.engine.wire.drive import AsyncRuntime, adrive
 from outkey.engine.wire.flow_worker import FlowWorker
 from outkey.engine.wire.steps import CallInThread, Steps, Wait
@@ -178,16 +179,23 @@ def test_where_no_thread_can_be_started_every_task_gets_an_error() -> None:
     assert {type(error) for error in errors} == {RuntimeError}
 
 
-def test_a_forked_child_has_a_thread_of_its_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_forked_child_has_a_thread_of_its_own() -> None:
     world = World()
     asyncio.run(world.drive_all())
-    executor = world.worker._executor
-    process = os.getpid() + 1
-    monkeypatch.setattr(flow_worker.os, "getpid", lambda: process)
-    assert len(set(asyncio.run(world.drive_all()))) == TASKS
-    assert world.worker._executor is not executor
+    child = os.fork()
+    if child == 0:
+        attempts = asyncio.run(world.drive_all())
+        world.worker.close()
+        os._exit(0 if len(set(attempts)) == TASKS else 1)
+    deadline = time.monotonic() + 20
+    ended = (0, 0)
+    while ended == (0, 0) and time.monotonic() < deadline:
+        time.sleep(0.01)
+        ended = os.waitpid(child, os.WNOHANG)
+    if ended == (0, 0):
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    assert ended == (child, 0)
 
 
 def test_a_loop_that_was_closed_does_not_stop_the_worker() -> None:

@@ -20,7 +20,7 @@ from outkey.core.audit.encoding import (
     encode_outcome,
 )
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
-from outkey.core.errors import AuditUnavailable
+from outkey.core.errors import AuditUnavailable, OutkeyError
 from outkey.core.text import Text
 from outkey.ports.sending import Clock
 from outkey.ports.storage import AuditCheckpoints, AuditRows
@@ -123,7 +123,7 @@ class ChainedAudit:
         """Write what is queued and sign a checkpoint; a forked child does neither."""
         if self._stream.process != os.getpid():
             return
-        with contextlib.suppress(AuditUnavailable):
+        with contextlib.suppress(OutkeyError):
             self.flush()
 
     def flush(self) -> None:
@@ -138,7 +138,8 @@ class ChainedAudit:
             self._begin()  # a forked child writes a stream of its own
         with self._queue_lock:
             self._queue.extend(records)
-            del self._queue[:-MAX_QUEUED]
+            if self._failing:  # else the next intent writes all of them
+                del self._queue[:-MAX_QUEUED]
 
     def _write(self, *records: QueuedRecord) -> None:
         self._enqueue(*records)
@@ -186,7 +187,7 @@ class ChainedAudit:
         )
         try:
             self._rows.append(rows, sync=sync)
-        except AuditUnavailable:
+        except BaseException:
             # Whether the rows are there is unknown, so the stream cannot go on.
             self._stream = self._new_stream()
             self._failing = True

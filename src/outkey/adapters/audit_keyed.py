@@ -2,7 +2,7 @@
 
 import atexit
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from outkey.adapters.audit_chained import ChainedAudit
 from outkey.adapters.keyring_loader import KeyringLoader, ProcessHeartbeat
@@ -23,12 +23,15 @@ class KeyedAudit:
         checkpoints: AuditCheckpoints,
         clock: Clock,
         heartbeat: ProcessHeartbeat,
+        *,
+        close_rows: Callable[[], None],
     ) -> None:
         self._keys = keys
         self._rows = rows
         self._checkpoints = checkpoints
         self._clock = clock
         self._heartbeat = heartbeat
+        self._close_rows = close_rows
         self._opened: ChainedAudit | None = None
         self._lock = ProcessLock()
 
@@ -70,11 +73,12 @@ class KeyedAudit:
             self._chained_audit().flush()
 
     def close(self) -> None:
-        """Write what is queued, and end the heartbeat."""
+        """Write what is queued, end the heartbeat, and close the connection."""
         if self._opened is not None:
             self._opened.close()
         with contextlib.suppress(OutkeyError):
             self._heartbeat.end()
+        self._close_rows()
 
     def _chained_audit(self) -> ChainedAudit:
         if self._opened is not None:

@@ -31,6 +31,9 @@ class LoggingAudit:
     def refuse(self, refusal: Refusal) -> None:
         self._write(refusal)
 
+    def close(self) -> None:
+        """Do nothing: each line was written at once."""
+
     def _write(self, event: Intent | Change | Outcome | Refusal, **more: str) -> None:
         if logger.isEnabledFor(logging.INFO):
             logger.info("%s", json.dumps(more | event._asdict()))

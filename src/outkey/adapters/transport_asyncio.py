@@ -105,8 +105,10 @@ class AsyncioTransport:
         return self._pools.setdefault(loop, ConnectionPool())
 
     def _drop_closed_loops(self) -> None:
-        for loop in [loop for loop in self._pools if loop.is_closed()]:
-            self._pools.pop(loop, None)
+        # A list first: another thread may add its event loop meanwhile.
+        for loop in list(self._pools):
+            if loop.is_closed():
+                self._pools.pop(loop, None)
 
     async def _context(self, route: Route) -> ssl.SSLContext:
         """Return the TLS context.

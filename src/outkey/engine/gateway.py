@@ -55,7 +55,8 @@ class Gateway:
     ) -> Response:
         """Do what `send` does, without blocking the event loop.
 
-        A cancelled call waits for a token that is being fetched, a few seconds at most.
+        A cancelled call ends once its record is written, and once a token that is being
+        fetched is stored: a few seconds at most.
         """
         build = partial(self._build_call, configuration, method, path, **options)
         return await self._sender.asend(build)
@@ -146,7 +147,7 @@ class Gateway:
 
     @off_loop
     def close(self) -> None:
-        """Close pooled connections and the processes that run scripts."""
+        """Write queued records; close connections and processes that run scripts."""
         self._sender.close()
 
     async def aclose(self) -> None:

@@ -59,6 +59,7 @@ class Tables:
     line_runs: LineRuns
     records: Callable[[], Records]
     queue: Callable[[], Queue]
+    close: Callable[[], None] = lambda: None  # what is open besides, such as files
 
 
 def build_application(
@@ -80,7 +81,9 @@ def build_application(
     secrets = StoredSecrets(storage, ReferencedSecrets(files), keys, clock)
     checkpoints = CheckpointFile(home / "config" / "audit-checkpoints")
     heartbeat = ProcessHeartbeat(tables.states, keys, clock)
-    audit = KeyedAudit(keys, tables.audit, checkpoints, clock, heartbeat)
+    audit = KeyedAudit(
+        keys, tables.audit, checkpoints, clock, heartbeat, close_rows=tables.close
+    )
     listeners = ListenerFiles(home / "data" / "listening")
     resolver = SystemResolver()
     sender = Sender(

@@ -77,9 +77,6 @@ class BufferedAudit(Audit, Protocol):
     def flush(self) -> None:
         """Write what is queued now; best effort."""
 
-    def close(self) -> None:
-        """Write what is queued, and report that this process has ended."""
-
 
 class ServerAddresses(Listeners, Protocol):
     """The addresses that the servers of an installation listen on."""

@@ -196,6 +196,9 @@ class Audit(Protocol):
     def refuse(self, refusal: Refusal) -> None:
         """Record that nothing was sent; best effort, never raises."""
 
+    def close(self) -> None:
+        """Write what is queued, and close what is open; it may be used again."""
+
 
 class Permits(Protocol):
     """The rate limit of each configuration."""

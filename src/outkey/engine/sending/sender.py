@@ -135,9 +135,10 @@ class Sender:
         return TokenActions(context or self.context, configuration, self.run)
 
     def close(self) -> None:
-        """Close pooled connections and the processes that run scripts."""
+        """Close pooled connections, the processes that run scripts, and the audit."""
         self.runtime.transport.close()
         self.context.scripts.close()
+        self.runtime.audit.close()
         if self._async_runtime is not None and self._async_runtime.worker is not None:
             self._async_runtime.worker.close()
 

@@ -16,6 +16,7 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
+from weakref import WeakSet
 
 from outkey.core.audit.events import Intent
 from outkey.core.errors import OutkeyError
@@ -26,6 +27,7 @@ Result = TypeVar("Result")
 # Each task that is woken connects or sends. All at once, they would hold up the event
 # loop for as long as they need together.
 WOKEN_AT_ONCE = 10
+WORKERS: "WeakSet[FlowWorker]" = WeakSet()  # of this process
 
 
 class HandoverFuture(asyncio.Future[Result]):
@@ -95,18 +97,16 @@ class FlowWorker:
     _lock: threading.Lock
     _handovers: list[Handover]
     _is_working: bool
-    _process: int
 
     def __init__(self, audit: Audit) -> None:
         self._audit = audit
-        self._begin()
+        self.begin()
+        WORKERS.add(self)
 
     def resume(
         self, run: ResumableRun, value: StepResult, failure: OutkeyError | None
     ) -> HandoverFuture[Awaited | None]:
         """Hand a flow over; the result is its next step for the event loop."""
-        if self._process != os.getpid():
-            self._begin()  # a forked child has no threads
         future = HandoverFuture[Awaited | None](loop=asyncio.get_running_loop())
         handover = Handover(run, value, failure, future)
         with self._lock:
@@ -125,12 +125,12 @@ class FlowWorker:
             self._executor = new_executor()
         previous.shutdown(wait=False)
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Begin without a thread, as a forked child does."""
         self._executor = new_executor()
         self._lock = threading.Lock()
         self._handovers = []
         self._is_working = False
-        self._process = os.getpid()
 
     def _work(self) -> None:
         """Resume what was handed over until there is nothing left."""
@@ -174,6 +174,15 @@ class FlowWorker:
         for (handover, intent), attempt in zip(intending, attempts, strict=True):
             handover.run.begin_attempt(intent, attempt)
             handover.resume(attempt, None)
+
+
+def begin_in_child() -> None:
+    """Let all workers begin anew after a fork, which copies no thread."""
+    for worker in list(WORKERS):
+        worker.begin()
+
+
+os.register_at_fork(after_in_child=begin_in_child)
 
 
 def new_executor() -> ThreadPoolExecutor:

@@ -14,7 +14,7 @@ from typing import ParamSpec, TypeVar
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-MAX_THREADS = 32  # one for each event loop that is blocked at the same time
+MAX_THREADS = 8  # each keeps a connection to the database
 
 
 def off_loop(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:

@@ -62,6 +62,10 @@ class DjangoAuditRows:
             recover()
             raise AuditUnavailable
 
+    def close(self) -> None:
+        """Close the connection of the audit; the next row opens another."""
+        self._connection.close()
+
     def newest(
         self, limit: int, *, before: int = 0, **labels: str
     ) -> list[dict[str, object]]:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import lru_cache
 from itertools import chain
 from typing import Any
+from weakref import WeakSet
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -25,25 +26,24 @@ PER_STATEMENT = 500
 COLUMNS = ("stream_id", "number", "at", "configuration", "outcome", "body", "mac")
 SYNCHRONOUS = {Durability.PROCESS: "NORMAL", Durability.POWER: "FULL"}
 Row = tuple[object, ...]  # the values of COLUMNS
+CONNECTIONS: "WeakSet[AuditConnection]" = WeakSet()  # of this process
 
 
 class AuditConnection:
     """Inserts rows all or none; the level of durability is read when it connects."""
 
-    _lock: threading.Lock
-    _own: BaseDatabaseWrapper | None
-    _process: int
-
     def __init__(self, durability: Callable[[], Durability]) -> None:
         self._durability = durability
-        self._begin()
+        self._lock = threading.Lock()
+        self._own: BaseDatabaseWrapper | None = None
+        self._file = ""
+        self._file_id = (0, 0)
+        CONNECTIONS.add(self)
 
     def insert(self, rows: Sequence[Row]) -> None:
-        """Insert and commit rows, or raise DatabaseError."""
-        if self._process != os.getpid():
-            # Closing what a fork has copied would end the parent's connection.
-            abandoned_connections.append(self._own)
-            self._begin()
+        """Insert and commit rows, or raise DatabaseError or OSError."""
+        if self._own is not None and file_id(self._file) != self._file_id:
+            self.close()  # the file was replaced, as by a backup that was restored
         if self._own is None and not is_sqlite_file(connections[DEFAULT_DB_ALIAS]):
             insert_by_thread(rows)
             return
@@ -53,18 +53,13 @@ class AuditConnection:
                 insert_by(own.connection, rows)
 
     def sync(self) -> None:
-        """Write what was inserted to the disk, or raise DatabaseError or OSError.
+        """Write what was inserted to the disk, or raise OSError.
 
         With `synchronous=NORMAL` a commit leaves that to the operating system: enough
         for a killed process, not for a power failure.
         """
-        with self._lock:
-            if self._own is None:
-                return
-            with self._own.wrap_database_errors:
-                databases = self._own.connection.execute("PRAGMA database_list")
-                _, _, file = databases.fetchone()
-        sync_file(f"{file}-wal")
+        if self._own is not None:
+            sync_file(f"{self._file}-wal")
 
     def close(self) -> None:
         """Close the connection; the next insert opens another."""
@@ -75,10 +70,14 @@ class AuditConnection:
             with suppress(DatabaseError):
                 own.close()
 
-    def _begin(self) -> None:
+    def begin_in_child(self) -> None:
+        """Leave the connection of the parent alone after a fork.
+
+        Closing what a fork has copied would end the parent's connection.
+        """
+        abandoned_connections.append(self._own)
         self._lock = threading.Lock()
         self._own = None
-        self._process = os.getpid()
 
     def _connect(self) -> BaseDatabaseWrapper:
         level = SYNCHRONOUS[self._durability()]
@@ -87,8 +86,26 @@ class AuditConnection:
         own.ensure_connection()
         with own.wrap_database_errors:
             own.connection.execute(f"PRAGMA synchronous={level}")
+            databases = own.connection.execute("PRAGMA database_list")
+            _, _, self._file = databases.fetchone()
+        self._file_id = file_id(self._file)
         self._own = own
         return own
+
+
+def begin_in_child() -> None:
+    """Let all connections of this process begin anew after a fork."""
+    for connection in list(CONNECTIONS):
+        connection.begin_in_child()
+
+
+os.register_at_fork(after_in_child=begin_in_child)
+
+
+def file_id(path: str) -> tuple[int, int]:
+    """Return what tells a file from another one of the same name."""
+    status = os.stat(path)  # noqa: PTH116 - every send comes here
+    return status.st_dev, status.st_ino
 
 
 def sync_file(path: str) -> None:

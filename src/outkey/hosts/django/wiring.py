@@ -32,15 +32,17 @@ if TYPE_CHECKING:
 def install(home: Path, environment: Mapping[str, str] = os.environ) -> Application:
     """Return the application; its database is Django's default one."""
     policy = partial(read_project_policy, home, environment)
+    audit = DjangoAuditRows(lambda: policy().durability)
     tables = Tables(
         storage=django_storage(),
-        audit=DjangoAuditRows(lambda: policy().durability),
+        audit=audit,
         states=DjangoStateRows(),
         tokens=DjangoTokenRows(),
         runs=DjangoRunRows(),
         line_runs=DjangoLineRuns(),
         records=records,
         queue=queue,
+        close=audit.close,
     )
     return build_application(tables, home, environment, policy=policy)
 

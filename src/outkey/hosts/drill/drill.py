@@ -307,6 +307,9 @@ class NoAudit:
     def refuse(self, refusal: Refusal) -> None:
         """Record no refusal."""
 
+    def close(self) -> None:
+        """Close nothing."""
+
 
 # ── one scenario ──────────────────────────────────────────────────────────────────────
 
