@@ -4,11 +4,11 @@ import json
 import os
 import random
 import subprocess
-import sys
 import time
 
 import pytest
 
+import forks
 from cli.conftest import Terminal, document_for
 from outkey.spar import Spar
 
@@ -17,8 +17,8 @@ QUICK, FULL = 12, 120
 
 def killed(terminal: Terminal, arguments: list[str], stdin: str, after: float) -> None:
     """Start a command and kill it after a moment, if it still runs then."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "outkey.hosts.cli.main", *arguments],
+    process = forks.Popen(
+        [*forks.OUTKEY, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -41,7 +41,7 @@ def test_kills_at_random_points_lose_nothing(
     spar.clear()
     for number in range(FULL if pytestconfig.getoption("--full") else QUICK):
         kind = chance.choice(["apply", "secret", "request", "rewrap"])
-        after = chance.uniform(0.25, 0.9)
+        after = chance.uniform(0.02, 0.25)
         if kind == "apply":
             text = document_for(spar).replace(
                 "limits =", f'notes = "{number}"\nlimits ='
