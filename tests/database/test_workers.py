@@ -74,12 +74,21 @@ class Site:
                 (mark,),
             )
 
-    def let_minutes_pass(self) -> None:
-        """Let what held runs and does not live any more have held them long ago."""
+    def wait_for_reports(self, *texts: str) -> None:
+        """Wait until the workers have printed all these."""
+        ends = time.monotonic() + PATIENCE
+        while any(text not in Path(self.log.name).read_text() for text in texts):
+            assert time.monotonic() < ends
+            time.sleep(0.1)
+
+    def let_leases_end(self) -> None:
+        """Let nobody hold a run any more, as if a few minutes had passed."""
         with psycopg.connect(self.url) as connection:
-            connection.execute(
-                "UPDATE outkey_run SET until = 1 WHERE state = 'running'"
-            )
+            connection.execute("UPDATE outkey_run SET until = 1 WHERE state <> 'done'")
+
+    def let_workers_stall(self) -> None:
+        """Let the queue hear nothing of the workers, as if minutes had passed."""
+        with psycopg.connect(self.url) as connection:
             connection.execute(
                 "UPDATE procrastinate_workers SET last_heartbeat = '2020-01-01'"
             )
@@ -161,7 +170,8 @@ def test_a_worker_that_is_killed_is_replaced_and_nothing_is_lost(site: Site) -> 
     killed.kill()
     killed.wait(10)
     site.start_worker()
-    site.let_minutes_pass()
+    site.let_leases_end()
+    site.let_workers_stall()
     found = site.until(are_done)
     assert site.contacts() == both_of(2000)
     assert [run["attempt"] for run in found[-2:]] == [
@@ -195,7 +205,8 @@ def test_two_workers_outlive_a_restart_of_the_database_in_the_middle(
     time.sleep(1)
     postgresql.start()
     if not pytestconfig.getoption("--full"):
-        site.let_minutes_pass()
+        site.wait_for_reports("run 1", "run 2")
+        site.let_leases_end()
     site.until(are_done)
     assert [worker.poll() for worker in workers] == [None, None]
     assert site.contacts() == both_of(2000)
