@@ -20,11 +20,11 @@ tour: $(VENV)/.server ## one request for each method and failure, in the termina
 spar: $(VENV)/.server ## the sparring provider: a local API to test your own configuration with
 	@$(BIN)/python -m outkey.spar --tls
 
-test: lint types architecture docs pytest ## everything that must pass before a change lands
+test: $(VENV)/.dev ## everything that must pass before a change lands, in ten minutes on two cores
+	@$(BIN)/python tools/run_tests.py
 
-test-full: lint types architecture docs ## the same, with the long versions of the heavy suites
-	@tools/pytest.sh --full
-	@$(BIN)/python tools/coverage_floor.py
+test-full: $(VENV)/.dev ## the same, with the long versions of the heavy suites
+	@$(BIN)/python tools/run_tests.py --full
 
 lint: $(VENV)/.dev ## format and lint of code and templates
 	$(BIN)/ruff format --check .
@@ -40,8 +40,7 @@ architecture: $(VENV)/.dev ## the direction of imports
 	$(BIN)/lint-imports
 
 pytest: $(VENV)/.dev ## only the tests, with coverage
-	@tools/pytest.sh
-	@$(BIN)/python tools/coverage_floor.py
+	@$(BIN)/python tools/run_tests.py --pytest
 
 bench: $(VENV)/.dev .venv-bench/.ready ## the budgets: sending and synchronizing beside the peers, audit and storage
 	@missed=0; for what in send asend audit scale storage pages stampede sync scripts preview; do $(BIN)/python bench/$$what.py || missed=1; done; exit $$missed

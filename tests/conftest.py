@@ -1,5 +1,10 @@
 """Options of the whole suite."""
 
+import json
+import os
+from collections import Counter
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 
@@ -13,7 +18,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Property tests try twenty times as many examples in the full run."""
+    """Property tests try forty times as many examples in the full run."""
     settings.register_profile("full", max_examples=2000, deadline=None)
-    settings.register_profile("quick", deadline=None)
+    settings.register_profile("quick", max_examples=50, deadline=None)
     settings.load_profile("full" if config.getoption("--full") else "quick")
+    if file := os.environ.get("OUTKEY_TEST_TIMES"):
+        config.pluginmanager.register(Times(Path(file)))
+
+
+class Times:
+    """Writes how long each test took to a file, for whoever runs many suites."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._seconds: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._seconds[report.nodeid] += report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        times = [(seconds, test) for test, seconds in self._seconds.items()]
+        self._file.write_text(json.dumps(times))

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+import forks
+
 TESTS = Path(__file__).parent
 NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 
@@ -38,14 +40,8 @@ def assert_program_passes(
     if "PYTHONPATH" in os.environ:
         environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
     environment.update(settings)
-    done = subprocess.run(
-        program_command(name, *arguments),
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-        env=environment,
+    done = forks.run(
+        program_command(name, *arguments), environment, stdin=stdin, timeout=timeout
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done

@@ -4,21 +4,22 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+import forks
 from database.conftest import free_port
 from outkey.spar import Spar
 
+SignIn = Callable[[BrowserContext, str], None]
 CHROMIUM = shutil.which("chromium")
 FLAGS = [
     "--no-sandbox",
@@ -40,14 +41,9 @@ class Served:
     password: str = field(repr=False)  # a failed test prints its fixtures
 
     def command(self, *arguments: str, stdin: str = "") -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "outkey.hosts.cli.main", *arguments],
-            input=stdin,
-            capture_output=True,
-            text=True,
-            check=True,
-            env={"PATH": os.environ["PATH"], "OUTKEY_HOME": str(self.home)},
-        )
+        environment = {"PATH": os.environ["PATH"], "OUTKEY_HOME": str(self.home)}
+        done = forks.run([*forks.OUTKEY, *arguments], environment, stdin=stdin)
+        assert done.returncode == 0, done.stderr
         return done.stdout
 
 
@@ -64,20 +60,14 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @contextmanager
-def serving(home: Path) -> Iterator[Served]:
+def serving(
+    home: Path, command: Sequence[str | Path] = forks.OUTKEY
+) -> Iterator[Served]:
     """Start outkey with its samples in a home of its own."""
     port = free_port()
     log = (home / "log").open("w")
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "outkey.hosts.cli.main",
-            "serve",
-            "--demo",
-            "--port",
-            str(port),
-        ],
+    process = forks.Popen(
+        [*command, "serve", "--demo", "--port", str(port)],
         stdout=subprocess.PIPE,
         stderr=log,
         text=True,
@@ -123,8 +113,21 @@ def browser() -> Iterator[Browser]:
         opened.close()
 
 
+@pytest.fixture(scope="module")
+def sign_in(browser: Browser, served: Served) -> SignIn:
+    """Sign the administrator in once; contexts get the cookies of that session."""
+    with browser.new_context(base_url=served.url) as context:
+        log_in(context.new_page(), "admin", served.password)
+        cookies = context.cookies()
+
+    def add_cookies(context: BrowserContext, host: str) -> None:
+        context.add_cookies([cookie | {"domain": host} for cookie in cookies])
+
+    return add_cookies
+
+
 @pytest.fixture
-def page(browser: Browser, served: Served) -> Iterator[Page]:
+def page(browser: Browser, served: Served, sign_in: SignIn) -> Iterator[Page]:
     """A page with the administrator signed in; errors of its scripts fail the test."""
     context = browser.new_context(
         base_url=served.url, viewport={"width": 1280, "height": 900}
@@ -133,7 +136,7 @@ def page(browser: Browser, served: Served) -> Iterator[Page]:
     opened = context.new_page()
     errors: list[str] = []
     opened.on("pageerror", lambda error: errors.append(str(error)))
-    log_in(opened, "admin", served.password)
+    sign_in(context, "127.0.0.1")
     yield opened
     context.close()
     assert errors == []
@@ -143,5 +146,5 @@ def log_in(page: Page, name: str, password: str) -> None:
     page.goto("/login/")
     page.fill("[name=username]", name)
     page.fill("[name=password]", password)
-    page.press("[name=password]", "Enter")
-    page.wait_for_load_state("networkidle")
+    with page.expect_navigation():
+        page.press("[name=password]", "Enter")

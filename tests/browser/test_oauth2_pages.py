@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, parse_qsl, urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from browser.conftest import Served, log_in
+from browser.conftest import Served, SignIn, log_in
 from browser.test_pages import LIST, new, run_test, save, tab, visible_fields
 from outkey.spar import Spar
 from outkey.testing.canary import find
@@ -27,7 +27,7 @@ def pages_url(served: Served) -> str:
 
 
 @pytest.fixture
-def page(browser: Browser, served: Served, pages_url: str) -> Iterator[Page]:
+def page(browser: Browser, pages_url: str, sign_in: SignIn) -> Iterator[Page]:
     """A page with the administrator signed in; errors of its scripts fail the test."""
     context = browser.new_context(
         base_url=pages_url, viewport={"width": 1280, "height": 900}
@@ -37,7 +37,7 @@ def page(browser: Browser, served: Served, pages_url: str) -> Iterator[Page]:
     errors: list[str] = []
     opened.on("pageerror", lambda error: errors.append(str(error)))
     opened.on("dialog", lambda dialog: dialog.accept())
-    log_in(opened, "admin", served.password)
+    sign_in(context, "localhost")
     yield opened
     context.close()
     assert errors == []
@@ -80,8 +80,8 @@ def consenting(
 
 
 def press(page: Page, name: str) -> None:
-    page.get_by_role("button", name=name, exact=True).click()
-    page.wait_for_load_state("networkidle")
+    with page.expect_navigation():
+        page.get_by_role("button", name=name, exact=True).click()
 
 
 def chip(page: Page) -> str:
@@ -91,15 +91,14 @@ def chip(page: Page) -> str:
 def leave(page: Page, name: str = "Connect") -> None:
     """Go to the provider, by way of the page that says where one goes."""
     press(page, name)
-    page.get_by_role("link", name="Continue").click()
-    page.wait_for_load_state("networkidle")
+    with page.expect_navigation():
+        page.get_by_role("link", name="Continue").click()
 
 
 def connect(page: Page) -> None:
     leave(page)
     page.get_by_role("button", name="Approve").click()
     page.wait_for_url(re.compile("#oauth2$"))
-    page.wait_for_load_state("networkidle")
 
 
 def test_the_fields_follow_type_source_and_grant_without_a_reload(page: Page) -> None:

@@ -34,8 +34,8 @@ def tab(page: Page, name: str) -> None:
 
 
 def save(page: Page) -> None:
-    page.get_by_role("button", name="Save").click()
-    page.wait_for_load_state("networkidle")
+    with page.expect_navigation():
+        page.get_by_role("button", name="Save").click()
 
 
 def run_test(page: Page) -> str:

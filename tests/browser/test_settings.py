@@ -2,12 +2,12 @@
 
 import os
 import subprocess
-import sys
 import urllib.request
 from pathlib import Path
 
 import pytest
 
+import forks
 from browser.conftest import wait_for
 from database.conftest import free_port
 from programs import assert_program_passes
@@ -46,8 +46,8 @@ def test_the_running_server_believes_a_listed_proxy_only(
     tmp_path: Path, proxies: str, header: str
 ) -> None:
     port = free_port()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "outkey.hosts.cli.main", "serve", "--port", str(port)],
+    process = forks.Popen(
+        [*forks.OUTKEY, "serve", "--port", str(port)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env={

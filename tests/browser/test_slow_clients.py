@@ -5,34 +5,38 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http.client import HTTPConnection
 from http.cookiejar import CookieJar
 from pathlib import Path
 
 import pytest
 
-from browser.conftest import Served, wait_for
+import forks
+from browser.conftest import Served, serving, wait_for
 from database.conftest import free_port
 from outkey.hosts.server.exposure import is_loopback
+from outkey.hosts.server.listener import HEAD_SECONDS, REQUEST_SECONDS
+from programs import program_command
 
 HEAD = b"GET /login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
 BODY = (
     b"POST /login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type:"
     b" application/x-www-form-urlencoded\r\nContent-Length: 5000\r\n\r\nusername="
 )
+BYTE_SECONDS = 0.5
 STARTS = {"nothing": b"", "partial head": HEAD, "partial body": BODY}
 
 
 @contextmanager
 def slow_clients(url: str, count: int, start: bytes) -> Iterator[list[socket.socket]]:
-    """Open connections that send the start of a request and then one byte a second."""
+    """Open connections that send the start of a request and then a byte at times."""
     port = int(url.rpartition(":")[2])
     connections = [
         socket.create_connection(("127.0.0.1", port), 10) for _ in range(count)
@@ -40,7 +44,7 @@ def slow_clients(url: str, count: int, start: bytes) -> Iterator[list[socket.soc
     ended = threading.Event()
 
     def dribble() -> None:
-        while not ended.wait(1.0):
+        while not ended.wait(BYTE_SECONDS):
             for connection in connections:
                 try:
                     connection.send(b"x" if start else b"")
@@ -76,14 +80,14 @@ def test_slow_clients_do_not_keep_others_from_the_pages(
 ) -> None:
     seconds_for_a_page(served.url)  # the first page of a process loads templates
     with slow_clients(served.url, count, start):
-        time.sleep(1.5)
+        time.sleep(1.5 * BYTE_SECONDS)
         durations = [seconds_for_a_page(served.url) for _ in range(3)]
     assert max(durations) < 1.0
 
 
 def test_more_slow_clients_than_places_do_not_keep_others_out(served: Served) -> None:
     with slow_clients(served.url, 700, HEAD):
-        time.sleep(1.5)
+        time.sleep(1.5 * BYTE_SECONDS)
         assert seconds_for_a_page(served.url) < 2.0
 
 
@@ -97,18 +101,41 @@ def is_closed(connection: socket.socket, deadline: float) -> bool:
         return False
 
 
-def test_a_request_that_arrives_too_slowly_is_closed(served: Served) -> None:
-    began = time.monotonic()
-    with slow_clients(served.url, 2, HEAD) as connections:
-        assert all(is_closed(connection, began + 14) for connection in connections)
-    assert time.monotonic() - began > 8
+@dataclass(frozen=True)
+class Patience:
+    """A server, and how long it waits for a head and for a whole request."""
+
+    url: str
+    head: float
+    request: float
 
 
-def test_a_body_has_more_time_than_a_head_and_not_for_ever(served: Served) -> None:
+@pytest.fixture(scope="module")
+def patience(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Patience]:
+    if pytestconfig.getoption("--full"):
+        head, request = HEAD_SECONDS, REQUEST_SECONDS
+    else:
+        head, request = 2.0, 6.0
+    command = program_command("browser/hasty_server", str(head), str(request))
+    with serving(tmp_path_factory.mktemp("hasty"), command) as served:
+        yield Patience(served.url, head, request)
+
+
+def test_a_request_that_arrives_too_slowly_is_closed(patience: Patience) -> None:
     began = time.monotonic()
-    with slow_clients(served.url, 1, BODY) as (connection,):
-        assert not is_closed(connection, began + 14)
-        assert is_closed(connection, began + 35)
+    last = began + patience.head + 4
+    with slow_clients(patience.url, 2, HEAD) as connections:
+        assert all(is_closed(connection, last) for connection in connections)
+    assert time.monotonic() - began > 0.8 * patience.head
+
+
+def test_a_body_has_more_time_than_a_head_and_not_for_ever(patience: Patience) -> None:
+    began = time.monotonic()
+    with slow_clients(patience.url, 1, BODY) as (connection,):
+        assert not is_closed(connection, began + 1.4 * patience.head)
+        assert is_closed(connection, began + patience.request + 5)
 
 
 def test_a_body_that_is_too_large_is_refused_before_it_is_read(served: Served) -> None:
@@ -169,16 +196,8 @@ def own_server(
     home: Path, *options: str
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
     port = free_port()
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "outkey.hosts.cli.main",
-            "serve",
-            "--port",
-            str(port),
-            *options,
-        ],
+    process = forks.Popen(
+        [*forks.OUTKEY, "serve", "--port", str(port), *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -221,13 +240,9 @@ def test_an_address_that_is_taken_is_told_in_words(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        done = subprocess.run(
-            [sys.executable, "-m", "outkey.hosts.cli.main", "serve", "--port", port],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-            env={"PATH": os.environ["PATH"], "OUTKEY_HOME": str(tmp_path / "home")},
+        done = forks.run(
+            [*forks.OUTKEY, "serve", "--port", port],
+            {"PATH": os.environ["PATH"], "OUTKEY_HOME": str(tmp_path / "home")},
         )
     assert done.returncode == 2
     assert "cannot listen" in done.stderr

@@ -40,6 +40,12 @@ PLANTED = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _only_this_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Load no other plugin in the processes, which would take most of their time."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+
 def run(pytester: pytest.Pytester, body: str) -> pytest.RunResult:
     pytester.makeconftest('pytest_plugins = ["outkey.testing.canary"]')
     pytester.makeini("[pytest]\nlog_level = DEBUG")

@@ -1,19 +1,16 @@
 """The command as a person or a script runs it: a process with a home of its own."""
 
-import atexit
 import json
 import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 import pytest
 
-from cli.forks import Forks
+import forks
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
 
@@ -49,24 +46,10 @@ class Terminal:
 
     def __call__(self, *arguments: str, stdin: str = "", **environment: str) -> Done:
         seen = {"COLUMNS": "150"} | self.environment | environment
-        with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
-            given.write(stdin.encode())
-            given.seek(0)
-            code = _forks().run(arguments, seen, (given, out, err), timeout=60)
-            out.seek(0)
-            err.seek(0)
-            shown = [stream.read() for stream in (out, err)]
-        assert (
-            list(self.canary.leaks("what the command printed", b"".join(shown))) == []
-        )
-        return Done(code, *(text.decode() for text in shown))
-
-
-@cache
-def _forks() -> Forks:
-    forks = Forks()
-    atexit.register(forks.close)
-    return forks
+        done = forks.run([*forks.OUTKEY, *arguments], seen, stdin=stdin)
+        printed = (done.stdout + done.stderr).encode()
+        assert list(self.canary.leaks("what the command printed", printed)) == []
+        return Done(done.returncode, done.stdout, done.stderr)
 
 
 @pytest.fixture(scope="session")

@@ -6,13 +6,13 @@ import pty
 import select
 import sqlite3
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
 
+import forks
 from cli.conftest import Terminal
 from outkey.spar import Spar
 
@@ -141,8 +141,8 @@ def prompt(
 ) -> tuple[subprocess.Popen[bytes], int, str]:
     """Start a command at a terminal of its own, and return what it asks."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "outkey.hosts.cli.main", *arguments],
+    process = forks.Popen(
+        [*forks.OUTKEY, *arguments],
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,

@@ -5,12 +5,12 @@ import re
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from contextlib import closing
 
 import pytest
 
+import forks
 from cli.conftest import Done, Terminal
 from outkey.spar import Spar
 
@@ -287,9 +287,9 @@ def test_an_interrupted_run_lets_the_next_one_go_on_at_once(
     text = document(spar, count=1500).replace("size = 100", "size = 10")
     shop.run("apply", "-", stdin=text, code=0)
     spar.clear()
-    command = [sys.executable, "-m", "outkey.hosts.cli.main", "line", "run", "contacts"]
+    command = [*forks.OUTKEY, "line", "run", "contacts"]
     environment = shop.terminal.environment
-    with subprocess.Popen(
+    with forks.Popen(
         command, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
         ends = time.monotonic() + 60

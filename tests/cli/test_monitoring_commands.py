@@ -11,6 +11,7 @@ import sys
 import time
 from contextlib import closing, suppress
 
+import forks
 from cli.conftest import Done, Terminal
 from database.conftest import free_port
 from outkey.spar import Spar
@@ -24,8 +25,8 @@ def shrunk(done: Done) -> str:
 def on_terminal(ready: Terminal, *arguments: str, columns: int = 80) -> list[str]:
     """Run a command on a terminal of that width, and return the lines it shows."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "outkey.hosts.cli.main", *arguments],
+    process = forks.Popen(
+        [*forks.OUTKEY, *arguments],
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
@@ -94,15 +95,8 @@ def monitored_until(ready: Terminal) -> list[float]:
 
 def notices_after_serving(ready: Terminal) -> None:
     """Serve until the background has gone round once, and end the server."""
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "outkey.hosts.cli.main",
-            "serve",
-            "--port",
-            str(free_port()),
-        ],
+    process = forks.Popen(
+        [*forks.OUTKEY, "serve", "--port", str(free_port())],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=ready.environment,

@@ -2,7 +2,6 @@
 
 import signal
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
+import forks
 from cli.conftest import Terminal
 from database.conftest import free_port
 from outkey.spar import Spar
@@ -21,8 +21,8 @@ def serving(outkey: Terminal, host: str) -> Iterator[int]:
     """Serve the pages on a free port, which is returned."""
     port = free_port()
     arguments = ["serve", "--host", host, "--port", str(port)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "outkey.hosts.cli.main", *arguments],
+    process = forks.Popen(
+        [*forks.OUTKEY, *arguments],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=outkey.environment,

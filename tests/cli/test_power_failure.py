@@ -101,9 +101,9 @@ def test_a_power_failure_loses_no_intent_at_power_and_the_last_ones_at_process(
     policy.write_text(f'[audit]\ndurability = "{level}"\n')
     assert ready("request", "acme", "/bearer").code == 0
     spar.clear()
+    earlier = intents(ready)
     before = tmp_path / "before"
     shutil.copytree(ready.home, before)
-    earlier = intents(ready)
     record = tmp_path / "record"
     record.mkdir()
     send_until_killed(ready, spar, record)

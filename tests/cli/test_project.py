@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import closing
@@ -13,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
+import forks
 from cli.conftest import Done, Terminal, document_for
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
 from programs import program_command
 
 PROJECTS = Path(__file__).parent / "projects"
-OUTKEY = [sys.executable, "-m", "outkey.hosts.cli.main"]
 
 
 @dataclass
@@ -41,27 +40,26 @@ class Project:
     def run(
         self, command: Sequence[str | Path], stdin: str = "", **environment: str
     ) -> Done:
-        done = subprocess.run(
+        done = forks.run(
             command,
-            input=stdin.encode(),
-            capture_output=True,
-            cwd=self.folder,
-            env={"PATH": os.environ["PATH"], "OUTKEY_HOME": str(self.embedded)}
+            {"PATH": os.environ["PATH"], "OUTKEY_HOME": str(self.embedded)}
             | {"PYTHONPATH": os.environ.get("PYTHONPATH", ""), "COLUMNS": "150"}
             | environment,
-            timeout=120,
-            check=False,
+            stdin=stdin,
+            folder=self.folder,
         )
-        shown = done.stdout + done.stderr
+        shown = (done.stdout + done.stderr).encode()
         assert list(self.canary.leaks("what was printed", shown)) == []
-        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+        return Done(done.returncode, done.stdout, done.stderr)
 
     def manage(self, *arguments: str, stdin: str = "") -> Done:
         return self.run([sys.executable, "manage.py", *arguments], stdin)
 
     def outkey(self, *arguments: str, stdin: str = "", **environment: str) -> Done:
         """Run `outkey` with the project's settings, in a shell that names them."""
-        return self.run([*OUTKEY, *arguments], stdin, **self.settings | environment)
+        return self.run(
+            [*forks.OUTKEY, *arguments], stdin, **self.settings | environment
+        )
 
     def python(self, program: str) -> Done:
         """Run a program with the project's settings."""
@@ -155,9 +153,7 @@ def test_a_gateway_can_be_opened_while_the_apps_get_ready(
 
 
 def test_a_plain_script_has_the_embedded_home(project: Project) -> None:
-    done = project.run(
-        [sys.executable, "-c", "import outkey; outkey.open(); print('opened')"]
-    )
+    done = project.run(program_command("cli/open_plainly"))
     assert (done.out, done.code) == ("opened\n", 0), done.err
     assert (project.embedded / "data" / "outkey.sqlite3").exists()
     assert not project.home.exists()

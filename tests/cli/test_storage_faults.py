@@ -12,6 +12,7 @@ from contextlib import closing
 
 import pytest
 
+import forks
 from cli.conftest import Terminal
 from outkey.core.request.rate_limit import RateLimit
 from outkey.spar import Spar
@@ -159,7 +160,7 @@ def test_a_rate_limit_holds_over_all_processes(ready: Terminal, spar: Spar) -> N
     environment = {"PATH": os.environ["PATH"], "OUTKEY_HOME": str(ready.home)}
     started = time.monotonic()
     running = [
-        subprocess.Popen(program_command("cli/send_for_seconds", "8"), env=environment)
+        forks.Popen(program_command("cli/send_for_seconds", "4"), env=environment)
         for _ in range(3)
     ]
     assert [process.wait(timeout=120) for process in running] == [0, 0, 0]

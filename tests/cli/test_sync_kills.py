@@ -5,7 +5,6 @@ import random
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from contextlib import closing
 from decimal import Decimal
@@ -13,6 +12,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
+import forks
 from cli.conftest import Terminal
 from cli.test_line_commands import document
 from outkey.spar import Spar
@@ -37,16 +37,8 @@ class Workshop:
         spar.clear()
 
     def start(self) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "outkey.hosts.cli.main",
-                "line",
-                "run",
-                "contacts",
-                "--json",
-            ],
+        return forks.Popen(
+            [*forks.OUTKEY, "line", "run", "contacts", "--json"],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -141,12 +133,7 @@ def test_a_kill_around_the_writing_of_a_page_leaves_all_of_it_or_nothing(
     shop = Workshop(outkey, spar, 10 * SIZE)
     points = [("before", "upsert"), ("after", "upsert"), ("after", "save")]
     for number, point in enumerate(points, start=1):
-        done = subprocess.run(
-            program_command("cli/killed_line", *point),
-            env=outkey.environment,
-            timeout=PATIENCE,
-            check=False,
-        )
+        done = forks.run(program_command("cli/killed_line", *point), outkey.environment)
         assert done.returncode == -signal.SIGKILL
         assert shop.target() == shop.source(2 * number * SIZE)
         assert kept(shop) == 2 * number * SIZE

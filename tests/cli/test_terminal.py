@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+import forks
 from cli.conftest import Terminal
 from cli.test_doctor import change
 from outkey.testing.canary import Canaries
@@ -98,7 +99,8 @@ def home(outkey: Terminal, hostile: str) -> Terminal:
 def on_terminal(environment: dict[str, str], *command: str) -> bytes:
     """Run Python with a terminal as input and output; return what it was sent."""
     master, slave = pty.openpty()
-    process = subprocess.Popen(
+    start = subprocess.Popen if command[0] == "-c" else forks.Popen
+    process = start(
         [sys.executable, *command],
         stdin=slave,
         stdout=slave,

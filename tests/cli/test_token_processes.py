@@ -7,10 +7,12 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import forks
 from cli.conftest import Terminal
 from outkey.spar import Spar
 from outkey.spar.authority import CLIENT, CLIENT_SECRET
@@ -66,7 +68,7 @@ def prepare(outkey: Terminal, spar: Spar, grant: str, query: str = "") -> None:
 
 
 def start(outkey: Terminal, program: str, *arguments: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
+    return forks.Popen(
         program_command(program, *arguments),
         env=outkey.environment,
         stdout=subprocess.PIPE,
@@ -91,10 +93,18 @@ def renew(
     return output_of(process, outkey.canary)
 
 
+def wait_until_stopped(pid: int) -> None:
+    """Wait until a process has got its SIGSTOP."""
+    ends = time.monotonic() + 30
+    while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+
+
 def race(
     outkey: Terminal, processes: int = PROCESSES, threads: int = THREADS
 ) -> Counter[Any]:
-    begins = time.time() + 3
+    begins = time.time() + 1
     running = [
         start(outkey, SENDER, str(begins), str(threads), "acme")
         for _ in range(processes)
@@ -210,7 +220,7 @@ def test_a_holder_that_is_stopped_past_its_lease_is_taken_over(
 ) -> None:
     prepare(outkey, spar, "refresh_token", "?grace=30")
     stopped = start(outkey, RENEWAL, point, "SIGSTOP", "1")
-    os.waitpid(stopped.pid, os.WUNTRACED)
+    wait_until_stopped(stopped.pid)
     try:
         time.sleep(1.1)
         assert renew(outkey) == "200"
@@ -226,7 +236,7 @@ def test_different_configurations_renew_at_the_same_time(
     outkey: Terminal, spar: Spar
 ) -> None:
     """Neither waits for the other: both tokens are requested before one is used."""
-    text = document(spar, "client_credentials", "?before=4")
+    text = document(spar, "client_credentials", "?before=2")
     other = text.replace("configuration.acme", "configuration.other")
     assert outkey("apply", "-", stdin=text + other).code == 0
     for name in ("acme", "other"):
@@ -234,7 +244,7 @@ def test_different_configurations_renew_at_the_same_time(
             outkey("secret", "set", name, "client_secret", stdin=CLIENT_SECRET).code
             == 0
         )
-    begins = time.time() + 2
+    begins = time.time() + 1
     running = [
         start(outkey, SENDER, str(begins), "1", name) for name in ("acme", "other")
     ]

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import django
+import psycopg
 import pytest
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connections
+from psycopg.sql import SQL, Identifier
 
 if TYPE_CHECKING:
     from outkey.engine.sync import Runs
@@ -62,6 +64,17 @@ class Cluster:
     def stop(self) -> None:
         self._run("pg_ctl", "-D", "data", "-m", "immediate", "stop")
 
+    def create(self, name: str, template: str = "template1") -> str:
+        """Create a database, instead of one that may be there; return its URL."""
+        drop = "DROP DATABASE IF EXISTS {} WITH (FORCE)"
+        create = "CREATE DATABASE {} TEMPLATE {}"
+        names = Identifier(name), Identifier(template)
+        place = self.url.rpartition("/")[0]
+        with psycopg.connect(f"{place}/postgres", autocommit=True) as server:
+            server.execute(SQL(drop).format(names[0]))
+            server.execute(SQL(create).format(*names))
+        return f"{place}/{name}"
+
     def _run(self, tool: str, *arguments: str) -> None:
         command = [POSTGRESQL[-1].parent / tool, *arguments]
         subprocess.run(
@@ -82,11 +95,6 @@ def postgresql() -> Iterator[Cluster]:
     yield cluster
     cluster.stop()
     shutil.rmtree(folder, ignore_errors=True)
-
-
-@pytest.fixture(scope="session")
-def postgresql_url(postgresql: Cluster) -> str:
-    return postgresql.url
 
 
 def configure(url: str | None, folder: Path) -> None:
@@ -112,17 +120,42 @@ def configure(url: str | None, folder: Path) -> None:
     connections.settings = connections.configure_settings({"default": chosen})
 
 
+def make_tables(url: str | None, folder: Path) -> None:
+    """Make all tables in a database, and leave them empty."""
+    configure(url, folder)
+    call_command("migrate", verbosity=0)
+    call_command("flush", verbosity=0, interactive=False)
+    connections.close_all()
+
+
+@pytest.fixture(scope="session")
+def sqlite_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make the tables in a file, once; tests get copies."""
+    folder = tmp_path_factory.mktemp("tables")
+    make_tables(None, folder)
+    return folder / "outkey.sqlite3"
+
+
+@pytest.fixture(scope="session")
+def postgresql_tables(
+    postgresql: Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> str:
+    """Make the tables in a database, once; tests get copies."""
+    make_tables(postgresql.create("tables"), tmp_path_factory.mktemp("tables"))
+    return "tables"
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """Give a test an empty database with all tables, on each of the two."""
-    url = (
-        request.getfixturevalue("postgresql_url")
-        if request.param == "postgresql"
-        else None
-    )
-    configure(url, tmp_path)
-    call_command("migrate", verbosity=0)
-    call_command("flush", verbosity=0, interactive=False)
+    if request.param == "sqlite":
+        tables = request.getfixturevalue("sqlite_tables")
+        shutil.copy(tables, tmp_path / "outkey.sqlite3")
+        configure(None, tmp_path)
+    else:
+        tables = request.getfixturevalue("postgresql_tables")
+        cluster = request.getfixturevalue("postgresql")
+        configure(cluster.create("outkey", tables), tmp_path)
     yield request.param
     connections.close_all()
 

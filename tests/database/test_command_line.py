@@ -3,24 +3,21 @@
 import time
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from browser.test_permissions import PROGRAMS
 from cli.conftest import Terminal, document_for
 from cli.test_token_processes import prepare, race
+from database.conftest import Cluster
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
 from programs import assert_program_passes
 
 
 @pytest.fixture
-def empty(postgresql_url: str) -> str:
+def empty(postgresql: Cluster) -> str:
     """A database of its own, without tables."""
-    with psycopg.connect(postgresql_url, autocommit=True) as server:
-        server.execute("DROP DATABASE IF EXISTS commands")
-        server.execute("CREATE DATABASE commands")
-    return postgresql_url.rpartition("/")[0] + "/commands"
+    return postgresql.create("commands")
 
 
 def test_everything_an_operator_does_works_on_postgresql(

@@ -5,7 +5,6 @@ Nothing that a browser sends may end as a failure of the server, on either datab
 
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from programs import assert_program_passes
@@ -18,11 +17,12 @@ def test_nothing_that_is_sent_is_a_failure_of_the_server(
 ) -> None:
     settings = {}
     if database == "postgresql":
-        server_url = request.getfixturevalue("postgresql_url")
-        with psycopg.connect(server_url, autocommit=True) as server:
-            server.execute("DROP DATABASE IF EXISTS addresses")
-            server.execute("CREATE DATABASE addresses")
-        url = server_url.rpartition("/")[0] + "/addresses"
-        settings["OUTKEY_DATABASE_URL"] = url
-    home = tmp_path / "home"
-    assert_program_passes(f"database/{program}", home, settings=settings, timeout=900)
+        cluster = request.getfixturevalue("postgresql")
+        settings["OUTKEY_DATABASE_URL"] = cluster.create("addresses")
+    assert_program_passes(
+        f"database/{program}",
+        tmp_path / "home",
+        *(["--full"] if request.config.getoption("--full") else []),
+        settings=settings,
+        timeout=900,
+    )

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
-import psycopg
 import pytest
 from django.test import override_settings
 
 from cli.conftest import Terminal
 from cli.test_line_commands import document
-from database.conftest import stored_runs
+from database.conftest import Cluster, stored_runs
 from outkey.core.config.document import parse_document
 from outkey.core.errors import OutkeyError
 from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
@@ -307,11 +306,8 @@ def many(request: pytest.FixtureRequest, tmp_path: Path, canary: Canaries) -> Te
     terminal = Terminal(tmp_path / "home", canary, {"SHOP_TOKEN": "spar-token"})
     terminal.settings["OUTKEY_DEMO"] = "1"
     if request.param == "postgresql":
-        url: str = request.getfixturevalue("postgresql_url")
-        with psycopg.connect(url, autocommit=True) as server:
-            server.execute("DROP DATABASE IF EXISTS many")
-            server.execute("CREATE DATABASE many")
-        terminal.settings["OUTKEY_DATABASE_URL"] = url.rpartition("/")[0] + "/many"
+        cluster: Cluster = request.getfixturevalue("postgresql")
+        terminal.settings["OUTKEY_DATABASE_URL"] = cluster.create("many")
     return terminal
 
 

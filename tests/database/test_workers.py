@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -13,6 +13,7 @@ from typing import IO, Any
 import psycopg
 import pytest
 
+import forks
 from cli.conftest import Terminal
 from cli.test_line_commands import document
 from database.conftest import Cluster
@@ -20,7 +21,7 @@ from outkey.core.request.rate_limit import RateLimit
 from outkey.spar import Spar
 from outkey.spar.records_api import contact
 from outkey.testing.canary import Canaries
-from programs import assert_program_passes
+from programs import assert_program_passes, program_command
 
 PATIENCE = 90.0
 Runs = list[dict[str, Any]]
@@ -34,17 +35,15 @@ class Site:
     spar: Spar
     url: str
     log: IO[bytes]
+    command: Sequence[str]
     workers: list["subprocess.Popen[bytes]"] = field(default_factory=list)
 
     def start_worker(self, at_once: int = 4) -> "subprocess.Popen[bytes]":
-        command = [
-            Path(sys.executable).with_name("outkey"),
-            "worker",
-            "--runs",
-            str(at_once),
-        ]
-        started = subprocess.Popen(
-            command, env=self.terminal.environment, stdout=self.log, stderr=self.log
+        started = forks.Popen(
+            [*self.command, "worker", "--runs", str(at_once)],
+            env=self.terminal.environment,
+            stdout=self.log,
+            stderr=self.log,
         )
         self.workers.append(started)
         return started
@@ -58,7 +57,7 @@ class Site:
         ends = time.monotonic() + PATIENCE
         while not reached(found := self.runs()):
             assert time.monotonic() < ends, json.dumps(found, indent=1)
-            time.sleep(0.3)
+            time.sleep(0.1)
         return found
 
     def apply(self, text: str) -> None:
@@ -75,6 +74,25 @@ class Site:
                 (mark,),
             )
 
+    def wait_for_reports(self, *texts: str) -> None:
+        """Wait until the workers have printed all these."""
+        ends = time.monotonic() + PATIENCE
+        while any(text not in Path(self.log.name).read_text() for text in texts):
+            assert time.monotonic() < ends
+            time.sleep(0.1)
+
+    def let_leases_end(self) -> None:
+        """Let nobody hold a run any more, as if a few minutes had passed."""
+        with psycopg.connect(self.url) as connection:
+            connection.execute("UPDATE outkey_run SET until = 1 WHERE state <> 'done'")
+
+    def let_workers_stall(self) -> None:
+        """Let the queue hear nothing of the workers, as if minutes had passed."""
+        with psycopg.connect(self.url) as connection:
+            connection.execute(
+                "UPDATE procrastinate_workers SET last_heartbeat = '2020-01-01'"
+            )
+
     def contacts(self) -> list[str]:
         with psycopg.connect(self.url) as connection:
             rows = connection.execute(
@@ -84,11 +102,14 @@ class Site:
 
 
 @pytest.fixture
-def site(postgresql: Cluster, tmp_path: Path, canary: Canaries) -> Iterator[Site]:
+def site(
+    postgresql: Cluster,
+    tmp_path: Path,
+    canary: Canaries,
+    pytestconfig: pytest.Config,
+) -> Iterator[Site]:
     name = f"site_{time.monotonic_ns()}"
-    with psycopg.connect(postgresql.url, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")  # type: ignore[call-overload]
-    url = postgresql.url.rpartition("/")[0] + f"/{name}"
+    url = postgresql.create(name)
     settings = {
         "OUTKEY_DATABASE_URL": url,
         "OUTKEY_DEMO": "1",
@@ -96,7 +117,9 @@ def site(postgresql: Cluster, tmp_path: Path, canary: Canaries) -> Iterator[Site
     }
     terminal = Terminal(tmp_path / "home", canary, settings)
     with Spar() as spar, (tmp_path / "workers.log").open("wb") as log:
-        made = Site(terminal, spar, url, log)
+        full = pytestconfig.getoption("--full")
+        command = forks.OUTKEY if full else program_command("database/quick_worker")
+        made = Site(terminal, spar, url, log, command)
         yield made
         for worker in made.workers:
             if worker.poll() is None:
@@ -147,11 +170,8 @@ def test_a_worker_that_is_killed_is_replaced_and_nothing_is_lost(site: Site) -> 
     killed.kill()
     killed.wait(10)
     site.start_worker()
-    with psycopg.connect(site.url) as connection:  # as if a few minutes had passed
-        connection.execute("UPDATE outkey_run SET until = 1 WHERE state = 'running'")
-        connection.execute(
-            "UPDATE procrastinate_workers SET last_heartbeat = '2020-01-01'"
-        )
+    site.let_leases_end()
+    site.let_workers_stall()
     found = site.until(are_done)
     assert site.contacts() == both_of(2000)
     assert [run["attempt"] for run in found[-2:]] == [
@@ -176,7 +196,7 @@ def test_a_worker_that_is_told_to_stop_lets_go_of_its_runs_at_once(site: Site) -
 
 
 def test_two_workers_outlive_a_restart_of_the_database_in_the_middle(
-    site: Site, postgresql: Cluster
+    site: Site, postgresql: Cluster, pytestconfig: pytest.Config
 ) -> None:
     site.apply(two_lines(site.spar, 2000))
     workers = [site.start_worker(at_once=1) for _ in range(2)]
@@ -184,6 +204,9 @@ def test_two_workers_outlive_a_restart_of_the_database_in_the_middle(
     postgresql.stop()
     time.sleep(1)
     postgresql.start()
+    if not pytestconfig.getoption("--full"):
+        site.wait_for_reports("run 1", "run 2")
+        site.let_leases_end()
     site.until(are_done)
     assert [worker.poll() for worker in workers] == [None, None]
     assert site.contacts() == both_of(2000)
@@ -263,12 +286,12 @@ def test_a_line_that_cannot_work_fails_visibly_and_is_not_tried_again(
 def test_of_two_machines_that_begin_at_once_one_makes_the_tables(
     site: Site, tmp_path: Path
 ) -> None:
-    command = [Path(sys.executable).with_name("outkey"), "list", "--json"]
+    command = [*forks.OUTKEY, "list", "--json"]
     homes = [
         site.terminal.environment | {"OUTKEY_HOME": str(tmp_path / n)} for n in "abc"
     ]
     begun = [
-        subprocess.Popen(command, env=home, stdout=site.log, stderr=site.log)
+        forks.Popen(command, env=home, stdout=site.log, stderr=site.log)
         for home in homes
     ]
     assert [process.wait(60) for process in begun] == [0, 0, 0]

@@ -878,6 +878,13 @@ ANSWERS = [
         secrets={"token": "sk_live_0815"},
     ),
     Exchange(
+        "a test key in tests",
+        "wrong-credentials",
+        401,
+        values={"environment": "test"},
+        secrets={"token": "sk_test_0815"},
+    ),
+    Exchange(
         "Google, http",
         "https-required",
         403,

@@ -57,6 +57,7 @@ def test_spellings_of_one_origin_become_one(text: str, canonical: str) -> None:
         ("https://[fe80::1%25eth0]", "IPv6|zone|host"),
         ("https://[zz::1]", "URL is invalid|not a valid IPv6"),
         ("https://[v1.a:b]", "not a valid IPv6"),
+        ("https://[::1]x", "URL is invalid"),
         ("https://[v1.example.com]", "not a valid IPv6"),
         ("https://[v1.example.com]:8443/x", "not a valid IPv6"),
         ("https://" + "ü" * 70 + ".example", "host name is invalid"),

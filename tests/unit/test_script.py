@@ -504,6 +504,13 @@ def test_lent_credentials_hold_the_script_s_headers() -> None:
     assert [header.name for header in loan.headers] == ["X-Signature"]
 
 
+def test_a_script_that_nobody_vouched_for_gets_no_secret_and_sends_nothing() -> None:
+    fake = world({SCRIPT_FACT: secret_digest("another").reveal()})
+    with pytest.raises(ScriptFailed, match="changed outside of outkey"):
+        fake.gateway.send("acme", "GET", "/")
+    assert (fake.scripts.calls, fake.transport.sent) == ([], [])
+
+
 # ── trying and keeping ────────────────────────────────────────────────────────────────
 
 

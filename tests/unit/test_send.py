@@ -3,6 +3,7 @@ import shlex
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -676,6 +677,30 @@ def test_credentials_are_lent_for_the_own_origin_only() -> None:
         fake.gateway.lend("acme", "GET", "https://api.acme.example/", ["authorization"])
 
 
+def test_credentials_for_an_address_that_nobody_may_send_to_are_not_lent() -> None:
+    fake = world(base_url="https://10.0.0.1")
+    with pytest.raises(EgressDenied):
+        fake.gateway.lend("acme", "GET", "https://10.0.0.1/x", [])
+    assert [type(event) for event in fake.audit.events] == [Refusal]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"params": {"q": "\ud800"}},
+        {"data": {"q": "\ud800"}},
+        {"data": "\ud800"},
+        {"json": "\ud800"},
+    ],
+)
+def test_text_that_utf_8_cannot_encode_is_refused(parts: dict[str, Any]) -> None:
+    fake = world()
+    with pytest.raises(ConfigError, match="UTF-8 cannot encode") as caught:
+        fake.gateway.send("acme", "POST", "/", **parts)
+    assert caught.value.field == next(iter(parts))
+    assert fake.transport.sent == []
+
+
 SIGNED = "def compute_auth_header(sync_line): return {}"
 
 
@@ -744,3 +769,13 @@ def test_a_gateway_closes_its_transport_when_it_is_left() -> None:
     with fake.gateway as gateway:
         gateway.send("acme", "GET", "/")
     assert closed == [True]
+
+
+@pytest.mark.parametrize("method", ["CONNECT", "trace"])
+def test_a_method_that_opens_a_tunnel_or_repeats_the_request_is_refused(
+    method: str,
+) -> None:
+    fake = world()
+    with pytest.raises(ConfigError, match="CONNECT or TRACE"):
+        fake.gateway.send("acme", method, "/")
+    assert fake.transport.sent == []

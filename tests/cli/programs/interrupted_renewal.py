@@ -15,6 +15,7 @@ from outkey.core.oauth2 import token
 from outkey.core.oauth2.token import TokenState
 from outkey.core.request.message import Peer, Request, Response, Route
 from outkey.core.request.origin import Origin
+from outkey.engine.tokens import renewal
 from outkey.ports.sending import Tokens, Transport
 
 POINT = sys.argv[1]
@@ -82,6 +83,6 @@ def main() -> None:
         print(error.code)
 
 
-# Before the gateway is opened, since what it loads copies the value.
 token.LEASE_SECONDS = float(sys.argv[3])
+renewal.LEASE_SECONDS = float(sys.argv[3])  # type: ignore[attr-defined] # a copy
 main()

@@ -1,7 +1,14 @@
 """Every URL for every role, by every method, with parameters that are wrong."""
 
-from page_urls import ROLES, SUPERUSER, restore, right_urls, wrong_urls
-from visits import NO_PARAMETERS, Parameters, Visits
+from page_urls import (
+    ROLES,
+    SUPERUSER,
+    WRONG_ARGUMENTS,
+    restore,
+    right_urls,
+    wrong_urls,
+)
+from visits import NO_PARAMETERS, SENDING_METHODS, Parameters, Visits, share_of
 
 from outkey.core.config.fields import FIELDS
 
@@ -46,16 +53,17 @@ def main() -> None:
     right = right_urls(restore())
     wrong = wrong_urls()
     assert len(right) + len(wrong) > 100
-    for role in ROLES:
-        for url in right:
-            for method in METHODS:
+    for number, url in enumerate(right):
+        for place, role in enumerate(ROLES):
+            for method in share_of(METHODS, number + place):
                 visits.request(role, method, url, NO_PARAMETERS)
-    for url in right:
-        for method in ("get", "post"):
-            for parameters in PARAMETERS:
+    for number, url in enumerate(right):
+        for place, parameters in enumerate(PARAMETERS):
+            for method in share_of(SENDING_METHODS, number + place, turns=2):
                 visits.request(SUPERUSER, method, url, parameters)
-    for url in wrong:
-        for method in ("get", "post"):
+    for number, url in enumerate(wrong):
+        turn = number + number // len(WRONG_ARGUMENTS)
+        for method in share_of(SENDING_METHODS, turn, turns=2):
             visits.request(SUPERUSER, method, url, NO_PARAMETERS)
     visits.finish()
 

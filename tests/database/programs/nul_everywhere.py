@@ -1,7 +1,7 @@
 """A NUL in any parameter or in a cookie is refused."""
 
 from page_urls import SUPERUSER, restore, right_urls
-from visits import Visits, new_client
+from visits import SENDING_METHODS, Visits, new_client, share_of
 
 # One at a time, so that no other one is what is refused: filters, paging, names and
 # free text.
@@ -29,9 +29,9 @@ COOKIE = r'outkey_session="aaaaaaaaaaaa\000aaaaaaaaaaaaaaaaaaa"'
 
 def main() -> None:
     visits = Visits()
-    for url in right_urls(restore()):
-        for name in NAMES:
-            for method in ("get", "post"):
+    for number, url in enumerate(right_urls(restore())):
+        for place, name in enumerate(NAMES):
+            for method in share_of(SENDING_METHODS, number + place):
                 status = visits.request(SUPERUSER, method, url, {name: "a\x00b"})
                 if status is not None and status not in REFUSALS:
                     visits.failures.append((method, url, name, status))

@@ -71,7 +71,12 @@ def restore() -> dict[str, str]:
         )
     line = SyncLine.objects.get(name="nightly")
     run = Run.objects.filter(line=line).first() or Run.objects.create(
-        line=line, dry_run=False, state="done", started_at=1, until=1
+        line=line,
+        dry_run=False,
+        state="done",
+        checkpoint="{}",
+        started_at=1,
+        until=1,
     )
     contacts = Contact._default_manager
     contact = contacts.first() or contacts.create(external_id="1", name="A")

@@ -1,16 +1,35 @@
-"""Requests in every role, and what failed of them."""
+"""Requests in every role, and what failed of them.
 
+With `--full` all methods are tried in each place. Otherwise a place gets one of them or
+none, and the other database another one: each page still gets each role, each method
+and each wrong parameter.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from django.db import connection
 from django.test import Client
 from page_urls import restore, user_named
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 Parameters = dict[str, str] | dict[str, list[str]]
 NO_PARAMETERS: dict[str, str] = {}
+SENDING_METHODS = ("get", "post")
 
 
 def new_client() -> Client:
     """Return a client that is served the page of a failure."""
     return Client(SERVER_NAME="127.0.0.1", raise_request_exception=False)
+
+
+def share_of(methods: Sequence[str], place: int, turns: int = 1) -> Sequence[str]:
+    """Return the methods that are tried in a place: one in every so many turns."""
+    if "--full" in sys.argv:
+        return methods
+    length = len(methods) * turns
+    turn = (place + length // 2 * (connection.vendor == "postgresql")) % length
+    return methods[turn : turn + 1]
 
 
 class Visits:
