@@ -16,8 +16,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 import forks
-from database.conftest import free_port
 from outkey.spar import Spar
+from ports import free_port
 
 SignIn = Callable[[BrowserContext, str], None]
 CHROMIUM = shutil.which("chromium")

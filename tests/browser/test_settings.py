@@ -9,7 +9,7 @@ import pytest
 
 import forks
 from browser.conftest import wait_for
-from database.conftest import free_port
+from ports import free_port
 from programs import assert_program_passes
 
 

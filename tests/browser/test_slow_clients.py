@@ -20,9 +20,9 @@ import pytest
 
 import forks
 from browser.conftest import Served, serving, wait_for
-from database.conftest import free_port
 from outkey.hosts.server.exposure import is_loopback
 from outkey.hosts.server.listener import HEAD_SECONDS, REQUEST_SECONDS
+from ports import free_port
 from programs import program_command
 
 HEAD = b"GET /login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "

@@ -17,8 +17,8 @@ import pytest
 
 from cli.conftest import Terminal
 from cli.test_line_commands import document
-from database.conftest import free_port
 from outkey.spar import Spar
+from ports import free_port
 from programs import assert_program_passes
 
 ROOT = Path(__file__).parents[2]

@@ -13,8 +13,8 @@ from contextlib import closing, suppress
 
 import forks
 from cli.conftest import Done, Terminal
-from database.conftest import free_port
 from outkey.spar import Spar
+from ports import free_port
 
 
 def shrunk(done: Done) -> str:

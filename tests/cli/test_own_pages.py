@@ -12,8 +12,8 @@ import pytest
 
 import forks
 from cli.conftest import Terminal
-from database.conftest import free_port
 from outkey.spar import Spar
+from ports import free_port
 
 
 @contextmanager

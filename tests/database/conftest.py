@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -17,16 +16,12 @@ from django.core.management import call_command
 from django.db import connections
 from psycopg.sql import SQL, Identifier
 
+from ports import free_port
+
 if TYPE_CHECKING:
     from outkey.engine.sync import Runs
 
 POSTGRESQL = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Cluster:

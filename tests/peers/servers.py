@@ -22,6 +22,7 @@ from string import Template
 import pytest
 
 from peers.certificates import Pki, careless_context
+from ports import free_port
 
 STATUSES = (301, 302, 303, 307, 308)
 USERS = {"alice": "s3cret", "jürgen": "pässwörd€", "nopass": "", "colon": "a:b:c"}
@@ -414,8 +415,7 @@ def _answers(ask: Callable[[], None]) -> bool:
 
 
 def _free_ports(names: Sequence[str]) -> dict[str, int]:
-    with ExitStack() as closing:
-        sockets = {name: closing.enter_context(socket.socket()) for name in names}
-        for each in sockets.values():
-            each.bind(("127.0.0.1", 0))
-        return {name: each.getsockname()[1] for name, each in sockets.items()}
+    ports: set[int] = set()
+    while len(ports) < len(names):
+        ports.add(free_port())
+    return dict(zip(names, ports, strict=True))

@@ -149,7 +149,15 @@ def test_an_audit_without_a_key_records_nothing_and_an_open_one_shows_the_proces
     clock, states, storage = FakeClock(), MemoryStateRows(), memory_storage()
     rows, keys = MemoryAuditRows(), loader(source, storage)
     presence = ProcessHeartbeat(states, keys, clock)
-    audit = KeyedAudit(keys, rows, MemoryCheckpoints(), clock, presence)
+    closed: list[bool] = []
+    audit = KeyedAudit(
+        keys,
+        rows,
+        MemoryCheckpoints(),
+        clock,
+        presence,
+        close_rows=lambda: closed.append(True),
+    )
     storage.keys.add({"gone": b"x"})
     intent = Intent("acme", "", "basic", "GET", "https://a.example", "/", (), 0)
     with pytest.raises(Sealed):
@@ -157,12 +165,14 @@ def test_an_audit_without_a_key_records_nothing_and_an_open_one_shows_the_proces
     audit.refuse(Refusal("", "acme", "", "sealed"))
     audit.close()
     assert rows.rows == []
+    assert closed == [True]
     open_audit = KeyedAudit(
         loader(source),
         rows,
         MemoryCheckpoints(),
         clock,
         presence,
+        close_rows=lambda: None,
     )
     clock.advance(BEAT_SECONDS)
     attempt = open_audit.intend(intent)
