@@ -48,12 +48,18 @@ class Rule(NamedTuple):
 
 
 RULES = {
+    "control characters in values": Rule(
+        H11,
+        "refuse",
+        "RFC 9110 §5.5 permits to keep them; what shows a value escapes it.",
+        pattern=rb"\r\n[^\r\n:]+:[^\r\n]*" + CONTROL,
+    ),
     # ── heads that we refuse ──────────────────────────────────────────────────────────
     "control characters": Rule(
         ALL,
         "accept",
-        "A control character in a line is how one line passes for two, or a terminal is"
-        " attacked; no server needs one.",
+        "A control character is kept in a value, RFC 9110 §5.5, but not in a name, a"
+        " trailer or the status line; no server needs one there.",
         pattern=rb"(?:\A|\r\n)[^\r\n]*" + CONTROL,
     ),
     "bare LF": Rule(

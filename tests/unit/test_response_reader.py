@@ -186,8 +186,10 @@ def test_a_folded_line_is_one_value_with_blanks(
         "X\0: a",
         "\xe4: a",
         "X: a\0b",
-        "X: a\x01b",
-        "X: a\x7fb",
+        "X: a\0\x01b",
+        "X: a\r\x01b",
+        "X : a\x01b",
+        "X\x01: a",
         "X: a\rb",
         "X: a\nY: b",
         "X: a\r",
@@ -199,6 +201,13 @@ def test_an_invalid_header_line_breaks_the_response(
     reading: Reading, line: str
 ) -> None:
     assert reading(head(line, "Content-Length: 0")) == INVALID
+
+
+@pytest.mark.parametrize("value", ["a\x01b", "\x1b[2J\x9b31m", "a\x7f"])
+def test_control_characters_in_a_value_are_kept(value: str) -> None:
+    reader = ResponseReader(1024, to_head=False)
+    assert reader.feed(head(f"X: {value}", "Content-Length: 2") + b"ok")
+    assert reader.response(reader.body).headers["X"] == value
 
 
 def test_mixed_line_ends_are_refused_without_waiting(reading: Reading) -> None:

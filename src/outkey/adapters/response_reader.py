@@ -34,6 +34,9 @@ _STATUS_LINE = re.compile(
     rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?\r?\n"
 )
 _FOLDS = re.compile(rb"(?:\r\n[ \t]+)+")  # obs-fold, RFC 9112 §5.2
+_CONTROL = re.compile(rb"[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]")
+# NUL, CR alone, and a blank before the colon of a header line.
+_FORBIDDEN = re.compile(rb"\0|\r(?!\n)|\n[^:\n]*[ \t]:")
 _WITHOUT_BODY = frozenset({204, 304})
 # What the parser of chunks is told instead of the server's head. It has to take bytes
 # after the last chunk for an error, and not for the next response.
@@ -188,7 +191,7 @@ class ResponseReader:
         try:
             HttpResponseParser(lines).feed_data(head)
         except HttpParserError:
-            raise _invalid() from None
+            self._lines = _lines_with_controls(head)
         if status < 200:  # such as 103 Early Hints
             self._interim += 1
             return bool(rest) and self._take_head(rest)
@@ -319,6 +322,24 @@ class _ReceivedChunks:
 
     def on_message_complete(self) -> None:
         self.is_complete = True
+
+
+def _lines_with_controls(head: bytes) -> _HeaderLines:
+    """Read a head with control characters in its values; whoever shows them escapes.
+
+    RFC 9110 §5.5 permits to keep them. llhttp has to be lenient for that, and then lets
+    through what must not be.
+    """
+    if not _CONTROL.search(head) or _FORBIDDEN.search(head):
+        raise _invalid()
+    lines = _HeaderLines()
+    parser = HttpResponseParser(lines)
+    parser.set_dangerous_leniencies(lenient_headers=True)
+    try:
+        parser.feed_data(head)
+    except HttpParserError:
+        raise _invalid() from None
+    return lines
 
 
 def _not_http() -> ConnectionFailed:

@@ -53,4 +53,8 @@ def relaxed_transaction() -> Iterator[None]:
         with transaction.atomic():
             yield
     finally:
-        execute(f"PRAGMA synchronous = {level}", ())
+        try:
+            execute(f"PRAGMA synchronous = {level}", ())
+        except DatabaseError:
+            # Ctrl-C has left the transaction open. The next connection waits again.
+            connection.close()
