@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -179,6 +180,28 @@ def test_a_closed_worker_finishes_and_starts_again() -> None:
 
     assert len(set(asyncio.run(drive_and_close()))) == TASKS
     assert len(set(asyncio.run(world.drive_all()))) == TASKS
+
+
+def test_a_thread_releases_what_it_holds_before_it_ends() -> None:
+    world = World()
+    released: list[str] = []
+    has_released = threading.Event()
+
+    def release() -> None:
+        released.append(threading.current_thread().name)
+        has_released.set()
+
+    worker = FlowWorker(world.audit, release)
+    worker.close()
+    assert not released  # there was no thread
+    world.runtime = replace(world.runtime, worker=worker)
+    world.worker = worker
+    asyncio.run(world.drive_all())
+    worker.close()
+    assert has_released.wait(10)
+    assert released[0].startswith("outkey-flows")
+    worker.close()
+    assert len(released) == 1
 
 
 def test_where_no_thread_can_be_started_every_task_gets_an_error() -> None:

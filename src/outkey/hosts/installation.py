@@ -60,6 +60,8 @@ class Tables:
     records: Callable[[], Records]
     queue: Callable[[], Queue]
     close: Callable[[], None] = lambda: None  # what is open besides, such as files
+    # Closes what is open for the thread that calls it, such as its connection.
+    release_thread: Callable[[], None] = lambda: None
 
 
 def build_application(
@@ -105,6 +107,7 @@ def build_application(
                 AsyncioTransport(files),
                 AsyncSystemResolver(resolver),
                 blocking_ports=True,
+                release_thread=tables.release_thread,
             ),
             listeners=listeners,
         )

@@ -55,6 +55,8 @@ class Asynchronous:
     resolver: AsyncResolver
     blocking_ports: bool
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    # Closes what the ports hold open for the thread that calls it.
+    release_thread: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,11 +155,14 @@ def async_runtime(ports: Ports) -> AsyncRuntime | None:
     asynchronous = ports.asynchronous
     if asynchronous is None:
         return None
+    worker = None
+    if asynchronous.blocking_ports:
+        worker = FlowWorker(ports.audit, asynchronous.release_thread)
     return AsyncRuntime(
         transport=asynchronous.transport,
         resolver=asynchronous.resolver,
         sleep=asynchronous.sleep,
         clock=ports.clock,
         audit=ports.audit,
-        worker=FlowWorker(ports.audit) if asynchronous.blocking_ports else None,
+        worker=worker,
     )

@@ -10,7 +10,7 @@ import contextvars
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from copy import copy
@@ -97,9 +97,13 @@ class FlowWorker:
     _lock: threading.Lock
     _handovers: list[Handover]
     _is_working: bool
+    _has_thread: bool
 
-    def __init__(self, audit: Audit) -> None:
+    def __init__(
+        self, audit: Audit, release_thread: Callable[[], None] = lambda: None
+    ) -> None:
         self._audit = audit
+        self._release_thread = release_thread
         self.begin()
         WORKERS.add(self)
 
@@ -114,6 +118,7 @@ class FlowWorker:
                 # First, since it raises where the interpreter is about to end. The
                 # thread waits for the lock.
                 self._executor.submit(self._work)
+                self._has_thread = True
                 self._is_working = True
             self._handovers.append(handover)
         return future
@@ -123,6 +128,10 @@ class FlowWorker:
         with self._lock:
             previous = self._executor
             self._executor = new_executor()
+            if self._has_thread:
+                with suppress(RuntimeError):  # the interpreter is about to end
+                    previous.submit(self._release_thread)
+            self._has_thread = False
         previous.shutdown(wait=False)
 
     def begin(self) -> None:
@@ -131,6 +140,7 @@ class FlowWorker:
         self._lock = threading.Lock()
         self._handovers = []
         self._is_working = False
+        self._has_thread = False
 
     def _work(self) -> None:
         """Resume what was handed over until there is nothing left."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from django.conf import settings
+from django.db import connections
 
 from outkey.adapters.policy_file import read_policy
 from outkey.core.findings.policy import parse_durability
@@ -43,6 +44,7 @@ def install(home: Path, environment: Mapping[str, str] = os.environ) -> Applicat
         records=records,
         queue=queue,
         close=audit.close,
+        release_thread=connections.close_all,
     )
     return build_application(tables, home, environment, policy=policy)
 
