@@ -14,7 +14,7 @@ from outkey.core.audit.events import Intent, Outcome
 from outkey.core.errors import AuditUnavailable, ConfigError
 from outkey.core.text import Text
 from outkey.engine.wire.drive import AsyncRuntime, adrive
-from outkey.engine.wire.flow_worker import FlowWorker
+from outkey.engine.wire.flow_worker import FlowWorker, begin_in_child
 from outkey.engine.wire.steps import CallInThread, Steps, Wait
 from outkey.testing import AsyncFake, MemoryAudit, fake_gateway
 
@@ -229,6 +229,13 @@ def test_a_forked_child_has_a_thread_of_its_own() -> None:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     assert ended == (child, 0)
+
+
+def test_what_begins_anew_works_although_a_thread_held_the_lock() -> None:
+    world = World()
+    with world.worker._lock:  # as a thread that a fork has not copied
+        begin_in_child()
+    assert len(set(asyncio.run(world.drive_all()))) == TASKS
 
 
 def test_a_loop_that_was_closed_does_not_stop_the_worker() -> None:
