@@ -289,8 +289,13 @@ def leave(code: int) -> NoReturn:
 
     That would take longer than most commands.
     """
+    from django.conf import settings
+    from django.db import connections
+
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
+    if settings.configured:
+        connections.close_all()  # as they are when they are deleted
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

@@ -72,7 +72,7 @@ class Runner:
     def __init__(self, folder: Path) -> None:
         self._folder = folder  # where each suite writes how long its tests took
         self._lock = Lock()
-        self._running: set[subprocess.Popen[str]] = set()
+        self._running: set[subprocess.Popen[bytes]] = set()
 
     def run(self, parts: Sequence[Part]) -> list[str]:
         """Run all parts, and return the names of those that failed."""
@@ -93,25 +93,28 @@ class Runner:
     def _run_part(self, part: Part) -> bool:
         began = time.monotonic()
         times = self._folder / f"{part.name.replace('/', '-')}.json"
-        process = subprocess.Popen(
-            part.command,
-            cwd=ROOT,
-            env=os.environ | part.settings | {"OUTKEY_TEST_TIMES": str(times)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self._running.add(process)
-        output, _ = process.communicate()
-        self._running.discard(process)
-        passed = process.returncode == 0
+        with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+            process = subprocess.Popen(
+                part.command,
+                cwd=ROOT,
+                env=os.environ | part.settings | {"OUTKEY_TEST_TIMES": str(times)},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+            self._running.add(process)
+            _, status, usage = os.wait4(process.pid, 0)
+            self._running.discard(process)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            output.seek(0)
+            text = output.read().rstrip()
         seconds = time.monotonic() - began
+        cpu = usage.ru_utime + usage.ru_stime
+        ended = f"FAILED with {process.returncode}" if status else "passed"
         with self._lock:
-            ended = "passed" if passed else f"FAILED with {process.returncode}"
-            print_title(f"{part.name}: {ended} after {seconds:.0f} s")
-            print(output.rstrip(), flush=True)
-        return passed
+            print_title(f"{part.name}: {ended} after {seconds:.0f} s, {cpu:.0f} s CPU")
+            print(text, flush=True)
+        return not status
 
     def print_slowest(self) -> None:
         """Print the slowest tests of all suites."""
