@@ -150,7 +150,10 @@ def test_thousands_of_configurations_are_applied_and_listed_without_a_key(
     assert (statuses["c0"], statuses["c1"]) == ("sealed", "never_tested")
 
 
-def test_a_rate_limit_holds_over_all_processes(ready: Terminal, spar: Spar) -> None:
+def test_a_rate_limit_holds_over_all_processes(
+    ready: Terminal, spar: Spar, pytestconfig: pytest.Config
+) -> None:
+    seconds = "8" if pytestconfig.getoption("--full") else "4"
     text = (
         "[configuration.acme]\nlimits = { requests_per_minute = 120, total_timeout"
         " = 2 }"
@@ -160,7 +163,7 @@ def test_a_rate_limit_holds_over_all_processes(ready: Terminal, spar: Spar) -> N
     environment = {"PATH": os.environ["PATH"], "OUTKEY_HOME": str(ready.home)}
     started = time.monotonic()
     running = [
-        forks.Popen(program_command("cli/send_for_seconds", "4"), env=environment)
+        forks.Popen(program_command("cli/send_for_seconds", seconds), env=environment)
         for _ in range(3)
     ]
     assert [process.wait(timeout=120) for process in running] == [0, 0, 0]

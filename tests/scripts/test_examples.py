@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from pathlib import Path
 from unittest import mock
 from urllib.parse import quote, unquote, urlencode
@@ -617,10 +618,16 @@ def test_joserfc_refuses_a_token_of_another_secret() -> None:
         )
 
 
+@cache
+def rsa_key(bits: int) -> RSAKey:
+    """Make a key once, since that takes seconds."""
+    return RSAKey.generate_key(bits, auto_kid=False)
+
+
 @pytest.mark.parametrize("key_id", ["", "key-1"])
 @pytest.mark.parametrize("bits", [2048, 4096])
 def test_joserfc_accepts_a_token_of_a_private_key(bits: int, key_id: str) -> None:
-    key = RSAKey.generate_key(bits, auto_kid=False)
+    key = rsa_key(bits)
     source = read("jwt_rs256", KEY_ID=key_id, LIFETIME=60)
     made = bearer(run(Case(source, key.as_pem(private=True).decode())))
     header = {"alg": "RS256", "typ": "JWT"} | ({"kid": key_id} if key_id else {})

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -353,8 +354,10 @@ def test_a_loop_that_shuts_down_records_the_token_request_as_cancelled() -> None
 def test_a_time_out_of_the_caller_ends_a_send_whose_thread_is_at_work() -> None:
     fake = fake_gateway(configuration(**BEARER), secrets={"token": "t"})
     release, intend = threading.Event(), fake.audit.intend
+    when_at_work: list[Callable[[], object]] = []
 
     def slow(intent: Intent) -> str:
+        when_at_work[0]()
         release.wait(5)
         return intend(intent)
 
@@ -362,9 +365,16 @@ def test_a_time_out_of_the_caller_ends_a_send_whose_thread_is_at_work() -> None:
 
     async def send() -> None:
         gateway, stage = staged(fake, blocking_ports=True)
-        asyncio.get_running_loop().call_later(0.1, release.set)
+        loop = asyncio.get_running_loop()
+        limit = asyncio.timeout(None)
+
+        def time_out() -> None:
+            limit.reschedule(loop.time())
+            loop.call_later(0.1, release.set)
+
+        when_at_work.append(partial(loop.call_soon_threadsafe, time_out))
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.02):
+            async with limit:
                 await gateway.asend("acme", "GET", "/")
         assert stage.arrived == [f"name {API}"]
 
