@@ -70,7 +70,7 @@ def test_tasks_and_threads_on_one_gateway_lose_no_record_and_keep_the_order(
     ready: Terminal, spar: Spar
 ) -> None:
     results = send_together(ready, REQUESTS, AS_FAST_AS_POSSIBLE)
-    sent = REQUESTS * (1 + TASKS + THREADS)
+    sent = 1 + REQUESTS * (TASKS + THREADS)
     assert results["statuses"] == {"200": sent}
     assert results["attempts"] == len(spar.journal) == sent
     state: dict[object, str] = {}

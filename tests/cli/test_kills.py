@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import signal
 import subprocess
 import time
 
@@ -18,12 +19,14 @@ BURST = ("20", "10", "10000", "0")  # tasks, threads, requests of each, pace
 PATIENCE = 30.0
 
 
-def started(terminal: Terminal, command: list[str]) -> subprocess.Popen[str]:
+def started(
+    terminal: Terminal, command: list[str], stderr: int = subprocess.DEVNULL
+) -> subprocess.Popen[str]:
     return forks.Popen(
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=stderr,
         text=True,
         env={"PATH": os.environ["PATH"], "OUTKEY_HOME": str(terminal.home)},
     )
@@ -44,14 +47,15 @@ def killed(terminal: Terminal, arguments: list[str], stdin: str, after: float) -
 def killed_while_sending(terminal: Terminal, spar: Spar, after: float) -> None:
     """Send from tasks and threads, and kill the process in the middle of that."""
     arrived = len(spar.journal)
-    process = started(terminal, program_command("cli/tasks_and_threads", *BURST))
+    command = program_command("cli/tasks_and_threads", *BURST)
+    process = started(terminal, command, subprocess.PIPE)
     deadline = time.monotonic() + PATIENCE
     while len(spar.journal) == arrived and time.monotonic() < deadline:
         time.sleep(0.005)
     time.sleep(after)
-    assert process.poll() is None, "it ended before it was killed"
     process.kill()
-    process.communicate()
+    _, complaint = process.communicate()
+    assert process.returncode == -signal.SIGKILL, complaint[-3000:]
     assert len(spar.journal) > arrived
 
 

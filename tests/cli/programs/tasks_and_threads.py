@@ -40,14 +40,14 @@ async def main(tasks: int, threads: int, requests: int, seconds: float) -> None:
     async def send_in_task() -> None:
         for _ in range(requests):
             await asyncio.sleep(random.uniform(0, 2 * seconds))
-            note(await gateway.asend("acme", "GET", "/bearer"))
+            note(await gateway.asend("acme", "GET", "/echo"))
 
     def send_in_thread() -> None:
         for _ in range(requests):
             time.sleep(random.uniform(0, 2 * seconds))
-            note(gateway.send("acme", "GET", "/bearer"))
+            note(gateway.send("acme", "GET", "/echo"))
 
-    await send_in_task()  # opens what the others use
+    note(await gateway.asend("acme", "GET", "/echo"))  # opens what the others use
     watching = asyncio.create_task(watch(lags))
     loop = asyncio.get_running_loop()
     with ThreadPoolExecutor(threads) as pool:
