@@ -25,7 +25,8 @@ from outkey.adapters.process_lock import ProcessLock
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_envelope import seal, unseal
 from outkey.adapters.states_memory import MemoryStateRows
-from outkey.core.config.configuration import CustomHeader, build
+from outkey.core.config.configuration import build
+from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.document import parse_document
 from outkey.core.errors import (
     AnswerBroken,

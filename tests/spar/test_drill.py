@@ -11,10 +11,10 @@ from joserfc import jwk, jwt
 
 from outkey.core.config.configuration import (
     Configuration,
-    CustomHeader,
     SecretState,
     build,
 )
+from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.errors import ConfigError, RedirectBlocked
 from outkey.core.request.assembly import redirected_request
 from outkey.core.request.message import Request, Response, Route

@@ -7,7 +7,8 @@ from datetime import date
 from sqlite3 import Row
 from typing import Any
 
-from outkey.core.config.configuration import Configuration, CustomHeader
+from outkey.core.config.configuration import Configuration
+from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.findings.health import Health, Summary
 from outkey.core.rows import ConfigurationRow, LineRow
 from outkey.core.shared_state import SharedState, StateKind

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from email.utils import formatdate
 
-from outkey.core.config.configuration import CustomHeader
+from outkey.core.config.custom_rows import CustomHeader
 
 NOW = 1_800_000_000.0  # 2027-01-15 08:00 UTC
 

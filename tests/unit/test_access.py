@@ -23,11 +23,11 @@ from outkey.core.access.permissions import (
 from outkey.core.access.roles import ROLES
 from outkey.core.config.configuration import (
     Configuration,
-    CustomHeader,
     SecretState,
     build,
     kept_secrets,
 )
+from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import FIELDS
 from outkey.core.errors import ConfigError, OutkeyError, SecretMissing

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from outkey.core.config.configuration import CustomHeader
+from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.errors import (
     AuthenticationRequired,
     EgressDenied,

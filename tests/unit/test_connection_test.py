@@ -7,7 +7,8 @@ import trustme
 
 from outkey.adapters import tls_context
 from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core.config.configuration import Configuration, CustomHeader, SecretState
+from outkey.core.config.configuration import Configuration, SecretState
+from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.reference import parse_reference
 from outkey.core.diagnosis import Diagnosis
 from outkey.core.errors import (

@@ -5,12 +5,12 @@ import pytest
 
 from outkey.core.config.configuration import (
     Configuration,
-    CustomHeader,
     Limits,
     OAuth2Settings,
     Verification,
     build,
 )
+from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.document import parse_document
 from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import BY_PATH, FIELDS

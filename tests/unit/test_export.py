@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from outkey.core.config.configuration import (
     Configuration,
-    CustomHeader,
     SecretState,
     SyncLine,
     build,
 )
+from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
 from outkey.core.config.field_kinds import CONTROL_BUT_LINES

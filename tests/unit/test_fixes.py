@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from outkey.core.access.permissions import Permission
-from outkey.core.config.configuration import Configuration, CustomHeader, SecretState
+from outkey.core.config.configuration import Configuration, SecretState
+from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.reference import parse_reference
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import ConfigError

@@ -17,7 +17,8 @@ from outkey.adapters.notices_log import LoggedNotices
 from outkey.adapters.notices_webhook import WebhookNotices
 from outkey.core.audit.chain import canonical, chain_rows, label_of
 from outkey.core.audit.events import Change, Refusal
-from outkey.core.config.configuration import Configuration, CustomHeader
+from outkey.core.config.configuration import Configuration
+from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.errors import (
     ConnectionFailed,
     Paused,

@@ -18,7 +18,8 @@ from outkey.core.audit.chain import (
 )
 from outkey.core.audit.durability import Durability
 from outkey.core.audit.events import Change, Outcome, Tag
-from outkey.core.config.configuration import Configuration, CustomHeader, SecretState
+from outkey.core.config.configuration import Configuration, SecretState
+from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.reference import Reference, Store
 from outkey.core.errors import ConfigError, PolicyError, ScriptFailed
 from outkey.core.findings.checks import Finding, Level

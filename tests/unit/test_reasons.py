@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.config.configuration import Configuration, CustomHeader, build
+from outkey.core.config.configuration import Configuration, build
+from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.fields import BY_PATH
 from outkey.core.diagnosis import (
     FIXES,

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from outkey.core.audit.events import Intent, Outcome, Refusal, path_template
-from outkey.core.config.configuration import CustomHeader, SecretState, SyncLine
+from outkey.core.config.configuration import SecretState, SyncLine
+from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.errors import (
     AnswerBroken,
     AuditUnavailable,

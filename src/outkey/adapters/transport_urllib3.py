@@ -251,7 +251,10 @@ def _write_request(
 
 def wire_form(request: Request) -> bytes:
     """Return a request as it is written on the wire."""
-    lines = [f"{request.method} {request.target} HTTP/1.1"]
+    target = request.wire_target()
+    if isinstance(target, Secret):
+        target = target.reveal()
+    lines = [f"{request.method} {target} HTTP/1.1"]
     for name, value, _ in request.headers:
         lines.append(
             f"{name}: {value.reveal() if isinstance(value, Secret) else value}"

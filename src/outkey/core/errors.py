@@ -4,6 +4,7 @@
     ├── ConfigError            fix your settings
     │   ├── HeaderFormatError      an invalid header name or value
     │   ├── HeaderConflict         two sources set one header
+    │   ├── ParameterConflict      two sources set one query parameter or cookie
     │   ├── SecretMissing          a secret is not entered, or its reference is empty
     │   ├── KeyStepRefused         a step of a key rotation that would lose secrets
     │   ├── SecretRebindRequired   a secret was entered for another origin
@@ -207,6 +208,14 @@ class HeaderConflict(
     hint="Keep one of the two; a header has exactly one source.",
 ):
     """Two sources set the same header."""
+
+
+class ParameterConflict(
+    ConfigError,
+    code="parameter_conflict",
+    hint="Keep one of the two; a parameter or cookie has exactly one source.",
+):
+    """Two sources set the same query parameter or cookie."""
 
 
 class SecretMissing(

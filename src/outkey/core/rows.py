@@ -11,18 +11,21 @@ from typing import NamedTuple
 
 from outkey.core.config.configuration import (
     Configuration,
-    CustomHeader,
     SecretState,
     SyncLine,
     build,
 )
+from outkey.core.config.custom_rows import CustomHeader, QueryParameter
 from outkey.core.config.field_kinds import Kind
-from outkey.core.config.fields import FIELDS
+from outkey.core.config.fields import FIELDS, FORMER_KEYS
+from outkey.core.errors import ConfigError
 from outkey.core.findings.health import Health
 from outkey.core.sync.schedule import TimedLine
 from outkey.core.sync.table import read_sync, sync_table
+from outkey.core.text import Text
 from outkey.core.vault.envelope import SealedRow
 
+_QUERY = "query"  # stored among the settings, as a list of tables
 _DATES = tuple(field.path for field in FIELDS if field.kind is Kind.DATE)
 
 
@@ -69,10 +72,16 @@ class ConfigurationRow:
     ) -> Configuration:
         """Return the configuration with its secrets, or raise ConfigError."""
         values = dict(self.settings)
+        for former, path in FORMER_KEYS.items():
+            if former in values:
+                values[path] = values.pop(former)
         for path in _DATES:
             if path in values:
                 values[path] = date.fromisoformat(str(values[path]))
-        built = build(self.name, values, headers=self.headers, secrets=secrets)
+        query = read_query(values.pop(_QUERY, ()))
+        built = build(
+            self.name, values, headers=self.headers, query=query, secrets=secrets
+        )
         return replace(
             built,
             record=self.record,
@@ -144,10 +153,29 @@ def new_row(configuration: Configuration, record: str) -> ConfigurationRow:
 
 def settings_of(configuration: Configuration) -> dict[str, object]:
     """Return the settings by path as JSON has them: dates become text."""
-    return {
+    settings = {
         path: value.isoformat() if isinstance(value, date) else value
         for path, value in configuration.values().items()
     }
+    if configuration.query:
+        settings[_QUERY] = [
+            {"key": row.key, "value": row.value, "secret": row.secret}
+            for row in configuration.query
+        ]
+    return settings
+
+
+def read_query(rows: object) -> tuple[QueryParameter, ...]:
+    """Return the query rows of stored settings, or raise ConfigError."""
+    try:
+        return tuple(
+            QueryParameter(str(row["key"]), str(row["value"]), bool(row["secret"]))
+            for row in rows  # type: ignore[attr-defined]  # what is stored is JSON
+        )
+    except (TypeError, KeyError):
+        raise ConfigError(
+            Text("the stored query parameters cannot be read"), field=_QUERY
+        ) from None
 
 
 def line_row(line: SyncLine) -> LineRow:

@@ -9,11 +9,11 @@ import pytest
 
 from outkey.core.config.configuration import (
     Configuration,
-    CustomHeader,
     SecretState,
     SyncLine,
     build,
 )
+from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.reference import parse_reference
 from outkey.core.errors import ConfigError, EditConflict, UnknownConfiguration
 from outkey.core.findings.health import Health

@@ -7,9 +7,9 @@ from uuid import uuid4
 
 from outkey.core.config.configuration import (
     Configuration,
-    CustomHeader,
     build,
 )
+from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.findings.health import Health, Summary
 from outkey.core.rows import ConfigurationRow, LineRow, new_row
 from outkey.core.vault.envelope import Envelope, secret_place

@@ -17,10 +17,10 @@ from outkey.core.audit.chain import AuditStream, ChainMark, ChainRow, facts_of
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
 from outkey.core.config.configuration import (
     Configuration,
-    CustomHeader,
     SyncLine,
     build,
 )
+from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.errors import (
     AuditUnavailable,
     DnsFailed,

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from outkey.core.config.choices import Network
-from outkey.core.config.configuration import Configuration, CustomHeader
+from outkey.core.config.configuration import Configuration
+from outkey.core.config.custom_rows import CustomRow
 from outkey.core.errors import SecretMissing
 from outkey.core.request.headers import looks_like_credential
 from outkey.core.text import Text
@@ -80,7 +81,12 @@ RULES: Mapping[str, Permission | None] = {
     "authentication_type": Permission.SET_SECRET,
     "no_auth_reason": None,  # nothing is sent because of it
     "username": Permission.SET_SECRET,  # the password would be sent for another account
+    # The Password would be sent in another place.
+    "key_as_username": Permission.SET_SECRET,
     "token_source": Permission.SET_SECRET,  # selects the secret that is sent
+    # Servers log other headers than Authorization, and every URL.
+    "token_header": Permission.SET_SECRET,
+    "token_prefix": Permission.SET_SECRET,
     "token_expires_on": None,  # for warnings only
     # Selects which of client secret, refresh token and code are sent, and to which URL.
     "oauth2.grant": Permission.SET_SECRET,
@@ -104,18 +110,33 @@ RULES: Mapping[str, Permission | None] = {
     "oauth2.audience": Permission.SET_SECRET,
     "oauth2.resource": Permission.SET_SECRET,
     "oauth2.extra": Permission.SET_SECRET,
-    # Servers log other headers than Authorization.
-    "oauth2.token_header": Permission.SET_SECRET,
     # Without it a stolen token is of use to anyone.
     "oauth2.dpop": Permission.SET_SECRET,
     "oauth2.leeway_seconds": None,  # only when a token is renewed
     "oauth2.default_lifetime_seconds": None,
+    # Where at the API user and password are sent, and in which form.
+    "login.method": Permission.SET_SECRET,
+    "login.path": Permission.SET_SECRET,
+    "login.format": Permission.SET_SECRET,
+    "login.body": Permission.SET_SECRET,
+    "login.refresh_path": Permission.SET_SECRET,
+    "login.refresh_body": Permission.SET_SECRET,
+    "login.logout_path": Permission.SET_SECRET,
+    # What of a response is sent as a token; it may be any other part of it.
+    "login.token": Permission.SET_SECRET,
+    "login.refresh_token": Permission.SET_SECRET,
+    "login.expires_in": None,  # only when a token is renewed
+    "login.expires_unit": None,
+    "login.lifetime_seconds": None,
     "script_enabled": Permission.EDIT_SCRIPT,
     "script": Permission.EDIT_SCRIPT,
     # Whom we trust to be the origin, and the file that identifies us.
     "tls.minimum_version": Permission.SET_SECRET,
     "tls.ca_file": Permission.SET_SECRET,
     "tls.client_certificate": Permission.SET_SECRET,
+    # Who carries the requests, and who we are there.
+    "proxy.url": Permission.SET_SECRET,
+    "proxy.username": Permission.SET_SECRET,
     # How long, how often and how much, at the same origin.
     "limits.connect_timeout": None,
     "limits.read_timeout": None,
@@ -188,7 +209,7 @@ def touched_secrets(
 ) -> set[str]:
     """Return the secrets that are entered or removed.
 
-    A plain header row counts if its name looks like one of a credential.
+    A plain row counts if its name looks like one of a credential.
     """
     before = stored.secrets if stored else {}
     names = {*before, *edited.secrets}
@@ -196,18 +217,18 @@ def touched_secrets(
         *secrets,
         *(name for name in names if before.get(name) != edited.secrets.get(name)),
     }
-    rows = stored.headers if stored else ()
-    changed = set(rows) ^ set(edited.headers)
+    rows = stored.rows if stored else ()
+    changed = set(rows) ^ set(edited.rows)
     # A row without a value yet does no harm in a new configuration; in a stored one its
-    # name decides under which header a secret goes.
+    # name decides where a secret goes.
     if stored is not None:
         touched |= {row.secret_field for row in changed if row.secret}
     return touched | {
-        row.secret_field for row in edited.headers if is_new_credential(row, rows)
+        row.secret_field for row in edited.rows if is_new_credential(row, rows)
     }
 
 
-def is_new_credential(row: CustomHeader, before: Iterable[CustomHeader]) -> bool:
+def is_new_credential(row: CustomRow, before: Iterable[CustomRow]) -> bool:
     """Whether a plain row that was not there before looks like a credential."""
     return not row.secret and looks_like_credential(row.key) and row not in before
 
@@ -227,7 +248,7 @@ def guarded_changes(
 
 
 def leads_tokens_elsewhere(stored: Configuration, edited: Configuration) -> bool:
-    """Whether tokens from OAuth 2.0 would go to another origin.
+    """Whether obtained tokens would go to another origin.
 
     An application without a client secret has nothing that is bound to the Base URL:
     the next user who agrees would have their token sent to the new one.

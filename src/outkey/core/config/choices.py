@@ -24,6 +24,7 @@ class AuthenticationType(Choice):
 
     NONE = "none", "None"
     BASIC = "basic", "Basic"
+    DIGEST = "digest", "Digest"
     BEARER = "bearer", "Bearer Token"
 
 
@@ -55,6 +56,7 @@ class TokenSource(Choice):
 
     ENTERED = "entered", "Entered token"
     OAUTH2 = "oauth2", "OAuth 2.0"
+    LOGIN = "login", "Login"
 
 
 class Grant(Choice):
@@ -78,10 +80,18 @@ class ClientAuth(Choice):
 
 
 class BodyFormat(Choice):
-    """The format of a token request."""
+    """The format of a token or login request."""
 
     FORM = "form", "form"
     JSON = "json", "JSON"
+
+
+class ExpiryUnit(Choice):
+    """How a login response states the end of a token."""
+
+    SECONDS = "s", "seconds from now"
+    MILLISECONDS = "ms", "milliseconds from now"
+    MOMENT = "at", "a moment: ISO 8601 or Unix time"
 
 
 class TlsVersion(Choice):

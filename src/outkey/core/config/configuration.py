@@ -11,16 +11,19 @@ from datetime import date
 from operator import attrgetter
 
 from outkey.core.config import choices
+from outkey.core.config.custom_rows import (
+    CustomHeader,
+    CustomRow,
+    QueryParameter,
+    check_parameter_name,
+    check_parameter_value,
+    is_row_secret,
+)
 from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
-from outkey.core.config.reference import Reference, is_reference
+from outkey.core.config.reference import Reference
 from outkey.core.errors import ConfigError, SecretRebindRequired
-from outkey.core.request.headers import (
-    check_name,
-    check_value,
-    looks_like_credential,
-    tidy_value,
-)
+from outkey.core.request.headers import check_name, check_value, is_header_name
 from outkey.core.request.message import TlsSettings
 from outkey.core.request.origin import (
     Location,
@@ -32,20 +35,6 @@ from outkey.core.request.script import asks_for_secret
 from outkey.core.sync.line import Sync
 from outkey.core.text import Text
 from outkey.core.vault.envelope import SealedRow
-
-
-@dataclass(frozen=True, slots=True)
-class CustomHeader:
-    """One row of the Headers tab; the value of a secret row is stored as a secret."""
-
-    key: str
-    value: str
-    secret: bool
-
-    @property
-    def secret_field(self) -> str:
-        """The name of the secret that this row's value is."""
-        return f"header:{self.key}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +83,6 @@ class OAuth2Settings:
     introspection_url: str
     issuer: str
     body_format: choices.BodyFormat
-    token_header: str
     dpop: bool
     leeway_seconds: float
     default_lifetime_seconds: float
@@ -103,6 +91,32 @@ class OAuth2Settings:
     def needs_consent(self) -> bool:
         """Whether a user has to authorize the grant before there is a token."""
         return self.grant is not choices.Grant.CLIENT_CREDENTIALS
+
+
+@dataclass(frozen=True, slots=True)
+class LoginSettings:
+    """The Login tab: a request that exchanges user and password for a token."""
+
+    method: str
+    path: str
+    format: choices.BodyFormat
+    body: str
+    token: str
+    expires_in: str
+    expires_unit: choices.ExpiryUnit
+    lifetime_seconds: float
+    refresh_path: str
+    refresh_body: str
+    refresh_token: str
+    logout_path: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProxySettings:
+    """The Proxy tab: the proxy that requests go through; none without a URL."""
+
+    url: str
+    username: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +158,21 @@ class Configuration:
     authentication_type: choices.AuthenticationType
     no_auth_reason: choices.NoAuthReason | None
     username: str
+    key_as_username: bool
     token_source: choices.TokenSource
     token_expires_on: date | None
+    token_header: str
+    token_prefix: str | None
     script_enabled: bool
     script: str = attribute(repr=False)
     oauth2: OAuth2Settings
+    login: LoginSettings
+    proxy: ProxySettings
     tls: TlsSettings
     limits: Limits
     verification: Verification
     headers: tuple[CustomHeader, ...]
+    query: tuple[QueryParameter, ...]
     secrets: Mapping[str, SecretState]
     base: Location  # the Base URL, parsed
     record: str = ""  # the id it is stored under, which is never reused
@@ -179,7 +199,7 @@ class Configuration:
 
     @property
     def sends_token(self) -> bool:
-        """Whether requests carry a token, entered or from OAuth 2.0."""
+        """Whether requests carry a token, wherever it comes from."""
         return self.authentication_type is choices.AuthenticationType.BEARER
 
     @property
@@ -188,9 +208,32 @@ class Configuration:
         return self.sends_token and self.token_source is choices.TokenSource.OAUTH2
 
     @property
+    def uses_login(self) -> bool:
+        """Whether tokens are obtained by a login at the API itself."""
+        return self.sends_token and self.token_source is choices.TokenSource.LOGIN
+
+    @property
+    def fetches_token(self) -> bool:
+        """Whether tokens are obtained and renewed automatically."""
+        return self.uses_oauth2 or self.uses_login
+
+    @property
     def sends_entered_token(self) -> bool:
         """Whether requests carry a token that a user entered."""
-        return self.sends_token and not self.uses_oauth2
+        return self.sends_token and not self.fetches_token
+
+    @property
+    def sends_password(self) -> bool:
+        """Whether requests prove that we know the Password."""
+        return self.authentication_type in {
+            choices.AuthenticationType.BASIC,
+            choices.AuthenticationType.DIGEST,
+        }
+
+    @property
+    def rows(self) -> tuple[CustomRow, ...]:
+        """All rows that every request carries."""
+        return (*self.headers, *self.query)
 
     def as_begun_with(self, earlier: "Configuration") -> "Configuration":
         """Return this configuration with the script of an earlier one.
@@ -217,7 +260,7 @@ class Configuration:
             self.authentication_type is not choices.AuthenticationType.NONE
             or self.is_scripted
             or self.shows_certificate
-            or any(row.secret for row in self.headers)
+            or any(row.secret for row in self.rows)
         )
 
     @property
@@ -235,7 +278,7 @@ class Configuration:
         """The name of the secret that a script gets: the first of these that exists."""
         if "secret_key" in self.secrets:
             return "secret_key"
-        if self.authentication_type is choices.AuthenticationType.BASIC:
+        if self.sends_password:
             return "password"
         return "token" if self.sends_entered_token else None
 
@@ -244,7 +287,7 @@ class Configuration:
         names = [
             name
             for name, conditions in REQUIRED_SECRETS
-            if all(value_of(self) == needed for value_of, needed in conditions)
+            if all(value_of(self) in values for value_of, values in conditions)
         ]
         if self.uses_oauth2 and self._has_client_secret():
             names.append("client_secret")
@@ -252,7 +295,15 @@ class Configuration:
             names.append("client_key")
         if self._needs_secret_key():
             names.append("secret_key")
-        return names + [row.secret_field for row in self.headers if row.secret]
+        if self.uses_login:
+            names += [
+                name
+                for name in SECRETS_OF_LOGIN
+                if f"{{{name}}}" in self.login.body and name not in names
+            ]
+        if self.proxy.url and self.proxy.username:
+            names.append(PROXY_PASSWORD)
+        return names + [row.secret_field for row in self.rows if row.secret]
 
     def _needs_secret_key(self) -> bool:
         """Whether the script gets a Secret Key, or asks for a missing one."""
@@ -274,16 +325,27 @@ class Configuration:
     def binding_of(self, secret: str) -> str:
         """Return where a secret may be sent, in the form that it is bound to.
 
+        A proxy's password is bound to the proxy, all others to the API.
         What is sent to the Token URL is bound to both origins: a user who changes the
         Base URL alone would otherwise receive the tokens that it is exchanged for.
         """
         base = self.base.origin.bound
+        if secret == PROXY_PASSWORD and self.proxy.url:
+            return endpoint_origin(self.proxy.url, "proxy.url").bound
         # The client certificate identifies us at the Token URL too.
         is_key = secret == "client_key"  # noqa: S105 - the name of a secret
         is_sent_there = secret in SENT_TO_TOKEN_URL or (is_key and self.uses_oauth2)
         if not is_sent_there or not self.oauth2.token_url:
             return base
         return f"{endpoint_origin(self.oauth2.token_url, secret).bound} {base}"
+
+    def parameter_names(self) -> set[str]:
+        """Return the query parameters that rows and the token add to each request."""
+        names = {row.key for row in self.query}
+        place, _, name = self.token_header.partition(":")
+        if self.sends_token and place == "query":
+            names.add(name)
+        return names
 
     def origins(self) -> set[Origin]:
         """Return every origin that requests of this configuration are sent to."""
@@ -320,8 +382,12 @@ class SyncLine:
 
 
 MAX_NAMES = 10
+PROXY_PASSWORD = "proxy_password"  # noqa: S105 - the name of a secret
+SECRETS_OF_LOGIN = ("password", "secret_key")
 SECTIONS = {
     "oauth2": OAuth2Settings,
+    "login": LoginSettings,
+    "proxy": ProxySettings,
     "tls": TlsSettings,
     "limits": Limits,
     "verification": Verification,
@@ -342,11 +408,11 @@ VALUE_FIELDS = {
 }
 VALUE_GETTERS = {path: attrgetter(path) for path in VALUE_FIELDS}
 # The required secrets, each with its conditions: getters of fields, and the values that
-# they must return. Built once, since every preview and check needs them.
+# they may return. Built once, since every preview and check needs them.
 REQUIRED_SECRETS = tuple(
     (
         field.secret_name,
-        tuple((VALUE_GETTERS[path], value) for path, value in field.when),
+        tuple((VALUE_GETTERS[path], values) for path, values in field.when),
     )
     for field in FIELDS
     if field.secret and field.required
@@ -358,6 +424,7 @@ def build(
     values: Mapping[str, object],
     *,
     headers: tuple[CustomHeader, ...] = (),
+    query: tuple[QueryParameter, ...] = (),
     references: Mapping[str, Reference] | None = None,
     secrets: Mapping[str, SecretState] | None = None,
 ) -> Configuration:
@@ -374,15 +441,19 @@ def build(
     for path in values:
         if path not in BY_PATH:
             raise ConfigError(Text("there is no such field"), field=path)
-    refuse_unsafe_header(str(parsed["oauth2.token_header"]))
+    check_token_place(str(parsed["token_header"]))
     refuse_two_hosts(parsed)
-    for row in headers:
-        check_name(row.key, field="headers")
-        check_value(row.value, field=row.secret_field)
+    for header in headers:
+        check_name(header.key, field="headers")
+        check_value(header.value, field=header.secret_field)
+    for parameter in query:
+        check_parameter_name(parameter.key, field="query")
+        check_parameter_value(parameter.value, field=parameter.secret_field)
     configuration = Configuration(
         # A test compares the kinds of the table with the types of the attributes.
         **constructor_arguments(parsed),  # type: ignore[arg-type]
         headers=headers,
+        query=query,
         secrets=dict(secrets or {}),
         base=parse_base_url(str(parsed["base_url"])),
     )
@@ -391,10 +462,19 @@ def build(
     )
 
 
-def refuse_unsafe_header(name: str) -> None:
-    """Refuse a Token header that servers log or change."""
-    path = "oauth2.token_header"
-    if check_name(name, field=path).lower() in UNSAFE_FOR_TOKENS:
+def check_token_place(text: str) -> None:
+    """Refuse a Token header that cannot carry a token.
+
+    It is a header, or `cookie:NAME` or `query:NAME`.
+    """
+    path = "token_header"
+    kind, _, name = text.partition(":")
+    if kind == "query":
+        check_parameter_name(name, field=path)
+    elif kind == "cookie":
+        if not is_header_name(name):  # RFC 6265 §4.1.1: the same grammar
+            raise BY_PATH[path].refuse(Text("must name a cookie, as cookie:NAME"))
+    elif check_name(text, field=path).lower() in UNSAFE_FOR_TOKENS:
         raise BY_PATH[path].refuse(
             Text("must not be a header that servers log or change")
         )
@@ -455,29 +535,12 @@ def known_names(names: Sequence[str]) -> Text:
 
 
 def kept_secrets(
-    secrets: Mapping[str, SecretState], headers: Iterable[CustomHeader]
+    secrets: Mapping[str, SecretState], rows: Iterable[CustomRow]
 ) -> dict[str, SecretState]:
-    """Return the secrets without those of header rows that were removed."""
-    rows = {row.secret_field for row in headers if row.secret}
+    """Return the secrets without those of rows that were removed."""
+    names = {row.secret_field for row in rows if row.secret}
     return {
         name: state
         for name, state in secrets.items()
-        if name in rows or not name.startswith("header:")
+        if name in names or not is_row_secret(name)
     }
-
-
-def header_row(
-    key: str, value: str | None, *, secret: bool | None, place: str
-) -> CustomHeader:
-    """Return a row; it is secret by default if its name looks like a credential."""
-    key = check_name(key.strip(), field=f"{place}.key")
-    if secret is None:
-        secret = looks_like_credential(key) or value is None or is_reference(value)
-    if secret:
-        return CustomHeader(key, "", secret=True)
-    if value is None:
-        raise ConfigError(
-            Text("a row that is not secret needs a value"), field=f"{place}.value"
-        )
-    value = check_value(tidy_value(value), field=f"{place}.value")
-    return CustomHeader(key, value, secret=False)

@@ -4,34 +4,43 @@ The grammar is the tables of fields; a key that they do not name is refused, and
 message repeats a value.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from outkey.core.config.configuration import (
     Configuration,
-    CustomHeader,
     SyncLine,
     build,
-    header_row,
     kept_secrets,
 )
+from outkey.core.config.custom_rows import (
+    MAX_ROWS,
+    PLACEHOLDER,
+    CustomHeader,
+    CustomRow,
+    QueryParameter,
+    header_row,
+    query_row,
+)
 from outkey.core.config.field_kinds import Kind, read_table, refuse_unknown_keys
-from outkey.core.config.fields import BY_PATH, FIELDS, SECTIONS
+from outkey.core.config.fields import BY_PATH, FIELDS, FORMER_KEYS, SECTIONS
 from outkey.core.config.line_fields import CALL_FIELDS, LINE_FIELDS, SYNC_KEYS
 from outkey.core.config.reference import Reference, parse_reference
 from outkey.core.config.toml import parse_toml
 from outkey.core.errors import ConfigError, PolicyError
-from outkey.core.request.headers import MAX_HEADERS
 from outkey.core.sync.line import Direction, Sync
 from outkey.core.sync.table import read_sync
 from outkey.core.text import Text
 
 CONFIGURATION_KEYS = sorted({path.partition(".")[0] for path in BY_PATH} - {"name"})
 LINE_KEYS = [field.key for field in LINE_FIELDS]
-ROW_KEYS = ["key", "secret", "value"]
+ROW_KEYS = ["key", "reference", "secret", "value"]
 MAX_DOCUMENT = 4 * 1024 * 1024
 MAX_SYNC = 128 * 1024  # room for a script of the greatest length
+
+Row = TypeVar("Row", bound=CustomRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +50,7 @@ class ConfigurationDraft:
     name: str
     values: Mapping[str, object]
     headers: tuple[CustomHeader, ...] | None
+    query: tuple[QueryParameter, ...] | None
     references: Mapping[str, Reference]
 
     def configuration(self) -> Configuration:
@@ -50,6 +60,7 @@ class ConfigurationDraft:
                 self.name,
                 self.values,
                 headers=self.headers or (),
+                query=self.query or (),
                 references=self.references,
             )
 
@@ -57,12 +68,14 @@ class ConfigurationDraft:
         """Return the stored configuration with what is named in its place."""
         with naming(self.name):
             headers = stored.headers if self.headers is None else self.headers
+            query = stored.query if self.query is None else self.query
             configuration = build(
                 self.name,
                 stored.values() | dict(self.values),
                 headers=headers,
+                query=query,
                 references=self.references,
-                secrets=kept_secrets(stored.secrets, headers),
+                secrets=kept_secrets(stored.secrets, (*headers, *query)),
             )
         return replace(
             configuration,
@@ -125,8 +138,13 @@ def read_draft(name: str, table: Mapping[str, object]) -> ConfigurationDraft:
     with naming(name):
         BY_PATH["name"].parse(name)
         values, references = read_fields(table)
-        rows = read_rows(table["headers"], references) if "headers" in table else None
-        return ConfigurationDraft(name, values, rows, references)
+        headers = None
+        query = None
+        if "headers" in table:
+            headers = read_rows(table["headers"], "headers", header_row, references)
+        if "query" in table:
+            query = read_rows(table["query"], "query", query_row, references)
+        return ConfigurationDraft(name, values, headers, query, references)
 
 
 @contextmanager
@@ -147,7 +165,14 @@ def read_fields(
     """Return the values of a configuration's table by path, and its references."""
     values: dict[str, object] = {}
     references: dict[str, Reference] = {}
-    for path, value in flatten(table):
+    for written_path, value in flatten(table):
+        path = FORMER_KEYS.get(written_path, written_path)
+        if path != written_path and path in table:
+            raise ConfigError(
+                Text("this is another name of {path}, which is given too", path=path),
+                field=written_path,
+                hint=Text("Keep one of the two."),
+            )
         field = BY_PATH[path]
         if field.kind is Kind.SECRET:
             references[field.secret_name] = read_reference(value, path)
@@ -166,55 +191,83 @@ def flatten(table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
         if not isinstance(value, dict):
             raise ConfigError(Text("must be a table"), field=key)
         prefix = f"{key}."
-        keys = [field.key for field in FIELDS if field.path.startswith(prefix)]
+        paths = (*(field.path for field in FIELDS), *FORMER_KEYS)
+        keys = [path.removeprefix(prefix) for path in paths if path.startswith(prefix)]
         refuse_unknown_keys(value, keys, prefix)
         for inner_key, inner_value in value.items():
             yield prefix + inner_key, inner_value
 
 
 def read_rows(
-    value: object, references: dict[str, Reference]
-) -> tuple[CustomHeader, ...]:
-    """Return the header rows; the references of secret ones are added to the others."""
-    if not isinstance(value, list) or len(value) > MAX_HEADERS:
+    value: object,
+    place: str,
+    make: Callable[..., Row],
+    references: dict[str, Reference],
+) -> tuple[Row, ...]:
+    """Return header or query rows; the references of secret ones join the others."""
+    if not isinstance(value, list) or len(value) > MAX_ROWS:
         raise ConfigError(
-            Text("must be at most {limit} rows", limit=MAX_HEADERS), field="headers"
+            Text("must be at most {limit} rows", limit=MAX_ROWS), field=place
         )
     rows = tuple(
-        read_row(row, f"headers[{index}]", references)
+        read_row(row, f"{place}[{index}]", make, references)
         for index, row in enumerate(value)
     )
     names: set[str] = set()
     for index, row in enumerate(rows):
-        if row.key.lower() in names:
+        # Header names are the same in any case; names of parameters are not.
+        name = row.key.lower() if isinstance(row, CustomHeader) else row.key
+        if name in names:
             raise ConfigError(
-                Text("the header {name} has two rows", name=row.key),
-                field=f"headers[{index}].key",
+                Text("{name} has two rows", name=row.key),
+                field=f"{place}[{index}].key",
             )
-        names.add(row.key.lower())
+        names.add(name)
     return rows
 
 
 def read_row(
-    table: object, place: str, references: dict[str, Reference]
-) -> CustomHeader:
-    """Return one header row."""
+    table: object,
+    place: str,
+    make: Callable[..., Row],
+    references: dict[str, Reference],
+) -> Row:
+    """Return one row."""
     if not isinstance(table, dict):
         raise ConfigError(Text("a row must be a table with key and value"), field=place)
     refuse_unknown_keys(table, ROW_KEYS, f"{place}.")
     key = table.get("key")
     value = table.get("value")
     secret = table.get("secret")
+    reference = table.get("reference")
     if not isinstance(key, str):
         raise ConfigError(Text("a row needs a key, as text"), field=f"{place}.key")
     if value is not None and not isinstance(value, str):
         raise ConfigError(Text("a row's value must be text"), field=f"{place}.value")
     if secret is not None and not isinstance(secret, bool):
         raise ConfigError(Text("must be true or false"), field=f"{place}.secret")
-    row = header_row(key, value, secret=secret, place=place)
-    if row.secret and value is not None:
-        reference = parse_reference(value, field=f"{place}.value")
-        references[row.secret_field] = reference
+    if reference is not None and secret is None:
+        secret = True
+    row = make(key, value, secret=secret, place=place)
+    if reference is not None and not row.secret:
+        raise ConfigError(
+            Text("a row that is not secret has no reference"),
+            field=f"{place}.reference",
+        )
+    if reference is not None:
+        references[row.secret_field] = read_reference(reference, f"{place}.reference")
+    if row.secret and value is not None and PLACEHOLDER not in value:
+        if reference is not None:
+            raise ConfigError(
+                Text("value and reference both name the secret"),
+                field=f"{place}.value",
+                hint=Text(
+                    "Keep one of them, or put the secret's place into value:"
+                    " {placeholder}.",
+                    placeholder=PLACEHOLDER,
+                ),
+            )
+        references[row.secret_field] = parse_reference(value, field=f"{place}.value")
     return row
 
 

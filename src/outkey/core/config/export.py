@@ -11,6 +11,7 @@ from datetime import date
 from typing import Any
 
 from outkey.core.config.configuration import Configuration, SecretState, SyncLine
+from outkey.core.config.custom_rows import CustomRow
 from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import BY_PATH, FIELDS, SECTIONS
 from outkey.core.config.line_fields import SYNC_FIELDS
@@ -44,20 +45,17 @@ def configuration_lines(configuration: Configuration) -> Iterator[str]:
     values = {
         path: value
         for path, value in configuration.values().items()
-        if value != BY_PATH[path].default
+        if value != BY_PATH[path].default or BY_PATH[path].is_always_written
     }
     yield f"[{table}]"
     yield from entries({path: v for path, v in values.items() if "." not in path})
     yield from secret_lines(configuration, "")
     for row in configuration.headers:
         yield f"[[{table}.headers]]"
-        yield f"key = {toml_value(row.key)}"
-        if row.secret:
-            state = configuration.secrets.get(row.secret_field)
-            yield from secret_line("value", state)
-        else:
-            yield f"value = {toml_value(row.value)}"
-        yield f"secret = {toml_value(row.secret)}"
+        yield from row_lines(row, configuration)
+    for parameter in configuration.query:
+        yield f"[[{table}.query]]"
+        yield from row_lines(parameter, configuration)
     for section in SECTIONS:
         prefix = f"{section}."
         inner_values = {
@@ -69,6 +67,17 @@ def configuration_lines(configuration: Configuration) -> Iterator[str]:
         if lines:
             yield f"[{table}.{section}]"
             yield from lines
+
+
+def row_lines(row: CustomRow, configuration: Configuration) -> Iterator[str]:
+    """Yield the keys of a header or query row."""
+    yield f"key = {toml_value(row.key)}"
+    if row.value or not row.secret:
+        yield f"value = {toml_value(row.value)}"
+    if row.secret:
+        state = configuration.secrets.get(row.secret_field)
+        yield from secret_line("reference" if row.value else "value", state)
+    yield f"secret = {toml_value(row.secret)}"
 
 
 def secret_lines(configuration: Configuration, prefix: str) -> Iterator[str]:

@@ -77,9 +77,11 @@ class Tab(StrEnum):
     GENERAL = "General"
     AUTHENTICATION = "Authentication"
     OAUTH2 = "OAuth 2.0"
+    LOGIN = "Login"
     HEADERS = "Headers"
     SCRIPT = "Script"
     TLS = "TLS"
+    PROXY = "Proxy"
     LIMITS = "Limits"
     VERIFICATION = "Verification"
 
@@ -94,8 +96,8 @@ class LineTab(StrEnum):
     RUN = "Run"
 
 
-# What other fields must be: their paths and values.
-Conditions = tuple[tuple[str, str], ...]
+# What other fields must be: their paths, each with the values that it may have.
+Conditions = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,7 @@ class Field:
     help: str
     default: object = None  # that of the kind, unless one is given
     when: Conditions = ()
+    or_when: Conditions = ()  # other conditions that it applies under as well
     required: bool = False  # when it applies
     minimum: float = 0
     maximum: float = 0  # of a text, its length
@@ -118,6 +121,7 @@ class Field:
     rare: bool = False  # most users leave it as it is
     lines: bool = False  # a secret that may have several lines
     to_token_url: bool = False  # a secret that is sent there
+    stored_as: str = ""  # the name of a secret, if it is not its key
     parts: "tuple[Field, ...]" = ()  # the keys of a table
     make: Callable[[Any], object] | None = None  # of the values of a table, or of texts
     is_nullable: bool = False  # a text that may be missing, which is not empty
@@ -147,11 +151,21 @@ class Field:
     @property
     def secret_name(self) -> str:
         """The name under which the secret of this field is stored and set."""
-        return self.key
+        return self.stored_as or self.key
+
+    @property
+    def alternatives(self) -> tuple[Conditions, ...]:
+        """The conditions under which it applies: one of these; none means always."""
+        return tuple(filter(None, (self.when, self.or_when)))
 
     def applies(self, values: Mapping[str, object]) -> bool:
         """Whether the other fields have the values that this one needs."""
-        return all(values.get(path) == value for path, value in self.when)
+        if not self.alternatives:
+            return True
+        return any(
+            all(values.get(path) in wanted for path, wanted in conditions)
+            for conditions in self.alternatives
+        )
 
     def parse(
         self,

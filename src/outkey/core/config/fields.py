@@ -7,23 +7,29 @@ tested against it: the name of a field, its place, what it takes and when it app
 from functools import partial
 
 from outkey.core.config import choices
+from outkey.core.config.custom_rows import row_label
 from outkey.core.config.field_kinds import Field, Kind, Tab
 
-BY_NONE = (("authentication_type", "none"),)
-BY_BASIC = (("authentication_type", "basic"),)
-BY_BEARER = (("authentication_type", "bearer"),)
-BY_ENTERED_TOKEN = (*BY_BEARER, ("token_source", "entered"))
-BY_OAUTH2 = (*BY_BEARER, ("token_source", "oauth2"))
-BY_REFRESH_TOKEN = (*BY_OAUTH2, ("oauth2.grant", "refresh_token"))
-BY_AUTHORIZATION_CODE = (*BY_OAUTH2, ("oauth2.grant", "authorization_code"))
-BY_DEVICE_CODE = (*BY_OAUTH2, ("oauth2.grant", "device_code"))
+BY_NONE = (("authentication_type", ("none",)),)
+BY_BASIC = (("authentication_type", ("basic",)),)
+BY_PASSWORD = (("authentication_type", ("basic", "digest")),)
+BY_BEARER = (("authentication_type", ("bearer",)),)
+BY_ENTERED_TOKEN = (*BY_BEARER, ("token_source", ("entered",)))
+BY_LOGIN = (*BY_BEARER, ("token_source", ("login",)))
+BY_OAUTH2 = (*BY_BEARER, ("token_source", ("oauth2",)))
+BY_REFRESH_TOKEN = (*BY_OAUTH2, ("oauth2.grant", ("refresh_token",)))
+BY_AUTHORIZATION_CODE = (*BY_OAUTH2, ("oauth2.grant", ("authorization_code",)))
+BY_DEVICE_CODE = (*BY_OAUTH2, ("oauth2.grant", ("device_code",)))
 
 general = partial(Field, Tab.GENERAL)
 authentication = partial(Field, Tab.AUTHENTICATION)
 oauth2 = partial(Field, Tab.OAUTH2, when=BY_OAUTH2)  # unless a row says more
 rare_oauth2 = partial(Field, Tab.OAUTH2, when=BY_OAUTH2, rare=True)
+login = partial(Field, Tab.LOGIN, when=BY_LOGIN)
+rare_login = partial(Field, Tab.LOGIN, when=BY_LOGIN, rare=True)
 script = partial(Field, Tab.SCRIPT)
 tls = partial(Field, Tab.TLS)
+proxy = partial(Field, Tab.PROXY)
 limits = partial(Field, Tab.LIMITS)
 verification = partial(Field, Tab.VERIFICATION)
 
@@ -81,6 +87,7 @@ FIELDS: tuple[Field, ...] = (
         Kind.CHOICE,
         choices.AuthenticationType,
         default="none",
+        is_always_written=True,
         help="How requests authenticate.",
     ),
     authentication(
@@ -95,7 +102,8 @@ FIELDS: tuple[Field, ...] = (
         "username",
         "Username",
         Kind.TEXT,
-        when=BY_BASIC,
+        when=BY_PASSWORD,
+        or_when=BY_LOGIN,
         no_colon=True,
         help="The dedicated API user in the external system.",
     ),
@@ -103,9 +111,22 @@ FIELDS: tuple[Field, ...] = (
         "password",
         "Password",
         Kind.SECRET,
-        when=BY_BASIC,
+        when=BY_PASSWORD,
+        or_when=BY_LOGIN,
         required=True,
         help="The password of that user; sent exactly as entered, with spaces.",
+    ),
+    authentication(
+        "key_as_username",
+        "Key as user name",
+        Kind.FLAG,
+        when=BY_BASIC,
+        rare=True,
+        help=(
+            "For APIs that expect their key as the user name: the Password is sent in"
+            " the place of the user name, and the Username, often empty, in that of"
+            " the password."
+        ),
     ),
     authentication(
         "token_source",
@@ -130,6 +151,32 @@ FIELDS: tuple[Field, ...] = (
         Kind.DATE,
         when=BY_ENTERED_TOKEN,
         help="The last day the token is valid, if you know it.",
+    ),
+    authentication(
+        "token_header",
+        "Token header",
+        Kind.TEXT,
+        when=BY_BEARER,
+        default="Authorization",
+        maximum=256,
+        rare=True,
+        help=(
+            "The header that carries the token; cookie:NAME for a cookie, query:NAME"
+            " for a parameter of the URL."
+        ),
+    ),
+    authentication(
+        "token_prefix",
+        "Token prefix",
+        Kind.TEXT,
+        when=BY_BEARER,
+        maximum=64,
+        is_nullable=True,
+        rare=True,
+        help=(
+            "The word before the token. Empty: Bearer in Authorization, and none"
+            " elsewhere. A hyphen (-) for no word."
+        ),
     ),
     oauth2(
         "oauth2.grant",
@@ -257,16 +304,6 @@ FIELDS: tuple[Field, ...] = (
         help="The format of the token request; the standard is a form.",
     ),
     rare_oauth2(
-        "oauth2.token_header",
-        "Token header",
-        Kind.TEXT,
-        default="Authorization",
-        help=(
-            "The header that carries the token; any other than Authorization gets it"
-            " without the word Bearer."
-        ),
-    ),
-    rare_oauth2(
         "oauth2.dpop",
         "DPoP",
         Kind.FLAG,
@@ -295,12 +332,108 @@ FIELDS: tuple[Field, ...] = (
         maximum=31_536_000,
         help="Seconds that a token is assumed to last if the provider does not say.",
     ),
+    login(
+        "login.path",
+        "Login path",
+        Kind.TEXT,
+        required=True,
+        help="The path below the Base URL that issues a token, such as /auth/login.",
+    ),
+    rare_login(
+        "login.method",
+        "Login method",
+        Kind.METHOD,
+        default="POST",
+        help="The method of the login request.",
+    ),
+    login(
+        "login.format",
+        "Login format",
+        Kind.CHOICE,
+        choices.BodyFormat,
+        default="json",
+        help="The format of the login request.",
+    ),
+    login(
+        "login.body",
+        "Login body",
+        Kind.LONG_TEXT,
+        required=True,
+        help=(
+            "The body of the login request. {username}, {password} and {secret_key}"
+            " are replaced by the fields of that name, encoded for the format."
+        ),
+    ),
+    login(
+        "login.token",
+        "Token in the response",
+        Kind.TEXT,
+        required=True,
+        help=(
+            "Where the response has the token: a JMESPath such as data.access_token,"
+            " header:NAME or cookie:NAME."
+        ),
+    ),
+    login(
+        "login.expires_in",
+        "Expiry in the response",
+        Kind.TEXT,
+        help="Where the response says how long the token is valid, as a JMESPath.",
+    ),
+    login(
+        "login.expires_unit",
+        "Expiry unit",
+        Kind.CHOICE,
+        choices.ExpiryUnit,
+        default="s",
+        help="What the expiry in the response means.",
+    ),
+    login(
+        "login.lifetime_seconds",
+        "Lifetime",
+        Kind.SECONDS,
+        default=3300,
+        minimum=1,
+        maximum=31_536_000,
+        help="Seconds that a token is assumed to last if the response does not say.",
+    ),
+    rare_login(
+        "login.refresh_path",
+        "Refresh path",
+        Kind.TEXT,
+        help="The path that renews a token; without it the login is repeated.",
+    ),
+    rare_login(
+        "login.refresh_body",
+        "Refresh body",
+        Kind.LONG_TEXT,
+        help="The body of the refresh request; {refresh_token} is replaced.",
+    ),
+    rare_login(
+        "login.refresh_token",
+        "Refresh token in the response",
+        Kind.TEXT,
+        help="Where the response has the refresh token, as for the token.",
+    ),
+    rare_login(
+        "login.logout_path",
+        "Logout path",
+        Kind.TEXT,
+        help="The path that ends the session; used when the token is revoked.",
+    ),
     Field(
         Tab.HEADERS,
         "headers",
         "Headers",
         Kind.ROWS,
         help="Rows of Key, Value and Secret, sent with every request.",
+    ),
+    Field(
+        Tab.HEADERS,
+        "query",
+        "Query parameters",
+        Kind.ROWS,
+        help="Rows of Key, Value and Secret, added to the URL of every request.",
     ),
     script(
         "script_enabled",
@@ -354,6 +487,29 @@ FIELDS: tuple[Field, ...] = (
         Kind.SECRET,
         lines=True,
         help="The private key of the client certificate, in PEM form.",
+    ),
+    proxy(
+        "proxy.url",
+        "Proxy URL",
+        Kind.ENDPOINT,
+        help=(
+            "The proxy that requests go through, such as http://proxy.example:3128;"
+            " empty for none."
+        ),
+    ),
+    proxy(
+        "proxy.username",
+        "Proxy user",
+        Kind.TEXT,
+        no_colon=True,
+        help="The user at the proxy, if it asks for one.",
+    ),
+    proxy(
+        "proxy.password",
+        "Proxy password",
+        Kind.SECRET,
+        stored_as="proxy_password",
+        help="The password at the proxy; it is never sent to the API.",
     ),
     limits(
         "limits.connect_timeout",
@@ -474,6 +630,8 @@ FIELDS: tuple[Field, ...] = (
 )
 
 BY_PATH = {field.path: field for field in FIELDS}
+# Paths of version 0.1 that have other names now.
+FORMER_KEYS = {"oauth2.token_header": "token_header"}
 SECTIONS = tuple(
     dict.fromkeys(path.partition(".")[0] for path in BY_PATH if "." in path)
 )
@@ -482,5 +640,5 @@ SENT_TO_TOKEN_URL = tuple(field.secret_name for field in FIELDS if field.to_toke
 
 
 def secret_label(name: str) -> str:
-    """Return a secret as a user knows it: the label of its field, or its header."""
-    return SECRET_LABELS.get(name, name.removeprefix("header:"))
+    """Return a secret as a user knows it: the label of its field, or its row."""
+    return SECRET_LABELS.get(name, row_label(name))

@@ -22,9 +22,9 @@ from outkey.core.sync.response import MAX_RECORDS
 MAX_RECORDS_OF_A_RUN = 1_000_000_000
 MAX_MINUTES_OF_A_RUN = 7 * 24 * 60
 
-PULL = (("direction", "pull"),)
-BY_PAGE = (("pagination.kind", "page"),)
-BY_CURSOR = (("pagination.kind", "cursor"),)
+PULL = (("direction", ("pull",)),)
+BY_PAGE = (("pagination.kind", ("page",)),)
+BY_CURSOR = (("pagination.kind", ("cursor",)),)
 
 request = partial(Field, LineTab.REQUEST)
 records = partial(Field, LineTab.RECORDS)

@@ -2,6 +2,7 @@
 
 import re
 
+from outkey.core.config.custom_rows import check_parameter_value
 from outkey.core.config.fields import FIELDS
 from outkey.core.errors import ConfigError
 from outkey.core.request.headers import check_token, check_value, tidy_token, tidy_value
@@ -36,6 +37,8 @@ def refuse_unusable(field: str, secret: Secret) -> None:
         secret.derive(lambda text: check_token(tidy_token(text), field=field))
     elif field.startswith("header:"):
         secret.derive(lambda text: check_value(tidy_value(text), field=field))
+    elif field.startswith("query:"):
+        secret.derive(lambda text: check_parameter_value(tidy_value(text), field=field))
     else:
         refuse_control_characters(field, secret)
 

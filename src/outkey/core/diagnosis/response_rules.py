@@ -469,7 +469,7 @@ def by_named_headers(evidence: Evidence) -> Iterator[Clue]:
         return
     rows = evidence.secret_rows
     ours = {key.lower() for _, key in rows}
-    ours.add(evidence.configuration.oauth2.token_header.lower())
+    ours.add(evidence.configuration.token_header.lower())
     for raw, name in _KEY_HEADERS.items():
         if raw not in evidence.lower or name.lower() in ours:
             continue

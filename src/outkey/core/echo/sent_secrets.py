@@ -52,7 +52,7 @@ def secrets_in(
     request: Request, configuration: Configuration, now: float
 ) -> tuple[Secret, ...]:
     """Return the secrets of a request, without public values of a script."""
-    secrets = list(request.body_secrets)
+    secrets = [*request.body_secrets, *request.secret_parameters.values()]
     visible: tuple[str, ...] = ()
     for header in request.headers:
         value = header.value

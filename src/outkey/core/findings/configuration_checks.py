@@ -307,7 +307,7 @@ def secret_findings(
     for name in configuration.needed_secrets():
         if name in SENT_TO_TOKEN_URL and not is_key:
             yield from value_findings(secret, name, tidy_value, VALUE_TRIMMED)
-    for row in configuration.headers:
+    for row in configuration.rows:
         if row.secret:
             field = row.secret_field
             yield from value_findings(secret, field, tidy_value, VALUE_TRIMMED)

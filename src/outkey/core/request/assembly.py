@@ -19,8 +19,10 @@ from outkey.core.request.origin import (
     build_target,
     parse_redirect,
     query_pairs,
+    without_parameters,
 )
 from outkey.core.request.schemes import scheme_of
+from outkey.core.request.token_place import with_parameter
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 
@@ -111,16 +113,20 @@ def utf8_bytes(text: str, field: str) -> bytes:
 def with_rows(
     request: Request, configuration: Configuration, secret: SecretOpener
 ) -> Request:
-    """Add the configuration's header rows."""
+    """Add the configuration's header and query rows."""
+    for parameter in configuration.query:
+        text: str | Secret = parameter.value
+        if parameter.secret:
+            text = parameter.fill(secret(parameter.secret_field).derive(tidy_value))
+        request = with_parameter(request, parameter.key, text)
     if not configuration.headers:
         return request
     rows = []
     for row in configuration.headers:
         value: str | Secret = row.value
         if row.secret:
-            value = checked_value(
-                secret(row.secret_field).derive(tidy_value), row.secret_field
-            )
+            filled = row.fill(secret(row.secret_field).derive(tidy_value))
+            value = checked_value(filled, row.secret_field)
         rows.append(Header(row.key, value, Source.ROW))
     return request.with_headers((*request.headers, *rows))
 
@@ -201,7 +207,9 @@ def redirected_request(
         for header in request.headers
         if not is_framing(header.name, keep_body=bool(body))
     )
-    return framed_request(method, request.origin, location.target, headers, body)
+    # A server may repeat our parameters, with their secrets; they are added again.
+    target = without_parameters(location.target, configuration.parameter_names())
+    return framed_request(method, request.origin, target, headers, body)
 
 
 def checked_value(value: str | Secret, field: str) -> str | Secret:

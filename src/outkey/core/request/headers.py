@@ -140,11 +140,15 @@ def tidy_value(text: str) -> str:
     return text.strip(_SPACES)
 
 
-def tidy_token(text: str) -> str:
-    """Remove the spaces around a pasted token, and one `Bearer ` before it."""
+def tidy_token(text: str, prefix: str = "") -> str:
+    """Remove the spaces around a pasted token, and one `Bearer ` before it.
+
+    The prefix that the request has anyway is removed as well.
+    """
     text = text.strip(_SPACES)
     scheme, _, rest = text.partition(" ")
-    return rest.strip(_SPACES) if scheme.lower() == "bearer" else text
+    words = {"bearer", prefix.strip().lower()}
+    return rest.strip(_SPACES) if rest and scheme.lower() in words else text
 
 
 def looks_like_credential(name: str) -> bool:

@@ -1,16 +1,18 @@
 """Requests, responses and the route between them. Plain values without rules or I/O."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
+from urllib.parse import quote_plus
 
 from outkey.core.errors import BadAnswer, Cause
 from outkey.core.request.origin import Origin
-from outkey.core.secret import Secret
+from outkey.core.secret import MASK, Secret
 from outkey.core.text import NO_TEXT, Text
 
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})  # RFC 9110 §9.2.2
@@ -68,6 +70,9 @@ class Request(NamedTuple):
     headers: tuple[Header, ...] = ()
     body: bytes | Secret = b""
     body_secrets: tuple[Secret, ...] = ()  # the secret values inside the body
+    # Parameters that follow the target when the request is sent, so that no error,
+    # record or page gets to see them.
+    secret_parameters: Mapping[str, Secret] = MappingProxyType({})
 
     @property
     def url(self) -> str:
@@ -83,7 +88,35 @@ class Request(NamedTuple):
             headers,
             self.body,
             self.body_secrets,
+            self.secret_parameters,
         )
+
+    def with_parameter(self, name: str, value: str | Secret) -> "Request":
+        """Return the same request with one more parameter in its query."""
+        if isinstance(value, Secret):
+            parameters = {**self.secret_parameters, name: value}
+            return self._replace(secret_parameters=parameters)
+        mark = "&" if "?" in self.target else "?"
+        target = f"{self.target}{mark}{quote_plus(name)}={quote_plus(value)}"
+        return self._replace(target=target)
+
+    def wire_target(self) -> str | Secret:
+        """Return path and query as they are sent, with the secret parameters."""
+        if not self.secret_parameters:
+            return self.target
+        mark = "&" if "?" in self.target else "?"
+        parts: list[str | Secret] = [self.target]
+        for name, value in self.secret_parameters.items():
+            parts += [f"{mark}{quote_plus(name)}=", value.derive(quote_plus)]
+            mark = "&"
+        return Secret.joined(*parts)
+
+    def masked_url(self) -> str:
+        """Return the complete URL with a mask for each secret parameter."""
+        mark = "&" if "?" in self.target else "?"
+        names = map(quote_plus, self.secret_parameters)
+        masked = "&".join(f"{name}={MASK}" for name in names)
+        return f"{self.url}{mark}{masked}" if masked else self.url
 
     def __repr__(self) -> str:
         names = ", ".join(header.name for header in self.headers)

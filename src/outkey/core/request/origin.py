@@ -6,10 +6,10 @@ and a URL that two parsers could read differently is refused instead of interpre
 
 import ipaddress
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from urllib.parse import quote, urlencode, urljoin, urlsplit
+from urllib.parse import quote, unquote_plus, urlencode, urljoin, urlsplit
 
 from outkey.core.errors import ConfigError
 from outkey.core.text import Text
@@ -141,6 +141,25 @@ def join_path(base: Location, path: str) -> str:
     joined = f"{prefix}/{path.removeprefix('/')}" if path else (prefix or "/")
     query = quote(query, safe=_QUERY_SAFE)
     return quote(joined, safe=_PATH_SAFE) + (f"?{query}" if query else "")
+
+
+def parameter_names(target: str) -> list[str]:
+    """Return the names of the parameters in a target's query, decoded."""
+    query = target.partition("?")[2]
+    return [unquote_plus(part.partition("=")[0]) for part in query.split("&") if part]
+
+
+def without_parameters(target: str, names: Collection[str]) -> str:
+    """Return a target without these parameters; the others stay as they are."""
+    path, mark, query = target.partition("?")
+    if not mark or not names:
+        return target
+    kept = "&".join(
+        part
+        for part in query.split("&")
+        if part and unquote_plus(part.partition("=")[0]) not in names
+    )
+    return f"{path}?{kept}" if kept else path
 
 
 def query_pairs(params: Mapping[str, object], field: str) -> list[tuple[str, str]]:

@@ -3,13 +3,13 @@
 A position is all that a checkpoint needs: its size does not grow with the pages.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import NamedTuple
 
 from outkey.core.errors import ConfigError
 from outkey.core.request.message import ResponseHeaders
-from outkey.core.request.origin import Location, parse_redirect
+from outkey.core.request.origin import Location, parse_redirect, without_parameters
 from outkey.core.sync.line import Paging, Sync
 from outkey.core.sync.link_header import next_link
 from outkey.core.sync.reasons import sync_failure
@@ -56,6 +56,9 @@ class Page(NamedTuple):
     headers: ResponseHeaders
     records: Sequence[object]
     cursor: object = None
+    # Parameters that every request has anyway. A server may repeat them in the URL of
+    # the next page, with their secrets; they are not stored as a part of it.
+    own_parameters: Collection[str] = ()
 
 
 def position_of(checkpoint: Mapping[str, object]) -> Position:
@@ -177,7 +180,7 @@ def _after_pointer(sync: Sync, read: Position, page: Page, pointer: str) -> Posi
         or not paging.position_parameter
         or pointer.startswith(("https://", "http://"))
     )
-    at = _next_url(page.location, pointer) if is_address else pointer
+    at = _next_url(page, pointer) if is_address else pointer
     if len(at) > MAX_CURSOR_LENGTH:
         raise sync_failure(
             "bad_cursor", Text("the cursor of the next page is too long")
@@ -190,8 +193,9 @@ def _after_pointer(sync: Sync, read: Position, page: Page, pointer: str) -> Posi
     return replace(read, at=at, is_address=is_address, milestone=milestone)
 
 
-def _next_url(current: Location, reference: str) -> str:
+def _next_url(page: Page, reference: str) -> str:
     """Return the absolute URL of the next page, which must be at the same origin."""
+    current = page.location
     try:
         location = parse_redirect(current.origin, current.target, reference)
     except ConfigError:
@@ -200,4 +204,5 @@ def _next_url(current: Location, reference: str) -> str:
         ) from None
     if location.origin != current.origin:
         raise sync_failure("foreign_next")
-    return str(location)
+    target = without_parameters(location.target, page.own_parameters)
+    return f"{location.origin}{target}"

@@ -14,7 +14,7 @@ from operator import attrgetter
 
 from outkey.core.access.permissions import RULES, Permission
 from outkey.core.config.configuration import Configuration, SecretState
-from outkey.core.config.fields import BY_PATH
+from outkey.core.config.fields import BY_PATH, FORMER_KEYS
 from outkey.core.errors import SecretUnreadable
 from outkey.core.request.script import SCRIPT_FACT, digest
 from outkey.core.secret import Secret
@@ -123,7 +123,10 @@ def read_voucher(text: str) -> Voucher:
     """Read a voucher that was sealed; the seal has proved that it is ours."""
     try:
         content = json.loads(text)
-        facts = {name: tuple(fact) for name, fact in content["facts"].items()}
+        facts = {
+            FORMER_KEYS.get(name, name): tuple(fact)
+            for name, fact in content["facts"].items()
+        }
         return Voucher(facts, dict(content["ciphertexts"]))
     except (ValueError, AttributeError, TypeError, KeyError):
         raise SecretUnreadable(

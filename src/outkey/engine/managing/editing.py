@@ -7,9 +7,11 @@ A form is a mapping of texts, whatever host it comes from:
     reference:<path>    one of the offered references
     clear:<path>        anything, to delete a secret
     row-key-<n>         a header row: its name, its value, whether the value is a
-    row-value-<n>       secret, and whether the row is to be removed
-    row-secret-<n>
+    row-value-<n>       secret, the text around a secret, and whether the row is to
+    row-secret-<n>      be removed
+    row-text-<n>
     row-gone-<n>
+    query-key-<n> …     a query row, likewise
     version             of the configuration that the form was drawn from
 
 Secrets leave it as `Secret`, and no error repeats a value.
@@ -20,6 +22,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import date
+from typing import TypeVar
 
 from outkey.core.access.permissions import (
     ASK_ADMINISTRATOR,
@@ -29,11 +32,16 @@ from outkey.core.access.permissions import (
 )
 from outkey.core.config.configuration import (
     Configuration,
-    CustomHeader,
     SecretState,
     build,
-    header_row,
     kept_secrets,
+)
+from outkey.core.config.custom_rows import (
+    MAX_ROWS,
+    PLACEHOLDER,
+    CustomRow,
+    header_row,
+    query_row,
 )
 from outkey.core.config.field_kinds import Field, Kind
 from outkey.core.config.fields import FIELDS
@@ -48,7 +56,6 @@ from outkey.core.errors import (
     UnknownConfiguration,
     configuration_exists,
 )
-from outkey.core.request.headers import MAX_HEADERS
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration, ConfigurationChange
@@ -60,10 +67,15 @@ from outkey.ports.sending import Secrets
 
 Errors = dict[str, OutkeyError]  # by the path of the field; other keys: of no field
 Allowed = Callable[[Permission], bool]
+Row = TypeVar("Row", bound=CustomRow)
 
 # A page has no inputs for these where the user may not write scripts.
 SCRIPT_FIELDS = ("script_enabled", "script")
 _EMPTY_MEANS_NOT_SET = (Kind.SECONDS, Kind.INTEGER, Kind.DATE)
+# How a user enters an empty text where an empty input means that nothing is set.
+EMPTY_TEXT = "-"
+# The prefix of the names of a form's inputs for each kind of rows.
+ROW_PREFIXES = {"headers": "row", "query": "query"}
 _NOT_STRIPPED = (Kind.LONG_TEXT, Kind.SCRIPT)
 _VERSION = re.compile(r"[0-9]{1,9}")
 _PATHS_OF_SECRETS = {f.secret_name: f.path for f in FIELDS if f.secret}
@@ -82,7 +94,10 @@ def add_error(errors: Errors, error: OutkeyError) -> None:
 
 @dataclass(frozen=True, slots=True)
 class EnteredRow:
-    """One header row of a form. A secret row has an empty `value`."""
+    """One header or query row of a form.
+
+    The value of a secret row is the text around the secret.
+    """
 
     key: str
     value: str
@@ -222,16 +237,23 @@ class FormReader:
         """Return what was entered, or what is wrong with it."""
         values = dict(self._read_fields())
         secrets, references, cleared = self._read_secrets()
-        headers = self._read_headers(secrets)
+        headers = self._read_rows("headers", header_row, secrets)
+        query = self._read_rows("query", query_row, secrets)
         if self._errors:
             return self._errors
         name = str(values.pop("name", ""))
-        states = kept_secrets(self._stored.secrets, headers) if self._stored else {}
+        rows = (*headers, *query)
+        states = kept_secrets(self._stored.secrets, rows) if self._stored else {}
         for secret in cleared:
             states.pop(secret, None)
         try:
             configuration = build(
-                name, values, headers=headers, references=references, secrets=states
+                name,
+                values,
+                headers=headers,
+                query=query,
+                references=references,
+                secrets=states,
             )
             configuration = self._continue_stored(configuration)
         except ConfigError as error:
@@ -283,6 +305,8 @@ class FormReader:
             text = text.strip()
         if not text and (known.kind in _EMPTY_MEANS_NOT_SET or known.default is None):
             return None
+        if known.is_nullable and text == EMPTY_TEXT:
+            return ""
         return typed_value(known, text)
 
     def _read_secrets(
@@ -307,44 +331,69 @@ class FormReader:
                 cleared.append(name)
         return secrets, references, cleared
 
-    def _read_headers(self, secrets: dict[str, Secret]) -> tuple[CustomHeader, ...]:
-        """Return the header rows, and add the values of secret ones to `secrets`."""
-        headers: list[CustomHeader] = []
-        if self._values.get(f"row-key-{MAX_HEADERS}"):
-            message = Text("there are more than {count} rows", count=MAX_HEADERS)
-            add_error(self._errors, ConfigError(message, field="headers"))
-        for row in entered_rows(self._values):
-            value = None if row.is_secret else row.value
+    def _read_rows(
+        self, path: str, make: Callable[..., Row], secrets: dict[str, Secret]
+    ) -> tuple[Row, ...]:
+        """Return header or query rows, and add what was entered to `secrets`."""
+        rows: list[Row] = []
+        if self._values.get(f"{ROW_PREFIXES[path]}-key-{MAX_ROWS}"):
+            message = Text("there are more than {count} rows", count=MAX_ROWS)
+            add_error(self._errors, ConfigError(message, field=path))
+        for entered in entered_rows(self._values, path):
+            value = entered.value
             try:
-                header = header_row(
-                    row.key, value, secret=row.is_secret, place="headers"
+                row = make(
+                    entered.key,
+                    None if entered.is_secret and not value else value,
+                    secret=entered.is_secret,
+                    place=path,
                 )
+                refuse_lost_text(row, entered)
             except ConfigError as error:
                 message = Text(
                     "{row}: {message}",
-                    row=row.key or Text("row"),
+                    row=entered.key or Text("row"),
                     message=error.message,
                 )
                 add_error(
-                    self._errors,
-                    ConfigError(message, hint=error.hint, field="headers"),
+                    self._errors, ConfigError(message, hint=error.hint, field=path)
                 )
                 continue
-            headers.append(header)
-            if row.secret is not None:
-                secrets[header.secret_field] = row.secret
-        return tuple(headers)
+            rows.append(row)
+            if entered.secret is not None:
+                secrets[row.secret_field] = entered.secret
+        return tuple(rows)
 
 
-def entered_rows(values: Mapping[str, str]) -> Iterator[EnteredRow]:
-    """Yield the header rows of a form that are not to be removed."""
-    for number in range(MAX_HEADERS):
-        key = values.get(f"row-key-{number}", "").strip()
-        text = values.get(f"row-value-{number}", "")
-        if values.get(f"row-gone-{number}") or not (key or text):
+def refuse_lost_text(row: CustomRow, entered: EnteredRow) -> None:
+    """Refuse a text around a secret that does not say where the secret goes."""
+    if row.secret and entered.value and PLACEHOLDER not in entered.value:
+        raise ConfigError(
+            Text(
+                "the text around the secret lacks {placeholder}",
+                placeholder=PLACEHOLDER,
+            ),
+            hint=Text(
+                "Write it where the secret goes, such as Token token={secret}.",
+                secret=PLACEHOLDER,
+            ),
+        )
+
+
+def entered_rows(
+    values: Mapping[str, str], path: str = "headers"
+) -> Iterator[EnteredRow]:
+    """Yield the header or query rows of a form that are not to be removed."""
+    prefix = ROW_PREFIXES[path]
+    for number in range(MAX_ROWS):
+        key = values.get(f"{prefix}-key-{number}", "").strip()
+        text = values.get(f"{prefix}-value-{number}", "")
+        if values.get(f"{prefix}-gone-{number}") or not (key or text):
             continue
-        if values.get(f"row-secret-{number}"):
-            yield EnteredRow(key, "", Secret(text) if text else None, is_secret=True)
+        if values.get(f"{prefix}-secret-{number}"):
+            around = values.get(f"{prefix}-text-{number}", "").strip()
+            secret = Secret(text) if text else None
+            yield EnteredRow(key, around, secret, is_secret=True)
         else:
             yield EnteredRow(key, text)
 

@@ -4,7 +4,8 @@ import re
 from dataclasses import replace
 
 from outkey.core.access.permissions import Permission, requirements
-from outkey.core.config.configuration import Configuration, CustomHeader
+from outkey.core.config.configuration import Configuration
+from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.document import ConfigurationDraft
 from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import BY_PATH, secret_label
@@ -82,7 +83,9 @@ def configuration_after(fix: Fix, stored: Configuration) -> Configuration:
         for path, after in fix.changes
         if row_number(path) is None
     }
-    draft = ConfigurationDraft(stored.name, values, headers_after(fix, stored), {})
+    draft = ConfigurationDraft(
+        stored.name, values, headers_after(fix, stored), query=None, references={}
+    )
     return draft.merged(stored)
 
 

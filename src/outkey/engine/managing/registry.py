@@ -17,6 +17,7 @@ from outkey.core.config.configuration import (
     kept_secrets,
     known_names,
 )
+from outkey.core.config.custom_rows import is_row_secret
 from outkey.core.errors import (
     EditConflict,
     UnknownConfiguration,
@@ -146,7 +147,7 @@ class Registry:
     def put_settings(self, configuration: Configuration) -> Configuration:
         """Store changed settings, or raise EditConflict if another version is stored.
 
-        Secrets of header rows that were removed are deleted; the others stay as they
+        Secrets of rows that were removed are deleted; the others stay as they
         are, since one may have been set after this configuration was read.
         """
         name = configuration.name
@@ -156,11 +157,11 @@ class Registry:
                 raise EditConflict
             versions = self._storage.secrets.read([row.record])
             fields = {version.place.field for version in versions}
-            wanted = {h.secret_field for h in configuration.headers if h.secret}
+            wanted = {r.secret_field for r in configuration.rows if r.secret}
             for field in fields - wanted:
-                if field.startswith("header:"):
+                if is_row_secret(field):
                     self._delete_secret(row.record, field)
-            secrets = kept_secrets(current_states(versions), configuration.headers)
+            secrets = kept_secrets(current_states(versions), configuration.rows)
             changed = row.after_edit(replace(configuration, secrets=secrets))
             self._swap(row, changed)
         return replace(

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from outkey.core.audit.events import Outcome, Refusal, Tag, intent_of
+from outkey.core.config.choices import AuthenticationType
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import EgressDenied, OutkeyError, ScriptFailed
+from outkey.core.errors import ConfigError, EgressDenied, OutkeyError, ScriptFailed
 from outkey.core.findings.configuration_checks import refuse_unsendable
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.addresses import is_address
@@ -76,13 +77,14 @@ def lend(  # noqa: PLR0913 - the parts of a request
     token = None
     try:
         refuse_unsendable(configuration)
+        refuse_unlendable(configuration)
         context.lockout_guard.refuse_paused(configuration)
         request = borrowing_request(
             context, configuration, method, url, existing_headers
         )
         if configuration.is_scripted:
             request = signable_request(request, url, body)
-        if configuration.uses_oauth2:
+        if configuration.fetches_token:
             token = yield from token_manager.get(
                 TokenRequest(rejected, token_was_refused=was_refused)
             )
@@ -135,6 +137,20 @@ def settle(
         TokenManager(context, configuration).note_accepted()
     response = Response(status, ResponseHeaders(tuple(headers)))
     return is_rejected(response, configuration)
+
+
+def refuse_unlendable(configuration: Configuration) -> None:
+    """Refuse what another client could not do with headers alone."""
+    is_digest = configuration.authentication_type is AuthenticationType.DIGEST
+    if configuration.parameter_names() or configuration.proxy.url or is_digest:
+        raise ConfigError(
+            Text(
+                "query parameters, a proxy and Digest cannot be lent to another HTTP"
+                " client"
+            ),
+            hint=Text("Send these requests with gateway.send."),
+            field="configuration",
+        )
 
 
 def borrowing_request(

@@ -78,7 +78,7 @@ def preview(context: SendContext, call: Call) -> Preview:
     )
     return Preview(
         method=request.method,
-        url=request.url,
+        url=request.masked_url(),
         headers=tuple(map(masked_header, request.headers)),
         findings=tuple(
             configuration_findings(configuration, secret, now=context.clock.now())

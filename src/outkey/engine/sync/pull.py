@@ -7,7 +7,12 @@ from dataclasses import replace
 
 from outkey.core.errors import SyncFailed
 from outkey.core.request.message import Response
-from outkey.core.request.origin import Location, build_target, parse_url
+from outkey.core.request.origin import (
+    Location,
+    build_target,
+    parse_url,
+    without_parameters,
+)
 from outkey.core.sync.columns import ColumnMapping, map_columns
 from outkey.core.sync.line import Paging, Sync, Transform
 from outkey.core.sync.mapping import (
@@ -156,13 +161,20 @@ class Pull(RunInProgress):
         document: object = []
         if not is_empty:
             document = read_json(response.body, most_values=self._max_values)
+        # Before anything is masked: a URL of the next page may repeat our parameters.
+        cursor = self._find_cursor(document) if self._find_cursor else None
+        own_parameters = self.plan.configuration.parameter_names()
+        if isinstance(cursor, str):
+            cursor = without_parameters(cursor, own_parameters)
         self._is_suspicious = self.guard.look_at(response, document)
         if self._is_suspicious:
             document = self.guard.detector().masked(document)
-        records = [] if is_empty else records_in(document, self._find_records)
-        cursor = self._find_cursor(document) if self._find_cursor else None
+            cursor = self.guard.detector().masked(cursor)
         self.guard.refuse_echo(cursor)
-        page = Page(self._location(position), response.headers, records, cursor)
+        records = [] if is_empty else records_in(document, self._find_records)
+        page = Page(
+            self._location(position), response.headers, records, cursor, own_parameters
+        )
         after = next_position(self.sync, position, page)
         self._stride = len(records)
         if after.ended:

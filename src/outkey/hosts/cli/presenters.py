@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from outkey.core.config.configuration import Configuration
+from outkey.core.config.custom_rows import CustomRow, is_row_secret
 from outkey.core.errors import resume_hint
 from outkey.core.findings.health import Status, Summary
 from outkey.core.moments import iso_moment, moment_text
@@ -59,20 +60,24 @@ def configuration_facts(configuration: Configuration) -> dict[str, object]:
         else:
             facts[path] = value
     for field in configuration.needed_secrets():
-        if not field.startswith("header:"):
+        if not is_row_secret(field):
             facts[field] = secret_facts(configuration, field)
-    facts["headers"] = [
-        {
-            "key": row.key,
-            "value": (
-                secret_facts(configuration, row.secret_field)
-                if row.secret
-                else row.value
-            ),
-            "secret": row.secret,
-        }
-        for row in configuration.headers
-    ]
+    facts["headers"] = [row_facts(configuration, row) for row in configuration.headers]
+    facts["query"] = [row_facts(configuration, row) for row in configuration.query]
+    return facts
+
+
+def row_facts(configuration: Configuration, row: CustomRow) -> dict[str, object]:
+    """Return a header or query row; of a secret one, the text around the secret."""
+    if not row.secret:
+        return {"key": row.key, "value": row.value, "secret": False}
+    facts: dict[str, object] = {
+        "key": row.key,
+        "value": secret_facts(configuration, row.secret_field),
+        "secret": True,
+    }
+    if row.value:
+        facts["text"] = row.value
     return facts
 
 
@@ -97,14 +102,21 @@ def configuration_rows(configuration: Configuration) -> Iterator[tuple[str, str]
         else:
             yield path, str(value)
     for field in configuration.needed_secrets():
-        if not field.startswith("header:"):
+        if not is_row_secret(field):
             yield field, secret_text(configuration, field)
-    headers = [
-        f"{row.key}: "
-        + (secret_text(configuration, row.secret_field) if row.secret else row.value)
-        for row in configuration.headers
-    ]
-    yield "headers", "\n".join(headers)
+    for path, rows in (
+        ("headers", configuration.headers),
+        ("query", configuration.query),
+    ):
+        yield path, "\n".join(row_text(configuration, row) for row in rows)
+
+
+def row_text(configuration: Configuration, row: CustomRow) -> str:
+    """Return a header or query row as one line."""
+    if not row.secret:
+        return f"{row.key}: {row.value}"
+    state = secret_text(configuration, row.secret_field)
+    return f"{row.key}: {row.value}, {state}" if row.value else f"{row.key}: {state}"
 
 
 def pause_text(configuration: Configuration) -> str:

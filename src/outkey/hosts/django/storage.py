@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Count, QuerySet
 
-from outkey.core.config.configuration import CustomHeader
+from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.findings.health import Health, Summary
 from outkey.core.rows import ConfigurationRow, LineRow
 from outkey.core.vault.envelope import key_name_of, secret_place, token_place

@@ -38,12 +38,18 @@ def base_scheme(
         case AuthenticationType.NONE:
             return NoAuthentication()
         case AuthenticationType.BASIC:
-            return Basic(configuration.username, secret("password"))
+            return Basic(
+                configuration.username,
+                secret("password"),
+                key_as_username=configuration.key_as_username,
+            )
+        case AuthenticationType.DIGEST:
+            raise NotImplementedError
         case AuthenticationType.BEARER:
             return (
                 OAuth2(configuration)
                 if configuration.uses_oauth2
-                else Bearer(secret("token"))
+                else Bearer(configuration, secret("token"))
             )
         case other:
             assert_never(other)

@@ -20,6 +20,8 @@ class Basic(NamedTuple):
 
     username: str
     password: Secret
+    # The two change places: some APIs expect their key as the user name.
+    key_as_username: bool = False
 
     def flow(self, request: Request) -> AuthFlow:
         """Add `Authorization: Basic …` and send."""
@@ -42,7 +44,14 @@ class Basic(NamedTuple):
             raise HeaderFormatError(
                 Text("Username and Password are both empty"), field="username"
             )
+        if self.key_as_username and ":" in password:
+            raise HeaderFormatError(
+                Text("Password has a colon, so it cannot be sent as the user name"),
+                field="password",
+            )
         pair = f"{self.username}:{password}"
+        if self.key_as_username:
+            pair = f"{password}:{self.username}"
         if not pair.isascii():
             # RFC 7617 §2.1: UTF-8 after normalization to NFC.
             pair = unicodedata.normalize("NFC", pair)

@@ -1,22 +1,23 @@
-"""Authentication Type Bearer Token with an entered token (RFC 6750 §2.1)."""
+"""Authentication Type Bearer Token with an entered token (RFC 6750 §2)."""
 
 from typing import NamedTuple
 
+from outkey.core.config.configuration import Configuration
 from outkey.core.request.flow import AuthFlow, send
-from outkey.core.request.headers import check_token, tidy_token
-from outkey.core.request.message import Header, Request, Source
+from outkey.core.request.headers import tidy_token
+from outkey.core.request.message import Request
+from outkey.core.request.token_place import token_prefix, with_token
 from outkey.core.secret import Secret
 
 
 class Bearer(NamedTuple):
     """Send a token with each request."""
 
+    configuration: Configuration
     token: Secret
 
     def flow(self, request: Request) -> AuthFlow:
-        """Add `Authorization: Bearer …` and send."""
-        value = self.token.derive(
-            lambda t: "Bearer " + check_token(tidy_token(t), field="token")
-        )
-        header = Header("Authorization", value, Source.AUTHENTICATION)
-        return (yield from send(request.with_headers((*request.headers, header))))
+        """Add the token, by default as `Authorization: Bearer …`, and send."""
+        prefix = token_prefix(self.configuration)
+        token = self.token.derive(lambda text: tidy_token(text, prefix))
+        return (yield from send(with_token(request, self.configuration, token)))

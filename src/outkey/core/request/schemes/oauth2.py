@@ -4,19 +4,14 @@ Bearer tokens are RFC 6750, DPoP is RFC 9449.
 """
 
 from collections.abc import Callable, Generator
-from functools import partial
 from typing import Any, NamedTuple
 
 from outkey.core.config.configuration import Configuration
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.challenge import parse_challenges
 from outkey.core.request.flow import AuthFlow, need_proof, need_token, send
-from outkey.core.request.headers import check_token, check_value
 from outkey.core.request.message import BODY_READ, Header, Request, Response, Source
-from outkey.core.secret import Secret
-
-_check_token = partial(check_token, field="token")
-_check_value = partial(check_value, field="token")
+from outkey.core.request.token_place import with_token
 
 
 def _cannot_tell(_response: Response) -> bool:
@@ -47,27 +42,20 @@ class OAuth2(NamedTuple):
         self, request: Request, token: AccessToken
     ) -> Generator[Any, Any, Response]:
         """Send with the token; a server may first ask for a nonce (RFC 9449 §9)."""
-        response = yield from send(
-            request.with_headers((yield from self._headers(request, token)))
-        )
+        response = yield from send((yield from self._with_token(request, token)))
         if token.kind == "DPoP" and "use_dpop_nonce" in _errors(response):
-            headers = yield from self._headers(request, token)
-            response = yield from send(request.with_headers(headers))
+            response = yield from send((yield from self._with_token(request, token)))
         return response
 
-    def _headers(
+    def _with_token(
         self, request: Request, token: AccessToken
-    ) -> Generator[Any, Any, tuple[Header, ...]]:
-        name = self.configuration.oauth2.token_header
-        scheme = f"{token.kind} " if name.lower() == "authorization" else ""
-        value = Secret.joined(scheme, token.value.derive(_check_token)).derive(
-            _check_value
-        )
-        headers = (*request.headers, Header(name, value, Source.AUTHENTICATION))
+    ) -> Generator[Any, Any, Request]:
+        sent = with_token(request, self.configuration, token.value, token.kind)
         if token.kind != "DPoP":
-            return headers
+            return sent
         proof = yield from need_proof(request, token)
-        return (*headers, Header("DPoP", proof, Source.AUTHENTICATION))
+        header = Header("DPoP", proof, Source.AUTHENTICATION)
+        return sent.with_headers((*sent.headers, header))
 
 
 def is_rejected(

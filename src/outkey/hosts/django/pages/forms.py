@@ -10,11 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from outkey.core.config.configuration import Configuration, SecretState
+from outkey.core.config.custom_rows import CustomHeader, CustomRow, QueryParameter
 from outkey.core.config.field_kinds import Field, Kind, Tab
 from outkey.core.config.fields import FIELDS
 from outkey.core.errors import OutkeyError
 from outkey.core.findings.checks import Finding
 from outkey.engine.managing.editing import (
+    EMPTY_TEXT,
     Editor,
     Errors,
     entered_rows,
@@ -56,18 +58,19 @@ class FormField:
 
 @dataclass
 class FormRow:
-    """One header row as the page shows it."""
+    """One header or query row as the page shows it."""
 
     key: str = ""
     value: str = ""
     secret: bool = False
     state: SecretState | None = None
+    secret_field: str = ""
     findings: list[Finding] = dataclasses.field(default_factory=list)
 
 
 def condition_as_json(field: Field) -> str:
     """Return when a field is shown, as the page's script reads it."""
-    return json.dumps(field.when) if field.when else ""
+    return json.dumps(field.alternatives) if field.alternatives else ""
 
 
 class ConfigurationForm:
@@ -85,16 +88,17 @@ class ConfigurationForm:
         self._locked = editor.locked
         self.offered = [str(reference) for reference in editor.references]
         self.errors: Errors = errors or {}
-        self.rows = list(self._stored_rows() if posted is None else self._posted_rows())
+        self.rows = self._rows("headers", CustomHeader)
+        self.query_rows = self._rows("query", QueryParameter)
 
     def tabs(
         self, findings: Iterable[Finding] = ()
     ) -> list[tuple[Tab, list[FormField]]]:
         """Return the fields by tab, each with its error and its findings."""
         findings = list(findings)
-        for row in self.rows:
-            row.findings = [f for f in findings if f.field == f"header:{row.key}"]
-        fields = [field for field in FIELDS if field.path != "headers"]
+        for row in (*self.rows, *self.query_rows):
+            row.findings = [f for f in findings if f.field == row.secret_field]
+        fields = [field for field in FIELDS if field.kind is not Kind.ROWS]
         return [
             (
                 tab,
@@ -107,7 +111,7 @@ class ConfigurationForm:
         """Return the findings that are shown at the top of the page."""
         places = {field.path for field in FIELDS}
         places |= {field.secret_name for field in FIELDS if field.secret}
-        places |= {f"header:{row.key}" for row in self.rows}
+        places |= {row.secret_field for row in (*self.rows, *self.query_rows)}
         return [finding for finding in findings if finding.field not in places]
 
     def top_errors(self) -> list[OutkeyError]:
@@ -115,17 +119,25 @@ class ConfigurationForm:
         paths = {field.path for field in FIELDS}
         return [error for path, error in self.errors.items() if path not in paths]
 
-    def _posted_rows(self) -> Iterable[FormRow]:
+    def _rows(self, path: str, kind: type[CustomRow]) -> list[FormRow]:
+        """Return the rows that were posted, else those that are stored."""
+        rows: Iterable[CustomRow] = getattr(self._stored, path, ())
+        if self._posted is not None:
+            rows = [
+                kind(row.key, row.value, row.is_secret)
+                for row in entered_rows(self._posted, path)
+            ]
         states = self._stored.secrets if self._stored else {}
-        for row in entered_rows(self._posted or {}):
-            state = states.get(f"header:{row.key}") if row.is_secret else None
-            yield FormRow(row.key, row.value, row.is_secret, state)
-
-    def _stored_rows(self) -> Iterable[FormRow]:
-        if self._stored is not None:
-            for row in self._stored.headers:
-                state = self._stored.secrets.get(row.secret_field)
-                yield FormRow(row.key, row.value, row.secret, state)
+        return [
+            FormRow(
+                row.key,
+                row.value,
+                row.secret,
+                states.get(row.secret_field) if row.secret else None,
+                row.secret_field,
+            )
+            for row in rows
+        ]
 
     def _form_field(self, field: Field, findings: list[Finding]) -> FormField:
         error = self.errors.get(field.path)
@@ -154,4 +166,7 @@ class ConfigurationForm:
             return "" if field.default is None else text_of_value(field.default)
         if field.path == "name":
             return stored.name
-        return text_of_value(stored.values().get(field.path, ""))
+        value = stored.values().get(field.path, "")
+        if field.is_nullable and field.path in stored.values() and not value:
+            return EMPTY_TEXT
+        return text_of_value(value)

@@ -34,9 +34,9 @@ function tabs() {
 
 // Fields appear and disappear with what other fields say; a tab without any of its fields goes too.
 function conditions() {
-  const holds = ([name, value]) => form.elements[name].value === value;
+  const holds = ([name, values]) => values.includes(form.elements[name].value);
   const show = () => {
-    for (const part of form.querySelectorAll("[data-when]")) part.hidden = !JSON.parse(part.dataset.when).every(holds);
+    for (const part of form.querySelectorAll("[data-when]")) part.hidden = !JSON.parse(part.dataset.when).some((all) => all.every(holds));
     for (const tab of form.querySelectorAll('[role="tab"]')) {
       const fields = [...document.getElementById(tab.getAttribute("aria-controls")).querySelectorAll("[data-field]")];
       tab.hidden = fields.length > 0 && fields.every((field) => field.hidden);
@@ -95,27 +95,30 @@ function secrets() {
     });
   }
   form.addEventListener("change", (event) => {
-    if (!event.target.name || !event.target.name.startsWith("row-secret-")) return;
-    const value = form.querySelector(`[name="${event.target.name.replace("secret", "value")}"]`);
-    value.type = event.target.checked ? "password" : "text";
+    if (!/^(row|query)-secret-/.test(event.target.name || "")) return;
+    const beside = (part) => form.querySelector(`[name="${event.target.name.replace("-secret-", `-${part}-`)}"]`);
+    beside("value").type = event.target.checked ? "password" : "text";
+    beside("text").closest("label").hidden = !event.target.checked;
   });
 }
 
 function rows() {
-  const body = document.getElementById("rows");
-  form.querySelector('[data-act="add-row"]').addEventListener("click", () => {
-    const html = document.getElementById("new-row").innerHTML.replaceAll("__N__", String(body.rows.length));
-    body.insertAdjacentHTML("beforeend", html);
-    body.lastElementChild.querySelector("input").focus();
-  });
-  // Names that usually carry a credential are secret by default.
-  body.addEventListener("change", (event) => {
-    const { name, value } = event.target;
-    if (name && name.startsWith("row-key-") && /key|token|secret|auth|password|signature/i.test(value)) {
-      const box = form.querySelector(`[name="${name.replace("key", "secret")}"]`);
-      if (!box.checked) box.click();
-    }
-  });
+  for (const body of form.querySelectorAll("[data-rows]")) {
+    const prefix = body.dataset.rows;
+    form.querySelector(`[data-add="${prefix}"]`).addEventListener("click", () => {
+      const html = form.querySelector(`[data-new="${prefix}"]`).innerHTML.replaceAll("__N__", String(body.rows.length));
+      body.insertAdjacentHTML("beforeend", html);
+      body.lastElementChild.querySelector("input").focus();
+    });
+    // Names that usually carry a credential are secret by default.
+    body.addEventListener("change", (event) => {
+      const { name, value } = event.target;
+      if (name && name.startsWith(`${prefix}-key-`) && /key|token|secret|auth|password|signature/i.test(value)) {
+        const box = form.querySelector(`[name="${name.replace("-key-", "-secret-")}"]`);
+        if (!box.checked) box.click();
+      }
+    });
+  }
 }
 
 // Test, preview and run: the form is posted unsaved, and the response shown as it arrives.

@@ -1,0 +1,62 @@
+"""Where a request carries its token: a header, a cookie or a query parameter."""
+
+from functools import partial
+
+from outkey.core.config.configuration import Configuration
+from outkey.core.errors import ParameterConflict
+from outkey.core.request.headers import check_token, check_value
+from outkey.core.request.message import Header, Request, Source
+from outkey.core.request.origin import parameter_names
+from outkey.core.secret import Secret
+from outkey.core.text import Text
+
+_check_token = partial(check_token, field="token")
+_check_value = partial(check_value, field="token")
+
+
+def with_token(
+    request: Request, configuration: Configuration, token: Secret, kind: str = "Bearer"
+) -> Request:
+    """Return a request with its token; `kind` is the word before it by default."""
+    place, _, name = configuration.token_header.partition(":")
+    checked = token.derive(_check_token)
+    if place == "query" and name:
+        return with_parameter(request, name, checked)
+    prefix = token_prefix(configuration, kind)
+    if place == "cookie" and name:
+        value = Secret.joined(f"{name}={prefix}", checked).derive(_check_value)
+        refuse_second_cookie(request)
+        header = Header("Cookie", value, Source.AUTHENTICATION)
+    else:
+        value = Secret.joined(prefix, checked).derive(_check_value)
+        header = Header(configuration.token_header, value, Source.AUTHENTICATION)
+    return request.with_headers((*request.headers, header))
+
+
+def token_prefix(configuration: Configuration, kind: str = "Bearer") -> str:
+    """Return what stands before the token, with the space behind it."""
+    prefix = configuration.token_prefix
+    if prefix is None:
+        in_authorization = configuration.token_header.lower() == "authorization"
+        prefix = kind if in_authorization else ""
+    return f"{prefix} " if prefix else ""
+
+
+def with_parameter(request: Request, name: str, value: str | Secret) -> Request:
+    """Return a request with one more parameter, which must have no other source."""
+    taken = {*parameter_names(request.target), *request.secret_parameters}
+    if name in taken:
+        raise ParameterConflict(
+            Text("the parameter {name} is set by two sources", name=name),
+            field=f"query:{name}",
+        )
+    return request.with_parameter(name, value)
+
+
+def refuse_second_cookie(request: Request) -> None:
+    """Refuse a Cookie row or header beside a token that is sent as a cookie."""
+    if any(header.name.lower() == "cookie" for header in request.headers):
+        raise ParameterConflict(
+            Text("the header Cookie is set by a row and by the token"),
+            field="header:Cookie",
+        )
