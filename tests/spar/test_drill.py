@@ -69,7 +69,7 @@ VARIANTS = {
         | {
             "oauth2.client_auth": "client_secret_jwt",
             "oauth2.body_format": "json",
-            "oauth2.token_header": "X-Token",
+            "token_header": "X-Token",
         },
     ),
     "dpop": build("dpop", OAUTH2 | {"oauth2.dpop": True}),

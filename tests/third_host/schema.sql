@@ -12,7 +12,8 @@ CREATE TABLE IF NOT EXISTS configuration (
 
 CREATE TABLE IF NOT EXISTS line (
     name TEXT PRIMARY KEY,
-    configuration TEXT NOT NULL REFERENCES configuration (name) ON DELETE CASCADE,
+    configuration TEXT NOT NULL REFERENCES configuration (name)
+        ON DELETE CASCADE ON UPDATE CASCADE,
     method TEXT NOT NULL, path TEXT NOT NULL, sync TEXT
 ) STRICT;
 

@@ -203,7 +203,7 @@ def test_two_rows_of_one_name_and_a_row_for_the_token_header_are_not_saved() -> 
     row = CustomHeader("X-Token", "", secret=True)
     with pytest.raises(HeaderConflict, match="two sources"):
         refuse_unsavable(
-            configuration(headers=(row,), **OAUTH2, oauth2__token_header="X-Token")
+            configuration(headers=(row,), **OAUTH2, token_header="X-Token")
         )
 
 

@@ -6,7 +6,9 @@ import pytest
 from outkey.core.config.configuration import (
     Configuration,
     Limits,
+    LoginSettings,
     OAuth2Settings,
+    ProxySettings,
     Verification,
     build,
 )
@@ -290,13 +292,15 @@ def test_an_unknown_key_comes_with_a_suggestion() -> None:
 def test_a_key_like_no_other_comes_with_the_known_ones() -> None:
     with pytest.raises(ConfigError) as caught:
         parse_document(row('key = "X"\nzzzzz = 1'))
-    assert caught.value.hint == "Known here: key, secret, value."
+    assert caught.value.hint == "Known here: key, reference, secret, value."
 
 
 def test_the_table_and_the_configuration_name_the_same_fields() -> None:
     from_table = {f.path for f in FIELDS if f.kind is not Kind.SECRET}
     sections = {
         "oauth2": OAuth2Settings,
+        "login": LoginSettings,
+        "proxy": ProxySettings,
         "tls": TlsSettings,
         "limits": Limits,
         "verification": Verification,
@@ -322,8 +326,9 @@ def test_the_table_is_consistent_in_itself() -> None:
     for field in FIELDS:
         assert field.help.endswith(".")
         assert bool(field.choices) == (field.kind is Kind.CHOICE)
-        for path, value in field.when:
-            assert value in dict(BY_PATH[path].choices)
+        for path, values in (*field.when, *field.or_when):
+            assert {*values} <= {*dict(BY_PATH[path].choices)}
+        for path, _ in field.when:
             # it is known when this one is read
             assert paths.index(path) < paths.index(field.path)
         if (
@@ -340,6 +345,7 @@ def test_the_labels_are_those_of_the_specification() -> None:
     assert [label for _, label in BY_PATH["authentication_type"].choices] == [
         "None",
         "Basic",
+        "Digest",
         "Bearer Token",
     ]
 
@@ -358,6 +364,7 @@ def test_secret_fields_are_known_as_such() -> None:
         "token",
         "client_key",
         "client_secret",
+        "proxy_password",
         "refresh_token",
         "secret_key",
     }
@@ -365,7 +372,13 @@ def test_secret_fields_are_known_as_such() -> None:
 
 def test_values_and_build_are_each_others_inverse() -> None:
     acme = parse_document(WHOLE).drafts[0].configuration()
-    again = build("acme", acme.values(), headers=acme.headers, secrets=acme.secrets)
+    again = build(
+        "acme",
+        acme.values(),
+        headers=acme.headers,
+        query=acme.query,
+        secrets=acme.secrets,
+    )
     assert again == acme
 
 

@@ -219,11 +219,11 @@ def test_an_error_of_a_whole_configuration_is_noted_too() -> None:
     values = {
         "name": "shop",
         "base_url": "https://shop.example",
-        "oauth2.token_header": "Accept",
+        "token_header": "Accept",
     }
     errors = Edit.read(values)
     assert not isinstance(errors, Edit)
-    assert list(errors) == ["oauth2.token_header"]
+    assert list(errors) == ["token_header"]
 
 
 def test_values_and_dates_are_written_as_they_are_typed() -> None:
@@ -364,7 +364,7 @@ def test_an_editor_saves_what_moves_no_secret() -> None:
         ({"oauth2__authorization_url": "https://evil.example"}, "oauth2."),
         ({"oauth2__client_auth": "body"}, "oauth2.client_auth"),
         ({"oauth2__dpop": "on"}, "oauth2.dpop"),
-        ({"oauth2__token_header": "X-Logged"}, "oauth2.token_header"),
+        ({"token_header": "X-Logged"}, "token_header"),
         ({"oauth2__issuer": "https://evil.example"}, "oauth2.issuer"),
         ({"authentication_type": "none"}, "authentication_type"),
         ({"token_source": "oauth2"}, "token_source"),

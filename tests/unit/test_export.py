@@ -32,9 +32,21 @@ def test_what_is_exported_can_be_applied_again() -> None:
     assert parse_document(text).lines == document.lines
 
 
-def test_a_default_is_not_written() -> None:
+def test_a_default_is_not_written_but_for_the_authentication_type() -> None:
     plain = build("a", {"base_url": "https://a.example"})
-    assert render([plain], []) == '[configuration.a]\nbase_url = "https://a.example"\n'
+    assert render([plain], []) == (
+        '[configuration.a]\nbase_url = "https://a.example"\n'
+        'authentication_type = "none"\n'
+    )
+
+
+def test_none_that_is_exported_and_applied_over_basic_is_none() -> None:
+    plain = build("a", {"base_url": "https://a.example"})
+    basic = build(
+        "a", {"base_url": "https://a.example", "authentication_type": "basic"}
+    )
+    (draft,) = parse_document(render([plain], [])).drafts
+    assert draft.merged(basic).authentication_type == "none"
 
 
 def test_a_stored_secret_is_a_comment_with_its_day() -> None:

@@ -39,6 +39,9 @@ ADDRESSES = {
 }
 
 
+TOP_LEVEL = {*MINIMAL, "token_header", "token_prefix"}
+
+
 def oauth(*secrets: str, **values: object) -> Configuration:
     """Make a configuration with OAuth 2.0; `scope` means the path `oauth2.scope`.
 
@@ -46,7 +49,7 @@ def oauth(*secrets: str, **values: object) -> Configuration:
     and `secrets` are references to what they are called.
     """
     paths = {
-        ("" if name in MINIMAL else "oauth2.") + name: v for name, v in values.items()
+        ("" if name in TOP_LEVEL else "oauth2.") + name: v for name, v in values.items()
     }
     addresses = ADDRESSES.get(str(values.get("grant")), {})
     references = {
@@ -64,7 +67,7 @@ def test_oauth2_needs_no_more_than_address_client_and_secret() -> None:
     assert made.sends_token
     assert made.oauth2.grant is Grant.CLIENT_CREDENTIALS
     assert made.oauth2.client_auth is ClientAuth.BODY
-    assert (made.oauth2.body_format, made.oauth2.token_header) == (
+    assert (made.oauth2.body_format, made.token_header) == (
         "form",
         "Authorization",
     )
@@ -179,7 +182,7 @@ def test_a_field_takes_only_what_it_says(field: str, value: object) -> None:
 def test_a_token_header_must_be_a_header_that_may_be_set(name: str) -> None:
     with pytest.raises(HeaderFormatError) as caught:
         oauth(token_header=name)
-    assert caught.value.field == "oauth2.token_header"
+    assert caught.value.field == "token_header"
 
 
 # ── extra parameters ──────────────────────────────────────────────────────────────────
@@ -461,7 +464,7 @@ def test_a_choice_is_read_as_what_it_is_and_has_a_label(field: Field) -> None:
         assert label
 
 
-def test_a_secret_is_called_by_the_last_word_of_its_path() -> None:
+def test_a_secret_is_called_by_the_last_word_of_its_path_but_that_of_the_proxy() -> None:
     names = [field.secret_name for field in FIELDS if field.secret]
     assert names == [
         "password",
@@ -470,6 +473,7 @@ def test_a_secret_is_called_by_the_last_word_of_its_path() -> None:
         "refresh_token",
         "secret_key",
         "client_key",
+        "proxy_password",
     ]
     assert SENT_TO_TOKEN_URL == ("client_secret", "refresh_token")
 
@@ -600,4 +604,4 @@ def test_a_header_that_servers_log_does_not_carry_a_token() -> None:
     for name in ("User-Agent", "accept", "Content-Type"):
         with pytest.raises(ConfigError) as caught:
             oauth(token_header=name)
-        assert caught.value.field == "oauth2.token_header"
+        assert caught.value.field == "token_header"

@@ -25,6 +25,7 @@ from outkey.core.sync.table import read_sync, sync_table
 from outkey.core.text import Text
 from outkey.core.vault.envelope import SealedRow
 
+_FORMER_NAMES = "former_names"
 _QUERY = "query"  # stored among the settings, as a list of tables
 _DATES = tuple(field.path for field in FIELDS if field.kind is Kind.DATE)
 
@@ -79,6 +80,7 @@ class ConfigurationRow:
             if path in values:
                 values[path] = date.fromisoformat(str(values[path]))
         query = read_query(values.pop(_QUERY, ()))
+        former_names = values.pop(_FORMER_NAMES, ())
         built = build(
             self.name, values, headers=self.headers, query=query, secrets=secrets
         )
@@ -90,6 +92,18 @@ class ConfigurationRow:
             refused=self.health.refused,
             paused_at=self.health.paused_at,
             voucher=voucher,
+            former_names=tuple((str(name), float(at)) for name, at in former_names),
+        )
+
+    def after_rename(self, name: str, at: float) -> "ConfigurationRow":
+        """Return the row with another name; it remembers the one before."""
+        former_names = [*self.settings.get(_FORMER_NAMES, ()), (self.name, at)]  # type: ignore[misc]  # what is stored is JSON
+        return replace(
+            self,
+            name=name,
+            version=self.version + 1,
+            revision=self.revision + 1,
+            settings={**self.settings, _FORMER_NAMES: former_names},
         )
 
     def after_edit(self, configuration: Configuration) -> "ConfigurationRow":
@@ -98,10 +112,16 @@ class ConfigurationRow:
             self,
             version=self.version + 1,
             revision=self.revision + 1,
-            settings=settings_of(configuration),
+            settings=settings_of(configuration) | self._kept_settings(),
             headers=configuration.headers,
             health=self.health.after_change(configuration),
         )
+
+    def _kept_settings(self) -> dict[str, object]:
+        """Return what is stored among the settings and no user edits."""
+        if _FORMER_NAMES not in self.settings:
+            return {}
+        return {_FORMER_NAMES: self.settings[_FORMER_NAMES]}
 
     def after_secrets(self, secrets: Mapping[str, SecretState]) -> "ConfigurationRow":
         """Return the row after its secrets became these."""

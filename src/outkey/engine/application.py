@@ -4,7 +4,7 @@ A host puts adapters around its tables (`outkey.hosts.installation`) and hands t
 its pages, its commands and its background work. Callers that only send use a `Gateway`.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,9 @@ from outkey.core.audit.events import Tag
 from outkey.core.config.choices import Network
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.document import Document
+from outkey.core.config.presets import Preset, PresetMethod
 from outkey.core.diagnosis import Fix
+from outkey.core.errors import configuration_exists
 from outkey.core.findings.checks import Finding
 from outkey.core.findings.configuration_checks import configuration_findings
 from outkey.core.findings.monitoring import Notice
@@ -26,7 +28,7 @@ from outkey.engine.gateway import Gateway
 from outkey.engine.managing.applying import Applied, apply
 from outkey.engine.managing.audit_trail import AuditTrail
 from outkey.engine.managing.background import BackgroundPorts, BackgroundWork
-from outkey.engine.managing.changes import Administration
+from outkey.engine.managing.changes import Administration, ConfigurationChange
 from outkey.engine.managing.connection_test import ConnectionTest, Report
 from outkey.engine.managing.doctor import Doctor
 from outkey.engine.managing.drafts import CandidateConfiguration
@@ -52,6 +54,7 @@ from outkey.ports.installation import (
     BufferedAudit,
     Keys,
     KeySteps,
+    Presets,
     SealedSecrets,
     ServerAddresses,
 )
@@ -82,6 +85,7 @@ class Application:
     line_runs: LineRuns
     clock: Clock
     listeners: ServerAddresses
+    presets: Presets
     sender: Sender
     policy: Callable[[], Policy]  # read each time: an operator may change it
     queue: Callable[[], Queue]
@@ -137,7 +141,23 @@ class Application:
             self.secrets,
             self.sender.context.scripts,
             self.audit_trail,
+            self.presets,
         )
+
+    def create_from_preset(
+        self,
+        administration: Administration,
+        name: str,
+        preset: Preset,
+        method: PresetMethod,
+        values: Mapping[str, str],
+    ) -> Configuration:
+        """Create a configuration from a preset; its secrets follow."""
+        made = preset.draft(name, method, values).configuration()
+        if self.registry.find([name]):
+            raise configuration_exists()
+        administration.save(ConfigurationChange(None, made))
+        return self.registry.get(name)
 
     # ── requests, tests and scripts ─────────────────────────────────────────────────
 

@@ -16,6 +16,7 @@ from outkey.adapters.keyring_loader import KeyringLoader, KeyRotation, ProcessHe
 from outkey.adapters.listeners_file import ListenerFiles
 from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.policy_file import read_policy
+from outkey.adapters.preset_files import PresetFiles
 from outkey.adapters.resolver_system import AsyncSystemResolver, SystemResolver
 from outkey.adapters.scripts_locked import LockedScripts
 from outkey.adapters.secrets_reference import ReferencedSecrets
@@ -127,6 +128,7 @@ def build_application(
         line_runs=tables.line_runs,
         clock=clock,
         listeners=listeners,
+        presets=PresetFiles(),
         sender=sender,
         policy=policy or partial(read_policy, home, environment),
         queue=tables.queue,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from outkey.core.config.presets import Preset
 from outkey.ports.sending import Audit, Listeners
 from outkey.ports.storage import SecretStore
 
@@ -76,6 +77,19 @@ class BufferedAudit(Audit, Protocol):
 
     def flush(self) -> None:
         """Write what is queued now; best effort."""
+
+
+class Presets(Protocol):
+    """What is known about providers, so that nobody has to type it."""
+
+    def names(self) -> list[str]:
+        """Return the names of all presets, sorted."""
+
+    def all(self) -> list[Preset]:
+        """Return every preset, by title."""
+
+    def get(self, name: str) -> Preset:
+        """Return a preset by its name, or raise ConfigError."""
 
 
 class ServerAddresses(Listeners, Protocol):

@@ -56,6 +56,7 @@ class ConfigurationRows(Protocol):
 
         Returns whether it was there. Without `before` the row is inserted, unless its
         name is taken; without `after` it is deleted with its lines, secrets and token.
+        A row with another name stays the same one, with all that belongs to it.
         At least one of the two is given.
         """
 

@@ -20,7 +20,7 @@ from outkey.core.config.configuration import (
     SyncLine,
     build,
 )
-from outkey.core.config.custom_rows import CustomHeader
+from outkey.core.config.custom_rows import CustomHeader, QueryParameter
 from outkey.core.errors import (
     AuditUnavailable,
     DnsFailed,
@@ -374,12 +374,15 @@ class FixedRing:
 
 
 def configuration(
-    name: str = "acme", headers: tuple[CustomHeader, ...] = (), **values: object
+    name: str = "acme",
+    headers: tuple[CustomHeader, ...] = (),
+    query: tuple[QueryParameter, ...] = (),
+    **values: object,
 ) -> Configuration:
     """Return a configuration; `limits__retries` is the field `limits.retries`."""
     paths = {key.replace("__", "."): value for key, value in values.items()}
     paths.setdefault("base_url", "https://api.acme.example")
-    return build(name, paths, headers=headers)
+    return build(name, paths, headers=headers, query=query)
 
 
 @dataclass

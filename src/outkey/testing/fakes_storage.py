@@ -35,6 +35,12 @@ class MemoryLineRows:
             self.rows[after.name] = after
         return True
 
+    def follow(self, configuration: str, new_name: str) -> None:
+        """Keep the lines of a configuration that is renamed."""
+        for name, row in self.rows.items():
+            if row.configuration == configuration:
+                self.rows[name] = replace(row, configuration=new_name)
+
 
 class MemorySecretRows:
     """Versions of secrets in a dictionary, by record, field and number."""
@@ -128,10 +134,14 @@ class MemoryConfigurationRows:
                 before.stamp,
             ):
                 return False
-        if after is not None:
-            self.rows[after.name] = after
-        elif before is not None:
-            self._delete(before)
+        if after is None:
+            self._delete(before)  # type: ignore[arg-type]  # one of the two is given
+            return True
+        if before is not None and before.name != after.name:
+            del self.rows[before.name]
+            lines, _ = self._of_configurations
+            lines.follow(before.name, after.name)
+        self.rows[after.name] = after
         return True
 
     def summaries(self) -> list[Summary]:

@@ -43,7 +43,7 @@ CHANGES: list[tuple[str, str | None]] = [
     ("oauth2.token_url", attacker.url + "/token"),
     ("oauth2.client_auth", "body"),
     ("oauth2.client_auth", "basic_raw"),
-    ("oauth2.token_header", "X-Logged"),
+    ("token_header", "X-Logged"),
     ("oauth2.body_format", "json"),
     ("oauth2.client_id", "another"),
     ("username", "another"),

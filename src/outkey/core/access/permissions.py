@@ -77,6 +77,8 @@ RULES: Mapping[str, Permission | None] = {
     "network": None,  # `widens_network` looks at it
     "active": None,  # requests are sent or not, but never elsewhere
     "notes": None,
+    "preset": None,  # for information only
+    "preset_day": None,
     # Selects the secret that is sent, and the one that a script is given.
     "authentication_type": Permission.SET_SECRET,
     "no_auth_reason": None,  # nothing is sent because of it

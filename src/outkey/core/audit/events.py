@@ -21,6 +21,7 @@ class Tag(StrEnum):
     TOKEN_OUTCOME = "engine:token:ended"  # noqa: S105 - the name of an event
     CONFIGURATION_CREATED = "api:configuration:created"
     CONFIGURATION_UPDATED = "api:configuration:updated"
+    CONFIGURATION_RENAMED = "api:configuration:renamed"
     CONFIGURATION_REMOVED = "api:configuration:removed"
     CONFIGURATION_EXPORTED = "api:configuration:exported"
     CONFIGURATION_TESTED = "api:configuration:tested"

@@ -155,6 +155,8 @@ class Configuration:
     network: choices.Network
     active: bool
     notes: str
+    preset: str
+    preset_day: date | None
     authentication_type: choices.AuthenticationType
     no_auth_reason: choices.NoAuthReason | None
     username: str
@@ -183,6 +185,8 @@ class Configuration:
     paused_at: float | None = attribute(default=None, compare=False)
     # Sealed, as it is stored.
     voucher: SealedRow | None = attribute(default=None, compare=False, repr=False)
+    # The names it had before, each with the Unix time until which it had it.
+    former_names: tuple[tuple[str, float], ...] = attribute(default=(), compare=False)
     # Whether a run compared the script with its voucher when it began; later changes
     # of the script do not affect the run.
     script_is_vouched: bool = attribute(default=False, compare=False)

@@ -81,6 +81,21 @@ FIELDS: tuple[Field, ...] = (
         Kind.LONG_TEXT,
         help="A contact, where the credentials came from, and the like. No secrets.",
     ),
+    general(
+        "preset",
+        "Preset",
+        Kind.TEXT,
+        maximum=100,
+        rare=True,
+        help="The preset that this configuration was made from, if any.",
+    ),
+    general(
+        "preset_day",
+        "Preset as of",
+        Kind.DATE,
+        rare=True,
+        help="The state of that preset; a check reports later corrections.",
+    ),
     authentication(
         "authentication_type",
         "Authentication Type",

@@ -88,6 +88,8 @@ class ConfigurationFacts:
     shared: Mapping[str, str] = field(default_factory=dict)
     endless: bool = False  # an entered token whose expiry date is unknown
     token_ends: date | None = None  # as the token itself claims
+    # When the preset that the configuration was made from was last corrected.
+    preset_corrected: date | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +337,14 @@ def unused(facts: ConfigurationFacts) -> list[FindingPlace]:
     return [FindingPlace(None, Text("since {day}", day=day_of(used_at)))]
 
 
+def preset_corrected(facts: ConfigurationFacts) -> list[FindingPlace]:
+    """Look for a preset that says something else than when it was used."""
+    corrected = facts.preset_corrected
+    day = facts.configuration.preset_day if facts.configuration else None
+    is_newer = corrected is not None and day is not None and day < corrected
+    return finding_if(is_newer, "preset", str(corrected))
+
+
 def failing(facts: ConfigurationFacts) -> Iterator[FindingPlace]:
     """Find what fails repeatedly, or has failed for an hour: once is an accident."""
     health = facts.health
@@ -544,6 +554,14 @@ CONFIGURATION_CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
         "Delete it or switch it off, and revoke its credentials at the API.",
         Area.ACCESS,
         unused,
+    ),
+    PostureCheck(
+        "P-preset-corrected",
+        Level.NOTICE,
+        "the preset that this configuration was made from was corrected since",
+        "Compare the settings with it: outkey preset list, and outkey preset show.",
+        Area.ACCESS,
+        preset_corrected,
     ),
     PostureCheck(
         "P-failing",

@@ -1,7 +1,7 @@
 """The audit as a whole: verify its chain, and delete records that are too old."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from outkey.core.audit.chain import (
@@ -15,6 +15,7 @@ from outkey.core.audit.chain import (
     verify,
 )
 from outkey.core.audit.events import Tag
+from outkey.core.config.configuration import Configuration
 from outkey.core.errors import ChainBroken
 from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration
@@ -36,6 +37,18 @@ class AuditTrail:
     def count(self) -> int:
         """Return how many records there are."""
         return sum(stream.rows for stream in self.rows.streams())
+
+    def history(
+        self, configuration: Configuration, limit: int
+    ) -> list[dict[str, object]]:
+        """Return the newest records of a configuration, under its former names too."""
+        records = self.rows.newest(limit, configuration=configuration.name)
+        for name, until in configuration.former_names:
+            earlier = self.rows.newest(limit, configuration=name)
+            # Another configuration may have the name since.
+            records += [record for record in earlier if recorded_at(record) <= until]
+        records.sort(key=lambda record: int(str(record["id"])), reverse=True)
+        return records[:limit]
 
     def verify(self, passing: RowsWrapper = iter) -> ChainVerdict:
         """Verify the whole chain; `passing` wraps the rows on their way."""
@@ -74,6 +87,11 @@ class AuditTrail:
         if not any(at is not None and at < moment * 1000 for at in oldest):
             return 0
         return sum(self.prune(administration, moment))
+
+
+def recorded_at(record: Mapping[str, object]) -> float:
+    """Return the Unix time of a record."""
+    return float(str(record["at"])) / 1000
 
 
 class ExpiredRows:

@@ -7,11 +7,12 @@ from dataclasses import field as dataclass_field
 
 from outkey.core.audit.events import Change, Tag
 from outkey.core.config.configuration import (
+    PROXY_PASSWORD,
     Configuration,
     SyncLine,
     successor,
 )
-from outkey.core.config.fields import FIELDS, SENT_TO_TOKEN_URL
+from outkey.core.config.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
 from outkey.core.config.reference import Reference
 from outkey.core.config.secret_values import refuse_unusable
 from outkey.core.errors import (
@@ -161,6 +162,14 @@ class Administration:
         self.registry.resume(name)
         return True
 
+    def rename(self, name: str, new_name: str, at: float) -> None:
+        """Give a configuration another name; `at` is the Unix time of now."""
+        self.registry.get(name)
+        new_name = str(BY_PATH["name"].parse(new_name))
+        for each_name in (name, new_name):  # the record is found by either
+            self.note(Tag.CONFIGURATION_RENAMED, each_name, "name")
+        self.registry.rename(name, new_name, at)
+
     def remove(self, name: str) -> None:
         """Delete a configuration with its secrets and lines."""
         self.registry.get(name)
@@ -309,6 +318,8 @@ class Administration:
 
 def destinations_of(secret: str) -> set[str]:
     """Return the paths of the URLs that a secret is bound to."""
+    if secret == PROXY_PASSWORD:
+        return {"proxy.url"}
     urls = {"base_url"}
     if secret in SENT_TO_TOKEN_URL:
         urls.add("oauth2.token_url")
@@ -318,7 +329,7 @@ def destinations_of(secret: str) -> set[str]:
 def check_secret_field(configuration: Configuration, field: str) -> None:
     """Refuse the name of a secret that this configuration does not have."""
     known = [f.secret_name for f in FIELDS if f.secret]
-    rows = [row.secret_field for row in configuration.headers if row.secret]
+    rows = [row.secret_field for row in configuration.rows if row.secret]
     if field not in known + rows:
         hint = Text("Known: {names}.", names=", ".join(known + rows))
         raise ConfigError(Text("there is no such secret"), field="field", hint=hint)
@@ -331,6 +342,8 @@ def changed_fields(stored: Configuration, made: Configuration) -> list[str]:
     changed = [path for path in after | before if before.get(path) != after.get(path)]
     if stored.headers != made.headers:
         changed.append("headers")
+    if stored.query != made.query:
+        changed.append("query")
     for field, state in made.secrets.items():
         if stored.secrets.get(field) != state:
             changed.append(field)

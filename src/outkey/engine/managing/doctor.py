@@ -32,6 +32,7 @@ from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.managing.audit_trail import AuditTrail, RowsWrapper
 from outkey.engine.managing.registry import Registry
+from outkey.ports.installation import Presets
 from outkey.ports.sending import Scripts, Secrets
 
 NO_CONFIGURATION = ""  # the name that findings about the installation have
@@ -116,6 +117,7 @@ class Doctor:
     secrets: Secrets
     scripts: Scripts
     audit: AuditTrail
+    presets: Presets
 
     def examine(
         self,
@@ -152,10 +154,17 @@ class Doctor:
                 health=health_by_name.get(name),
                 used_at=history.used_at(name),
                 failed=history.has_failed(name),
+                preset_corrected=self._preset_corrected(configuration),
             )
             posture = configuration_posture(configuration_facts)
             findings += [(name, finding) for finding in posture]
         return findings
+
+    def _preset_corrected(self, configuration: Configuration) -> date | None:
+        """Return when the preset of a configuration was last corrected."""
+        if configuration.preset not in self.presets.names():
+            return None  # made without one, or by a version that had another
+        return self.presets.get(configuration.preset).corrected
 
     def _can_lock_scripts(self) -> bool:
         try:

@@ -168,6 +168,18 @@ class Registry:
             configuration, version=changed.version, revision=changed.revision
         )
 
+    def rename(self, name: str, new_name: str, at: float) -> None:
+        """Give a configuration another name; all that belongs to it stays with it.
+
+        Raises UnknownConfiguration, and ConfigError if the new name is taken.
+        """
+        with self.transaction():
+            row = self._row(name, lock=True)
+            if self._storage.configurations.find(names=[new_name]):
+                raise configuration_exists()
+            self._swap(row, row.after_rename(new_name, at))
+        self._cache.pop(new_name, None)
+
     def remove(self, name: str) -> None:
         """Delete a configuration with its secrets and lines.
 

@@ -7,14 +7,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+from outkey.core.config.configuration import Configuration
+from outkey.core.config.custom_rows import PLACEHOLDER
 from outkey.core.findings.checks import Finding
 from outkey.core.findings.configuration_checks import configuration_findings
 from outkey.core.request.assembly import Call, authenticated_request
 from outkey.core.request.message import Header, Source
+from outkey.core.request.token_place import token_prefix
 from outkey.core.secret import MASK, Secret
 from outkey.engine.sending.scripts import sign
 from outkey.engine.wire.transmit import SendContext
 
+_MASKED_PARAMETER = re.compile(rf"(?<=[?&])([^?&=]+)={re.escape(MASK)}(?=&|\Z)")
 _CURL_SETS_ITSELF = frozenset({"host", "accept-encoding", "content-length"})
 # Scheme words that may be shown when a credential starts with them.
 _SCHEME_WORDS = (
@@ -51,19 +55,31 @@ class Preview:
         return " \\\n  ".join(["curl --request " + self.method, *self._curl_options()])
 
     def _curl_options(self) -> Iterator[str]:
-        yield shlex.quote(self.url)
+        yield self._curl_url()
         for name, value, _ in self.headers:
-            prefix, masked, _ = value.partition(MASK)
+            prefix, masked, suffix = value.partition(MASK)
             if name.lower() in _CURL_SETS_ITSELF:
                 continue
             if masked and prefix == "Basic ":
                 yield f'--user {shlex.quote(f"{self.username}:")}"$PASSWORD"'
             elif masked:
                 # Quoted apart: a shell would expand a header's name in double quotes.
-                variable = re.sub(r"[^A-Z0-9]", "_", name.upper())
-                yield f'--header {shlex.quote(f"{name}: {prefix}")}"${variable}"'
+                text = shlex.quote(f"{name}: {prefix}") + shell_variable(name)
+                yield "--header " + text + (shlex.quote(suffix) if suffix else "")
             else:
                 yield f"--header {shlex.quote(f'{name}: {value}')}"
+
+    def _curl_url(self) -> str:
+        parts = _MASKED_PARAMETER.split(self.url)
+        # Text, name of a masked parameter, text, name …
+        quoted = [shlex.quote(parts[0] + (f"{parts[1]}=" if parts[1:] else ""))]
+        for number in range(1, len(parts), 2):
+            quoted.append(shell_variable(parts[number]))
+            text = parts[number + 1]
+            if number + 2 < len(parts):
+                text += f"{parts[number + 2]}="
+            quoted += [shlex.quote(text)] if text else []
+        return "".join(quoted)
 
 
 def preview(context: SendContext, call: Call) -> Preview:
@@ -79,7 +95,9 @@ def preview(context: SendContext, call: Call) -> Preview:
     return Preview(
         method=request.method,
         url=request.masked_url(),
-        headers=tuple(map(masked_header, request.headers)),
+        headers=tuple(
+            masked_header(header, configuration) for header in request.headers
+        ),
         findings=tuple(
             configuration_findings(configuration, secret, now=context.clock.now())
         ),
@@ -87,9 +105,36 @@ def preview(context: SendContext, call: Call) -> Preview:
     )
 
 
-def masked_header(header: Header) -> PreviewHeader:
-    """Return a header without its secret; a scheme word such as Bearer stays."""
+def masked_header(header: Header, configuration: Configuration) -> PreviewHeader:
+    """Return a header without its secret.
+
+    A scheme word such as Bearer stays, and so does other text that is configured.
+    """
     value = header.value
     if isinstance(value, Secret):
-        value = value.known_prefix(_SCHEME_WORDS) + MASK
+        text = text_around(header, configuration)
+        if text:
+            value = text.replace(PLACEHOLDER, MASK)
+        else:
+            value = value.known_prefix(_SCHEME_WORDS) + MASK
     return PreviewHeader(header.name, value, header.source)
+
+
+def text_around(header: Header, configuration: Configuration) -> str:
+    """Return the configured text around a header's secret, empty if there is none."""
+    if header.source is Source.ROW:
+        texts = (r.value for r in configuration.headers if r.key == header.name)
+        return next(texts, "")
+    if header.source is not Source.AUTHENTICATION or not configuration.sends_token:
+        return ""
+    place, _, name = configuration.token_header.partition(":")
+    if place == "cookie" and name:
+        return f"{name}={token_prefix(configuration)}{PLACEHOLDER}"
+    prefix = configuration.token_prefix
+    is_token = header.name == configuration.token_header
+    return f"{prefix} {PLACEHOLDER}" if prefix and is_token else ""
+
+
+def shell_variable(name: str) -> str:
+    """Return a shell variable for a secret of this name, in quotes."""
+    return '"$' + re.sub(r"[^A-Z0-9]", "_", name.upper()) + '"'

@@ -153,6 +153,18 @@ def export(
     print_line(render(chosen, lines).rstrip("\n"))
 
 
+def rename(
+    name: Name,
+    new_name: Annotated[str, typer.Argument(help="the new name", metavar="NEW")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Rename a configuration; programs must send with the new name from then on."""
+    application = open_application()
+    administration_of(application).rename(name, new_name, time.time())
+    print_done("renamed", as_json=as_json, configuration=new_name)
+
+
 def delete(name: Name, *, yes: Yes = False, as_json: AsJson = False) -> None:
     """Delete a configuration with its secrets and sync lines."""
     application = open_application()

@@ -19,6 +19,7 @@ from outkey.hosts.cli.doctor import doctor
 from outkey.hosts.cli.lines import lines_app, runs_app
 from outkey.hosts.cli.operations import audit_app, keys_app
 from outkey.hosts.cli.output import exit_code_of, print_error, print_line
+from outkey.hosts.cli.presets import create_from_preset, presets_app
 from outkey.hosts.cli.scripts import scripts_app
 from outkey.hosts.cli.secrets import secrets_app
 from outkey.hosts.cli.session import CommandHost, use_host
@@ -37,6 +38,7 @@ app.add_typer(secrets_app, name="secret")
 app.add_typer(keys_app, name="keys")
 app.add_typer(audit_app, name="audit")
 app.add_typer(people_app, name="people")
+app.add_typer(presets_app, name="preset")
 app.add_typer(tokens_app, name="token")
 app.add_typer(scripts_app, name="script")
 app.add_typer(spar_app, name="spar")
@@ -47,10 +49,12 @@ app.command("test")(check_connection)
 app.command()(doctor)
 app.command()(monitoring.resume)
 app.command()(monitoring.notices)
+app.command("new")(create_from_preset)
 app.command()(configurations.apply)
 app.command("list")(configurations.list_configurations)
 app.command()(configurations.show)
 app.command()(configurations.export)
+app.command()(configurations.rename)
 app.command()(configurations.delete)
 app.command()(requests.preview)
 app.command()(requests.request)

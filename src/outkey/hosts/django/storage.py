@@ -337,6 +337,7 @@ def columns_of(row: ConfigurationRow) -> dict[str, Any]:
     """Return the columns of a row, apart from its header rows."""
     settings = dict(row.settings)
     return {
+        "name": row.name,
         "version": row.version,
         "revision": row.revision,
         "tested_revision": row.revision if row.health.current else None,
@@ -350,7 +351,7 @@ def columns_of(row: ConfigurationRow) -> dict[str, Any]:
 def insert_configuration(row: ConfigurationRow) -> bool:
     """Insert a row with its headers, and return whether its name was free."""
     columns = columns_of(row)
-    stored = models.Configuration(id=UUID(row.record), name=row.name, **columns)
+    stored = models.Configuration(id=UUID(row.record), **columns)
     with transaction.atomic():
         if not insert(stored):
             return False

@@ -14,7 +14,8 @@ from django.utils.translation import gettext as _
 from outkey.core.access.permissions import Permission
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.fields import BY_PATH
-from outkey.core.errors import OutkeyError
+from outkey.core.config.presets import Preset, PresetMethod
+from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.findings.checks import Finding
 from outkey.core.findings.health import (
     Comparison,
@@ -34,6 +35,7 @@ from outkey.hosts.django.pages.access import (
     require,
 )
 from outkey.hosts.django.pages.forms import ConfigurationForm, condition_as_json
+from outkey.hosts.django.pages.new import preset_draft
 from outkey.hosts.django.pages.shell import (
     configuration_at,
     limited_concurrency,
@@ -151,7 +153,7 @@ def add_page(request: HttpRequest) -> HttpResponse:
     require(request, Permission.ADD)
     if request.method == "POST":
         return save(request, None)
-    return form_page(request, None)
+    return form_page(request, None, preset=preset_draft(request))
 
 
 def change_page(request: HttpRequest, record: UUID) -> HttpResponse:
@@ -188,6 +190,31 @@ def save(request: HttpRequest, stored: Configuration | None) -> HttpResponse:
     return HttpResponseRedirect(url_of("change", application.registry.get(name)))
 
 
+def rename_page(request: HttpRequest, record: UUID) -> HttpResponse:
+    """Ask for another name, and rename a configuration."""
+    require(request, Permission.CHANGE)
+    stored = configuration_at(record)
+    new_name = request.POST.get("name", stored.name).strip()
+    error = None
+    if request.method == "POST":
+        try:
+            administration_for(request.user).rename(stored.name, new_name, time.time())
+        except ConfigError as problem:
+            error = problem
+        else:
+            message = _("%(old)s is %(new)s now.")
+            messages.success(request, message % {"old": stored.name, "new": new_name})
+            return HttpResponseRedirect(url_of("change", stored))
+    context = {
+        "title": _("Rename %s") % stored.name,
+        "stored": stored,
+        "record": record,
+        "name": new_name,
+        "error": error,
+    }
+    return page(request, "outkey/rename.html", context, status=422 if error else 200)
+
+
 def delete_page(request: HttpRequest, record: UUID) -> HttpResponse:
     """Ask, and delete a configuration with its secrets and lines."""
     require(request, Permission.DELETE)
@@ -210,9 +237,16 @@ def form_page(
     *,
     posted: Mapping[str, str] | None = None,
     errors: Errors | None = None,
+    preset: tuple[Preset, PresetMethod, Configuration] | None = None,
 ) -> HttpResponse:
-    """Draw the form, with what was posted and its errors if it was not saved."""
-    form = ConfigurationForm(editor_for(request), stored, posted, errors)
+    """Draw the form, with what was posted and its errors if it was not saved.
+
+    That of a new configuration begins with a preset, if there is one.
+    """
+    initial = preset[2] if preset else None
+    form = ConfigurationForm(
+        editor_for(request), stored, posted, errors, initial=initial
+    )
     application = installation()
     findings: list[Finding] = []
     if stored is not None:
@@ -230,6 +264,8 @@ def form_page(
     }
     if stored is not None:
         context |= stored_context(request, stored)
+    if preset is not None:
+        context |= {"preset": preset[0], "preset_method": preset[1]}
     status = 200 if posted is None else 422
     return page(request, "outkey/form.html", context, status=status)
 
@@ -241,9 +277,7 @@ def stored_context(request: HttpRequest, stored: Configuration) -> dict[str, obj
     health = health_of(models.Configuration.objects.get(pk=record))
     records: list[dict[str, object]] = []
     if may(request, Permission.VIEW_AUDIT):
-        records = application.audit_trail.rows.newest(
-            HISTORY_SIZE, configuration=stored.name
-        )
+        records = application.audit_trail.history(stored, HISTORY_SIZE)
     return {
         "title": stored.name,
         "stored": stored,

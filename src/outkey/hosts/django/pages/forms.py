@@ -82,8 +82,12 @@ class ConfigurationForm:
         stored: Configuration | None,
         posted: Mapping[str, str] | None = None,
         errors: Errors | None = None,
+        *,
+        initial: Configuration | None = None,
     ) -> None:
         self._stored = stored
+        # What a new configuration begins with, in the place of the defaults.
+        self._initial = initial
         self._posted = posted
         self._locked = editor.locked
         self.offered = [str(reference) for reference in editor.references]
@@ -121,7 +125,7 @@ class ConfigurationForm:
 
     def _rows(self, path: str, kind: type[CustomRow]) -> list[FormRow]:
         """Return the rows that were posted, else those that are stored."""
-        rows: Iterable[CustomRow] = getattr(self._stored, path, ())
+        rows: Iterable[CustomRow] = getattr(self._stored or self._initial, path, ())
         if self._posted is not None:
             rows = [
                 kind(row.key, row.value, row.is_secret)
@@ -162,11 +166,12 @@ class ConfigurationForm:
             field.path, self._posted, stored, self._locked
         ):
             return self._posted.get(field.path, "")
-        if stored is None:
+        shown = stored or self._initial
+        if shown is None:
             return "" if field.default is None else text_of_value(field.default)
         if field.path == "name":
-            return stored.name
-        value = stored.values().get(field.path, "")
-        if field.is_nullable and field.path in stored.values() and not value:
+            return shown.name
+        value = shown.values().get(field.path, "")
+        if field.is_nullable and field.path in shown.values() and not value:
             return EMPTY_TEXT
         return text_of_value(value)

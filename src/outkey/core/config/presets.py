@@ -1,0 +1,269 @@
+"""Presets: what is known about a provider, as data, and the configuration it makes.
+
+A preset is one TOML file of `outkey/presets`. It has one or more methods, each with the
+table of a configuration; `{name}` in a text of that table is replaced by a variable.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from outkey.core.config.configuration import Configuration, known_names
+from outkey.core.config.document import ConfigurationDraft, read_draft
+from outkey.core.config.field_kinds import CONTROL, refuse_unknown_keys
+from outkey.core.config.toml import parse_toml
+from outkey.core.errors import ConfigError
+from outkey.core.text import Text
+
+MAX_PRESET = 64 * 1024
+MAX_VARIABLE = 500
+CATEGORIES = frozenset(
+    {
+        "AI",
+        "Accounting",
+        "CRM",
+        "Data",
+        "Developers",
+        "Documents",
+        "E-mail and messages",
+        "ERP",
+        "HR",
+        "Identity",
+        "Marketing",
+        "Other",
+        "Payments",
+        "Projects",
+        "Shipping",
+        "Shop",
+        "Storage",
+        "Support",
+    }
+)
+# How well the facts of a preset are known: the weakest of its sources.
+SURENESS = ("documentation", "provider list", "reported")
+# How a credential is replaced.
+ROTATIONS = ("manual", "overlap", "automatic", "expires")
+_KEYS = [
+    "title",
+    "category",
+    "documentation",
+    "checked",
+    "corrected",
+    "sure",
+    "rotation",
+    "notes",
+    "sources",
+    "variables",
+    "methods",
+]
+_VARIABLE_KEYS = ["label", "help", "pattern", "example", "default"]
+_METHOD_KEYS = ["title", "configuration", "secrets"]
+_PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A part of a preset that every user enters for themselves."""
+
+    name: str
+    label: str
+    help: str
+    pattern: str
+    example: str
+    default: str | None
+
+    def check(self, value: str) -> str:
+        """Return a value that fits, else raise."""
+        text = value.strip()
+        is_text = len(text) <= MAX_VARIABLE and not CONTROL.search(text)
+        if is_text and re.fullmatch(self.pattern, text):
+            return text
+        problem = Text("{label} must not be empty", label=self.label)
+        if text:
+            problem = Text("{label} has another form than expected", label=self.label)
+        raise ConfigError(
+            problem,
+            field=self.name,
+            hint=Text(
+                "{help} For example: {example}", help=self.help, example=self.example
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PresetMethod:
+    """One way to authenticate at a provider."""
+
+    name: str
+    title: str
+    table: Mapping[str, Any]  # of a configuration, with placeholders
+    secrets: Mapping[str, str]  # those to enter, and where a user finds them
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """One provider."""
+
+    name: str
+    title: str
+    category: str
+    documentation: str
+    checked: date  # when the facts were last compared with their sources
+    corrected: date  # when the settings last changed
+    sure: str
+    rotation: str
+    notes: str
+    sources: tuple[str, ...]
+    variables: Mapping[str, Variable]
+    methods: Mapping[str, PresetMethod]  # the usual one first
+
+    def method(self, name: str = "") -> PresetMethod:
+        """Return a method by its name, the usual one without a name."""
+        if not name:
+            return next(iter(self.methods.values()))
+        if name not in self.methods:
+            raise ConfigError(
+                Text("the preset {preset} has no such method", preset=self.name),
+                field="method",
+                hint=known_names([*self.methods]),
+            )
+        return self.methods[name]
+
+    def variables_of(self, method: PresetMethod) -> list[Variable]:
+        """Return the variables that a method uses, in the order of the preset."""
+        used = {name for text in texts_in(method.table) for name in names_in(text)}
+        return [self.variables[name] for name in self.variables if name in used]
+
+    def draft(
+        self, name: str, method: PresetMethod, values: Mapping[str, str]
+    ) -> ConfigurationDraft:
+        """Return the configuration that this preset makes of some variables."""
+        wanted = {variable.name: variable for variable in self.variables_of(method)}
+        for given in values:
+            if given not in wanted:
+                raise ConfigError(
+                    Text("the preset {preset} has no such variable", preset=self.name),
+                    field=given,
+                    hint=known_names([*wanted]),
+                )
+        checked = {
+            name: variable.check(values.get(name, variable.default or ""))
+            for name, variable in wanted.items()
+        }
+        table = {
+            **filled(method.table, checked),
+            "preset": self.name,
+            "preset_day": self.corrected,
+        }
+        return read_draft(name, table)
+
+
+def read_preset(name: str, text: str) -> Preset:
+    """Read the file of a preset; a mistake in it is a ConfigError."""
+    tree: Mapping[str, Any] = parse_toml(text, longest=MAX_PRESET)
+    refuse_unknown_keys(tree, _KEYS)
+    try:
+        checked = tree["checked"]
+        variables = {
+            key: read_variable(key, table)
+            for key, table in tree.get("variables", {}).items()
+        }
+        preset = Preset(
+            name=name,
+            title=str(tree["title"]),
+            category=one_of(tree["category"], CATEGORIES, "category"),
+            documentation=str(tree["documentation"]),
+            checked=checked,
+            corrected=tree.get("corrected", checked),
+            sure=one_of(tree["sure"], SURENESS, "sure"),
+            rotation=one_of(tree["rotation"], ROTATIONS, "rotation"),
+            notes=str(tree["notes"]),
+            sources=tuple(map(str, tree["sources"])),
+            variables=variables,
+            methods={
+                key: read_method(key, table) for key, table in tree["methods"].items()
+            },
+        )
+    except KeyError as error:
+        key = str(error.args[0])
+        raise ConfigError(Text("the key is missing"), field=key) from None
+    refuse_undeclared(preset)
+    return preset
+
+
+def read_variable(name: str, table: Mapping[str, str]) -> Variable:
+    """Read the table of one variable."""
+    refuse_unknown_keys(table, _VARIABLE_KEYS, f"variables.{name}.")
+    return Variable(
+        name=name,
+        label=table["label"],
+        help=table["help"],
+        pattern=table["pattern"],
+        example=table["example"],
+        default=table.get("default"),
+    )
+
+
+def read_method(name: str, table: Mapping[str, Any]) -> PresetMethod:
+    """Read the table of one method."""
+    refuse_unknown_keys(table, _METHOD_KEYS, f"methods.{name}.")
+    secrets = table.get("secrets", {})
+    return PresetMethod(name, table["title"], table["configuration"], secrets)
+
+
+def one_of(value: object, known: "frozenset[str] | tuple[str, ...]", key: str) -> str:
+    """Return a text that is one of those known."""
+    if value not in known:
+        raise ConfigError(
+            Text("must be one of: {names}", names=", ".join(sorted(known))), field=key
+        )
+    return str(value)
+
+
+def refuse_undeclared(preset: Preset) -> None:
+    """Refuse a variable that no method uses: a text would keep its placeholder."""
+    used = {
+        variable.name
+        for method in preset.methods.values()
+        for variable in preset.variables_of(method)
+    }
+    for name in preset.variables:
+        if name not in used:
+            raise ConfigError(
+                Text("no method uses this variable"), field=f"variables.{name}"
+            )
+
+
+def names_in(text: str) -> list[str]:
+    """Return the names of the placeholders in a text."""
+    return _PLACEHOLDER.findall(text)
+
+
+def texts_in(value: object) -> Iterator[str]:
+    """Yield every text of a table."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from texts_in(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from texts_in(inner)
+
+
+def filled(value: Any, values: Mapping[str, str]) -> Any:  # noqa: ANN401 - a TOML tree
+    """Return a table with the variables in place; other placeholders stay."""
+    if isinstance(value, str):
+        return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), value)
+    if isinstance(value, Mapping):
+        return {key: filled(inner, values) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [filled(inner, values) for inner in value]
+    return value
+
+
+def missing_secrets(configuration: Configuration, method: PresetMethod) -> list[str]:
+    """Return the secrets of a method that are not set yet."""
+    return [name for name in method.secrets if name not in configuration.secrets]

@@ -1,0 +1,202 @@
+"""The commands that show presets and create configurations from them."""
+
+from typing import Annotated
+
+import typer
+
+from outkey.core.config.presets import Preset, PresetMethod, Variable
+from outkey.core.errors import ConfigError
+from outkey.core.text import Text
+from outkey.hosts.cli.output import print_json, print_line, print_table
+from outkey.hosts.cli.session import AsJson, administration_of, open_application
+
+presets_app = typer.Typer(
+    help="What is known about providers, to start a configuration with.",
+    no_args_is_help=True,
+)
+PresetName = Annotated[str, typer.Argument(help="the name of a preset", metavar="NAME")]
+
+
+@presets_app.command("list")
+def list_presets(
+    search: Annotated[
+        str | None, typer.Argument(help="a part of a title, name or category")
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """List the presets."""
+    text = (search or "").lower()
+    presets = [
+        preset
+        for preset in open_application().presets.all()
+        if text in f"{preset.name} {preset.title} {preset.category}".lower()
+    ]
+    if as_json:
+        print_json([preset_facts(preset) for preset in presets])
+    elif presets:
+        print_table(
+            ("Name", "Provider", "Category", "Methods", "Checked"),
+            (
+                (
+                    preset.name,
+                    preset.title,
+                    preset.category,
+                    ", ".join(method.title for method in preset.methods.values()),
+                    str(preset.checked),
+                )
+                for preset in presets
+            ),
+        )
+    else:
+        print_line("no preset has that in its name; see: outkey preset list")
+
+
+@presets_app.command("show")
+def show_preset(name: PresetName, *, as_json: AsJson = False) -> None:
+    """Show a preset: its methods, variables and secrets, and where they are found."""
+    preset = open_application().presets.get(name)
+    if as_json:
+        print_json(whole_facts(preset))
+        return
+    print_table(
+        ("Preset", preset.title),
+        (
+            ("category", preset.category),
+            ("documentation", preset.documentation),
+            ("checked", f"{preset.checked}, by: {preset.sure}"),
+            ("rotation", preset.rotation),
+            ("notes", preset.notes),
+            ("sources", "\n".join(preset.sources)),
+        ),
+    )
+    for method in preset.methods.values():
+        print_table(
+            (f"Method {method.name}", method.title), method_rows(preset, method)
+        )
+    print_line(f"create a configuration: {example_command(preset)}")
+
+
+def create_from_preset(
+    name: Annotated[str, typer.Argument(help="the name of the new configuration")],
+    *,
+    preset_name: Annotated[
+        str, typer.Option("--preset", help="see: outkey preset list")
+    ],
+    method_name: Annotated[
+        str, typer.Option("--method", help="one of the preset's; else its first")
+    ] = "",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="VARIABLE=VALUE", help="a preset's variable"),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Create a configuration from a preset; then set its secrets."""
+    application = open_application()
+    preset = application.presets.get(preset_name)
+    method = preset.method(method_name)
+    application.create_from_preset(
+        administration_of(application),
+        name,
+        preset,
+        method,
+        values_of(settings or []),
+    )
+    if as_json:
+        print_json(
+            {
+                "created": name,
+                "preset": preset.name,
+                "method": method.name,
+                "secrets": dict(method.secrets),
+            }
+        )
+        return
+    print_line(f"created: {name}, from the preset {preset.title} ({method.title})")
+    if preset.notes:
+        print_line(preset.notes)
+    for field, place in method.secrets.items():
+        print_line(f"next: outkey secret set {name} {field}")
+        print_line(f"      {place}")
+    print_line(f"then: outkey test {name}")
+
+
+def values_of(settings: list[str]) -> dict[str, str]:
+    """Return the variables of `--set` by name."""
+    values: dict[str, str] = {}
+    for setting in settings:
+        variable, sign, value = setting.partition("=")
+        if not sign or variable in values:
+            raise ConfigError(
+                Text("--set takes a variable and its value, each variable once"),
+                hint=Text("Write it as --set VARIABLE=VALUE."),
+            )
+        values[variable] = value
+    return values
+
+
+def preset_facts(preset: Preset) -> dict[str, object]:
+    """Return a preset as a list shows it."""
+    return {
+        "name": preset.name,
+        "title": preset.title,
+        "methods": [*preset.methods],
+        "checked": str(preset.checked),
+    }
+
+
+def whole_facts(preset: Preset) -> dict[str, object]:
+    """Return all of a preset."""
+    return preset_facts(preset) | {
+        "category": preset.category,
+        "documentation": preset.documentation,
+        "corrected": str(preset.corrected),
+        "sure": preset.sure,
+        "rotation": preset.rotation,
+        "notes": preset.notes,
+        "sources": list(preset.sources),
+        "methods": {
+            method.name: {
+                "title": method.title,
+                "variables": {
+                    variable.name: variable_facts(variable)
+                    for variable in preset.variables_of(method)
+                },
+                "secrets": dict(method.secrets),
+                "configuration": method.table,
+            }
+            for method in preset.methods.values()
+        },
+    }
+
+
+def variable_facts(variable: Variable) -> dict[str, object]:
+    """Return a variable of a preset."""
+    return {
+        "label": variable.label,
+        "help": variable.help,
+        "example": variable.example,
+        "default": variable.default,
+    }
+
+
+def method_rows(preset: Preset, method: PresetMethod) -> list[tuple[str, str]]:
+    """Return what a method asks for, as rows."""
+    rows = [("base_url", str(method.table["base_url"]))]
+    for variable in preset.variables_of(method):
+        example = f"{variable.label}: {variable.help} For example {variable.example}."
+        rows.append((f"--set {variable.name}=", example))
+    rows += [(f"secret {field}", place) for field, place in method.secrets.items()]
+    return rows
+
+
+def example_command(preset: Preset) -> str:
+    """Return a command that creates a configuration from a preset."""
+    method = preset.method()
+    options = "".join(
+        f" --set {variable.name}={variable.example}"
+        for variable in preset.variables_of(method)
+        if variable.default is None
+    )
+    return f"outkey new {preset.name} --preset {preset.name}{options}"

@@ -1,0 +1,89 @@
+"""Where a new configuration begins: a preset, or an empty form."""
+
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from outkey.core.access.permissions import Permission
+from outkey.core.config.configuration import Configuration
+from outkey.core.config.presets import Preset, PresetMethod
+from outkey.core.errors import ConfigError, OutkeyError
+from outkey.hosts.django.pages.access import installation, require
+from outkey.hosts.django.pages.shell import page
+
+# Before the names of variables in a URL, so that they collide with no other name.
+VARIABLE_PREFIX = "v-"
+
+
+def new_page(request: HttpRequest) -> HttpResponse:
+    """Offer the presets; a search works without a script too."""
+    require(request, Permission.ADD)
+    searched = request.GET.get("q", "").strip()
+    presets = [
+        preset
+        for preset in installation().presets.all()
+        if searched.lower() in f"{preset.title} {preset.category}".lower()
+    ]
+    context = {
+        "title": _("New API Sync Configuration"),
+        "presets": presets,
+        "searched": searched,
+    }
+    return page(request, "outkey/new.html", context)
+
+
+def preset_page(request: HttpRequest, name: str) -> HttpResponse:
+    """Ask for the method and the variables of a preset; then the form follows."""
+    require(request, Permission.ADD)
+    preset = installation().presets.get(name)
+    method = preset.method(request.GET.get("method", ""))
+    values = entered_variables(request)
+    error: OutkeyError | None = None
+    if "continue" in request.GET:
+        try:
+            preset.draft(preset.name, method, values)
+        except ConfigError as problem:
+            error = problem
+        else:
+            return HttpResponseRedirect(form_url(preset, method, values))
+    context = {
+        "title": preset.title,
+        "preset": preset,
+        "method": method,
+        "variables": [
+            (variable, values.get(variable.name, variable.default or ""))
+            for variable in preset.variables_of(method)
+        ],
+        "error": error,
+    }
+    return page(request, "outkey/preset.html", context, status=422 if error else 200)
+
+
+def preset_draft(
+    request: HttpRequest,
+) -> tuple[Preset, PresetMethod, Configuration] | None:
+    """Return the configuration that the URL of a new form describes, if it does."""
+    if "preset" not in request.GET:
+        return None
+    preset = installation().presets.get(request.GET["preset"])
+    method = preset.method(request.GET.get("method", ""))
+    draft = preset.draft(preset.name, method, entered_variables(request))
+    return preset, method, draft.configuration()
+
+
+def entered_variables(request: HttpRequest) -> dict[str, str]:
+    """Return the variables in a URL by name."""
+    return {
+        name.removeprefix(VARIABLE_PREFIX): value
+        for name, value in request.GET.dict().items()
+        if name.startswith(VARIABLE_PREFIX)
+    }
+
+
+def form_url(preset: Preset, method: PresetMethod, values: dict[str, str]) -> str:
+    """Return the URL of the form that a preset fills in."""
+    variables = {f"{VARIABLE_PREFIX}{name}": text for name, text in values.items()}
+    query = urlencode({"preset": preset.name, "method": method.name, **variables})
+    return f"{reverse('admin:outkey_configuration_add')}?{query}"
