@@ -1,6 +1,6 @@
 """Reads the bytes of a response with our reader, split in any way."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from outkey.adapters.response_reader import ResponseReader
@@ -37,14 +37,37 @@ def read(
     ends: bool = True,
 ) -> Outcome:
     """Return what the reader makes of some bytes and, perhaps, the connection's end."""
-    reader = ResponseReader(limit, to_head=to_head)
+    pieces = [data] if pieces is None else list(pieces)
+    results = [
+        _read_pieces(
+            ResponseReader(limit, to_head=to_head),
+            pieces,
+            limit=limit,
+            ends=ends,
+            take=take,
+        )
+        for take in (ResponseReader.feed, receive_in_place)
+    ]
+    assert results[0] == results[1]
+    return results[0]
+
+
+def _read_pieces(
+    reader: ResponseReader,
+    pieces: list[bytes],
+    *,
+    limit: int,
+    ends: bool,
+    take: Callable[[ResponseReader, bytes], bool],
+) -> Outcome:
+    length = sum(map(len, pieces))
     taken = 0
     try:
-        for piece in (data,) if pieces is None else pieces:
+        for piece in pieces:
             taken += len(piece)
-            if reader.feed(piece):
+            if take(reader, piece):
                 # What was not taken would be found by the check before the next use.
-                return _read(reader, reusable=reader.reusable and taken == len(data))
+                return _read(reader, reusable=reader.reusable and taken == length)
             check_memory(reader, limit)
         if not ends:
             return INCOMPLETE
@@ -54,11 +77,26 @@ def read(
     return _read(reader, reusable=reader.reusable)
 
 
+def receive_in_place(reader: ResponseReader, piece: bytes) -> bool:
+    """Give a piece to the reader as a socket does that receives into its space."""
+    space = reader.space()
+    if space is None:
+        return reader.feed(piece)
+    with space:
+        size = min(len(space), len(piece))
+        space[:size] = piece[:size]
+    is_complete = reader.fill(size)
+    if is_complete and size < len(piece):
+        reader.reusable = False  # the rest is found before the next use
+    return is_complete
+
+
 def check_memory(reader: ResponseReader, limit: int) -> None:
     """Assert that no more is held than the limits permit."""
     chunks = reader._chunks
-    held = len(reader._buffer) if chunks is None else len(chunks.body)
-    assert held <= (limit if reader.status else reader._heads_left)
+    held = reader._filled if chunks is None else len(chunks.body())
+    assert held <= limit
+    assert len(reader._buffer) <= reader._heads_left
 
 
 def _read(reader: ResponseReader, *, reusable: bool) -> Read:

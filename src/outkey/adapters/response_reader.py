@@ -9,6 +9,7 @@ The result does not depend on how the bytes are split.
 
 import re
 import ssl
+from io import BytesIO
 
 from httptools import HttpParserError, HttpResponseParser
 
@@ -56,6 +57,7 @@ class ResponseReader:
     __slots__ = (
         "_buffer",
         "_chunks",
+        "_filled",
         "_heads_left",
         "_interim",
         "_length",
@@ -64,6 +66,8 @@ class ResponseReader:
         "_line_end",
         "_line_start",
         "_lines",
+        "_parts",
+        "_space",
         "_to_head",
         "body",
         "encodings",
@@ -81,12 +85,15 @@ class ResponseReader:
         self._lines = _HeaderLines()
         self._heads_left = MAX_HEADS
         self._interim = 0
-        self._buffer = bytearray()  # an incomplete head, then an incomplete body
+        self._buffer = bytearray()  # an incomplete head
         self._line_start = 0
         self._line_count = 0
         self._line_end = b"\r\n"
         self._length: int | None = None
         self._chunks: _Chunks | None = None
+        self._parts: list[bytes] = []  # of a body that the connection's end completes
+        self._space: BytesIO | None = None  # for a body of a known length
+        self._filled = 0  # how much of the body is there
 
     def feed(self, data: bytes) -> bool:
         """Take some bytes; return whether the response is complete."""
@@ -98,7 +105,25 @@ class ResponseReader:
         """Take the end of the connection: it completes a body without a length."""
         if not self.status or self._length is not None or self._chunks is not None:
             raise self.failure(None)
-        self.body = bytes(self._buffer)
+        self.body = b"".join(self._parts)
+
+    def space(self) -> memoryview | None:
+        """Return where the rest of the body may be received, if its length is known.
+
+        A transport that receives there calls `fill`; a large body is copied less often
+        than if it were fed.
+        """
+        if self._space is None:
+            return None
+        return self._space.getbuffer()[self._filled :]
+
+    def fill(self, size: int) -> bool:
+        """Take bytes that were received into `space`; return whether that was all."""
+        self._filled += size
+        if self._filled != self._length or self._space is None:
+            return False
+        self.body = self._space.getvalue()
+        return True
 
     def failure(self, error: BaseException | None) -> OutkeyError:
         """Return the error for a connection that ended or failed at this point."""
@@ -235,26 +260,28 @@ class ResponseReader:
         if self._chunks is not None:
             if not self._chunks.feed(data):
                 return False
-            self.body = bytes(self._chunks.body)
+            self.body = self._chunks.body()
             self.reusable = self.reusable and self._chunks.is_exact
             return True
-        if self._buffer or len(data) != self._length:
-            self._buffer += data
-            return self._take_buffer()
-        self.body = data
-        return True
-
-    def _take_buffer(self) -> bool:
-        size = len(self._buffer)
         if self._length is None:
-            if size > self._limit:
+            self._parts.append(data)
+            self._filled += len(data)
+            if self._filled > self._limit:
                 raise ResponseTooLarge
             return False
-        if size < self._length:
-            return False
-        self.body = bytes(self._buffer[: self._length])
-        self.reusable = self.reusable and size == self._length
-        return True
+        missing = self._length - self._filled
+        if len(data) > missing:
+            data = data[:missing]
+            self.reusable = False
+        if len(data) == self._length:
+            self.body = data
+            return True
+        if self._space is None:
+            # Memory that is used only as it is filled; a server may promise too much.
+            self._space = BytesIO(bytes(self._length))
+        with self._space.getbuffer() as space:
+            space[self._filled : self._filled + len(data)] = data
+        return self.fill(len(data))
 
 
 class _HeaderLines(list[tuple[str, str]]):
@@ -269,7 +296,16 @@ class _HeaderLines(list[tuple[str, str]]):
 class _Chunks:
     """A chunked body; extensions and trailers are checked and dropped."""
 
-    __slots__ = ("_limit", "_parser", "_received", "_tail", "_wire_left", "is_exact")
+    __slots__ = (
+        "_counted",
+        "_limit",
+        "_parser",
+        "_received",
+        "_size",
+        "_tail",
+        "_wire_left",
+        "is_exact",
+    )
 
     def __init__(self, limit: int) -> None:
         self.is_exact = False  # whether nothing follows the last chunk
@@ -279,13 +315,15 @@ class _Chunks:
         self._parser.set_dangerous_leniencies(lenient_spaces_after_chunk_size=True)
         self._parser.feed_data(_CHUNKED_HEAD)
         self._limit = limit
+        self._size = 0  # of the parts that are counted
+        self._counted = 0
         # Half as much again for the sizes of chunks.
         self._wire_left = limit + limit // 2 + TRAILER_ROOM
         self._tail = b""
 
-    @property
-    def body(self) -> bytearray:
-        return self._received.body
+    def body(self) -> bytes:
+        """Return the body without the sizes of its chunks."""
+        return b"".join(self._received.parts)
 
     def feed(self, data: bytes) -> bool:
         """Take some bytes; return whether the body is complete."""
@@ -296,7 +334,9 @@ class _Chunks:
             self._parser.feed_data(allowed)
         except HttpParserError:
             failed = True
-        if len(self._received.body) > self._limit:
+        self._size += sum(map(len, self._received.parts[self._counted :]))
+        self._counted = len(self._received.parts)
+        if self._size > self._limit:
             raise ResponseTooLarge
         self._tail = (self._tail + allowed[-5:])[-5:]
         if self._received.is_complete:
@@ -313,11 +353,11 @@ class _Chunks:
 class _ReceivedChunks:
     """What llhttp reports of a chunked body."""
 
-    __slots__ = ("body", "is_complete", "on_body")
+    __slots__ = ("is_complete", "on_body", "parts")
 
     def __init__(self) -> None:
-        self.body = bytearray()
-        self.on_body = self.body.extend  # C code that the parser calls directly
+        self.parts: list[bytes] = []
+        self.on_body = self.parts.append  # C code that the parser calls directly
         self.is_complete = False
 
     def on_message_complete(self) -> None:

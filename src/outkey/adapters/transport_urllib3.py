@@ -216,12 +216,20 @@ def _round_trip(
         is_complete = _write_request(connection, request, deadline)
         while True:
             connection.set_timeout(deadline.next_wait())
-            data = connection.socket.recv(_CHUNK)
-            if not data:
+            space = reader.space()
+            if space is None:
+                data = connection.socket.recv(_CHUNK)
+                size = len(data)
+                is_end = size > 0 and reader.feed(data)
+            else:
+                with space:
+                    size = connection.socket.recv_into(space)
+                is_end = size > 0 and reader.fill(size)
+            if is_end:
+                return is_complete and reader.reusable
+            if not size:
                 reader.end()
                 return False
-            if reader.feed(data):
-                return is_complete and reader.reusable
     except TimeoutError:
         raise errors.TimedOut(Text("the response did not arrive in time")) from None
     except OSError as error:

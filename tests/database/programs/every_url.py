@@ -59,7 +59,7 @@ def main() -> None:
                 visits.request(role, method, url, NO_PARAMETERS)
     for number, url in enumerate(right):
         for place, parameters in enumerate(PARAMETERS):
-            for method in share_of(SENDING_METHODS, number + place, turns=2):
+            for method in share_of(SENDING_METHODS, number + place, turns=4):
                 visits.request(SUPERUSER, method, url, parameters)
     for number, url in enumerate(wrong):
         turn = number + number // len(WRONG_ARGUMENTS)
