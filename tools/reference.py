@@ -10,6 +10,7 @@ from string import Formatter
 
 from reference_fields import field_rows
 from reference_lines import lines_page
+from reference_recipes import recipes_page
 
 from outkey.core import errors
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
@@ -38,6 +39,7 @@ def pages() -> dict[str, str]:
         "audit.md": "\n".join(_audit()),
         "posture.md": "\n".join(_posture()),
         "spar.md": "\n".join(_scenes()),
+        "../guide/recipes.md": "\n".join(recipes_page()) + "\n",
         **_reasons(),
     }
 

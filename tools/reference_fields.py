@@ -54,6 +54,10 @@ def default_value(field: Field) -> str:
 
 def conditions(field: Field) -> str:
     """Return when a field applies."""
-    if not field.when:
-        return "always"
-    return ", ".join(f"{LABELS[path]} is {value}" for path, value in field.when)
+    alternatives = [
+        ", ".join(
+            f"{LABELS[path]} is {' or '.join(values)}" for path, values in conditions
+        )
+        for conditions in field.alternatives
+    ]
+    return "; or ".join(alternatives) or "always"

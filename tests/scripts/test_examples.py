@@ -46,7 +46,7 @@ from outkey.core.secret import Secret
 FOLDER = Path(__file__).parents[2] / "examples" / "scripts"
 FILES = sorted(FOLDER.glob("*.py"))
 GUIDE = (FOLDER.parents[1] / "docs" / "guide" / "scripts.md").read_text("utf-8")
-RECIPES = (FOLDER.parents[1] / "docs" / "guide" / "recipes.md").read_text("utf-8")
+OTHER_APIS = (FOLDER.parents[1] / "docs" / "guide" / "other-apis.md").read_text("utf-8")
 AT = 1_700_000_000
 SCRIPTS = LockedScripts()
 pytestmark = pytest.mark.skipif(
@@ -213,22 +213,20 @@ def test_the_guide_lists_what_can_be_imported() -> None:
         ("GitHub", "jwt_rs256.py"),
         ("Snowflake", "jwt_rs256.py"),
         ("WooCommerce", "oauth1.py"),
-        ("By a script", "aws_sigv4.py"),
+        ("AWS", "aws_sigv4.py"),
     ],
 )
-def test_a_recipe_that_needs_a_signature_points_to_its_script(
+def test_an_api_that_needs_a_signature_points_to_its_script(
     api: str, script: str
 ) -> None:
-    (text,) = re.findall(
-        rf"^##+ {api}\n(.*?)(?=^##+ )", RECIPES, re.DOTALL | re.MULTILINE
-    )
-    assert f"[`{script}`](../../examples/scripts/{script})" in text
+    (line,) = re.findall(rf"^\| \[?{api}.*$", OTHER_APIS, re.MULTILINE)
+    assert f"[`{script}`](../../examples/scripts/{script})" in line
 
 
-def test_every_script_that_a_recipe_names_is_there_and_linked() -> None:
-    named = re.findall(r"`([a-z0-9_]+\.py)`", RECIPES)
+def test_every_script_that_the_page_names_is_there_and_linked() -> None:
+    named = re.findall(r"`([a-z0-9_]+\.py)`", OTHER_APIS)
     linked = re.findall(
-        r"\[`([a-z0-9_]+\.py)`\]\(\.\./\.\./examples/scripts/\1\)", RECIPES
+        r"\[`([a-z0-9_]+\.py)`\]\(\.\./\.\./examples/scripts/\1\)", OTHER_APIS
     )
     assert named == linked
     assert set(named) <= {file.name for file in FILES}

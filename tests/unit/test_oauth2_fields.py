@@ -464,7 +464,9 @@ def test_a_choice_is_read_as_what_it_is_and_has_a_label(field: Field) -> None:
         assert label
 
 
-def test_a_secret_is_called_by_the_last_word_of_its_path_but_that_of_the_proxy() -> None:
+def test_a_secret_is_called_by_the_last_word_of_its_path_but_that_of_the_proxy() -> (
+    None
+):
     names = [field.secret_name for field in FIELDS if field.secret]
     assert names == [
         "password",

@@ -80,7 +80,7 @@ class ConfigurationRow:
             if path in values:
                 values[path] = date.fromisoformat(str(values[path]))
         query = read_query(values.pop(_QUERY, ()))
-        former_names = values.pop(_FORMER_NAMES, ())
+        former_names = read_former_names(values.pop(_FORMER_NAMES, ()))
         built = build(
             self.name, values, headers=self.headers, query=query, secrets=secrets
         )
@@ -92,18 +92,18 @@ class ConfigurationRow:
             refused=self.health.refused,
             paused_at=self.health.paused_at,
             voucher=voucher,
-            former_names=tuple((str(name), float(at)) for name, at in former_names),
+            former_names=former_names,
         )
 
     def after_rename(self, name: str, at: float) -> "ConfigurationRow":
         """Return the row with another name; it remembers the one before."""
-        former_names = [*self.settings.get(_FORMER_NAMES, ()), (self.name, at)]  # type: ignore[misc]  # what is stored is JSON
+        former_names = read_former_names(self.settings.get(_FORMER_NAMES, ()))
         return replace(
             self,
             name=name,
             version=self.version + 1,
             revision=self.revision + 1,
-            settings={**self.settings, _FORMER_NAMES: former_names},
+            settings={**self.settings, _FORMER_NAMES: [*former_names, [self.name, at]]},
         )
 
     def after_edit(self, configuration: Configuration) -> "ConfigurationRow":
@@ -183,6 +183,12 @@ def settings_of(configuration: Configuration) -> dict[str, object]:
             for row in configuration.query
         ]
     return settings
+
+
+def read_former_names(names: object) -> tuple[tuple[str, float], ...]:
+    """Return the former names of stored settings, each with its end."""
+    pairs = names if isinstance(names, list | tuple) else ()
+    return tuple((str(name), float(at)) for name, at in pairs)
 
 
 def read_query(rows: object) -> tuple[QueryParameter, ...]:

@@ -128,6 +128,20 @@ class ConfigurationRowsContract(ABC):
         assert row == resealed
         assert row.health.current, "what a test found still holds"
 
+    def test_a_renamed_row_keeps_its_lines_and_secrets(self) -> None:
+        storage = self.make()
+        stored = _row("contract")
+        storage.configurations.swap(None, stored)
+        storage.secrets.swap(None, _version(stored.record, "token"))
+        storage.lines.swap(None, LineRow("line", "contract", "GET", "/", None))
+        renamed = stored.after_rename("another", at=7.0)
+        with storage.database.transaction():
+            assert storage.configurations.swap(stored, renamed)
+        assert storage.configurations.find() == [renamed]
+        assert storage.configurations.find(names=["contract"]) == []
+        assert [line.configuration for line in storage.lines.find()] == ["another"]
+        assert len(storage.secrets.read([stored.record])) == 1
+
     def test_lists_are_made_of_columns_alone(self) -> None:
         rows = self.make().configurations
         for name in ("b", "a"):

@@ -180,6 +180,18 @@ document.addEventListener("submit", (event) => {
   if (question && !confirm(question)) event.preventDefault();
 });
 
+// Cards that do not have what is typed disappear at once; without this, the form searches.
+for (const input of document.querySelectorAll("[data-filter]")) {
+  const cards = [...document.getElementById(input.dataset.filter).children];
+  const none = document.getElementById(`${input.dataset.filter}-none`);
+  input.addEventListener("input", () => {
+    const words = input.value.toLowerCase().split(/\s+/);
+    for (const card of cards) card.hidden = !words.every((word) => card.dataset.words.includes(word));
+    none.hidden = cards.some((card) => !card.hidden);
+  });
+}
+for (const select of document.querySelectorAll("select[data-submit]")) select.addEventListener("change", () => select.form.submit());
+
 // The response of a provider does not stay in the URL.
 if (document.querySelector("[data-forget-query]")) history.replaceState(null, "", location.pathname);
 

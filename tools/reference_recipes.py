@@ -1,0 +1,100 @@
+"""The recipes page: every preset with its settings, as TOML and in words."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from outkey.adapters.preset_files import PresetFiles
+from outkey.core.config.configuration import Configuration, successor
+from outkey.core.config.export import render
+from outkey.core.config.presets import Preset, PresetMethod
+from outkey.core.config.reference import parse_reference
+
+INTRODUCTION = """# Recipes
+
+Settings for well-known APIs. Each recipe is a preset: create a configuration from it
+with `outkey new NAME --preset PRESET`, or with New on the pages, and enter its secrets.
+This page is written from the presets, so it says what they do.
+
+Providers change their APIs. Each recipe says when it was compared with its sources, and
+how good these are: the provider's own **documentation**, a public **provider list**
+that an integration product maintains, or **reported** by third parties only. If the
+provider's documentation differs, follow the documentation.
+
+In the examples, secrets are references such as `env:NAME`; on the pages, enter the
+secret itself. For APIs that require signatures, and for those that do not work, see
+[Signatures, and what does not work](other-apis.md).
+"""
+
+
+def recipes_page() -> Iterator[str]:
+    """Yield the parts of the page."""
+    presets = PresetFiles().all()
+    yield INTRODUCTION
+    yield "## Overview\n"
+    yield "| API | category | ways to authenticate | preset |"
+    yield "|---|---|---|---|"
+    for preset in presets:
+        titles = "; ".join(method.title for method in preset.methods.values())
+        link = f"[{preset.title}](#{anchor(preset.title)})"
+        yield f"| {link} | {preset.category} | {titles} | `{preset.name}` |"
+    for preset in presets:
+        yield from section(preset)
+
+
+def anchor(title: str) -> str:
+    """Return the anchor that a heading gets."""
+    return re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-")
+
+
+def section(preset: Preset) -> Iterator[str]:
+    """Yield what a preset says."""
+    yield f"\n## {preset.title}\n"
+    if preset.notes:
+        yield f"{preset.notes}\n"
+    for method in preset.methods.values():
+        yield from method_part(preset, method)
+    yield f"Documentation: <{preset.documentation}>\n"
+    yield f"Compared on {preset.checked}: {preset.sure}.\n"
+    yield from (f"- {source}" for source in preset.sources)
+
+
+def method_part(preset: Preset, method: PresetMethod) -> Iterator[str]:
+    """Yield one way to authenticate."""
+    if len(preset.methods) > 1:
+        yield f"### {preset.title}: {method.title}\n"
+    variables = preset.variables_of(method)
+    for variable in variables:
+        yield f"- `{variable.name}`, {variable.label}: {variable.help}"
+    for field, place in method.secrets.items():
+        yield f"- secret `{field}`: {place}"
+    yield ""
+    yield "```toml"
+    yield example(preset, method).rstrip()
+    yield "```\n"
+
+
+def example(preset: Preset, method: PresetMethod) -> str:
+    """Return the configuration of a method with sample values, as TOML."""
+    values = {
+        variable.name: variable.example for variable in preset.variables_of(method)
+    }
+    made = preset.draft(preset.name, method, values).configuration()
+    return render([with_references(made, preset, method)], [])
+
+
+def with_references(
+    made: Configuration, preset: Preset, method: PresetMethod
+) -> Configuration:
+    """Return a configuration whose secrets are references to variables."""
+    states = {}
+    for field in method.secrets:
+        reference = parse_reference(f"env:{variable_name(preset, field)}", field=field)
+        states[field] = successor(None, made.binding_of(field), reference)
+    return replace(made, secrets=states)
+
+
+def variable_name(preset: Preset, field: str) -> str:
+    """Return the name of an environment variable for a secret."""
+    name = field.rpartition(":")[2]
+    return re.sub(r"[^A-Z0-9]+", "_", f"{preset.name}_{name}".upper())
