@@ -79,7 +79,9 @@ def example(preset: Preset, method: PresetMethod) -> str:
     values = {
         variable.name: variable.example for variable in preset.variables_of(method)
     }
-    made = preset.draft(preset.name, method, values).configuration()
+    is_usual = method is preset.method()
+    name = preset.name if is_usual else f"{preset.name}-{method.name}"
+    made = preset.draft(name, method, values).configuration()
     return render([with_references(made, preset, method)], [])
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "KeyStepRefused",
     "LineBusy",
     "OutkeyError",
+    "ParameterConflict",
     "Paused",
     "PolicyError",
     "RateLimited",

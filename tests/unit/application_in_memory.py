@@ -6,6 +6,7 @@ from pathlib import Path
 from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.keyring import Keyring, new_keyring
 from outkey.adapters.paths_jmespath import JmespathCompiler
+from outkey.adapters.preset_files import PresetFiles
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
 from outkey.adapters.states_memory import MemoryStateRows
@@ -130,6 +131,7 @@ def memory_host(
         line_runs=MemoryLineRuns(),
         clock=clock,
         listeners=FakeListeners(),  # type: ignore[arg-type]  # nothing is served here
+        presets=PresetFiles(),
         sender=world.sender,
         policy=Policy,
         queue=lambda: queue,

@@ -314,7 +314,7 @@ def test_the_table_and_the_configuration_name_the_same_fields() -> None:
         {f.name for f in fields(Configuration)}
         - set(sections)
         - {"secrets", "base", "record", "version", "revision", "refused", "paused_at"}
-        - {"voucher", "script_is_vouched"}
+        - {"voucher", "script_is_vouched", "former_names"}
     )
     assert from_table == top | nested
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from outkey.adapters.policy_file import read_policy
+from outkey.adapters.preset_files import PresetFiles
 from outkey.core.audit.chain import (
     ChainRow,
     canonical,
@@ -166,6 +167,14 @@ PLANTED: list[tuple[ConfigurationFacts, str, str | None]] = [
         "verification.test_path",
     ),
     (subject(used_at=NOW - 91 * DAY), "P-unused", None),
+    (
+        subject(
+            sound(preset="stripe", preset_day=date(2026, 1, 1)),
+            preset_corrected=date(2026, 1, 2),
+        ),
+        "P-preset-corrected",
+        "preset",
+    ),
     (subject(failed=True), "P-failing", None),
     (subject(health=replace(TESTED, cause="invalid_credentials")), "P-failing", None),
     (subject(health=replace(TESTED, refused=3)), "P-failing", None),
@@ -446,7 +455,7 @@ class Runtime:
             self.looked += count
 
         audit = AuditTrail(self.rows, self.checkpoints, lambda _: KEY)
-        doctor = Doctor(self.registry, self.secrets, self.scripts, audit)
+        doctor = Doctor(self.registry, self.secrets, self.scripts, audit, PresetFiles())
         return doctor.examine(self.registry.all(), self.premises, iter, advance)
 
     def ids(self) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from outkey.core.request.schemes.none import NoAuthentication
 from outkey.core.secret import Secret
 from outkey.testing import configuration
 
+CONFIGURED = configuration(authentication_type="bearer")
 REQUEST = Request(
     "GET", Origin("https", "a.example", 443), "/", (Header("A", "1", Source.DEFAULT),)
 )
@@ -74,11 +75,11 @@ def test_basic_refuses_a_pair_that_no_header_can_hold() -> None:
 
 
 def test_bearer_is_the_token_behind_the_word() -> None:
-    assert authorization(Bearer(Secret("abc.def"))) == "Bearer abc.def"
+    assert authorization(Bearer(CONFIGURED, Secret("abc.def"))) == "Bearer abc.def"
 
 
 def test_bearer_takes_a_pasted_prefix_and_blanks_away() -> None:
-    assert authorization(Bearer(Secret(" Bearer abc\n"))) == "Bearer abc"
+    assert authorization(Bearer(CONFIGURED, Secret(" Bearer abc\n"))) == "Bearer abc"
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_bearer_takes_a_pasted_prefix_and_blanks_away() -> None:
 )
 def test_bearer_refuses_what_is_no_token(token: str, error: type[OutkeyError]) -> None:
     with pytest.raises(error):
-        next(Bearer(Secret(token)).flow(REQUEST))
+        next(Bearer(CONFIGURED, Secret(token)).flow(REQUEST))
 
 
 def test_none_sends_the_request_as_it_is() -> None:

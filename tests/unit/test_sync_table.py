@@ -171,8 +171,8 @@ def test_every_field_of_a_line_is_described() -> None:
         assert field.help.endswith(".")
         assert bool(field.choices) == (field.kind is Kind.CHOICE)
         assert bool(field.parts) == (field.kind in {Kind.TABLE, Kind.TABLES})
-        for path, value in field.when:
-            assert value in dict(paths[path].choices)
+        for path, values in field.when:
+            assert {*values} <= {*dict(paths[path].choices)}
 
 
 @pytest.mark.parametrize("key", ["target", "keys", "fields", "direction"])

@@ -89,6 +89,13 @@ REFERENCE_REPLACES_VALUE = Check(
     "the reference replaces the value that was entered",
     "Remove the key from the document to keep the entered value.",
 )
+REFERENCE_UNRESOLVED = Check(
+    "W009",
+    Level.WARNING,
+    "the reference cannot be read, so the stored secret stays",
+    "Set the variable or file that it names and apply again, or remove the key from"
+    " the document.",
+)
 CLOCK_AHEAD = Check(
     "W007",
     Level.WARNING,

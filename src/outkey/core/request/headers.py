@@ -147,8 +147,9 @@ def tidy_token(text: str, prefix: str = "") -> str:
     """
     text = text.strip(_SPACES)
     scheme, _, rest = text.partition(" ")
-    words = {"bearer", prefix.strip().lower()}
-    return rest.strip(_SPACES) if rest and scheme.lower() in words else text
+    word = scheme.lower()
+    is_prefix = word == "bearer" or (bool(rest) and word == prefix.strip().lower())
+    return rest.strip(_SPACES) if is_prefix else text
 
 
 def looks_like_credential(name: str) -> bool:

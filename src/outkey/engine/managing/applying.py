@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.config.configuration import Configuration, SecretState, SyncLine
 from outkey.core.config.document import Document, naming
 from outkey.core.config.secret_values import refuse_control_characters
 from outkey.core.errors import (
     ConfigError,
     InactiveConfiguration,
+    OutkeyError,
     SecretMissing,
     SecretRebindRequired,
     UnknownConfiguration,
@@ -16,6 +17,7 @@ from outkey.core.errors import (
 from outkey.core.findings.checks import Finding, Level
 from outkey.core.findings.configuration_checks import (
     REFERENCE_REPLACES_VALUE,
+    REFERENCE_UNRESOLVED,
     configuration_findings,
     refuse_unsavable,
 )
@@ -62,9 +64,18 @@ def apply(
     registry = administration.registry
     stored = registry.find(draft.name for draft in document.drafts)
     changes: list[ConfigurationChange] = []
+    unresolved: list[tuple[str, Finding]] = []
     for draft in document.drafts:
         before = stored.get(draft.name)
-        after = draft.merged(before) if before else draft.configuration()
+        if before is None:
+            changes.append(ConfigurationChange(None, draft.configuration()))
+            continue
+        after = draft.merged(before)
+        kept = kept_states(context, before, after)
+        unresolved += [
+            (draft.name, REFERENCE_UNRESOLVED.finding(field)) for field in kept
+        ]
+        after = replace(after, secrets={**after.secrets, **kept})
         changes.append(ConfigurationChange(before, after))
     refuse_stray_lines(registry, document)
     lines = [(stored_line(registry, line), line) for line in document.lines]
@@ -88,7 +99,11 @@ def apply(
     return Applied(
         **names_by_outcome([(change.stored, change.made) for change in changes]),
         lines=names_by_outcome(lines),
-        findings=(*replaced_values(changes), *document_findings(context, changes)),
+        findings=(
+            *unresolved,
+            *replaced_values(changes),
+            *document_findings(context, changes),
+        ),
     )
 
 
@@ -136,6 +151,28 @@ def stored_line(registry: Registry, line: SyncLine) -> SyncLine | None:
         return None
     except ConfigError:
         return replace(line, configuration="")
+
+
+def kept_states(
+    context: SendContext, stored: Configuration, made: Configuration
+) -> dict[str, SecretState]:
+    """Return the stored values that a document would replace by nothing.
+
+    The reference that it names cannot be read, so that no request could be sent. One
+    in the place of another reference is taken over: the process that sends may have
+    variables that this one lacks.
+    """
+    kept = {}
+    for field, state in made.secrets.items():
+        before = stored.secrets.get(field)
+        is_value = before is not None and before.reference is None
+        if before is None or not is_value or state.reference is None:
+            continue
+        try:
+            context.open(replace(made, record=""), field)
+        except OutkeyError:
+            kept[field] = before
+    return kept
 
 
 def replaced_values(

@@ -42,7 +42,7 @@ def list_presets(
                     preset.name,
                     preset.title,
                     preset.category,
-                    ", ".join(method.title for method in preset.methods.values()),
+                    "; ".join(method.title for method in preset.methods.values()),
                     str(preset.checked),
                 )
                 for preset in presets
@@ -64,7 +64,7 @@ def show_preset(name: PresetName, *, as_json: AsJson = False) -> None:
         (
             ("category", preset.category),
             ("documentation", preset.documentation),
-            ("checked", f"{preset.checked}, by: {preset.sure}"),
+            ("checked", f"{preset.checked} ({preset.sure})"),
             ("rotation", preset.rotation),
             ("notes", preset.notes),
             ("sources", "\n".join(preset.sources)),

@@ -1,0 +1,58 @@
+"""The commands of presets, and renaming."""
+
+from cli.conftest import Terminal
+
+METABASE = ("new", "reports", "--preset", "metabase", "--method", "api_key")
+
+
+def test_presets_are_listed_searched_and_shown(outkey: Terminal) -> None:
+    listed = outkey("preset", "list", "--json").json
+    assert len(listed) >= 100
+    assert {*listed[0]} == {"name", "title", "methods", "checked"}
+    assert "stripe" in {preset["name"] for preset in listed}
+    found = outkey("preset", "list", "weather").out
+    assert "OpenWeather" in found
+    assert "Stripe" not in found
+    assert "no preset" in outkey("preset", "list", "nothing-like-this").out
+    shown = outkey("preset", "show", "metabase")
+    assert "--set host=" in shown.out
+    assert "outkey new metabase --preset metabase" in shown.out
+    methods = outkey("preset", "show", "metabase", "--json").json["methods"]
+    assert "api_key" in methods
+    assert outkey("preset", "show", "stripes").code == 2
+
+
+def test_a_configuration_is_created_from_a_preset(outkey: Terminal) -> None:
+    missing = outkey(*METABASE)
+    assert missing.code == 2
+    assert "Host must not be empty" in missing.err
+    created = outkey(*METABASE, "--set", "host=bi.acme.example")
+    assert created.code == 0
+    assert "outkey secret set reports header:x-api-key" in created.out
+    shown = outkey("show", "reports", "--json").json
+    assert shown["base_url"] == "https://bi.acme.example/api"
+    assert (shown["preset"], shown["authentication_type"]) == ("metabase", "none")
+    assert outkey(*METABASE, "--set", "host=bi.acme.example").code == 2
+    again = outkey("new", "two", "--preset", "stripe", "--json", stdin="")
+    assert again.json["secrets"].keys() == {"token"}
+
+
+def test_a_variable_that_cannot_be_meant_is_refused(outkey: Terminal) -> None:
+    for setting in ("host", "host=a=b c", "other=x"):
+        assert outkey(*METABASE, "--set", setting).code == 2
+    twice = outkey(*METABASE, "--set", "host=a", "--set", "host=b")
+    assert twice.code == 2
+    assert outkey("list", "--json").json == []
+
+
+def test_a_configuration_is_renamed_with_its_lines(ready: Terminal) -> None:
+    assert ready("rename", "acme", "crm").out == "renamed: crm\n"
+    assert ready("show", "acme").code == 2
+    assert ready("request", "crm", "/echo").code == 0
+    assert ready("rename", "crm", "").code == 2
+    assert ready("rename", "nothing", "x").code == 2
+    assert ready("rename", "crm", "acme", "--json").json == {
+        "done": "renamed",
+        "configuration": "acme",
+    }
+    assert ready("audit", "verify").code == 0
