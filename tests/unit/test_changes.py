@@ -328,8 +328,8 @@ def test_a_secret_that_was_set_is_kept_through_changes_and_opens(
     assert "canary" not in json.dumps(
         [repr(kept), repr(vars(office.registry)), repr(office.storage.secrets.rows)]
     )
-    office.apply('[configuration.acme]\ntoken = "env:OTHER_TOKEN"')
     monkeypatch.setenv("OTHER_TOKEN", "by reference")
+    office.apply('[configuration.acme]\ntoken = "env:OTHER_TOKEN"')
     assert office.secrets.open(office.registry.get("acme"), "token") == Secret(
         "by reference"
     )
@@ -460,7 +460,22 @@ def test_a_value_that_could_never_be_sent_does_not_replace_one_that_can(
     assert office.secrets.open(office.registry.get("acme"), field) == Secret("good")
 
 
-def test_a_reference_that_replaces_an_entered_value_is_a_warning() -> None:
+def test_a_reference_that_cannot_be_read_does_not_replace_an_entered_value() -> None:
+    office = Office()
+    office.apply(DOCUMENT)
+    office.administration.set_secret("acme", "token", Secret("entered"))
+    applied = office.apply(DOCUMENT)
+    found = [(name, f.id, f.field) for name, f in applied.findings]
+    assert ("acme", "W009", "token") in found
+    assert applied.unchanged == ("acme", "other")
+    stored = office.registry.get("acme")
+    assert office.secrets.open(stored, "token") == Secret("entered")
+
+
+def test_a_reference_that_replaces_an_entered_value_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ACME_TOKEN", "by reference")
     office = Office()
     office.apply(DOCUMENT)
     office.administration.set_secret("acme", "token", Secret("entered"))
