@@ -197,6 +197,13 @@ def test_blanks_around_a_token_and_one_prefix_are_removed_once(
     assert tidy_token(pasted) == kept
 
 
+def test_a_header_name_has_a_limited_length() -> None:
+    assert check_name("X" * 256, field="headers") == "X" * 256
+    with pytest.raises(HeaderFormatError) as caught:
+        check_name("X" * 257, field="headers")
+    assert "256" in caught.value.message
+
+
 def test_blanks_around_a_value_are_removed() -> None:
     assert tidy_value(" a b\n") == "a b"
 

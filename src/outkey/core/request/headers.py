@@ -18,6 +18,7 @@ from outkey.core.request.message import Header, Source
 from outkey.core.text import Text, join_texts
 
 MAX_HEADERS = 64
+MAX_NAME = 256
 MAX_VALUE = 8 * 1024
 NAME_HINT = Text("Use letters, digits and hyphens, without spaces or a colon.")
 NAME_GRAMMAR = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # the token of RFC 9110 §5.6.2
@@ -59,6 +60,11 @@ def check_name(name: str, *, field: str) -> str:
     """Return the name of a header that a user may set, else raise."""
     if is_settable_name(name):
         return name
+    if len(name) > MAX_NAME:
+        raise HeaderFormatError(
+            Text("the header name is longer than {limit} characters", limit=MAX_NAME),
+            field=field,
+        )
     if not is_header_name(name):
         raise HeaderFormatError(
             Text("the header name is empty or has an invalid character"),
@@ -77,7 +83,7 @@ def check_name(name: str, *, field: str) -> str:
 
 def is_settable_name(name: str) -> bool:
     """Whether a text is a valid header name, and not one of the connection's."""
-    return _SETTABLE.fullmatch(name) is not None
+    return len(name) <= MAX_NAME and _SETTABLE.fullmatch(name) is not None
 
 
 def is_header_name(name: str) -> bool:
