@@ -1,0 +1,109 @@
+"""Where a configuration begins: presets; rows of the query; another name."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from browser.conftest import Served
+from browser.test_pages import LIST, new, run_test, save, tab
+from outkey.spar import Spar
+
+
+def test_a_preset_is_found_chosen_and_fills_the_form(
+    page: Page, served: Served
+) -> None:
+    page.goto(LIST)
+    page.get_by_role("link", name="New", exact=True).click()
+    cards = page.locator("#presets li:visible")
+    assert cards.count() >= 100
+    page.get_by_label("Search").fill("metab")
+    expect(cards).to_have_count(1)
+    page.get_by_label("Search").fill("nothing like this")
+    expect(page.get_by_text("No provider has that name.")).to_be_visible()
+    page.get_by_label("Search").fill("metab")
+    cards.first.click()
+    page.get_by_role("button", name="Continue").click()
+    expect(page.get_by_text("Host must not be empty")).to_be_visible()
+    page.get_by_label("Host", exact=True).fill("bi.acme.example")
+    page.get_by_role("button", name="Continue").click()
+    expect(page.get_by_text("Filled in from the preset Metabase")).to_be_visible()
+    assert page.input_value("#f-base_url") == "https://bi.acme.example/api"
+    tab(page, "Headers")
+    page.locator('[name="row-value-0"]').fill("mb_the-key")
+    save(page)
+    expect(page.get_by_text("metabase was saved.")).to_be_visible()
+    shown = served.command("show", "metabase", "--json")
+    assert '"preset": "metabase"' in shown
+    assert "mb_the-key" not in page.content()
+
+
+def test_the_search_of_presets_works_without_a_script(
+    page: Page, served: Served
+) -> None:
+    page.goto(LIST + "new/?q=weather")
+    expect(page.get_by_role("link", name=re.compile("OpenWeather"))).to_be_visible()
+    assert page.locator("#presets li").count() == 1
+    response = page.goto(LIST + "new/nothing/")
+    assert response is not None
+    assert response.status == 422
+
+
+def test_a_key_in_the_query_is_entered_tested_and_shown_nowhere(
+    page: Page, spar: Spar
+) -> None:
+    new(page, "by query", spar.url, "none", "/echo")
+    tab(page, "Headers")
+    page.get_by_role("button", name="Add parameter").click()
+    page.locator('[name="query-key-0"]').fill("api_key")
+    page.locator('[name="query-value-0"]').click()
+    expect(page.locator('[name="query-secret-0"]')).to_be_checked()
+    page.locator('[name="query-value-0"]').fill("canary-in-query")
+    save(page)
+    spar.clear()
+    run_test(page)
+    assert "canary-in-query" not in page.content()
+    assert any("canary-in-query" in str(seen.query) for seen in spar.journal)
+    tab(page, "Headers")
+    assert page.input_value('[name="query-key-0"]') == "api_key"
+    assert page.input_value('[name="query-value-0"]') == ""
+
+
+def test_a_text_around_a_secret_says_where_the_secret_goes(
+    page: Page, spar: Spar
+) -> None:
+    new(page, "by text", spar.url, "none", "/echo")
+    tab(page, "Headers")
+    page.get_by_role("button", name="Add row").click()
+    page.locator('[name="row-key-0"]').fill("Authorization")
+    page.locator('[name="row-value-0"]').fill("abc")
+    page.locator('[name="row-text-0"]').fill("Token token=")
+    save(page)
+    tab(page, "Headers")
+    expect(page.get_by_text("lacks {secret}")).to_be_visible()
+    page.locator('[name="row-text-0"]').fill("Token token={secret}")
+    page.locator('[name="row-value-0"]').fill("abc")
+    save(page)
+    spar.clear()
+    run_test(page)
+    sent = [seen.values("Authorization") for seen in spar.journal]
+    assert ["Token token=abc"] in sent
+
+
+def test_a_configuration_is_renamed_on_its_page(
+    page: Page, served: Served, spar: Spar
+) -> None:
+    new(page, "old name", spar.url, "none", "/echo")
+    page.select_option("#f-no_auth_reason", "development")
+    save(page)
+    page.get_by_role("link", name="Rename").click()
+    page.get_by_label("New name").fill("")
+    page.get_by_role("button", name="Rename").click()
+    expect(page.get_by_role("alert")).to_contain_text("must not be empty")
+    page.get_by_label("New name").fill("new name")
+    page.get_by_role("button", name="Rename").click()
+    expect(page.get_by_text("old name is new name now.")).to_be_visible()
+    listed = served.command("list", "--json")
+    assert '"new name"' in listed
+    assert '"old name"' not in listed
+    tab(page, "History")
+    expect(page.locator("#panel-history")).to_contain_text("configuration:created")
