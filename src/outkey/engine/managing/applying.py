@@ -9,7 +9,6 @@ from outkey.core.config.secret_values import refuse_control_characters
 from outkey.core.errors import (
     ConfigError,
     InactiveConfiguration,
-    OutkeyError,
     SecretMissing,
     SecretRebindRequired,
     UnknownConfiguration,
@@ -169,8 +168,8 @@ def kept_states(
         if before is None or not is_value or state.reference is None:
             continue
         try:
-            context.open(replace(made, record=""), field)
-        except OutkeyError:
+            context.secrets.open(replace(made, record=""), field)
+        except SecretMissing:
             kept[field] = before
     return kept
 
