@@ -66,8 +66,10 @@ def test_the_toml_of_a_page_is_accepted(page: Path, tmp_path: Path) -> None:
         whole = '[configuration.acme]\nbase_url = "https://api.acme.example"\n' + whole
     file = tmp_path / "a.toml"
     file.write_text(whole, encoding="utf-8")
+    names = tomllib.loads(whole)["configuration"]
+    name = "acme" if "acme" in names else next(iter(names))
     with outkey.load(file, tokens=MemoryTokens(time.time)) as gateway:
-        assert gateway.test("acme").findings[0].id == "E-secret_missing"
+        assert gateway.test(name).findings[0].id == "E-secret_missing"
 
 
 @pytest.mark.parametrize("page", PAGES_WITH_LINES, ids=lambda page: page.name)
