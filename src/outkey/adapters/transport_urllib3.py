@@ -233,7 +233,7 @@ def _write_request(
 ) -> bool:
     """Write the request; return whether all of it could be written.
 
-    Names and values were validated to be ASCII without line breaks. A server may
+    Names and values were validated to have no line breaks. A server may
     respond, for example with 413 or 401, and close before it has read everything: then
     its response is what counts.
     """
@@ -264,4 +264,6 @@ def wire_form(request: Request) -> bytes:
         if isinstance(request.body, Secret)
         else request.body
     )
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("ascii") + body
+    # Values are ASCII, except what Digest repeats of a challenge: one character is one
+    # byte there.
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1") + body

@@ -10,7 +10,6 @@ from datetime import date
 from functools import partial
 
 from outkey.core.config.choices import (
-    AuthenticationType,
     ClientAuth,
     Environment,
     Network,
@@ -264,8 +263,7 @@ def setting_findings(configuration: Configuration) -> Iterator[Finding]:
     is_plain = configuration.base.origin.scheme == "http"
     if is_plain and configuration.sends_credentials:
         yield UNENCRYPTED.finding("base_url")
-    is_basic = configuration.authentication_type is AuthenticationType.BASIC
-    if is_basic and not configuration.username:
+    if configuration.sends_password and not configuration.username:
         yield NO_USERNAME.finding("username")
     for row in configuration.headers:
         if "_" in row.key:

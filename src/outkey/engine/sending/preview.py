@@ -56,7 +56,9 @@ class Preview:
             prefix, masked, _ = value.partition(MASK)
             if name.lower() in _CURL_SETS_ITSELF:
                 continue
-            if masked and prefix == "Basic ":
+            if masked and prefix == "Digest ":
+                yield "--digest"
+            if masked and prefix in {"Basic ", "Digest "}:
                 yield f'--user {shlex.quote(f"{self.username}:")}"$PASSWORD"'
             elif masked:
                 # Quoted apart: a shell would expand a header's name in double quotes.

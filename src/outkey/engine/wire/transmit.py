@@ -7,7 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from outkey.core.audit.events import Outcome, Tag, intent_of, redirected_path_template
+from outkey.core.audit.events import (
+    CHALLENGED,
+    Outcome,
+    Tag,
+    intent_of,
+    redirected_path_template,
+)
 from outkey.core.config.choices import Network
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.secret_values import refuse_control_characters
@@ -25,6 +31,7 @@ from outkey.engine.tokens.token_cache import TokenCache
 from outkey.engine.wire.clock_offsets import ClockOffsets
 from outkey.engine.wire.egress import Egress
 from outkey.engine.wire.lockout_guard import LockoutGuard
+from outkey.engine.wire.nonces import Nonces
 from outkey.engine.wire.steps import Resolve, Steps, Transmit
 from outkey.engine.wire.vouched_scripts import VouchedScripts
 from outkey.ports.sending import Clock, Permits, Scripts, Secrets, Signer, Tokens
@@ -42,6 +49,7 @@ class RequestBudget:
     line: str = ""
     retry: int = 0
     for_token: bool = False
+    expects_challenge: bool = False  # the request has no credentials yet
     requested_target: str = ""  # the target before any redirect
     attempt: str = ""
     concluded: OutkeyError | None = None  # an error that the audit has already
@@ -62,6 +70,7 @@ class SendContext:
     scripts: Scripts
     token_cache: TokenCache = field(default_factory=TokenCache)
     offsets: ClockOffsets = field(default_factory=ClockOffsets)
+    nonces: Nonces = field(default_factory=Nonces)
     lockout_guard: LockoutGuard = field(default_factory=LockoutGuard)
     vouched_scripts: VouchedScripts = field(default_factory=VouchedScripts)
     # Set by Sender: the search for echoed secrets is built on this class. Without it,
@@ -171,9 +180,10 @@ class SendContext:
         )
         diagnosis = self._diagnosis(configuration, response, budget)
         cause = diagnosis.cause if diagnosis else None
-        yield self._outcome(
-            configuration, budget, response.status, cause or "ok", started
-        )
+        result = cause or "ok"
+        if budget.expects_challenge and response.status == 401:
+            result = CHALLENGED
+        yield self._outcome(configuration, budget, response.status, result, started)
         return Response(
             status=response.status,
             headers=response.headers,
