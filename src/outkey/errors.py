@@ -26,6 +26,8 @@ __all__ = [
     "OutkeyError",
     "Paused",
     "PolicyError",
+    "ProxyConnectionFailed",
+    "ProxyFailed",
     "RateLimited",
     "ReauthorizationNeeded",
     "RedirectBlocked",

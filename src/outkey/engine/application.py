@@ -139,6 +139,11 @@ class Application:
             self.audit_trail,
         )
 
+    def proxy_of(self, configuration: Configuration) -> str:
+        """Return the proxy that requests go through, "" for none."""
+        proxy, _ = self.sender.context.proxies.shown_for(configuration)
+        return proxy
+
     # ── requests, tests and scripts ─────────────────────────────────────────────────
 
     def test(self, administration: Administration, name: str) -> Report:

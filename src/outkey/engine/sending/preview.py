@@ -45,6 +45,8 @@ class Preview:
     headers: tuple[PreviewHeader, ...]
     findings: tuple[Finding, ...]
     username: str = ""
+    proxy: str = ""  # the proxy that it would go through
+    proxy_username: str = ""
 
     def curl(self) -> str:
         """Return the request as a curl command; secrets are shell variables."""
@@ -52,6 +54,11 @@ class Preview:
 
     def _curl_options(self) -> Iterator[str]:
         yield shlex.quote(self.url)
+        if self.proxy:
+            yield f"--proxy {shlex.quote(self.proxy)}"
+        if self.proxy_username:
+            user = shlex.quote(f"{self.proxy_username}:")
+            yield f'--proxy-user {user}"$PROXY_PASSWORD"'
         for name, value, _ in self.headers:
             prefix, masked, _ = value.partition(MASK)
             if name.lower() in _CURL_SETS_ITSELF:
@@ -78,6 +85,7 @@ def preview(context: SendContext, call: Call) -> Preview:
         secret,
         signed=partial(sign, context, configuration, call.line),
     )
+    proxy, proxy_username = context.proxies.shown_for(configuration)
     return Preview(
         method=request.method,
         url=request.masked_url(),
@@ -86,6 +94,8 @@ def preview(context: SendContext, call: Call) -> Preview:
             configuration_findings(configuration, secret, now=context.clock.now())
         ),
         username=configuration.username,
+        proxy=proxy,
+        proxy_username=proxy_username,
     )
 
 

@@ -9,9 +9,11 @@ from outkey.core.config.choices import Network
 from outkey.core.errors import EgressDenied
 from outkey.core.request.addresses import (
     AddressKind,
+    is_address,
     is_allowed,
     is_internal,
     judge,
+    judge_name,
     plain_address,
 )
 from outkey.core.request.origin import Origin
@@ -45,6 +47,15 @@ class Egress:
         if self.listeners is not None:
             refuse_own_pages(self.listeners, origin, addresses)
         return addresses
+
+    def vet_name(self, network: Network, origin: Origin) -> None:
+        """Refuse a destination that a proxy will resolve, by its name alone."""
+        if is_address(origin.host):
+            self.vet(network, origin, (origin.host,))
+            return
+        kind = judge_name(origin.host)
+        if not is_allowed(kind, network):
+            raise denial(origin, kind, network)
 
 
 def refuse_own_pages(
