@@ -1,5 +1,6 @@
 """What goes wrong at a proxy, told apart from what goes wrong at the API."""
 
+from outkey.adapters.response_reader import ResponseReader
 from outkey.core.errors import (
     AnswerBroken,
     ConnectionFailed,
@@ -9,7 +10,7 @@ from outkey.core.errors import (
     TlsBelowFloor,
     TlsFailed,
 )
-from outkey.core.request.proxy import proxy_failure
+from outkey.core.request.proxy import own_failure, proxy_failure
 
 
 def connecting_failure(error: OutkeyError) -> OutkeyError:
@@ -30,11 +31,15 @@ def opening_failure(error: OutkeyError) -> OutkeyError:
     return error
 
 
-def forwarding_failure(error: OutkeyError) -> OutkeyError:
+def forwarding_failure(error: OutkeyError, reader: ResponseReader) -> OutkeyError:
     """Return the error for a response of plain http, which the proxy passes on.
 
-    What broke in the middle of a response may be the server's fault as well.
+    A proxy may respond and close before it has read the request, so that the head of
+    its response is all that arrives. What else broke in the middle of a response may be
+    the server's fault as well.
     """
+    if reader.status and (failure := own_failure(reader.response(b""))):
+        return failure
     is_whole = not isinstance(error, AnswerBroken)
     if isinstance(error, ConnectionFailed) and is_whole:
         return proxy_failure("proxy-garbage")

@@ -101,7 +101,7 @@ class AsyncioTransport:
         except OutkeyError as error:
             if proxy is None or origin.scheme == "https":
                 raise
-            raise forwarding_failure(error) from None
+            raise forwarding_failure(error, reader) from None
         finally:
             if reusable:
                 pool.put(route.partition, origin, pooled)
@@ -203,13 +203,19 @@ class _Connection(asyncio.Protocol):
 
     async def start_tls(self, context: ssl.SSLContext, host: str, wait: float) -> None:
         """Do TLS with the server behind a proxy, if need be inside of the proxy's."""
-        secured = await self._loop.start_tls(
-            self._transport,
-            self,
-            context,
-            server_hostname=host,
-            ssl_handshake_timeout=wait,
-        )
+        try:
+            secured = await self._loop.start_tls(
+                self._transport,
+                self,
+                context,
+                server_hostname=host,
+                ssl_handshake_timeout=wait,
+            )
+        except TypeError as error:
+            # Before 3.11.8 asyncio fails to close TLS inside of TLS (gh-113214).
+            if isinstance(error.__context__, ssl.SSLError):
+                raise error.__context__ from None
+            raise
         if secured is None:
             raise ConnectionFailed(_CLOSED)
         self._transport = secured

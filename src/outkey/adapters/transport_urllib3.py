@@ -321,7 +321,7 @@ def _forward(
     try:
         return _round_trip(connection, request, reader, deadline)
     except errors.OutkeyError as error:
-        raise forwarding_failure(error) from None
+        raise forwarding_failure(error, reader) from None
 
 
 def _round_trip(

@@ -423,7 +423,7 @@ _OF_EVIDENCE = (
         "The proxy requires other credentials",
         "Check Proxy user and Proxy password, or those of the operator's policy; outkey"
         " sends them as Basic.",
-        "The status is 407, from the proxy and not from the API.",
+        "The status is 407, or tinyproxy responds with 401.",
     ),
     reason(
         "proxy-refused",
@@ -431,8 +431,8 @@ _OF_EVIDENCE = (
         "The proxy does not allow this host and port",
         "Have the proxy's operator allow the host and port of the URL; many allow https"
         " on port 443 only.",
-        "The proxy responds to CONNECT with a status from 300 to 499, or squid says so"
-        " in X-Squid-Error.",
+        "The proxy responds to CONNECT with a status from 300 to 499, or squid or"
+        " tinyproxy respond with 403 themselves.",
     ),
     reason(
         "proxy-cannot-reach",
@@ -440,7 +440,7 @@ _OF_EVIDENCE = (
         "The proxy cannot connect to the API",
         "Check the host of the URL, and whether the proxy can resolve and reach it.",
         "The proxy responds to CONNECT with a status from 500 on or not in time, or"
-        " squid says so in X-Squid-Error.",
+        " squid or tinyproxy respond with such a status themselves.",
     ),
     reason(
         "proxy-unreachable",

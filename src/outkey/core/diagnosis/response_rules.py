@@ -391,15 +391,6 @@ def by_guard(evidence: Evidence) -> Iterator[Clue]:
         yield Clue(66, "login-page", text)
 
 
-def by_proxy(evidence: Evidence) -> Iterator[Clue]:
-    """Check for squid's own pages: plain http gets them instead of a response."""
-    if "x-squid-error" in evidence.headers and evidence.status != 407:
-        is_refusal = evidence.status < 500
-        text = Text("The response comes from the proxy squid, and not from the API.")
-        reason = "proxy-refused" if is_refusal else "proxy-cannot-reach"
-        yield Clue(93, reason, text)
-
-
 def asks_for_password(evidence: Evidence) -> bool:
     """Whether an HTML page has a password field."""
     return any(
@@ -552,7 +543,6 @@ RULES: tuple[tuple[Callable[[Evidence], Iterator[Clue]], Container[int]], ...] =
     (by_limits, {403, 429}),
     (by_scopes, {403, 404}),
     (by_guard, _ALL),
-    (by_proxy, _ALL),
     (by_place, {404}),
     (by_environment, {401, 403}),
     (by_row_names, {400, 401, 403}),

@@ -16,7 +16,7 @@ from outkey.core.errors import (
     ProxyFailed,
 )
 from outkey.core.request.headers import check_length
-from outkey.core.request.message import Header, Proxy, Request, Source
+from outkey.core.request.message import Header, Proxy, Request, Response, Source
 from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
 from outkey.core.text import Text
@@ -94,9 +94,20 @@ def tunnel_failure(status: int) -> ProxyFailed | None:
     """Return the error for a response to CONNECT, None if the tunnel is open."""
     if 200 <= status < 300:
         return None
-    if status == 407:
+    if status in {401, 407}:  # tinyproxy responds with 401 to wrong credentials
         return proxy_failure("proxy-credentials")
     return proxy_failure("proxy-cannot-reach" if status >= 500 else "proxy-refused")
+
+
+def own_failure(response: Response) -> ProxyFailed | None:
+    """Return the error if a proxy responds to plain http itself, and not the server."""
+    headers = response.headers
+    is_its_own = (
+        response.status == 407
+        or "X-Squid-Error" in headers
+        or headers.get("Server").startswith("tinyproxy/")
+    )
+    return tunnel_failure(response.status) if is_its_own else None
 
 
 def credentials_at(username: str, password: Secret) -> Secret:

@@ -32,7 +32,7 @@ from outkey.core.request.assembly import SecretOpener
 from outkey.core.request.headers import compose
 from outkey.core.request.message import Proxy, Request, Response, Route
 from outkey.core.request.origin import Origin
-from outkey.core.request.proxy import proxy_failure
+from outkey.core.request.proxy import own_failure, proxy_failure
 from outkey.core.secret import Secret
 from outkey.core.text import NO_TEXT, Text
 from outkey.engine.tokens.token_cache import TokenCache
@@ -182,9 +182,10 @@ class SendContext:
             # Computed now: recording may have taken long, and the deadline counts.
             route = self._route(configuration, addresses, client_key, proxy, budget)
             response: Response = yield Transmit(request, route)
-            # Inside a tunnel it would come from the server.
-            if response.status == 407 and proxy and request.origin.scheme == "http":
-                raise proxy_failure("proxy-credentials")
+            # Inside of a tunnel a response is always the server's.
+            is_forwarded = proxy is not None and request.origin.scheme == "http"
+            if is_forwarded and (failure := own_failure(response)):
+                raise failure
         except OutkeyError as error:
             budget.concluded = error
             yield self._outcome(configuration, budget, 0, str(error.code), started)
