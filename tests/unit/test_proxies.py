@@ -43,7 +43,7 @@ from outkey.engine.sending.lend import lend
 from outkey.engine.sending.sender import Sender
 from outkey.engine.wire.drive import drive
 from outkey.engine.wire.proxies import NO_PROXIES
-from outkey.testing import configuration, fake_gateway
+from outkey.testing import FakeListeners, configuration, fake_gateway
 from outkey.testing.fakes import Answer, FakeWorld
 
 PROXY = "http://proxy.acme.example:3128"
@@ -275,6 +275,15 @@ def test_a_proxy_is_vetted_by_the_list_or_else_by_its_address(
         return
     with pytest.raises(EgressDenied) as denied:
         fake.gateway.send("acme", "GET", "/")
+    assert denied.value.field == "proxy.url"
+    assert fake.transport.sent == []
+
+
+def test_our_own_pages_are_no_proxy() -> None:
+    fake = world(proxy__url="http://127.0.0.1:8765", network="internal")
+    ports = replace(fake.ports, listeners=FakeListeners({8765: ["127.0.0.1"]}))
+    with pytest.raises(EgressDenied) as denied:
+        type(fake.gateway)(Sender(ports)).send("acme", "GET", "/")
     assert denied.value.field == "proxy.url"
     assert fake.transport.sent == []
 

@@ -44,9 +44,15 @@ class Egress:
             kind = judge(address)
             if not is_allowed(kind, network):
                 raise denial(origin, kind, network)
-        if self.listeners is not None:
-            refuse_own_pages(self.listeners, origin, addresses)
+        self.refuse_own_pages(origin, addresses)
         return addresses
+
+    def refuse_own_pages(
+        self, origin: Origin, addresses: tuple[str, ...], field: str = "base_url"
+    ) -> None:
+        """Refuse what this installation itself listens on."""
+        if self.listeners is not None:
+            refuse_own_pages(self.listeners, origin, addresses, field)
 
     def vet_name(self, network: Network, origin: Origin) -> None:
         """Refuse a destination that a proxy will resolve, by its name alone."""
@@ -59,7 +65,7 @@ class Egress:
 
 
 def refuse_own_pages(
-    listeners: Listeners, origin: Origin, addresses: tuple[str, ...]
+    listeners: Listeners, origin: Origin, addresses: tuple[str, ...], field: str
 ) -> None:
     """Refuse the installation's own pages: they would take it for a user's request."""
     listening = listeners.addresses(origin.port)
@@ -73,7 +79,7 @@ def refuse_own_pages(
             raise EgressDenied(
                 Text("{origin} is this outkey installation itself", origin=origin),
                 hint=Text("Enter the URL of the API; check host and port."),
-                field="base_url",
+                field=field,
             )
 
 

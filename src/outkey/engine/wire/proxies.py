@@ -2,13 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 from outkey.core.config.choices import Network
 from outkey.core.config.configuration import (
     PROXY_PASSWORD,
     Configuration,
-    ProxySettings,
 )
 from outkey.core.errors import EgressDenied, secret_missing
 from outkey.core.request.addresses import is_allowed, is_internal, judge
@@ -62,21 +60,25 @@ class Proxies:
         return str(endpoint_origin(used.url, _FIELD)), used.username
 
     def find(
-        self, configuration: Configuration, secret: Callable[[str], Secret]
+        self,
+        configuration: Configuration,
+        open_secret: Callable[[Configuration, str], Secret],
     ) -> Proxy | None:
-        """Return the proxy with its credentials; `secret` opens the configuration's."""
-        used: ProxySettings | ProxyPolicy = configuration.proxy
-        open_password: Callable[[], Secret] = partial(secret, PROXY_PASSWORD)
-        if not used.url:
-            used = self.source.policy()
-            open_password = self.source.password
-        if not used.url:
+        """Return the proxy with its credentials, None without one."""
+        settings = configuration.proxy
+        if settings.url:
+            proxy = Proxy(endpoint_origin(settings.url, _FIELD))
+            if not settings.username:
+                return proxy
+            password = open_secret(configuration, PROXY_PASSWORD)
+            return with_credentials(proxy, settings.username, password)
+        policy = self.source.policy()
+        if not policy.url:
             return None
-        proxy = Proxy(endpoint_origin(used.url, _FIELD))
-        if not used.username:
+        proxy = Proxy(endpoint_origin(policy.url, _FIELD))
+        if not policy.username:
             return proxy
-        credentials = credentials_at(used.username, open_password())
-        return proxy._replace(credentials=credentials)
+        return with_credentials(proxy, policy.username, self.source.password())
 
     def vet(
         self, network: Network, proxy: Origin, addresses: tuple[str, ...]
@@ -107,3 +109,8 @@ class Proxies:
                     field=_FIELD,
                 )
         return addresses
+
+
+def with_credentials(proxy: Proxy, username: str, password: Secret) -> Proxy:
+    """Return a proxy with the credentials that it asks for."""
+    return proxy._replace(credentials=credentials_at(username, password))

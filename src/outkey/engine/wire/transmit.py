@@ -145,7 +145,7 @@ class SendContext:
 
     def proxy_of(self, configuration: Configuration) -> Proxy | None:
         """Return the proxy that requests of a configuration go through."""
-        return self.proxies.find(configuration, self.opener(configuration))
+        return self.proxies.find(configuration, self.open)
 
     def permit(self, configuration: Configuration, patience: float) -> float:
         """Take a permit and return the seconds to wait for it, or refuse."""
@@ -264,6 +264,7 @@ class SendContext:
                 addresses = yield Resolve(proxy.host, proxy.port, patience)
             except (DnsFailed, TimedOut):
                 raise proxy_failure("proxy-unreachable") from None
+        self.egress.refuse_own_pages(proxy, addresses, "proxy.url")
         return self.proxies.vet(configuration.network, proxy, addresses)
 
     def _route(
