@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from requests.auth import HTTPDigestAuth
 
+from outkey.core.audit.chain import ChainRow, Label
 from outkey.core.audit.events import CHALLENGED, Intent, Outcome
 from outkey.core.diagnosis import diagnose
 from outkey.core.errors import Cause, HeaderConflict, HeaderFormatError, OutkeyError
@@ -24,6 +25,7 @@ from outkey.core.request.digest import (
 from outkey.core.request.message import Response, ResponseHeaders
 from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
+from outkey.engine.managing.doctor import History
 from outkey.engine.managing.overview import kind_of_outcome
 from outkey.engine.wire.nonces import Nonces
 from outkey.testing import configuration, fake_gateway
@@ -517,6 +519,18 @@ def test_a_challenge_is_no_failure_for_watching_and_charts() -> None:
     assert not challenged.is_failure
     assert challenged._replace(outcome="invalid_credentials").is_refusal
     assert kind_of_outcome(CHALLENGED) == "ok"
+
+
+def test_challenges_are_no_failures_for_the_doctor() -> None:
+    history = History({}, now=10.0)
+    rows = [
+        ChainRow("s", number, b"", b"", Label(number, "acme", outcome))
+        for number, outcome in enumerate([CHALLENGED] * 3 + ["timeout"] * 3, start=1)
+    ]
+    assert len(list(history.passing(rows[:3]))) == 3
+    assert not history.has_failed("acme")
+    assert len(list(history.passing(rows[3:]))) == 3
+    assert history.has_failed("acme")
 
 
 def test_the_diagnosis_of_another_scheme_proposes_digest() -> None:

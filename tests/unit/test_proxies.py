@@ -12,6 +12,7 @@ from outkey.adapters.policy_file import read_policy
 from outkey.adapters.policy_proxies import PolicyProxies
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.core.audit.events import Outcome
+from outkey.core.config.configuration import SecretState
 from outkey.core.config.reference import parse_reference
 from outkey.core.errors import (
     Cause,
@@ -23,6 +24,7 @@ from outkey.core.errors import (
     ProxyConnectionFailed,
     ProxyFailed,
     SecretMissing,
+    SecretRebindRequired,
     TimedOut,
 )
 from outkey.core.findings.configuration_checks import refuse_unsavable
@@ -30,11 +32,13 @@ from outkey.core.findings.policy import parse_policy
 from outkey.core.findings.posture import Policy
 from outkey.core.oauth2.responses import failure, reason_of
 from outkey.core.request.addresses import AddressKind, judge_name
-from outkey.core.request.message import Peer, Proxy, Response, ResponseHeaders
+from outkey.core.request.message import Peer, Proxy, Request, Response, ResponseHeaders
 from outkey.core.request.origin import Origin
 from outkey.core.request.proxy import (
     FAILURES,
     ProxyPolicy,
+    absolute_request,
+    connect_request,
     credentials_at,
     proxy_failure,
 )
@@ -45,6 +49,7 @@ from outkey.engine.wire.drive import drive
 from outkey.engine.wire.proxies import NO_PROXIES
 from outkey.testing import FakeListeners, configuration, fake_gateway
 from outkey.testing.fakes import Answer, FakeWorld
+from unit.application_in_memory import memory_host
 
 PROXY = "http://proxy.acme.example:3128"
 NAMES = {
@@ -164,6 +169,12 @@ def test_the_password_of_a_proxy_is_bound_to_the_proxy() -> None:
     made = configuration(proxy__url=PROXY, proxy__username="svc")
     assert made.binding_of("proxy_password") == "http://proxy.acme.example:3128"
     assert "proxy_password" in made.needed_secrets()
+    moved = replace(
+        made, secrets={"proxy_password": SecretState("http://old.example:3128")}
+    )
+    with pytest.raises(SecretRebindRequired) as refused:
+        moved.refuse_unbound("proxy_password")
+    assert refused.value.message == "the password was entered for another proxy"
 
 
 # ── what is vetted ────────────────────────────────────────────────────────────────────
@@ -372,6 +383,24 @@ def test_the_preview_and_curl_name_the_proxy() -> None:
     assert f"--proxy {PROXY}" in curl
     assert "--proxy-user" not in curl
     assert world().gateway.preview("acme", "GET", "/").proxy == ""
+
+
+def test_pages_and_commands_name_the_proxy() -> None:
+    application = memory_host().application
+    made = configuration(proxy__url=f"{PROXY}/", proxy__username="svc")
+    assert application.proxy_of(made) == PROXY
+    assert application.proxy_of(configuration()) == ""
+
+
+def test_the_requests_of_a_proxy_have_its_credentials_only() -> None:
+    proxy = Proxy(Origin("http", "proxy.acme.example", 3128), Secret("Basic x"))
+    tunnel = connect_request(Origin("https", "::1", 443), proxy)
+    assert (tunnel.method, tunnel.target) == ("CONNECT", "[::1]:443")
+    names = [header.name for header in tunnel.headers]
+    assert names == ["Host", "Proxy-Authorization"]
+    plain = Request("GET", Origin("http", "api.acme.example", 80), "/a?b=1")
+    sent = absolute_request(plain, proxy._replace(credentials=None))
+    assert (sent.target, sent.headers) == ("http://api.acme.example/a?b=1", ())
 
 
 @pytest.mark.parametrize("peer", [Peer("10.0.0.9", "TLSv1.3"), Peer("10.0.0.9")])
