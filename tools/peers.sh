@@ -17,7 +17,7 @@ unpack() {
   (
     mkdir -p "$folder/debian" && cd "$folder/debian" && rm -f ./*.deb || exit 1
     needed=$(apt-get -qq --simulate --no-install-recommends install dbconfig-sqlite3 "$1" 2> /dev/null |
-      sed -nE "s/^Inst ($1|lib[^ ]*) .*/\1/p" | grep -v '^libjs-')
+      sed -nE "s/^Inst ($1(-common|-langpack)?|lib[^ ]*) .*/\1/p" | grep -v '^libjs-')
     # shellcheck disable=SC2086 # a list of names
     [ -n "$needed" ] && apt-get -qq download $needed 2> /dev/null || exit 1
     for package in *.deb; do
@@ -26,10 +26,12 @@ unpack() {
   )
 }
 
-for program in glewlwyd docker-registry; do
-  command -v "$program" > /dev/null || [ -x "$folder/debian/usr/bin/$program" ] && continue
+for peer in glewlwyd docker-registry squid tinyproxy=tinyproxy-bin apache2=apache2-bin lighttpd; do
+  program=${peer%=*} package=${peer#*=}
+  command -v "$program" > /dev/null && continue
+  [ -x "$folder/debian/usr/bin/$program" ] || [ -x "$folder/debian/usr/sbin/$program" ] && continue
   echo "unpacking $program from Debian into $folder"
-  { command -v apt-get > /dev/null && command -v dpkg-deb > /dev/null && { unpack "$program" ||
-    { [ "$(id -u)" = 0 ] && apt-get update -qq > /dev/null 2>&1 && unpack "$program"; }; }; } ||
-    echo "missing program: $program (Debian package $program)"
+  { command -v apt-get > /dev/null && command -v dpkg-deb > /dev/null && { unpack "$package" ||
+    { [ "$(id -u)" = 0 ] && apt-get update -qq > /dev/null 2>&1 && unpack "$package"; }; }; } ||
+    echo "missing program: $program (Debian package $package)"
 done

@@ -27,6 +27,8 @@ __all__ = [
     "ParameterConflict",
     "Paused",
     "PolicyError",
+    "ProxyConnectionFailed",
+    "ProxyFailed",
     "RateLimited",
     "ReauthorizationNeeded",
     "RedirectBlocked",

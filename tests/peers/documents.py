@@ -1,14 +1,17 @@
 """TOML documents for gateways that talk to the real servers."""
 
+import asyncio
 import json
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from outkey import Gateway
 
 GatewayFor = Callable[..., Gateway]  # called with configurations as name=table
 Table = dict[str, object]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +19,18 @@ class Given:
     """A secret's value. The document gets a reference to where the value is kept."""
 
     value: str
+
+
+def run_on_loop(gateway: Gateway, awaited: Coroutine[Any, Any, Result]) -> Result:
+    """Run on an event loop of its own, and close its connections."""
+
+    async def run() -> Result:
+        try:
+            return await awaited
+        finally:
+            await gateway.aclose()
+
+    return asyncio.run(run())
 
 
 def basic(username: str, password: str) -> Table:

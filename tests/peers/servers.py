@@ -26,7 +26,7 @@ from ports import free_port
 
 STATUSES = (301, 302, 303, 307, 308)
 USERS = {"alice": "s3cret", "jürgen": "pässwörd€", "nopass": "", "colon": "a:b:c"}
-PACKAGES = {"nginx": "nginx-light", "htpasswd": "apache2-utils"}
+PACKAGES = {"nginx": "nginx-light", "htpasswd": "apache2-utils", "curl": "curl"}
 _PATIENCE = 15.0
 _ATTEMPTS = 3
 _PLAIN_SERVERS = ("main", "elsewhere", "sentinel", "small")

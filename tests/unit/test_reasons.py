@@ -51,6 +51,7 @@ from outkey.core.request.assembly import SecretOpener, redirected_request
 from outkey.core.request.headers import check_token, check_value
 from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.core.request.origin import Origin
+from outkey.core.request.proxy import FAILURES, proxy_failure
 from outkey.core.secret import Secret
 from outkey.testing import configuration
 from outkey.testing.canary import find
@@ -266,6 +267,7 @@ ERRORS: list[tuple[OutkeyError, dict[str, object], list[str], str]] = [
     ),
     (HeaderFormatError(), {}, ["malformed-header"], ""),
     (Sealed(), {}, [], ""),
+    *((proxy_failure(reason), {}, [reason], "") for reason in FAILURES),
 ]
 
 

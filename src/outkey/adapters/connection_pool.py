@@ -17,7 +17,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from urllib3.util import wait_for_read
 
 from outkey.adapters.process_lock import ProcessLock
-from outkey.core.request.message import Route
+from outkey.core.request.message import Proxy, Route
 from outkey.core.request.origin import Origin
 
 MAX_IDLE = 256
@@ -43,11 +43,12 @@ AnyConnection = TypeVar("AnyConnection", bound=Connection)
 
 
 class PooledConnection(NamedTuple, Generic[AnyConnection]):
-    """An open connection with its IP address and its TLS settings."""
+    """An open connection with its IP address, its TLS settings and its proxy."""
 
     connection: AnyConnection
     address: str
     context: ssl.SSLContext | None
+    proxy: Proxy | None = None
 
 
 class ConnectionPool(Generic[AnyConnection]):
@@ -76,7 +77,11 @@ class ConnectionPool(Generic[AnyConnection]):
         )
         while entry := self._pop((route.partition, origin)):
             pooled, since = entry
-            usable = pooled.context is context and pooled.address in route.addresses
+            usable = (
+                pooled.context is context
+                and pooled.address in route.addresses
+                and pooled.proxy == route.proxy
+            )
             # A connection that has something to read was closed, or is out of step.
             if usable and since > oldest and pooled.connection.is_connected:
                 return pooled

@@ -24,7 +24,11 @@ class ReferencedSecrets:
         state = configuration.secrets.get(field)
         if state is None or state.reference is None:
             raise secret_missing(field)
-        reference = state.reference
+        return self.open_reference(state.reference, field)
+
+    @drop_traceback
+    def open_reference(self, reference: Reference, field: str) -> Secret:
+        """Return what a reference names; the field is for errors."""
         if reference.store is Store.ENV:
             return _from_environment(reference, field)
         return _from_file(reference, field, self._files)

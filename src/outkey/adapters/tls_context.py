@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 from cryptography.x509.oid import NameOID
+from urllib3.util.ssltransport import SSLTransport
 
 from outkey.adapters.configured_files import ConfiguredFiles
 from outkey.adapters.process_lock import ProcessLock
@@ -135,6 +136,16 @@ class TlsContexts:
         return cached.context
 
 
+def route_to_proxy(route: Route) -> Route:
+    """Return how the connection to an https proxy is secured.
+
+    The same authorities are trusted, but our certificate is for the API alone.
+    """
+    settings = TlsSettings(route.tls.minimum_version, route.tls.ca_file)
+    partition = f"{route.partition}\n(proxy)"  # no configuration has such a name
+    return route._replace(partition=partition, tls=settings, client_key=None)
+
+
 def make_context(
     settings: TlsSettings,
     client_key: Secret | None = None,
@@ -190,13 +201,15 @@ def tls_failure(error: ssl.SSLError) -> OutkeyError:
 
 def negotiated_tls(connected: object) -> tuple[str, tuple[Certificate, ...]]:
     """Return the negotiated version of TLS, and the chain as it was verified."""
-    assert isinstance(connected, ssl.SSLSocket)  # noqa: S101 - urllib3 makes no other with a context
+    # Through an https proxy it is TLS inside of TLS.
+    layer = connected.sslobj if isinstance(connected, SSLTransport) else connected
+    assert isinstance(layer, ssl.SSLSocket | ssl.SSLObject)  # noqa: S101 - the transport makes no other with a context
     if sys.version_info >= (3, 13):
-        chain = connected.get_verified_chain()
+        chain = layer.get_verified_chain()
     else:  # the same method, private until 3.13
-        certificates = connected._sslobj.get_verified_chain()  # type: ignore[attr-defined]  # noqa: SLF001
+        certificates = layer._sslobj.get_verified_chain()  # type: ignore[union-attr]  # noqa: SLF001
         chain = [ssl.PEM_cert_to_DER_cert(c.public_bytes()) for c in certificates]
-    return connected.version() or "", tuple(map(_certificate, chain))
+    return layer.version() or "", tuple(map(_certificate, chain))
 
 
 def _certificate(der: bytes) -> Certificate:

@@ -16,9 +16,14 @@ from outkey.adapters.connection_pool import (
     make_input_check,
 )
 from outkey.adapters.inflate import inflate
+from outkey.adapters.proxy_errors import (
+    connecting_failure,
+    forwarding_failure,
+    opening_failure,
+)
 from outkey.adapters.response_reader import ResponseReader
-from outkey.adapters.tls_context import TlsContexts, tls_failure
-from outkey.adapters.transport_urllib3 import wire_form
+from outkey.adapters.tls_context import TlsContexts, route_to_proxy, tls_failure
+from outkey.adapters.transport_urllib3 import MAX_REFUSAL, wire_form
 from outkey.core.errors import (
     ConnectionFailed,
     ConnectTimedOut,
@@ -36,9 +41,11 @@ from outkey.core.request.message import (
     TlsSettings,
 )
 from outkey.core.request.origin import Origin
+from outkey.core.request.proxy import absolute_request, connect_request, tunnel_failure
 from outkey.core.text import Text
 
 _CHUNK = 64 * 1024
+_CLOSED = Text("the connection was closed while it was opened")
 _INFLATED_INLINE = 8 * 1024  # milliseconds, even if it inflates a thousandfold
 
 
@@ -73,13 +80,16 @@ class AsyncioTransport:
         loop = asyncio.get_running_loop()
         ends = loop.time() + route.time_left
         pool = self._pools.get(loop) or self._new_pool(loop)
-        context = (
-            await self._context(route) if request.origin.scheme == "https" else None
-        )
+        origin = request.origin
+        proxy = route.proxy
+        context = await self._context(route) if origin.scheme == "https" else None
+        if proxy is not None and origin.scheme == "http":
+            context = await self._proxy_context(route)
+            request = absolute_request(request, proxy)
         repeatable = request.method in IDEMPOTENT
-        pooled = pool.take(route, request.origin, context, repeatable=repeatable)
+        pooled = pool.take(route, origin, context, repeatable=repeatable)
         if pooled is None:
-            pooled = await _connect(request.origin, route, ends, context)
+            pooled = await self._connect(origin, route, ends, context)
         connection = pooled.connection
         reader = ResponseReader(route.response_bytes, to_head=request.method == "HEAD")
         reusable = False
@@ -88,9 +98,13 @@ class AsyncioTransport:
                 wire_form(request), reader, _Bounds(route.read_timeout, ends)
             )
             reusable = connection.is_reusable
+        except OutkeyError as error:
+            if proxy is None or origin.scheme == "https":
+                raise
+            raise forwarding_failure(error, reader) from None
         finally:
             if reusable:
-                pool.put(route.partition, request.origin, pooled)
+                pool.put(route.partition, origin, pooled)
             else:
                 connection.close()
         body = reader.body
@@ -121,6 +135,27 @@ class AsyncioTransport:
         context = await asyncio.to_thread(self._contexts.get, route)
         self._cached_contexts.add(key)
         return context
+
+    async def _proxy_context(self, route: Route) -> ssl.SSLContext | None:
+        if route.proxy is None or route.proxy.origin.scheme == "http":
+            return None
+        return await self._context(route_to_proxy(route))
+
+    async def _connect(
+        self, origin: Origin, route: Route, ends: float, context: ssl.SSLContext | None
+    ) -> "PooledConnection[_Connection]":
+        proxy = route.proxy
+        if proxy is None:
+            return await _connect(origin, route, ends, context)
+        proxy_context = await self._proxy_context(route)
+        try:
+            opened = await _connect(proxy.origin, route, ends, proxy_context)
+        except OutkeyError as error:
+            raise connecting_failure(error) from None
+        if origin.scheme == "https":
+            assert context is not None  # noqa: S101 - for the type checker
+            await _open_tunnel(opened.connection, origin, route, ends, context)
+        return PooledConnection(opened.connection, opened.address, context, proxy)
 
 
 class _Bounds(NamedTuple):
@@ -165,6 +200,25 @@ class _Connection(asyncio.Protocol):
         self._unsent = message if len(message) <= _CHUNK else memoryview(message)
         self._write_more()
         return self._response_future
+
+    async def start_tls(self, context: ssl.SSLContext, host: str, wait: float) -> None:
+        """Do TLS with the server behind a proxy, if need be inside of the proxy's."""
+        try:
+            secured = await self._loop.start_tls(
+                self._transport,
+                self,
+                context,
+                server_hostname=host,
+                ssl_handshake_timeout=wait,
+            )
+        except TypeError as error:
+            # Before 3.11.8 asyncio fails to close TLS inside of TLS (gh-113214).
+            if isinstance(error.__context__, ssl.SSLError):
+                raise error.__context__ from None
+            raise
+        if secured is None:
+            raise ConnectionFailed(_CLOSED)
+        self._transport = secured
 
     @property
     def is_reusable(self) -> bool:
@@ -344,6 +398,41 @@ async def _open(
             Text("the connection leads back to itself; nothing listens there")
         )
     return connection
+
+
+async def _open_tunnel(
+    connection: _Connection,
+    origin: Origin,
+    route: Route,
+    ends: float,
+    context: ssl.SSLContext,
+) -> None:
+    """Have a proxy connect us to the server, and do TLS with the server."""
+    assert route.proxy is not None  # noqa: S101 - for the type checker
+    with contextlib.ExitStack() as closing:
+        closing.callback(connection.close)
+        reader = ResponseReader(MAX_REFUSAL, to_head=True)
+        request = connect_request(origin, route.proxy)
+        try:
+            await connection.send_request(
+                wire_form(request), reader, _Bounds(route.connect_timeout, ends)
+            )
+        except OutkeyError as error:
+            raise opening_failure(error) from None
+        if failure := tunnel_failure(reader.status):
+            raise failure
+        left = ends - asyncio.get_running_loop().time()
+        wait = max(min(route.connect_timeout, left), 0.001)
+        try:
+            async with asyncio.timeout(wait):
+                await connection.start_tls(context, origin.host, wait)
+        except TimeoutError:
+            raise ConnectTimedOut from None
+        except ssl.SSLError as error:
+            raise tls_failure(error) from None
+        except OSError:
+            raise ConnectionFailed(_CLOSED) from None
+        closing.pop_all()
 
 
 async def inflate_in_thread(body: bytes, encodings: list[str], limit: int) -> bytes:

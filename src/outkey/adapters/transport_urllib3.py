@@ -9,9 +9,12 @@ import contextlib
 import socket
 import ssl
 import time
+from copy import copy
+from typing import cast
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
+from urllib3.util.ssltransport import SSLTransport
 
 from outkey.adapters.configured_files import ConfiguredFiles
 from outkey.adapters.connection_pool import (
@@ -20,15 +23,34 @@ from outkey.adapters.connection_pool import (
     make_input_check,
 )
 from outkey.adapters.inflate import inflate
+from outkey.adapters.proxy_errors import (
+    connecting_failure,
+    forwarding_failure,
+    opening_failure,
+)
 from outkey.adapters.response_reader import ResponseReader
-from outkey.adapters.tls_context import TlsContexts, negotiated_tls, tls_failure
+from outkey.adapters.tls_context import (
+    TlsContexts,
+    negotiated_tls,
+    route_to_proxy,
+    tls_failure,
+)
 from outkey.core import errors
-from outkey.core.request.message import IDEMPOTENT, Peer, Request, Response, Route
+from outkey.core.request.message import (
+    IDEMPOTENT,
+    Peer,
+    Proxy,
+    Request,
+    Response,
+    Route,
+)
 from outkey.core.request.origin import Origin
+from outkey.core.request.proxy import absolute_request, connect_request, tunnel_failure
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 
 _CHUNK = 64 * 1024
+MAX_REFUSAL = 64 * 1024  # of a proxy's response to CONNECT, whose body is not read
 
 
 class Urllib3Transport:
@@ -41,20 +63,23 @@ class Urllib3Transport:
     @errors.drop_traceback  # its traceback would hold the request
     def send(self, request: Request, route: Route) -> Response:
         deadline = _Deadline(route)
-        context = (
-            self._contexts.get(route) if request.origin.scheme == "https" else None
-        )
+        origin = request.origin
+        context = self._context(origin, route)
         repeatable = request.method in IDEMPOTENT
-        pooled = self._pool.take(route, request.origin, context, repeatable=repeatable)
+        pooled = self._pool.take(route, origin, context, repeatable=repeatable)
         if pooled is None:
-            pooled = _connect(request.origin, route, deadline, context)
+            pooled = self._connect(origin, route, deadline, context)
         reader = ResponseReader(route.response_bytes, to_head=request.method == "HEAD")
         reusable = False
         try:
-            reusable = _round_trip(pooled.connection, request, reader, deadline)
+            if route.proxy is not None and origin.scheme == "http":
+                request = absolute_request(request, route.proxy)
+                reusable = _forward(pooled.connection, request, reader, deadline)
+            else:
+                reusable = _round_trip(pooled.connection, request, reader, deadline)
         finally:
             if reusable:
-                self._pool.put(route.partition, request.origin, pooled)
+                self._pool.put(route.partition, origin, pooled)
             else:
                 pooled.connection.close()
         body = reader.body
@@ -65,29 +90,68 @@ class Urllib3Transport:
     @errors.drop_traceback
     def probe(self, origin: Origin, route: Route) -> Peer:
         """Connect, and pool the connection for the request that follows."""
-        context = self._contexts.get(route) if origin.scheme == "https" else None
-        pooled = _connect(origin, route, _Deadline(route), context)
+        context = self._context(origin, route)
+        pooled = self._connect(origin, route, _Deadline(route), context)
         self._pool.put(route.partition, origin, pooled)
-        if context is None:
-            return Peer(pooled.address)
-        return Peer(pooled.address, *negotiated_tls(pooled.connection.socket))
+        proxy = route.proxy.origin if route.proxy else None
+        if origin.scheme == "http":
+            return Peer(pooled.address, proxy=proxy)
+        tls, chain = negotiated_tls(pooled.connection.socket)
+        return Peer(pooled.address, tls, chain, proxy)
 
     def close(self) -> None:
         self._pool.close()
+
+    def _context(self, origin: Origin, route: Route) -> ssl.SSLContext | None:
+        """Return the TLS settings that a connection of the pool must have."""
+        if origin.scheme == "https":
+            return self._contexts.get(route)
+        return self._proxy_context(route) if route.proxy else None
+
+    def _proxy_context(self, route: Route) -> ssl.SSLContext | None:
+        if route.proxy is None or route.proxy.origin.scheme == "http":
+            return None
+        return self._contexts.get(route_to_proxy(route))
+
+    def _connect(
+        self,
+        origin: Origin,
+        route: Route,
+        deadline: "_Deadline",
+        context: ssl.SSLContext | None,
+    ) -> "PooledConnection[_Connection]":
+        proxy = route.proxy
+        if proxy is None:
+            return _connect(origin, route, deadline, context)
+        try:
+            opened = _connect(proxy.origin, route, deadline, self._proxy_context(route))
+        except errors.OutkeyError as error:
+            raise connecting_failure(error) from None
+        connection = opened.connection
+        if origin.scheme == "https":
+            assert context is not None  # noqa: S101 - for the type checker
+            connection = _open_tunnel(connection, origin, proxy, deadline, context)
+        return PooledConnection(connection, opened.address, context, proxy)
 
 
 class _Deadline:
     """The time left until the deadline, as timeouts of single operations."""
 
-    __slots__ = ("_connect", "_ends", "_silence")
+    __slots__ = ("_connect", "_ends", "silence")
 
     def __init__(self, route: Route) -> None:
         self._ends = time.monotonic() + route.time_left
-        self._silence = route.read_timeout
+        self.silence = route.read_timeout
         self._connect = route.connect_timeout
 
+    def while_connecting(self) -> "_Deadline":
+        """Return the same deadline for an exchange that is part of connecting."""
+        deadline = copy(self)
+        deadline.silence = self._connect
+        return deadline
+
     def next_wait(self) -> float:
-        return self._within(self._silence)
+        return self._within(self.silence)
 
     def connect_wait(self) -> float:
         return self._within(self._connect)
@@ -100,13 +164,12 @@ class _Deadline:
 
 
 class _Connection:
-    """An open connection of urllib3, whose socket is read and written directly."""
+    """An open connection, whose socket is read and written directly."""
 
-    __slots__ = ("_has_input", "_opened", "_timeout", "socket")
+    __slots__ = ("_has_input", "_timeout", "socket")
 
-    def __init__(self, opened: HTTPConnection) -> None:
-        self._opened = opened
-        self.socket = opened.sock
+    def __init__(self, connected: socket.socket) -> None:
+        self.socket = connected
         self._has_input = make_input_check(self.socket)
         self._timeout = -1.0
 
@@ -122,7 +185,7 @@ class _Connection:
             self._timeout = seconds
 
     def close(self) -> None:
-        self._opened.close()
+        self.socket.close()
 
 
 class _TlsConnection(HTTPSConnection):
@@ -152,7 +215,7 @@ def _connect(
         except (errors.ConnectionFailed, errors.TimedOut) as error:
             failure = error
         else:
-            return PooledConnection(_Connection(connection), address, context)
+            return PooledConnection(_Connection(connection.sock), address, context)
     raise failure
 
 
@@ -205,6 +268,62 @@ def _refuse_self_connection(connection: HTTPConnection) -> None:
         )
 
 
+def _open_tunnel(
+    connection: _Connection,
+    origin: Origin,
+    proxy: Proxy,
+    deadline: _Deadline,
+    context: ssl.SSLContext,
+) -> _Connection:
+    """Have a proxy connect us to the server, and do TLS with the server."""
+    with contextlib.ExitStack() as closing:
+        closing.callback(connection.close)
+        reader = ResponseReader(MAX_REFUSAL, to_head=True)
+        request = connect_request(origin, proxy)
+        try:
+            _round_trip(connection, request, reader, deadline.while_connecting())
+        except errors.OutkeyError as error:
+            raise opening_failure(error) from None
+        if failure := tunnel_failure(reader.status):
+            raise failure
+        connection.set_timeout(deadline.connect_wait())
+        try:
+            secured = _secure(connection.socket, context, origin.host)
+        except ssl.SSLError as error:
+            raise tls_failure(error) from None
+        except TimeoutError:
+            raise errors.ConnectTimedOut from None
+        except OSError:
+            raise errors.ConnectionFailed(
+                Text("the connection was closed while it was opened")
+            ) from None
+        closing.pop_all()
+    return _Connection(secured)
+
+
+def _secure(
+    connected: socket.socket, context: ssl.SSLContext, host: str
+) -> socket.socket:
+    """Return the socket with TLS on it, or with TLS inside of its TLS."""
+    if isinstance(connected, ssl.SSLSocket):
+        # Made for this by urllib3; it has what is used of a socket here.
+        return cast("socket.socket", SSLTransport(connected, context, host))
+    return context.wrap_socket(connected, server_hostname=host)
+
+
+def _forward(
+    connection: _Connection,
+    request: Request,
+    reader: ResponseReader,
+    deadline: _Deadline,
+) -> bool:
+    """Do the same by way of a proxy, whose failures are not the server's."""
+    try:
+        return _round_trip(connection, request, reader, deadline)
+    except errors.OutkeyError as error:
+        raise forwarding_failure(error, reader) from None
+
+
 def _round_trip(
     connection: _Connection,
     request: Request,
@@ -241,7 +360,7 @@ def _write_request(
 ) -> bool:
     """Write the request; return whether all of it could be written.
 
-    Names and values were validated to be ASCII without line breaks. A server may
+    Names and values were validated to have no line breaks. A server may
     respond, for example with 413 or 401, and close before it has read everything: then
     its response is what counts.
     """
@@ -272,4 +391,6 @@ def wire_form(request: Request) -> bytes:
         if isinstance(request.body, Secret)
         else request.body
     )
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("ascii") + body
+    # Values are ASCII, except what Digest repeats of a challenge: one character is one
+    # byte there.
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1") + body

@@ -20,6 +20,7 @@
     │   ├── TimedOut               too late; ConnectTimedOut: before anything was sent
     │   ├── DnsFailed  ├── TlsFailed  ├── ResponseTooLarge
     │   ├── TokenEndpointFailed    no token: the provider refused, or did not respond
+    │   ├── ProxyFailed            the proxy; ProxyConnectionFailed: nothing was sent
     │   ├── SyncFailed             a response whose records or next page are unreadable
     │   └── BadAnswer              one with a known cause (Response.raise_for_cause)
     ├── PolicyError            we refused
@@ -71,6 +72,7 @@ class Cause(StrEnum):
     REDIRECT_BLOCKED = "redirect_blocked"
     EGRESS_DENIED = "egress_denied"
     RATE_LIMITED = "rate_limited"
+    PROXY = "proxy"
     TOKEN_ENDPOINT = "token_endpoint"  # noqa: S105 - the name of a cause
     REAUTHORIZATION_NEEDED = "reauthorization_needed"
     SCRIPT_ERROR = "script_error"
@@ -392,6 +394,18 @@ class TokenEndpointFailed(
         # The reason is one of ours or of RFC 6749, never text of the provider.
         super().__init__(message, hint=hint, field="oauth2.token_url", reason=reason)
         self.their_time = their_time  # by the provider's clock, if it is known
+
+
+class ProxyFailed(
+    RemoteError,
+    cause=Cause.PROXY,
+    hint="Check the proxy that the configuration or the operator's policy names.",
+):
+    """The proxy failed, or refused the request."""
+
+
+class ProxyConnectionFailed(ProxyFailed, retryable=True):
+    """The proxy did not connect us to the server."""
 
 
 class SyncFailed(

@@ -159,6 +159,11 @@ class Application:
         administration.save(ConfigurationChange(None, made))
         return self.registry.get(name)
 
+    def proxy_of(self, configuration: Configuration) -> str:
+        """Return the proxy that requests go through, "" for none."""
+        proxy, _ = self.sender.context.proxies.shown_for(configuration)
+        return proxy
+
     # ── requests, tests and scripts ─────────────────────────────────────────────────
 
     def test(self, administration: Administration, name: str) -> Report:

@@ -16,6 +16,7 @@ from outkey.adapters.keyring_loader import KeyringLoader, KeyRotation, ProcessHe
 from outkey.adapters.listeners_file import ListenerFiles
 from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.policy_file import read_policy
+from outkey.adapters.policy_proxies import PolicyProxies
 from outkey.adapters.preset_files import PresetFiles
 from outkey.adapters.resolver_system import AsyncSystemResolver, SystemResolver
 from outkey.adapters.scripts_locked import LockedScripts
@@ -81,7 +82,9 @@ def build_application(
     # No configuration may have these read and sent: the key, the database and what
     # lies beside them.
     files = ConfiguredFiles(own=[source.file, home / "config", home / "data"])
-    secrets = StoredSecrets(storage, ReferencedSecrets(files), keys, clock)
+    references = ReferencedSecrets(files)
+    secrets = StoredSecrets(storage, references, keys, clock)
+    policy = policy or partial(read_policy, home, environment)
     checkpoints = CheckpointFile(home / "config" / "audit-checkpoints")
     heartbeat = ProcessHeartbeat(tables.states, keys, clock)
     audit = KeyedAudit(
@@ -111,6 +114,7 @@ def build_application(
                 release_thread=tables.release_thread,
             ),
             listeners=listeners,
+            proxies=PolicyProxies(policy, references),
         )
     )
     runs = Runs(tables.runs, tables.states, storage.database, registry)
@@ -130,7 +134,7 @@ def build_application(
         listeners=listeners,
         presets=PresetFiles(),
         sender=sender,
-        policy=policy or partial(read_policy, home, environment),
+        policy=policy,
         queue=tables.queue,
         sync_ports=partial(sync_ports, tables, sender, registry, runs),
     )

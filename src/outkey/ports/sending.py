@@ -8,6 +8,7 @@ from outkey.core.config.configuration import Configuration, SyncLine
 from outkey.core.oauth2.token import TokenState
 from outkey.core.request.message import Peer, Request, Response, Route
 from outkey.core.request.origin import Origin
+from outkey.core.request.proxy import ProxyPolicy
 from outkey.core.request.script import ScriptCall
 from outkey.core.secret import Secret
 from outkey.core.sync.mapping import Unmapped
@@ -136,6 +137,16 @@ class AsyncTransport(Protocol):
 
     async def close(self) -> None:
         """Close the connections of this loop; the transport may be used again."""
+
+
+class ProxySource(Protocol):
+    """What the operator says about proxies; asked with every request."""
+
+    def policy(self) -> ProxyPolicy:
+        """Return the policy; it may change."""
+
+    def password(self) -> Secret:
+        """Return the password of the installation's proxy, or raise SecretMissing."""
 
 
 class Resolver(Protocol):

@@ -8,6 +8,9 @@ from typing import NamedTuple
 from outkey.core.config.configuration import Configuration
 from outkey.core.request.message import Request, Source
 
+# The outcome of a request without credentials that a server answered with a challenge,
+# as Digest begins. It is no refusal.
+CHALLENGED = "challenged"
 WORD = re.compile(r"v\d{1,2}|[a-z][a-z_.-]{0,31}|", re.IGNORECASE)
 
 

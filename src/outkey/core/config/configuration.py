@@ -360,7 +360,10 @@ class Configuration:
         """Raise where a secret was entered for another origin than the current one."""
         state = self.secrets.get(secret)
         if state is not None and state.origin != self.binding_of(secret):
-            raise SecretRebindRequired(field=secret)
+            message = None
+            if secret == PROXY_PASSWORD:
+                message = Text("the password was entered for another proxy")
+            raise SecretRebindRequired(message, field=secret)
 
     def values(self) -> dict[str, object]:
         """Return the values by field path, as `build` takes them."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from urllib.parse import urlsplit
 
-from outkey.core.config.choices import AuthenticationType, Environment
+from outkey.core.config.choices import Environment
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.fields import secret_label
 from outkey.core.config.pasted import FAULTS, fault_of, tidy
@@ -50,7 +50,7 @@ def helps_to_tidy(value: Secret, as_sent: Callable[[str], str]) -> bool:
 def fields_in_use(configuration: Configuration) -> list[Text]:
     """Return the names of the fields that have the credentials of a configuration."""
     fields = []
-    if configuration.authentication_type is AuthenticationType.BASIC:
+    if configuration.sends_password:
         fields += [Text("Username"), Text("Password")]
     elif configuration.sends_token:
         fields.append(
@@ -69,7 +69,7 @@ def fields_in_use(configuration: Configuration) -> list[Text]:
 def entered_secrets(evidence: Evidence) -> Iterator[tuple[str, Callable[[str], str]]]:
     """Yield the name of each secret that is sent, and what sending makes of it."""
     configuration = evidence.configuration
-    if configuration.authentication_type is AuthenticationType.BASIC:
+    if configuration.sends_password:
         yield "password", str
     elif configuration.sends_entered_token:
         yield "token", tidy_token

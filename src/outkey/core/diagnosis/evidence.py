@@ -7,7 +7,6 @@ and times.
 from dataclasses import dataclass
 from functools import cached_property
 
-from outkey.core.config.choices import AuthenticationType
 from outkey.core.config.configuration import Configuration
 from outkey.core.diagnosis.reasons import FIXES, REASONS, Reason
 from outkey.core.errors import Cause, OutkeyError
@@ -167,8 +166,8 @@ class Evidence:
     @property
     def sends_key(self) -> bool:
         """Whether a token or key is sent, which can expire, and not a password."""
-        basic = self.configuration.authentication_type is AuthenticationType.BASIC
-        return self.configuration.sends_credentials and not basic
+        configuration = self.configuration
+        return configuration.sends_credentials and not configuration.sends_password
 
     @cached_property
     def skew(self) -> float:

@@ -419,11 +419,52 @@ _OF_EVIDENCE = (
     ),
     reason(
         "proxy-credentials",
-        Cause.UNEXPECTED,
-        "A proxy requires credentials",
-        "outkey does not use a proxy: have the network let this machine connect to the"
-        " API directly.",
-        "The status is 407.",
+        Cause.PROXY,
+        "The proxy requires other credentials",
+        "Check Proxy user and Proxy password, or those of the operator's policy; outkey"
+        " sends them as Basic.",
+        "The status is 407, or tinyproxy responds with 401.",
+    ),
+    reason(
+        "proxy-refused",
+        Cause.PROXY,
+        "The proxy does not allow this host and port",
+        "Have the proxy's operator allow the host and port of the URL; many allow https"
+        " on port 443 only.",
+        "The proxy responds to CONNECT with a status from 300 to 499, or squid or"
+        " tinyproxy respond with 403 themselves.",
+    ),
+    reason(
+        "proxy-cannot-reach",
+        Cause.PROXY,
+        "The proxy cannot connect to the API",
+        "Check the host of the URL, and whether the proxy can resolve and reach it.",
+        "The proxy responds to CONNECT with a status from 500 on or not in time, or"
+        " squid or tinyproxy respond with such a status themselves.",
+    ),
+    reason(
+        "proxy-unreachable",
+        Cause.PROXY,
+        "The proxy cannot be reached",
+        "Check host and port of the proxy, and whether it is up.",
+        "Its name does not resolve, nothing listens there, or it does not accept the"
+        " connection in time.",
+    ),
+    reason(
+        "proxy-tls",
+        Cause.PROXY,
+        "The TLS handshake with the proxy failed",
+        "Check scheme and certificate of the proxy; add a private CA to CA certificates"
+        " (tls.ca_file).",
+        "The URL of the proxy is https, and its certificate cannot be verified or it"
+        " does not support TLS.",
+    ),
+    reason(
+        "proxy-garbage",
+        Cause.PROXY,
+        "The proxy does not respond as one",
+        "Check host, port and scheme of the proxy: another service may be there.",
+        "It closes the connection without a response, or the response is not HTTP.",
     ),
     reason(
         "quota-exhausted",

@@ -9,6 +9,7 @@ from outkey.core.diagnosis.phrases import by_phrases
 from outkey.core.diagnosis.reasons import REASONS
 from outkey.core.errors import HeaderFormatError
 from outkey.core.moments import CLOCK_SKEW_SECONDS, day_of
+from outkey.core.request.digest import strongest_challenge
 from outkey.core.text import NO_TEXT, Text, join_texts
 
 _SCHEMES = ("Basic", "Bearer", "Digest", "DPoP", "Negotiate", "NTLM")
@@ -71,6 +72,10 @@ _SWITCH = Text(
 )
 _SAME_TIME = Text(
     "Both clocks agree: check the format of the timestamp too (UTC, unit, digits)."
+)
+_OTHER_DIGEST = Text(
+    "WWW-Authenticate asks for a kind of Digest that outkey does not support: neither"
+    " SHA-256 nor MD5, or not the protection auth."
 )
 # Providers that respond with 404 to a request without permission.
 _HIDING = ("github.com", "gitlab.com", "bitbucket.org", "atlassian.net")
@@ -199,6 +204,10 @@ def by_scheme(evidence: Evidence) -> Iterator[Clue]:
     ours = configuration.authentication_type
     # Jira always names OAuth; a row or script may have any scheme;
     # and with DPoP the type of the token decides.
+    if ours is AuthenticationType.DIGEST and "digest" in offered:
+        if strongest_challenge(evidence.challenges) is None:
+            yield Clue(90, "wrong-scheme", _OTHER_DIGEST)
+        return
     if not offered - {"oauth", "dpop"} or ours in offered:
         return
     if configuration.is_scripted or not configuration.sends_credentials:
@@ -234,7 +243,11 @@ def by_scheme(evidence: Evidence) -> Iterator[Clue]:
         ]
     )
     # A fix never chooses None, whatever schemes the server names.
-    supported = (AuthenticationType.BASIC, AuthenticationType.BEARER)
+    supported = (
+        AuthenticationType.BASIC,
+        AuthenticationType.DIGEST,
+        AuthenticationType.BEARER,
+    )
     choices = [choice for choice in supported if choice in offered]
     fix = None
     if choices:

@@ -10,7 +10,6 @@ from datetime import date
 from functools import partial
 
 from outkey.core.config.choices import (
-    AuthenticationType,
     ClientAuth,
     Environment,
     Network,
@@ -46,7 +45,7 @@ from outkey.core.request.addresses import (
 from outkey.core.request.assembly import SecretOpener, authenticated_request
 from outkey.core.request.headers import tidy_token, tidy_value
 from outkey.core.request.message import Request
-from outkey.core.request.origin import endpoint_origin
+from outkey.core.request.origin import Origin, endpoint_origin
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 
@@ -58,6 +57,12 @@ UNENCRYPTED = Check(
     Level.WARNING,
     "credentials are sent unencrypted",
     "Use https, also inside your own network.",
+)
+UNENCRYPTED_AT_PROXY = Check(
+    "W001",
+    Level.WARNING,
+    "credentials are sent unencrypted, and the proxy can read them",
+    "Use https: a proxy only passes that on.",
 )
 NO_USERNAME = Check(
     "W002",
@@ -194,6 +199,8 @@ def refuse_ip_addresses(configuration: Configuration) -> None:
     if configuration.uses_oauth2:
         path = "oauth2.token_url"
         origins[path] = endpoint_origin(configuration.oauth2.token_url, path)
+    if configuration.proxy.url:
+        refuse_proxy_address(endpoint_origin(configuration.proxy.url, "proxy.url"))
     for field, origin in origins.items():
         kind = judge(origin.host) if is_address(origin.host) else AddressKind.GLOBAL
         if is_allowed(kind, configuration.network):
@@ -211,6 +218,20 @@ def refuse_ip_addresses(configuration: Configuration) -> None:
             Text("the host is an IP address that requests are never sent to"),
             hint=Text("Enter the API's host name or its own IP address."),
             field=field,
+        )
+
+
+def refuse_proxy_address(proxy: Origin) -> None:
+    """Refuse an IP address that no proxy can have.
+
+    Whether a proxy of an internal network may be used is up to the operator's policy,
+    and decided when a request is sent.
+    """
+    if is_address(proxy.host) and not is_allowed(judge(proxy.host), Network.INTERNAL):
+        raise EgressDenied(
+            Text("the proxy is an IP address that requests are never sent to"),
+            hint=Text("Enter the proxy's host name or its own IP address."),
+            field="proxy.url",
         )
 
 
@@ -270,9 +291,9 @@ def setting_findings(configuration: Configuration) -> Iterator[Finding]:
     """Yield what is risky about the settings themselves."""
     is_plain = configuration.base.origin.scheme == "http"
     if is_plain and configuration.sends_credentials:
-        yield UNENCRYPTED.finding("base_url")
-    is_basic = configuration.authentication_type is AuthenticationType.BASIC
-    if is_basic and not configuration.username:
+        check = UNENCRYPTED_AT_PROXY if configuration.proxy.url else UNENCRYPTED
+        yield check.finding("base_url")
+    if configuration.sends_password and not configuration.username:
         yield NO_USERNAME.finding("username")
     for row in configuration.headers:
         if "_" in row.key:

@@ -9,6 +9,7 @@ from datetime import date
 from statistics import median
 from typing import Any, NamedTuple, Self
 
+from outkey.core.audit.events import CHALLENGED
 from outkey.core.findings.checks import Level
 from outkey.core.findings.expiry import NEW_TOKEN_HINT, warning_stage
 from outkey.core.findings.health import Health, Status, Summary
@@ -242,7 +243,12 @@ class Attempt(NamedTuple):
     def is_failure(self) -> bool:
         """Whether the API or the credentials failed, and not the caller's request."""
         silent = self.status == 0 and self.outcome not in {"unknown", "cancelled"}
-        return silent or self.status == 401 or self.status >= 500
+        return silent or self.is_refusal or self.status >= 500
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the API refused the credentials."""
+        return self.status == 401 and self.outcome != CHALLENGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +303,7 @@ def update_baseline(
         ]
     refused = baseline.refused
     for attempt in attempts:
-        if attempt.status == 401:
+        if attempt.is_refusal:
             refused += 1
         elif 0 < attempt.status < 400:
             if refused >= REFUSALS_BEFORE_SUCCESS:
@@ -318,7 +324,7 @@ def refusal_bursts(attempts: Iterable[Attempt]) -> Iterator[Condition]:
     """Return the configurations that were refused many times within a minute."""
     refusals: defaultdict[str, list[float]] = defaultdict(list)
     for attempt in attempts:
-        if attempt.status == 401:
+        if attempt.is_refusal:
             refusals[attempt.configuration].append(attempt.at)
     for name, moments in refusals.items():
         moments.sort()

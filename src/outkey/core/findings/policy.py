@@ -1,11 +1,13 @@
 """The operator's policy: reading it, and refusing what it does not allow."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import fields
 
 from outkey.core.audit.durability import Durability
 from outkey.core.config.choices import Environment
 from outkey.core.config.configuration import Configuration
+from outkey.core.config.reference import parse_reference
 from outkey.core.config.toml import parse_toml
 from outkey.core.errors import BlockedByPolicy, ConfigError
 from outkey.core.findings.checks import Finding
@@ -16,9 +18,14 @@ from outkey.core.findings.posture import (
     configuration_posture,
     facts_from_settings,
 )
+from outkey.core.request.origin import parse_base_url, parse_endpoint
+from outkey.core.request.proxy import ProxyPolicy
 from outkey.core.text import Text, join_texts
 
 MAX_POLICY = 64 * 1024
+PROXY_KEYS = frozenset({"url", "username", "password", "allowed"})
+PROXY_KEYS_TEXT = "url, username, password, allowed"
+HOST_AND_PORT = re.compile(r"[^/?#@\s]+:[0-9]{1,5}")
 CORRECT_FILE = Text("Correct config/policy.toml.")
 
 
@@ -73,21 +80,24 @@ def parse_policy(text: str) -> Policy:
     days: dict[str, int] = {}
     blocking: dict[str, frozenset[str]] = {}
     durability = Durability.PROCESS
+    proxy = ProxyPolicy()
     for key, value in document.items():
         if key in day_keys:
             days[key] = parse_days(value, key)
         elif key == "audit":
             durability = parse_audit(value)
+        elif key == "proxy":
+            proxy = parse_proxy(value)
         elif key in set(Environment):
             blocking[key] = parse_blocking(value, key)
         else:
-            names = ", ".join([*day_keys, "audit", *Environment])
+            names = ", ".join([*day_keys, "audit", "proxy", *Environment])
             raise ConfigError(
                 Text("the policy has an unknown key"),
                 field=key,
                 hint=Text("Known: {names}.", names=names),
             )
-    return Policy(**days, durability=durability, blocking=blocking)
+    return Policy(**days, durability=durability, blocking=blocking, proxy=proxy)
 
 
 def parse_audit(section: object) -> Durability:
@@ -100,6 +110,55 @@ def parse_audit(section: object) -> Durability:
             hint=CORRECT_FILE,
         )
     return parse_durability(section["durability"], place, hint=CORRECT_FILE)
+
+
+def parse_proxy(section: object) -> ProxyPolicy:
+    """Return what the section about proxies says, or refuse it."""
+    if not isinstance(section, dict) or not set(section) <= PROXY_KEYS:
+        raise proxy_error("proxy", Text("the keys are {keys}", keys=PROXY_KEYS_TEXT))
+    texts = {key: section.get(key, "") for key in ("url", "username", "password")}
+    for key, value in texts.items():
+        if not isinstance(value, str):
+            raise proxy_error(f"proxy.{key}", Text("it must be text"))
+    url, username, password = texts.values()
+    if url:
+        parse_endpoint(url, "proxy.url")
+    if (username or password) and not (url and username and password):
+        message = Text("url, username and password belong together")
+        raise proxy_error("proxy.username", message)
+    if ":" in username:
+        raise proxy_error("proxy.username", Text("it must not have a colon"))
+    return ProxyPolicy(
+        url=url,
+        username=username,
+        password=(
+            parse_reference(password, field="proxy.password") if password else None
+        ),
+        allowed=parse_allowed(section["allowed"]) if "allowed" in section else None,
+    )
+
+
+def parse_allowed(entries: object) -> frozenset[tuple[str, int]]:
+    """Return hosts and ports of proxies, or refuse them."""
+    place = "proxy.allowed"
+    expected = Text('it must be a list such as ["proxy.example:3128"]')
+    if not isinstance(entries, list):
+        raise proxy_error(place, expected)
+    allowed = set()
+    for entry in entries:
+        if not isinstance(entry, str) or not HOST_AND_PORT.fullmatch(entry):
+            raise proxy_error(place, expected)
+        origin = parse_base_url(f"http://{entry}", place).origin
+        allowed.add((origin.host, origin.port))
+    return frozenset(allowed)
+
+
+def proxy_error(place: str, problem: Text) -> ConfigError:
+    """Return the error for the section about proxies."""
+    message = Text(
+        "{key} of the policy is invalid: {problem}", key=place, problem=problem
+    )
+    return ConfigError(message, field=place, hint=CORRECT_FILE)
 
 
 def parse_durability(value: object, place: str, *, hint: Text) -> Durability:

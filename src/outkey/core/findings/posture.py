@@ -32,6 +32,7 @@ from outkey.core.findings.expiry import (
 from outkey.core.findings.health import Health
 from outkey.core.moments import DAY_SECONDS, day_of
 from outkey.core.request.headers import looks_like_credential
+from outkey.core.request.proxy import ProxyPolicy
 from outkey.core.text import Text
 
 HOUR_SECONDS = 3_600
@@ -65,6 +66,7 @@ class Policy:
     retention_days: int = 400
     durability: Durability = Durability.PROCESS  # of audit records
     blocking: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    proxy: ProxyPolicy = field(default_factory=ProxyPolicy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

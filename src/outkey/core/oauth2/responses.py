@@ -14,12 +14,15 @@ from urllib.parse import parse_qsl
 from outkey.core.echo.search import SearchText
 from outkey.core.errors import (
     OutkeyError,
+    ProxyFailed,
     RedirectBlocked,
     TokenEndpointFailed,
     drop_traceback,
 )
 from outkey.core.moments import DAY_SECONDS, parse_iso
 from outkey.core.request.message import Response, server_time
+from outkey.core.request.proxy import FAILURES as PROXY_FAILURES
+from outkey.core.request.proxy import proxy_failure
 from outkey.core.secret import Secret
 from outkey.core.text import Text, build_text
 
@@ -194,6 +197,8 @@ def failure(reason: str, their_time: float | None = None) -> OutkeyError:
             ),
             field="oauth2.token_url",
         )
+    if reason in PROXY_FAILURES:
+        return proxy_failure(reason)
     message, hint = FAILURES.get(reason, FAILURES["refused"])
     return TokenEndpointFailed(message, hint=hint, reason=reason, their_time=their_time)
 
@@ -211,7 +216,7 @@ def provider_reason(error: str) -> str:
 
 def reason_of(error: OutkeyError) -> str:
     """Return the reason of an error that ended a token request."""
-    if isinstance(error, TokenEndpointFailed):
+    if isinstance(error, TokenEndpointFailed | ProxyFailed):
         return error.reason
     if isinstance(error, RedirectBlocked):
         return _REDIRECTED

@@ -50,6 +50,22 @@ _METADATA = (
     ip_network("168.63.129.16/32"),  # Azure's wire server, a public address
     ip_network("192.0.0.192/32"),  # Oracle Cloud
 )
+_METADATA_NAMES = frozenset(
+    {
+        "instance-data",
+        "instance-data.ec2.internal",
+        "metadata",
+        "metadata.goog",
+        "metadata.google.internal",
+        "metadata.platformequinix.com",
+        "metadata.tencentyun.com",
+    }
+)
+# Domains that no public name is in: RFC 6762, RFC 8375, ICANN's for private use, and
+# those that networks use although nobody assigned them.
+_INTERNAL_DOMAINS = frozenset(
+    {"arpa", "corp", "home", "internal", "intranet", "lan", "local", "localdomain"}
+)
 _SHARED = ip_network("100.64.0.0/10")  # RFC 6598
 _NAT64 = ip_network("64:ff9b::/96")  # RFC 6052
 # Forms that hide an IPv4 address from a check of the IPv6 one. Nothing uses them today.
@@ -131,6 +147,20 @@ def plain_address(address: str) -> str:
 def is_address(host: str) -> bool:
     """Whether a canonical host is an address, which needs no resolving."""
     return ":" in host or host.replace(".", "").isdigit()
+
+
+def judge_name(host: str) -> AddressKind:
+    """Return the kind of address that a name means, as far as the name tells.
+
+    For a host that a proxy resolves: from there it may lead to other machines.
+    """
+    if host in _METADATA_NAMES:
+        return AddressKind.METADATA
+    last = host.rpartition(".")[2]
+    if last == "localhost":
+        return AddressKind.LOOPBACK
+    is_internal_name = last == host or last in _INTERNAL_DOMAINS
+    return AddressKind.PRIVATE if is_internal_name else AddressKind.GLOBAL
 
 
 def is_allowed(verdict: AddressKind, network: Network) -> bool:

@@ -9,14 +9,19 @@ from collections.abc import Generator
 from typing import Any, NamedTuple, Protocol
 
 from outkey.core.oauth2.token import AccessToken
+from outkey.core.request.digest import DigestChallenge, NonceUse
 from outkey.core.request.message import Request, Response
 from outkey.core.secret import Secret
 
 
 class Send(NamedTuple):
-    """Send this request and give me the response."""
+    """Send this request and give me the response.
+
+    `expects_challenge`: it has no credentials yet, so that a 401 is no failure.
+    """
 
     request: Request
+    expects_challenge: bool = False
 
 
 class NeedToken(NamedTuple):
@@ -42,7 +47,19 @@ class RunScript(NamedTuple):
     request: Request
 
 
-AuthStep = Send | NeedToken | NeedProof | RunScript
+class NeedNonce(NamedTuple):
+    """The scheme needs a nonce: that of this challenge, or else one that is known."""
+
+    challenge: DigestChallenge | None = None
+
+
+class KeepNonce(NamedTuple):
+    """Use this challenge for the next requests to the server."""
+
+    challenge: DigestChallenge
+
+
+AuthStep = Send | NeedToken | NeedProof | RunScript | NeedNonce | KeepNonce
 AuthFlow = Generator[AuthStep, Any, Response]
 
 
@@ -70,3 +87,10 @@ def need_proof(
 ) -> Generator[AuthStep, Secret, Secret]:
     """Ask for a proof."""
     return (yield NeedProof(request, token))
+
+
+def need_nonce(
+    challenge: DigestChallenge | None = None,
+) -> Generator[AuthStep, NonceUse | None, NonceUse | None]:
+    """Ask for the use of a nonce; None without a challenge and a known one."""
+    return (yield NeedNonce(challenge))

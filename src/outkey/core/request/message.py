@@ -244,6 +244,7 @@ class Peer(NamedTuple):
     address: str
     tls: str = ""
     chain: tuple[Certificate, ...] = ()
+    proxy: Origin | None = None  # then the address is that of the proxy
 
     @property
     def ends(self) -> float | None:
@@ -251,12 +252,19 @@ class Peer(NamedTuple):
         return min((certificate.ends for certificate in self.chain), default=None)
 
 
+class Proxy(NamedTuple):
+    """The proxy that a request goes through, and the header value that it asks for."""
+
+    origin: Origin
+    credentials: Secret | None = None
+
+
 class Route(NamedTuple):
     """The destination and the limits of one request.
 
     `addresses` are the vetted ones, in order of preference, and the only ones that may
-    be connected to. Connections are shared only within one `partition`, so that two
-    configurations never share one.
+    be connected to; those of the proxy, if there is one. Connections are shared only
+    within one `partition`, so that two configurations never share one.
     """
 
     addresses: tuple[str, ...]
@@ -267,3 +275,4 @@ class Route(NamedTuple):
     time_left: float
     response_bytes: int
     client_key: Secret | None = None
+    proxy: Proxy | None = None

@@ -220,10 +220,13 @@ class ConnectionTest:
 
     def _peer_text(self, peer: Peer) -> Text:
         """Describe the server, and record the facts that the doctor checks."""
+        address = Text("{address}", address=peer.address)
+        if peer.proxy is not None:
+            address = Text("through the proxy {proxy}", proxy=peer.proxy)
         if not peer.tls:
-            return Text("{address}, without TLS", address=peer.address)
+            return Text("{address}, without TLS", address=address)
         self._seen |= {"tls": peer.tls, "certificate_ends": peer.ends}
-        texts = [Text("{address}, {tls}", address=peer.address, tls=peer.tls)]
+        texts = [Text("{address}, {tls}", address=address, tls=peer.tls)]
         # A server that was sent a secret before can get a certificate in its name.
         hides_names = self._reveals_secret([part.subject for part in peer.chain])
         for place, certificate in enumerate(peer.chain):

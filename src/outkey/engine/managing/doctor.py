@@ -13,7 +13,7 @@ from datetime import date
 from secrets import token_bytes
 
 from outkey.core.audit.chain import ChainRow
-from outkey.core.audit.events import Tag
+from outkey.core.audit.events import CHALLENGED, Tag
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import OutkeyError
 from outkey.core.findings.checks import Finding
@@ -97,7 +97,7 @@ class History:
             self._used_ms[name] = max(self._used_ms.get(name, 0), at)
         if row.label.outcome == "ok":
             self._worked_ms[name] = max(self._worked_ms.get(name, 0), at)
-        else:
+        elif row.label.outcome != CHALLENGED:
             self._add_failure(self._failures_ms[name], at)
 
     @staticmethod

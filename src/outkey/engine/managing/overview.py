@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from outkey.core.audit.events import CHALLENGED
 from outkey.core.errors import (
     AuditUnavailable,
     ConfigError,
@@ -256,7 +257,7 @@ def hourly_bars(
 
 def kind_of_outcome(outcome: str) -> str:
     """Return whether an attempt was ok, failed, or was refused by outkey itself."""
-    if outcome == "ok":
+    if outcome in {"ok", CHALLENGED}:
         return "ok"
     return "refused" if outcome in _REFUSALS else "failed"
 

@@ -13,12 +13,21 @@ from functools import partial
 from typing import assert_never
 
 from outkey.core.audit.events import Refusal
+from outkey.core.config.choices import AuthenticationType
 from outkey.core.diagnosis import retry_after
 from outkey.core.errors import OutkeyError, RedirectBlocked, RemoteError
 from outkey.core.findings.configuration_checks import refuse_unsendable
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.assembly import Call, redirected_request, with_rows
-from outkey.core.request.flow import NeedProof, NeedToken, RunScript, Send
+from outkey.core.request.digest import DigestChallenge, NonceUse
+from outkey.core.request.flow import (
+    KeepNonce,
+    NeedNonce,
+    NeedProof,
+    NeedToken,
+    RunScript,
+    Send,
+)
 from outkey.core.request.message import IDEMPOTENT, Header, Request, Response
 from outkey.core.request.schemes import scheme_of
 from outkey.core.secret import Secret
@@ -32,6 +41,7 @@ MAX_HOPS = 3
 _RETRIED = frozenset({429, 502, 503, 504})
 _BACKOFF_FIRST = 0.25
 _BACKOFF_MOST = 8.0
+StepAnswer = Response | AccessToken | Secret | NonceUse | tuple[Header, ...] | None
 
 
 def exchange(context: SendContext, call: Call) -> Steps[Response]:
@@ -46,10 +56,7 @@ def exchange(context: SendContext, call: Call) -> Steps[Response]:
         if error is not current.budget.concluded:
             yield current.refusal(error)
         raise
-    # A refused token that could be renewed says nothing of the credentials; only a
-    # refusal of the renewed one counts.
-    is_401 = response.status == 401
-    if not is_401 or current.renewed or not configuration.uses_oauth2:
+    if response.status != 401 or current.refuses_credentials():
         now = context.clock.now()
         context.lockout_guard.record_status(configuration, response.status, now)
     return response
@@ -58,7 +65,15 @@ def exchange(context: SendContext, call: Call) -> Steps[Response]:
 class Exchange:
     """One call until its deadline."""
 
-    __slots__ = ("_call", "_configuration", "_context", "_limits", "budget", "renewed")
+    __slots__ = (
+        "_call",
+        "_configuration",
+        "_context",
+        "_has_nonce",
+        "_limits",
+        "_renewed",
+        "budget",
+    )
 
     def __init__(self, context: SendContext, call: Call) -> None:
         self._context = context
@@ -66,12 +81,23 @@ class Exchange:
         self._configuration = call.configuration
         self._limits = call.configuration.limits
         # Whether the last request carried a token that replaced a refused one.
-        self.renewed = False
+        self._renewed = False
+        self._has_nonce = False  # whether the last request could prove the password
         self.budget = RequestBudget(
             deadline=context.clock.monotonic() + self._limits.total_timeout,
             response_bytes=self._limits.response_mebibytes * MEBIBYTE,
             line=call.line,
         )
+
+    def refuses_credentials(self) -> bool:
+        """Whether a last response 401 is about the credentials."""
+        configuration = self._configuration
+        # A refused token that could be renewed says nothing of the credentials; only a
+        # refusal of the renewed one counts.
+        if configuration.uses_oauth2:
+            return self._renewed
+        is_digest = configuration.authentication_type is AuthenticationType.DIGEST
+        return self._has_nonce if is_digest else True
 
     def refusal(self, error: OutkeyError) -> Refusal:
         """Return the record of a call that was refused before it was sent."""
@@ -136,10 +162,11 @@ class Exchange:
         flow = scheme_of(configuration, secret, repeats_secret).flow(request)
         try:
             step = next(flow)
-            result: Response | AccessToken | Secret | tuple[Header, ...]
+            result: StepAnswer
             while True:
                 try:
                     if isinstance(step, Send):
+                        self.budget.expects_challenge = step.expects_challenge
                         result = yield from context.transmit(
                             configuration, step.request, self.budget
                         )
@@ -158,14 +185,14 @@ class Exchange:
             flow.close()
 
     def _perform(
-        self, step: NeedToken | NeedProof | RunScript
-    ) -> Steps[AccessToken | Secret | tuple[Header, ...]]:
+        self, step: NeedToken | NeedProof | RunScript | NeedNonce | KeepNonce
+    ) -> Steps[StepAnswer]:
         match step:
             case NeedToken(rejected, token_was_refused):
                 token = yield from self._token_manager().get(
                     TokenRequest(rejected, token_was_refused, self.budget.deadline)
                 )
-                self.renewed = rejected is not None and token.value != rejected.value
+                self._renewed = rejected is not None and token.value != rejected.value
                 return token
             case NeedProof(request, token):
                 return self._token_manager().proof(request, token)
@@ -180,8 +207,29 @@ class Exchange:
                     )
                 )
                 return headers
+            case NeedNonce(challenge):
+                if challenge is not None:
+                    self._keep_nonce(challenge)
+                use = self._context.nonces.next_use(
+                    self._configuration.name,
+                    self._configuration.base.origin,
+                    self._context.signer.fresh,
+                )
+                self._has_nonce = use is not None
+                return use
+            case KeepNonce(challenge):
+                self._keep_nonce(challenge)
+                return None
             case _:
                 assert_never(step)
+
+    def _keep_nonce(self, challenge: DigestChallenge) -> None:
+        self._context.nonces.keep(
+            self._configuration.name,
+            self._configuration.base.origin,
+            challenge,
+            self._context.signer.fresh,
+        )
 
     def _token_manager(self) -> TokenManager:
         return TokenManager(self._context, self._configuration)

@@ -77,7 +77,7 @@ def lend(  # noqa: PLR0913 - the parts of a request
     token = None
     try:
         refuse_unsendable(configuration)
-        refuse_unlendable(configuration)
+        refuse_unlendable(context, configuration)
         context.lockout_guard.refuse_paused(configuration)
         request = borrowing_request(
             context, configuration, method, url, existing_headers
@@ -139,10 +139,11 @@ def settle(
     return is_rejected(response, configuration)
 
 
-def refuse_unlendable(configuration: Configuration) -> None:
+def refuse_unlendable(context: SendContext, configuration: Configuration) -> None:
     """Refuse what another client could not do with headers alone."""
     is_digest = configuration.authentication_type is AuthenticationType.DIGEST
-    if configuration.parameter_names() or configuration.proxy.url or is_digest:
+    proxy, _ = context.proxies.shown_for(configuration)
+    if configuration.parameter_names() or proxy or is_digest:
         raise ConfigError(
             Text(
                 "query parameters, a proxy and Digest cannot be lent to another HTTP"

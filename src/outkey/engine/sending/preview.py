@@ -49,6 +49,8 @@ class Preview:
     headers: tuple[PreviewHeader, ...]
     findings: tuple[Finding, ...]
     username: str = ""
+    proxy: str = ""  # the proxy that it would go through
+    proxy_username: str = ""
 
     def curl(self) -> str:
         """Return the request as a curl command; secrets are shell variables."""
@@ -56,11 +58,18 @@ class Preview:
 
     def _curl_options(self) -> Iterator[str]:
         yield self._curl_url()
+        if self.proxy:
+            yield f"--proxy {shlex.quote(self.proxy)}"
+        if self.proxy_username:
+            user = shlex.quote(f"{self.proxy_username}:")
+            yield f'--proxy-user {user}"$PROXY_PASSWORD"'
         for name, value, _ in self.headers:
             prefix, masked, suffix = value.partition(MASK)
             if name.lower() in _CURL_SETS_ITSELF:
                 continue
-            if masked and prefix == "Basic ":
+            if masked and prefix == "Digest ":
+                yield "--digest"
+            if masked and prefix in {"Basic ", "Digest "}:
                 yield f'--user {shlex.quote(f"{self.username}:")}"$PASSWORD"'
             elif masked:
                 # Quoted apart: a shell would expand a header's name in double quotes.
@@ -92,6 +101,7 @@ def preview(context: SendContext, call: Call) -> Preview:
         secret,
         signed=partial(sign, context, configuration, call.line),
     )
+    proxy, proxy_username = context.proxies.shown_for(configuration)
     return Preview(
         method=request.method,
         url=request.masked_url(),
@@ -102,6 +112,8 @@ def preview(context: SendContext, call: Call) -> Preview:
             configuration_findings(configuration, secret, now=context.clock.now())
         ),
         username=configuration.username,
+        proxy=proxy,
+        proxy_username=proxy_username,
     )
 
 

@@ -22,6 +22,7 @@ from outkey.engine.wire.drive import AsyncRuntime, Runtime, adrive, drive
 from outkey.engine.wire.egress import Egress
 from outkey.engine.wire.flow_worker import FlowWorker
 from outkey.engine.wire.lockout_guard import LockoutGuard
+from outkey.engine.wire.proxies import NO_PROXIES, Proxies
 from outkey.engine.wire.steps import Steps
 from outkey.engine.wire.transmit import SendContext
 from outkey.ports.sending import (
@@ -32,6 +33,7 @@ from outkey.ports.sending import (
     Configurations,
     Listeners,
     Permits,
+    ProxySource,
     Resolver,
     Scripts,
     Secrets,
@@ -75,6 +77,7 @@ class Ports:
     scripts: Scripts
     asynchronous: Asynchronous | None = None
     listeners: Listeners | None = None
+    proxies: ProxySource = NO_PROXIES
     jitter: Callable[[], float] = random.random
 
 
@@ -88,6 +91,7 @@ class Sender:
             clock=ports.clock,
             permits=ports.permits,
             egress=Egress(ports.listeners),
+            proxies=Proxies(ports.proxies),
             jitter=ports.jitter,
             tokens=ports.tokens,
             signer=ports.signer,

@@ -9,9 +9,11 @@ from outkey.core.config.choices import Network
 from outkey.core.errors import EgressDenied
 from outkey.core.request.addresses import (
     AddressKind,
+    is_address,
     is_allowed,
     is_internal,
     judge,
+    judge_name,
     plain_address,
 )
 from outkey.core.request.origin import Origin
@@ -42,13 +44,28 @@ class Egress:
             kind = judge(address)
             if not is_allowed(kind, network):
                 raise denial(origin, kind, network)
-        if self.listeners is not None:
-            refuse_own_pages(self.listeners, origin, addresses)
+        self.refuse_own_pages(origin, addresses)
         return addresses
+
+    def refuse_own_pages(
+        self, origin: Origin, addresses: tuple[str, ...], field: str = "base_url"
+    ) -> None:
+        """Refuse what this installation itself listens on."""
+        if self.listeners is not None:
+            refuse_own_pages(self.listeners, origin, addresses, field)
+
+    def vet_name(self, network: Network, origin: Origin) -> None:
+        """Refuse a destination that a proxy will resolve, by its name alone."""
+        if is_address(origin.host):
+            self.vet(network, origin, (origin.host,))
+            return
+        kind = judge_name(origin.host)
+        if not is_allowed(kind, network):
+            raise denial(origin, kind, network)
 
 
 def refuse_own_pages(
-    listeners: Listeners, origin: Origin, addresses: tuple[str, ...]
+    listeners: Listeners, origin: Origin, addresses: tuple[str, ...], field: str
 ) -> None:
     """Refuse the installation's own pages: they would take it for a user's request."""
     listening = listeners.addresses(origin.port)
@@ -62,7 +79,7 @@ def refuse_own_pages(
             raise EgressDenied(
                 Text("{origin} is this outkey installation itself", origin=origin),
                 hint=Text("Enter the URL of the API; check host and port."),
-                field="base_url",
+                field=field,
             )
 
 

@@ -7,24 +7,40 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from outkey.core.audit.events import Outcome, Tag, intent_of, redirected_path_template
+from outkey.core.audit.events import (
+    CHALLENGED,
+    Outcome,
+    Tag,
+    intent_of,
+    redirected_path_template,
+)
 from outkey.core.config.choices import Network
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.secret_values import refuse_control_characters
 from outkey.core.diagnosis import Diagnosis, diagnose
 from outkey.core.echo.sent_secrets import secrets_in
-from outkey.core.errors import Cause, EgressDenied, OutkeyError, RateLimited, TimedOut
+from outkey.core.errors import (
+    Cause,
+    DnsFailed,
+    EgressDenied,
+    OutkeyError,
+    RateLimited,
+    TimedOut,
+)
 from outkey.core.request.addresses import is_address
 from outkey.core.request.assembly import SecretOpener
 from outkey.core.request.headers import compose
-from outkey.core.request.message import Request, Response, Route
+from outkey.core.request.message import Proxy, Request, Response, Route
 from outkey.core.request.origin import Origin
+from outkey.core.request.proxy import own_failure, proxy_failure
 from outkey.core.secret import Secret
 from outkey.core.text import NO_TEXT, Text
 from outkey.engine.tokens.token_cache import TokenCache
 from outkey.engine.wire.clock_offsets import ClockOffsets
 from outkey.engine.wire.egress import Egress
 from outkey.engine.wire.lockout_guard import LockoutGuard
+from outkey.engine.wire.nonces import Nonces
+from outkey.engine.wire.proxies import NO_PROXIES, Proxies
 from outkey.engine.wire.steps import Resolve, Steps, Transmit
 from outkey.engine.wire.vouched_scripts import VouchedScripts
 from outkey.ports.sending import Clock, Permits, Scripts, Secrets, Signer, Tokens
@@ -42,6 +58,7 @@ class RequestBudget:
     line: str = ""
     retry: int = 0
     for_token: bool = False
+    expects_challenge: bool = False  # the request has no credentials yet
     requested_target: str = ""  # the target before any redirect
     attempt: str = ""
     concluded: OutkeyError | None = None  # an error that the audit has already
@@ -62,6 +79,8 @@ class SendContext:
     scripts: Scripts
     token_cache: TokenCache = field(default_factory=TokenCache)
     offsets: ClockOffsets = field(default_factory=ClockOffsets)
+    nonces: Nonces = field(default_factory=Nonces)
+    proxies: Proxies = field(default=Proxies(NO_PROXIES))
     lockout_guard: LockoutGuard = field(default_factory=LockoutGuard)
     vouched_scripts: VouchedScripts = field(default_factory=VouchedScripts)
     # Set by Sender: the search for echoed secrets is built on this class. Without it,
@@ -117,11 +136,16 @@ class SendContext:
         """Return the route to the Base URL, for a look without a request."""
         limits = configuration.limits
         budget = RequestBudget(self.clock.monotonic() + limits.total_timeout, MEBIBYTE)
+        proxy = self.proxy_of(configuration)
         addresses = yield from self._vet_addresses(
-            configuration, configuration.base.origin, budget
+            configuration, configuration.base.origin, proxy, budget
         )
         client_key = self._client_key(configuration)
-        return self._route(configuration, addresses, client_key, budget)
+        return self._route(configuration, addresses, client_key, proxy, budget)
+
+    def proxy_of(self, configuration: Configuration) -> Proxy | None:
+        """Return the proxy that requests of a configuration go through."""
+        return self.proxies.find(configuration, self.open)
 
     def permit(self, configuration: Configuration, patience: float) -> float:
         """Take a permit and return the seconds to wait for it, or refuse."""
@@ -141,8 +165,9 @@ class SendContext:
     ) -> Steps[Response]:
         """Send a request to its destination and return the diagnosed response."""
         request = request.with_headers(compose(request.headers))
+        proxy = self.proxy_of(configuration)
         addresses = yield from self._vet_addresses(
-            configuration, request.origin, budget
+            configuration, request.origin, proxy, budget
         )
         client_key = self._client_key(configuration)
         tag = Tag.TOKEN_INTENT if budget.for_token else Tag.SEND_INTENT
@@ -155,8 +180,12 @@ class SendContext:
         started = self.clock.monotonic()
         try:
             # Computed now: recording may have taken long, and the deadline counts.
-            route = self._route(configuration, addresses, client_key, budget)
+            route = self._route(configuration, addresses, client_key, proxy, budget)
             response: Response = yield Transmit(request, route)
+            # Inside of a tunnel a response is always the server's.
+            is_forwarded = proxy is not None and request.origin.scheme == "http"
+            if is_forwarded and (failure := own_failure(response)):
+                raise failure
         except OutkeyError as error:
             budget.concluded = error
             yield self._outcome(configuration, budget, 0, str(error.code), started)
@@ -171,9 +200,10 @@ class SendContext:
         )
         diagnosis = self._diagnosis(configuration, response, budget)
         cause = diagnosis.cause if diagnosis else None
-        yield self._outcome(
-            configuration, budget, response.status, cause or "ok", started
-        )
+        result = cause or "ok"
+        if budget.expects_challenge and response.status == 401:
+            result = CHALLENGED
+        yield self._outcome(configuration, budget, response.status, result, started)
         return Response(
             status=response.status,
             headers=response.headers,
@@ -194,11 +224,16 @@ class SendContext:
         return diagnose(response, judged_by, now=self.clock.now())
 
     def _vet_addresses(
-        self, configuration: Configuration, origin: Origin, budget: RequestBudget
+        self,
+        configuration: Configuration,
+        origin: Origin,
+        proxy: Proxy | None,
+        budget: RequestBudget,
     ) -> Steps[tuple[str, ...]]:
         """Return the addresses of the destination once every one of them is vetted.
 
-        The transport may connect to these only.
+        The transport may connect to these only. With a proxy they are the proxy's: it
+        resolves the name of the destination itself.
         """
         if configuration.network is Network.PUBLIC and origin.scheme != "https":
             raise EgressDenied(
@@ -208,6 +243,9 @@ class SendContext:
                     origin=origin,
                 )
             )
+        if proxy is not None:
+            self.egress.vet_name(configuration.network, origin)
+            return (yield from self._vet_proxy(configuration, proxy.origin, budget))
         if is_address(origin.host):
             addresses: tuple[str, ...] = (origin.host,)
         else:
@@ -215,11 +253,26 @@ class SendContext:
             addresses = yield Resolve(origin.host, origin.port, patience)
         return self.egress.vet(configuration.network, origin, addresses)
 
+    def _vet_proxy(
+        self, configuration: Configuration, proxy: Origin, budget: RequestBudget
+    ) -> Steps[tuple[str, ...]]:
+        """Return the addresses of a proxy once every one of them is vetted."""
+        addresses: tuple[str, ...] = (proxy.host,)
+        if not is_address(proxy.host):
+            patience = min(DNS_SECONDS, self._time_left(budget))
+            try:
+                addresses = yield Resolve(proxy.host, proxy.port, patience)
+            except (DnsFailed, TimedOut):
+                raise proxy_failure("proxy-unreachable") from None
+        self.egress.refuse_own_pages(proxy, addresses, "proxy.url")
+        return self.proxies.vet(configuration.network, proxy, addresses)
+
     def _route(
         self,
         configuration: Configuration,
         addresses: tuple[str, ...],
         client_key: Secret | None,
+        proxy: Proxy | None,
         budget: RequestBudget,
     ) -> Route:
         return Route(
@@ -231,6 +284,7 @@ class SendContext:
             time_left=self._time_left(budget),
             response_bytes=budget.response_bytes,
             client_key=client_key,
+            proxy=proxy,
         )
 
     def _time_left(self, budget: RequestBudget) -> float:

@@ -123,11 +123,16 @@ def list_configurations(*, as_json: AsJson = False) -> None:
 
 def show(name: Name, *, as_json: AsJson = False) -> None:
     """Show one configuration; of its secrets only whether they are set."""
-    configuration = open_application().registry.get(name)
+    application = open_application()
+    configuration = application.registry.get(name)
+    proxy = application.proxy_of(configuration)
     if as_json:
-        print_json(configuration_facts(configuration))
+        print_json(
+            {**configuration_facts(configuration), "proxy_in_use": proxy or None}
+        )
     else:
-        print_table(("Field", "Value"), configuration_rows(configuration))
+        rows = [*configuration_rows(configuration), ("proxy in use", proxy or "none")]
+        print_table(("Field", "Value"), rows)
 
 
 def export(

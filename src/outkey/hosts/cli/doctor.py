@@ -119,6 +119,7 @@ def examine(home: Path) -> "Examination":
             in_order(findings, configurations),
             len(configurations),
             facts.policy.durability,
+            facts.policy.proxy.url,
         )
     except StorageUnavailable:
         findings = [

@@ -30,7 +30,7 @@ _STYLE = (
 
 
 class Examination(NamedTuple):
-    """What the doctor found, in how many configurations, and the audit's durability.
+    """What the doctor found, in how many configurations, and what the policy says.
 
     The durability is unknown where the installation cannot be opened.
     """
@@ -38,6 +38,7 @@ class Examination(NamedTuple):
     findings: Findings
     configurations: int
     durability: Durability | None
+    proxy: str = ""  # of all configurations without their own
 
 
 def summary(examination: Examination) -> str:
@@ -53,7 +54,10 @@ def summary(examination: Examination) -> str:
     if examination.durability is None:
         return line
     survives = _SURVIVES[examination.durability]
-    return f"audit durability: {examination.durability} ({survives})\n{line}"
+    lines = [f"audit durability: {examination.durability} ({survives})"]
+    if examination.proxy:
+        lines.append(f"proxy: {examination.proxy}, unless a configuration has its own")
+    return "\n".join([*lines, line])
 
 
 def count_text(count: int, noun: str) -> str:
@@ -72,6 +76,7 @@ def as_json(examination: Examination) -> str:
             "ok": not has_errors(examination.findings),
             "findings": facts,
             "audit_durability": examination.durability,
+            "proxy": examination.proxy or None,
         }
     )
 

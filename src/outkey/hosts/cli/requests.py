@@ -47,6 +47,7 @@ def preview(
             {
                 "method": request.method,
                 "url": request.url,
+                "proxy": request.proxy or None,
                 "headers": [header._asdict() for header in request.headers],
                 "findings": [
                     finding_facts(finding, name) for finding in request.findings
@@ -55,6 +56,8 @@ def preview(
         )
     else:
         print_line(f"{request.method} {request.url}")
+        if request.proxy:
+            print_line(f"through the proxy {request.proxy}")
         print_table(("Header", "Value", "Source"), request.headers)
         print_findings((name, finding) for finding in request.findings)
 

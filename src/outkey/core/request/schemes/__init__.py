@@ -9,6 +9,7 @@ from outkey.core.request.flow import Scheme
 from outkey.core.request.message import Response
 from outkey.core.request.schemes.basic import Basic
 from outkey.core.request.schemes.bearer import Bearer
+from outkey.core.request.schemes.digest import Digest
 from outkey.core.request.schemes.none import NoAuthentication
 from outkey.core.request.schemes.oauth2 import OAuth2
 from outkey.core.request.schemes.script import Scripted
@@ -44,7 +45,7 @@ def base_scheme(
                 key_as_username=configuration.key_as_username,
             )
         case AuthenticationType.DIGEST:
-            raise NotImplementedError
+            return Digest(configuration.username, secret("password"))
         case AuthenticationType.BEARER:
             return (
                 OAuth2(configuration)

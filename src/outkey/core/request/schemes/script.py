@@ -22,7 +22,8 @@ class Scripted(NamedTuple):
                     if isinstance(step, Send):
                         request = step.request
                         headers = yield RunScript(request)
-                        step = Send(request.with_headers((*request.headers, *headers)))
+                        signed = request.with_headers((*request.headers, *headers))
+                        step = step._replace(request=signed)
                     result = yield step
                 except OutkeyError as error:
                     step = inner.throw(error)

@@ -1,0 +1,43 @@
+"""The operator's word on proxies, from the policy."""
+
+import time
+from collections.abc import Callable
+
+from outkey.adapters.secrets_reference import ReferencedSecrets
+from outkey.core.errors import secret_missing
+from outkey.core.findings.posture import Policy
+from outkey.core.request.proxy import ProxyPolicy
+from outkey.core.secret import Secret
+
+_LOOK_AGAIN = 5.0  # seconds: every send asks, and an operator changes it rarely
+
+
+class PolicyProxies:
+    """Reads the policy again every few seconds.
+
+    A policy that cannot be read stops sending: it may name a proxy that no request must
+    bypass.
+    """
+
+    def __init__(
+        self, read: Callable[[], Policy], references: ReferencedSecrets
+    ) -> None:
+        self._read = read
+        self._references = references
+        self._known = ProxyPolicy()
+        self._known_until = 0.0
+
+    def policy(self) -> ProxyPolicy:
+        """Return what the policy says about proxies."""
+        now = time.monotonic()
+        if now >= self._known_until:
+            self._known = self._read().proxy
+            self._known_until = now + _LOOK_AGAIN
+        return self._known
+
+    def password(self) -> Secret:
+        """Return the password of the installation's proxy."""
+        reference = self.policy().password
+        if reference is None:
+            raise secret_missing("proxy.password")
+        return self._references.open_reference(reference, "proxy.password")

@@ -1,0 +1,58 @@
+"""The nonces of servers that asked for Digest, shared by threads and tasks."""
+
+import os
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import NamedTuple
+
+from outkey.core.request.digest import DigestChallenge, NonceUse
+from outkey.core.request.origin import Origin
+
+_MOST = 1024
+_LARGEST_COUNT = 0xFFFF_FFFF  # eight hexadecimal digits
+
+
+class _Nonce(NamedTuple):
+    challenge: DigestChallenge
+    counter: Iterator[int]  # next() of a count is atomic, so no lock is needed
+    client_nonce: str
+
+
+class Nonces:
+    """The newest nonce of each configuration's origins, and how often it was used.
+
+    A forked process begins anew: it would repeat the counts of its parent.
+    """
+
+    def __init__(self) -> None:
+        self._newest: dict[tuple[int, str, Origin], _Nonce] = {}
+
+    def next_use(
+        self, name: str, origin: Origin, fresh: Callable[[], str]
+    ) -> NonceUse | None:
+        """Return the next use of the known nonce, None without one."""
+        nonce = self._newest.get((os.getpid(), name, origin))
+        if nonce is None:
+            return None
+        number = next(nonce.counter)
+        if number > _LARGEST_COUNT:
+            return None
+        # With -sess the first client nonce is part of the key (RFC 7616 §3.4.2); some
+        # servers take that of the request, so that they have to be the same.
+        is_session = nonce.challenge.is_session
+        return NonceUse(
+            nonce.challenge, number, nonce.client_nonce if is_session else fresh()
+        )
+
+    def keep(
+        self,
+        name: str,
+        origin: Origin,
+        challenge: DigestChallenge,
+        fresh: Callable[[], str],
+    ) -> None:
+        """Use the nonce of this challenge from now on."""
+        if len(self._newest) >= _MOST:
+            self._newest.clear()
+        key = os.getpid(), name, origin
+        self._newest[key] = _Nonce(challenge, count(1), fresh())
