@@ -3,14 +3,18 @@
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+from outkey.core.config.configuration import Configuration
+from outkey.core.echo.sent_secrets import public_text, visible_texts
+from outkey.core.errors import OutkeyError
 from outkey.core.findings.checks import Finding
 from outkey.core.findings.configuration_checks import configuration_findings
 from outkey.core.request.assembly import Call, authenticated_request
-from outkey.core.request.message import Header, Source
+from outkey.core.request.message import Request, Source
 from outkey.core.secret import MASK, Secret
 from outkey.engine.sending.scripts import sign
 from outkey.engine.wire.transmit import SendContext
@@ -79,7 +83,7 @@ def preview(context: SendContext, call: Call) -> Preview:
     return Preview(
         method=request.method,
         url=request.masked_url(),
-        headers=tuple(map(masked_header, request.headers)),
+        headers=masked_headers(context, configuration, request),
         findings=tuple(
             configuration_findings(configuration, secret, now=context.clock.now())
         ),
@@ -87,9 +91,32 @@ def preview(context: SendContext, call: Call) -> Preview:
     )
 
 
-def masked_header(header: Header) -> PreviewHeader:
-    """Return a header without its secret; a scheme word such as Bearer stays."""
-    value = header.value
-    if isinstance(value, Secret):
-        value = value.known_prefix(_SCHEME_WORDS) + MASK
-    return PreviewHeader(header.name, value, header.source)
+def masked_headers(
+    context: SendContext, configuration: Configuration, request: Request
+) -> tuple[PreviewHeader, ...]:
+    """Return the headers without their secrets.
+
+    Of a script's headers only the secret ones are masked: a date or the id of a key
+    helps to find out why a signature is rejected.
+    """
+    visible = visible_texts(request, configuration)
+    now = context.moment(configuration, request.origin)
+    entered: list[Secret] = []
+    for name in configuration.needed_secrets():
+        with suppress(OutkeyError):
+            entered.append(context.open(configuration, name))
+    headers = []
+    for header in request.headers:
+        value = header.value
+        if isinstance(value, Secret):
+            shown = None
+            if header.source is Source.SCRIPT and value not in entered:
+                shown = public_text(value, visible, now)
+            value = masked_value(value) if shown is None else shown
+        headers.append(PreviewHeader(header.name, value, header.source))
+    return tuple(headers)
+
+
+def masked_value(value: Secret) -> str:
+    """Return a mask for a secret; a scheme word such as Bearer stays."""
+    return value.known_prefix(_SCHEME_WORDS) + MASK
