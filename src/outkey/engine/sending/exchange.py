@@ -50,8 +50,12 @@ def exchange(context: SendContext, call: Call) -> Steps[Response]:
     # refusal of the renewed one counts.
     is_401 = response.status == 401
     if not is_401 or current.renewed or not configuration.uses_oauth2:
-        now = context.clock.now()
-        context.lockout_guard.record_status(configuration, response.status, now)
+        context.lockout_guard.record_status(
+            configuration,
+            response.status,
+            now=context.clock.now(),
+            cause=response.cause,
+        )
     return response
 
 
