@@ -566,6 +566,7 @@ def test_where_the_clocks_agree_the_form_of_the_time_is_named(
 
 
 NONE: dict[str, object] = {"kind": "none"}
+KEY_ROW: dict[str, object] = {"kind": "none", "rows": ("X-API-Key",)}
 SCRIPTED = {"script": "def compute_auth_header(sync_line):\n    return {}\n"}
 
 
@@ -620,6 +621,35 @@ def test_credentials_that_make_a_difference_are_not_refused(
     )
     assert found is not None
     assert ids(found)[0] == first
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ({"kind": "basic"}, "Authorization: Basic"),
+        ({"kind": "digest"}, "Authorization: Digest"),
+        ({"kind": "bearer"}, "the token in Authorization"),
+        (KEY_ROW, "the header X-API-Key"),
+        ({"kind": "none", "values": SCRIPTED}, "what the script"),
+    ],
+)
+def test_credentials_that_make_no_difference_are_told_as_they_are_sent(
+    given: dict[str, object], sent: str
+) -> None:
+    everybody = Response(403)
+    one = Exchange("", "", 403, secrets={"x": ""}, anonymous=everybody, **given)  # type: ignore[arg-type]
+    first = found_in(one).suspicions[0]
+    assert first.reason.id == "credentials-not-read"
+    assert f"Sent here: {sent}" in first.remedy
+
+
+def test_the_first_byte_of_a_port_for_https_is_enough() -> None:
+    asked = build("acme", PLAIN | {"base_url": "http://intra.example:8443"})
+    error = ConnectionFailed(reason="plain-http-to-tls-port")
+    found = diagnose_error(error, asked, now=NOW, met=True)
+    assert ids(found) == ["plain-http-to-tls-port"]
+    fix = fix_text(found.suspicions[0].fix)
+    assert fix == "base_url=https://intra.example:8443"
 
 
 def test_a_dpop_clients_scheme_is_the_tokens_own_business() -> None:

@@ -177,15 +177,17 @@ def by_row_scheme(evidence: Evidence) -> Iterator[Clue]:
     for row in evidence.configuration.headers:
         if row.key.lower() != "authorization" or not row.secret or not offered:
             continue
+        name = row.secret_field
         try:
-            value = row.fill(evidence.secret(row.secret_field))  # type: ignore[misc]
+            entered = evidence.secret(name) if evidence.secret else Secret("")
         except OutkeyError:
             continue
-        sent = value.derive(str.lower).known_prefix(_ROW_SCHEMES).strip()
+        value = row.fill(entered.derive(tidy_value)).derive(str.lower)
+        sent = value.known_prefix(_ROW_SCHEMES).strip()
         if sent and sent not in offered:
             text = Text(
-                "The Authorization header begins with a scheme that is not one"
-                " of those in WWW-Authenticate."
+                "The Authorization header begins with another scheme than"
+                " WWW-Authenticate asks for."
             )
             yield Clue(68, "wrong-scheme", text)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from outkey.core.config.choices import AuthenticationType
+from outkey.core.config.configuration import Configuration
 from outkey.core.diagnosis.evidence import Clue, Evidence, compact, fix_of
 from outkey.core.diagnosis.reasons import REASONS
 from outkey.core.text import Text, join_texts
@@ -63,7 +64,6 @@ _TABLE = (
 def by_mentions(evidence: Evidence) -> Iterator[Clue]:
     """Compare the kind of credential that the response speaks of with ours."""
     configuration = evidence.configuration
-    ours = configuration.authentication_type
     if (
         not configuration.sends_credentials
         or configuration.is_scripted
@@ -73,12 +73,7 @@ def by_mentions(evidence: Evidence) -> Iterator[Clue]:
     ):
         return
     for row in _TABLE:
-        is_other = row.kind is not ours
-        # A key in a header is a token too.
-        is_key = ours is AuthenticationType.NONE and not row.is_named
-        if not is_other or (is_key and row.kind is _BEARER):
-            continue
-        if evidence.reads_ours and not row.is_named:
+        if is_ours(row, configuration) or (evidence.reads_ours and not row.is_named):
             continue
         if not any(word in evidence.phrases for word in row.words):
             continue
@@ -99,3 +94,12 @@ def by_mentions(evidence: Evidence) -> Iterator[Clue]:
             fix = fix_of("wrong-scheme", change, value=row.kind.label)
         yield Clue(row.weight, "wrong-scheme", text, remedy, fix)
         return
+
+
+def is_ours(row: Mention, configuration: Configuration) -> bool:
+    """Whether what is sent may be what a response speaks of."""
+    if row.kind is _BASIC:
+        return configuration.sends_password
+    # A key in a header is a token too, but none that is called Bearer.
+    is_key = configuration.authentication_type is AuthenticationType.NONE
+    return configuration.sends_token or (is_key and not row.is_named)

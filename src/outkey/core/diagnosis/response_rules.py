@@ -526,7 +526,7 @@ RULES: tuple[tuple[Callable[[Evidence], Iterator[Clue]], Container[int]], ...] =
     (by_challenge, _ALL),
     (by_scheme, {401}),
     (by_comparison, {401, 403, 404}),
-    (by_mentions, {400, 401, 403}),
+    (by_mentions, {401, 403}),
     (by_expiry, {401, 403}),
     (by_clock, {400, 401, 403}),
     (by_limits, {403, 429}),
