@@ -169,7 +169,10 @@ ROWS: dict[tuple[str, str], tuple[Make, str]] = {
     ),
     ("httpbin", "Basic for Bearer"): (httpbin("/bearer", HTTPBIN_USER), "wrong-scheme"),
     ("httpbin", "nothing sent"): (httpbin("/bearer", {}), "no-credentials-sent"),
-    ("httpbin", "rights"): (httpbin("/status/403", HTTPBIN_USER), "forbidden"),
+    ("httpbin", "everybody refused"): (
+        httpbin("/status/403", HTTPBIN_USER),
+        "credentials-not-read",
+    ),
     ("httpbin", "huge header"): (
         httpbin("/bearer", bearer("x" * 8192)),
         "header-too-large",
@@ -204,10 +207,6 @@ ROWS: dict[tuple[str, str], tuple[Make, str]] = {
     ),
     ("verdaccio", "nothing sent"): (verdaccio("/parts", {}), "no-credentials-sent"),
     ("verdaccio", "expired, told to nobody"): (verdaccio_expired, "token-expired"),
-    ("verdaccio", "password, told to nobody"): (
-        verdaccio("/-/whoami", basic("alice", WRONG)),
-        "error-in-200",
-    ),
     ("verdaccio", "rights"): (verdaccio("/private", PACKAGER), "forbidden"),
     ("verdaccio", "huge headers"): (
         verdaccio("/parts", huge(PACKAGER)),
@@ -326,6 +325,28 @@ def test_a_path_that_answers_to_everybody_proves_nothing(
     assert (report.ok, "W008" in {finding.id for finding in report.findings}) == (
         True,
         True,
+    )
+    assert leaks(report, table) == []
+
+
+def test_a_success_that_names_no_user_is_a_warning(
+    verdaccio: Verdaccio, gateway_for: GatewayFor
+) -> None:
+    table = at(verdaccio.url, "/-/whoami", basic("alice", WRONG))
+    report = gateway_for(peer=table).test("peer")
+    assert report.ok
+    assert {"W008", "W009"} <= {finding.id for finding in report.findings}
+    assert leaks(report, table) == []
+
+
+def test_the_words_of_a_token_endpoint_are_quoted(
+    oidc: Oidc, gateway_for: GatewayFor
+) -> None:
+    make, _ = ROWS["oidc", "client secret"]
+    table = make(oidc)
+    report = gateway_for(peer=table).test("peer")
+    assert "the provider says: invalid_client: client authentication failed" in (
+        report.steps[-1].detail
     )
     assert leaks(report, table) == []
 

@@ -283,6 +283,18 @@ def test_a_public_client_gets_its_tokens_by_the_code_alone(
     assert call(gateway, oidc).status == 200
 
 
+def test_an_id_token_with_the_nonce_of_another_consent_is_refused(
+    gateway_for: GatewayFor, oidc: Oidc
+) -> None:
+    table = for_a_person(oidc, "public", client_auth="body", grant="authorization_code")
+    actions = token_actions(gateway_for(peer=table))
+    consent = consent_for("s", pkce()[0], REDIRECT)
+    code = code_in(oidc.approve(actions.consent_url(consent)))
+    with pytest.raises(errors.TokenEndpointFailed, match="another consent"):
+        actions.redeem(code, consent._replace(nonce="another"))
+    assert actions.status().state is State.NONE
+
+
 def quick(device: DeviceCode) -> DeviceCode:
     """Ask more often than the five seconds that hold where a server does not say."""
     assert device.interval == 5

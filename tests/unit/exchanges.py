@@ -1,6 +1,11 @@
-"""Responses of well-known APIs as documented, and the reason that each should get.
+"""Responses of APIs, and the reason that each should get.
 
-`tests/unit/test_reasons.py` reads this table. Keys and users are made up.
+Those written here are of well-known APIs as documented. Those of
+`recorded_exchanges.jsonl` were recorded from real servers on loopback, each set up and
+then asked with one mistake: its server and version, the mistake, the reasons that are
+right, the response, and the one to the same request without credentials.
+
+`tests/unit/test_reasons.py` reads both. Keys and users are made up.
 """
 
 import json
@@ -8,8 +13,10 @@ from base64 import urlsafe_b64encode
 from dataclasses import dataclass, field
 from datetime import date
 from email.utils import formatdate
+from pathlib import Path
 
 from outkey.core.config.custom_rows import CustomHeader
+from outkey.core.request.message import Response, ResponseHeaders
 
 NOW = 1_800_000_000.0  # 2027-01-15 08:00 UTC
 
@@ -31,6 +38,9 @@ class Exchange:
     # given in tests of a configuration
     secrets: dict[str, str] = field(default_factory=dict)
     fix: str = ""  # "path=value", or the name of the secret to tidy
+    also: tuple[str, ...] = ()  # reasons that are as right as the first
+    anonymous: Response | None = None  # to the same request without credentials
+    at: float = NOW
 
     @property
     def raw(self) -> bytes:
@@ -206,7 +216,7 @@ ANSWERS = [
     ),
     Exchange(
         "Slack, not_authed as 401",
-        "no-credentials-sent",
+        "credentials-not-read",
         401,
         body={"error": "not_authed"},
     ),
@@ -993,6 +1003,100 @@ ANSWERS = [
         secrets={"header:Authorization": "Acme Bearer abc"},
     ),
     Exchange(
+        "a blank behind the user name",
+        "invisible-characters",
+        401,
+        challenge('Basic realm="api"'),
+        kind="basic",
+        values={"username": "alice "},
+        secrets={"password": "sesame"},
+        fix="username=alice",
+    ),
+    Exchange(
+        "a user name of blanks",
+        "invisible-characters",
+        401,
+        kind="basic",
+        values={"username": " "},
+        secrets={"password": "sesame"},
+    ),
+    Exchange(
+        "an encoded pair",
+        "password-encoded",
+        401,
+        **BASIC,
+        secrets={"password": "Basic YWxpY2U6c2VzYW1l"},
+    ),
+    Exchange(
+        "a password that is Base64",
+        "wrong-credentials",
+        401,
+        **BASIC,
+        secrets={"password": "Ym9iOnNlc2FtZQ=="},
+    ),
+    Exchange(
+        "Basic in a row, where Bearer is asked for",
+        "wrong-scheme",
+        401,
+        challenge('Bearer realm="x"'),
+        kind="none",
+        rows=("Authorization",),
+        secrets={"header:Authorization": "Basic YWxpY2U6c2VzYW1l"},
+    ),
+    Exchange(
+        "a pair of schemes in a row, where one is asked for",
+        "wrong-credentials",
+        401,
+        challenge('Basic realm="x"'),
+        kind="none",
+        rows=("Authorization",),
+        secrets={"header:Authorization": "Basic YWxpY2U6c2VzYW1l"},
+    ),
+    Exchange(
+        "a token, where a password is looked for",
+        "wrong-scheme",
+        401,
+        body={"message": "Unknown user or password"},
+    ),
+    Exchange(
+        "a password, where a token is looked for",
+        "wrong-scheme",
+        401,
+        body={"message": "Missing Bearer token"},
+        **BASIC,
+        fix="authentication_type=bearer",
+    ),
+    Exchange(
+        "a Digest password that is wrong",
+        "wrong-credentials",
+        401,
+        body={"message": "Wrong username or password"},
+        kind="digest",
+        values={"username": "alice"},
+    ),
+    Exchange(
+        "a row for Authorization that cannot be opened",
+        "wrong-credentials",
+        401,
+        challenge('Basic realm="x"'),
+        kind="none",
+        rows=("Authorization",),
+        secrets={"password": "something-0815"},
+    ),
+    Exchange(
+        "a role that is missing, as 401",
+        "forbidden",
+        401,
+        body={"message": "The user does not have the required role ADMIN"},
+    ),
+    Exchange(
+        "nothing sent, where Basic is asked for",
+        "no-credentials-sent",
+        403,
+        challenge('Basic realm="x"'),
+        kind="none",
+    ),
+    Exchange(
         "JSON",
         "pasted-json",
         401,
@@ -1041,18 +1145,25 @@ SUCCESSES = [
         body="<s:Envelope><s:Fault><x/></s:Fault></s:Envelope>",
     ),
     Exchange(
-        "verdaccio",
+        "an error beside data", "error-in-200", 200, body={"data": 1, "errors": ["a"]}
+    ),
+    Exchange("a fault", "error-in-200", 200, body={"Fault": {"faultstring": "x"}}),
+    Exchange("a code", "error-in-200", 200, body={"error_code": "E17", "data": None}),
+    Exchange("a flag", "error-in-200", 200, body={"error": True}),
+    Exchange(
+        "errors in a list", "error-in-200", 200, body=[{"error": "a"}, {"error": "b"}]
+    ),
+    Exchange(
+        "errors in a list of the first level",
         "error-in-200",
         200,
-        body={},
-        values={"verification.test_path": "/-/whoami"},
+        body={"results": [{"error": {"message": "denied"}}]},
     ),
-    Exchange("a log-in page", "login-page", 200, body=page("Acme | Log in")),
     Exchange(
-        "a page with a password",
-        "login-page",
+        "deep inside an error member",
+        "error-in-200",
         200,
-        body="<!doctype html>" + page("Acme", "<input type='password'>"),
+        body=f'{{"error": {"[" * 40 + "]" * 40}}}',
     ),
     Exchange(
         "a redirect to log in",
@@ -1064,13 +1175,92 @@ SUCCESSES = [
 
 GOOD = [
     Exchange("a document", "", 200, body={"id": 7, "error": None}),
-    Exchange("an error among others", "", 200, body={"data": [1], "errors": ["late"]}),
+    Exchange(
+        "no error, in many words",
+        "",
+        200,
+        body={"errors": [], "fault": {}, "errorCode": "0", "error_message": "OK"},
+    ),
+    Exchange(
+        "an error without content", "", 200, body={"error": {"code": 0, "message": ""}}
+    ),
+    Exchange("a count of errors", "", 200, body={"requests": 9, "errors": 3}),
     Exchange("a list", "", 200, body=[{"ok": False}]),
     Exchange("nothing", "", 204),
     Exchange("an empty document", "", 200, body={}),
+    Exchange("an empty list", "", 200, body={"items": []}),
     Exchange("a page", "", 200, body=page("Acme")),
     Exchange("text", "", 200, body="token expired"),
     Exchange("not modified", "", 304),
     Exchange("a redirect", "", 302, {"Location": "/v2/"}),
     Exchange("an accepted 404", "", 404, body={"ok": False}),
+]
+
+# Successes that may be refusals: at most a warning.
+DOUBTFUL = [
+    Exchange(
+        "verdaccio",
+        "names no user",
+        200,
+        body={},
+        values={"verification.test_path": "/-/whoami"},
+    ),
+    Exchange(
+        "an error deep inside",
+        "member errors inside",
+        200,
+        body={"response": {"data": [{"errors": ["a"]}]}},
+    ),
+    Exchange(
+        "one of two records",
+        "member error inside",
+        200,
+        body=[{"id": 7}, {"id": 8, "error": "failed"}],
+    ),
+    Exchange("a log-in page", "page to sign in", 200, body=page("Acme | Log in")),
+    Exchange(
+        "a page with a password",
+        "page to sign in",
+        200,
+        body="<!doctype html>" + page("Acme", "<input type='password'>"),
+    ),
+]
+
+
+def recorded_response(entry: dict[str, object]) -> Response:
+    headers = tuple((name, value) for name, value in entry["headers"])  # type: ignore[attr-defined]
+    return Response(
+        int(str(entry["status"])),
+        ResponseHeaders(headers),
+        str(entry["body"]).encode(),
+    )
+
+
+def recorded(line: str) -> Exchange:
+    entry = json.loads(line)
+    anonymous = entry.get("anonymous")
+    first, *also = entry["right"]
+    return Exchange(
+        who=f"{entry['server']}, {entry['case']}",
+        first=first,
+        also=tuple(also),
+        status=entry["status"],
+        headers=dict(entry["headers"]),
+        body=entry["body"],
+        kind=entry["kind"],
+        values={"base_url": "http://127.0.0.1:8080", "network": "internal"}
+        | entry["values"],
+        rows=tuple(entry["rows"]),
+        secrets=entry["secrets"] or {"none": ""},
+        anonymous=anonymous and recorded_response(anonymous),
+        at=float(entry["at"]),
+    )
+
+
+RECORDED = [
+    recorded(line)
+    for line in Path(__file__)
+    .with_name("recorded_exchanges.jsonl")
+    .read_text("utf-8")
+    .splitlines()
 ]

@@ -100,7 +100,7 @@ def test_what_works_passes_every_step() -> None:
 def test_what_fails_is_named_by_step_cause_and_remedy(
     answer: Response | OutkeyError, step: str, cause: str
 ) -> None:
-    report = trial_of(answer)
+    report = trial_of(answer, Response(401))
     assert (report.ok, report.cause, bool(report.remedy)) == (False, cause, True)
     assert steps(report)[-1] == (step, False)
     assert all(ok for _, ok in steps(report)[:-1])
@@ -142,6 +142,48 @@ def test_a_path_that_answers_everybody_proves_nothing_and_says_so() -> None:
     assert [finding.id for finding in report.findings] == ["W008"]
     assert report.proves_nothing
     assert not trial_of(Response(200), Response(401)).proves_nothing
+
+
+def test_a_success_is_no_failure_without_an_explicit_error() -> None:
+    values = {"verification__test_path": "/me"}
+    report = trial_of(Response(200, body=b"{}"), Response(401), **values)
+    assert report.ok
+    assert [finding.id for finding in report.findings] == ["W009"]
+    assert "names no user" in report.findings[0].message
+    failed = trial_of(Response(200, body=b'{"error": "denied"}'), **values)
+    assert (failed.ok, failed.suspicions[0].reason.id) == (False, "error-in-200")
+
+
+@pytest.mark.parametrize(
+    ("answer", "other", "first"),
+    [
+        (403, Response(401), "forbidden"),
+        (403, Response(403), "credentials-not-read"),
+        (403, Response(403, body=b"who are you?"), "forbidden"),
+        (403, Response(200), "wrong-credentials"),
+        (403, ConnectionFailed(), "forbidden"),
+        (401, Response(200), "wrong-credentials"),
+        (401, Response(401), "wrong-credentials"),
+    ],
+)
+def test_a_refusal_is_compared_with_the_answer_to_nobody(
+    answer: int, other: Response | OutkeyError, first: str
+) -> None:
+    report = trial_of(Response(answer), other)
+    assert report.suspicions[0].reason.id == first
+
+
+def test_what_the_same_answer_without_credentials_suggests_names_what_is_sent() -> None:
+    suspicions = trial_of(Response(401), Response(401)).suspicions
+    not_read = next(s for s in suspicions if s.reason.id == "credentials-not-read")
+    assert "the token in Authorization" in not_read.remedy
+
+
+def test_times_and_ids_make_no_other_answer() -> None:
+    first = b'{"error": "denied", "trace": "a81bc81b-dead-4e5d"}'
+    second = b'{"error": "denied", "trace": "77777777-beef-4e5d"}'
+    report = trial_of(Response(403, body=first), Response(403, body=second))
+    assert report.suspicions[0].reason.id == "credentials-not-read"
 
 
 @pytest.mark.parametrize(
@@ -446,6 +488,7 @@ def causes_of(body: str, marker: str, **values: object) -> tuple[object, object]
     settings = {
         "authentication_type": "bearer",
         "verification__expired_marker": marker,
+        "verification__compare": False,
     } | values
     answers = [Response(403, body=body.encode())] * 2
     world = fake_gateway(
@@ -496,6 +539,7 @@ def test_a_marker_that_matches_an_echoed_token_renews_nothing(
         oauth2__token_url="https://api.acme.example/token",
         oauth2__client_id="client",
         verification__expired_marker="a-fet",
+        verification__compare=False,
     )
     secrets = {"client_secret": "a-client-secret"}
     world = fake_gateway(made, answers=fetching, secrets=secrets)

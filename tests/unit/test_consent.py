@@ -10,6 +10,7 @@ from outkey.core.errors import ConfigError, OutkeyError, TokenEndpointFailed
 from outkey.engine.tokens.actions import TokenActions
 from outkey.engine.tokens.consent import CONSENT_SECONDS, Consents, PendingConsent
 from outkey.testing import configuration, fake_gateway
+from unit.exchanges import jwt
 from unit.test_tokens import NAMES, OAUTH, SECRETS, Provider
 
 REDIRECT = "https://erp.example/callback"
@@ -193,6 +194,76 @@ def test_what_the_provider_reports_is_said_in_our_words(
         session.finish(state=state, error=error, error_description="<i>theirs</i>")
     assert raised.value.reason == reason
     assert "<" not in str(raised.value)
+    assert raised.value.said == f"{error}: <i>theirs</i>"  # a quotation, never HTML
+
+
+def test_an_error_instead_of_a_code_is_one_of_the_authorization_url() -> None:
+    session = Session()
+    state = session.begin()["state"]
+    with pytest.raises(TokenEndpointFailed) as raised:
+        session.finish(state=state, error="invalid_request")
+    assert "authorization request" in raised.value.message
+    assert raised.value.field == "oauth2.authorization_url"
+    assert session.provider.asked == []
+
+
+def test_words_of_the_provider_that_repeat_a_secret_are_not_quoted() -> None:
+    session = Session(oauth2__client_auth="basic")
+    state = session.begin()["state"]
+    words = f"the secret {SECRETS['client_secret']} is wrong"
+    with pytest.raises(TokenEndpointFailed) as raised:
+        session.finish(state=state, error="access_denied", error_description=words)
+    assert raised.value.said == ""
+
+
+# ── an ID token belongs to the consent that it was requested in ───────────────────────
+
+OPENID: dict[str, object] = {"oauth2__scope": "openid orders"}
+
+
+def test_a_nonce_is_sent_where_an_id_token_is_requested_and_a_fresh_one() -> None:
+    nonces = [Session(**OPENID).begin()["nonce"] for _ in range(2)]
+    assert len(set(nonces)) == 2
+    assert all(len(nonce) == 43 for nonce in nonces)
+    assert "nonce" not in Session().begin()
+    assert "nonce" not in Session(oauth2__scope="openid2").begin()
+
+
+@pytest.mark.parametrize("claims", [{}, {"nonce": "another"}, {"nonce": 7}])
+def test_an_id_token_of_another_consent_is_refused(claims: dict[str, object]) -> None:
+    session = Session(**OPENID)
+    session.provider.extra["id_token"] = jwt(**claims)
+    state = session.begin()["state"]
+    with pytest.raises(TokenEndpointFailed, match="another consent") as raised:
+        session.finish(state=state, code="the-code-of-the-consent")
+    assert (raised.value.reason, raised.value.said) == ("other_nonce", "")
+    assert session.actions.status().state == "none"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda nonce: {"id_token": jwt(nonce=nonce)},
+        lambda _: {"id_token": "a.b.c.d.e"},  # encrypted
+        lambda _: {"id_token": 7},
+        lambda _: {},
+    ],
+)
+def test_an_id_token_of_this_consent_or_none_is_accepted(
+    make: Callable[[str], dict[str, object]],
+) -> None:
+    session = Session(**OPENID)
+    asked = session.begin()
+    session.provider.extra |= make(asked["nonce"])
+    session.finish(state=asked["state"], code="the-code-of-the-consent")
+    assert session.actions.status().state == "fresh"
+
+
+def test_an_id_token_that_was_not_requested_is_not_read() -> None:
+    session = Session()
+    session.provider.extra["id_token"] = "nonsense"
+    session.finish(state=session.begin()["state"], code="the-code-of-the-consent")
+    assert session.actions.status().state == "fresh"
 
 
 def test_a_response_without_a_code_is_refused() -> None:

@@ -103,6 +103,27 @@ def test_a_secret_is_tidied() -> None:
     assert world.secrets.values["token"] == "abc"
 
 
+@pytest.mark.parametrize(
+    ("entered", "tidied"),
+    [
+        ("Bearer Bearer abc", "Bearer abc"),
+        ("Authorization: Bearer abc", "Bearer abc"),
+        ('"Token  token abc"', "token abc"),
+        ("Authorization: abc", "abc"),
+        ("\u200bBasic Basic YTpi", "Basic YTpi"),
+    ],
+)
+def test_the_one_scheme_of_an_authorization_row_stays(
+    entered: str, tidied: str
+) -> None:
+    rows = (CustomHeader("Authorization", "", secret=True),)
+    field = "header:Authorization"
+    world, _ = fixing(
+        configuration(headers=rows), Fix("Tidy it", tidied=field), **{field: entered}
+    )
+    assert world.secrets.values[field] == tidied
+
+
 def test_an_invisible_character_of_a_password_is_removed() -> None:
     stored = configuration(authentication_type="basic", username="alice")
     world, _ = fixing(

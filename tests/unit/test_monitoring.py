@@ -935,6 +935,24 @@ def test_late_refusals_of_a_former_secret_say_nothing_of_the_new_one() -> None:
     assert not registry.get("acme").paused
 
 
+@pytest.mark.parametrize(
+    ("body", "paused"),
+    [
+        (b'{"message": "Permission denied: role ADMIN is missing"}', False),
+        (b'{"message": "Bad credentials"}', True),
+    ],
+)
+def test_a_401_for_a_missing_right_does_not_count_towards_the_pause(
+    *, body: bytes, paused: bool
+) -> None:
+    made = configuration(authentication_type="bearer")
+    answers = [Response(401, body=body)] * MAX_REFUSED
+    fake = fake_gateway(made, answers=answers, secrets={"token": "t"})
+    for _ in range(MAX_REFUSED):
+        fake.gateway.send("acme", "GET", "/")
+    assert fake.ports.configurations.get("acme").paused is paused
+
+
 def test_a_late_success_ends_what_it_did_not_know_of() -> None:
     made = configuration(authentication_type="bearer")
     fake = fake_gateway(made, secrets={"token": "t"})

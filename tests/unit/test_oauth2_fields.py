@@ -11,7 +11,7 @@ from outkey.core.config.choices import (
     Grant,
     TokenSource,
 )
-from outkey.core.config.configuration import Configuration, build
+from outkey.core.config.configuration import Configuration, SecretState, build
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render, render_table
 from outkey.core.config.field_kinds import Field, Kind
@@ -208,9 +208,12 @@ def test_a_token_header_must_be_a_header_that_may_be_set(name: str) -> None:
         *["scope", "audience", "resource", "password"],
     ],
 )
-def test_an_extra_parameter_must_not_be_one_with_a_field_of_its_own(name: str) -> None:
-    with pytest.raises(ConfigError, match="field of its own") as caught:
+def test_an_extra_parameter_must_not_be_one_that_outkey_sends_itself(name: str) -> None:
+    with pytest.raises(ConfigError) as caught:
         oauth(extra={name: "hunter2"})
+    lower = name.lower()
+    has_field = f"oauth2.{lower}" in BY_PATH or lower in SENT_TO_TOKEN_URL
+    assert ("field of its own" in str(caught.value)) == has_field
     assert caught.value.field == "oauth2.extra"
     assert "hunter2" not in str(caught.value)
 
@@ -316,6 +319,19 @@ def test_a_secret_must_be_entered_again_where_either_origin_changes(
     with pytest.raises(SecretRebindRequired) as caught:
         moved.refuse_unbound(secret)
     assert caught.value.field == secret
+    changed = "Base URL" if "base_url" in change else "Token URL"
+    assert f"entered for another {changed}" in caught.value.message
+
+
+def test_a_proxy_that_changed_is_named_as_what_changed() -> None:
+    state = SecretState("http://proxy.acme.example:3128")
+    made = build(
+        "acme",
+        MINIMAL | {"proxy.url": "http://other.acme.example:3128"},
+        secrets={"proxy_password": state},
+    )
+    with pytest.raises(SecretRebindRequired, match="another Proxy URL"):
+        made.refuse_unbound("proxy_password")
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ def test_only_these_files_reveal_a_secret() -> None:
         "adapters/signer_jose.py",
         "adapters/tls_context.py",
         "adapters/transport_urllib3.py",
+        "core/echo/sent_secrets.py",
         "core/oauth2/jwt.py",
         "core/secret.py",
         "integrations/httpx_flow.py",

@@ -1,6 +1,7 @@
 """From exchanges to reasons: the table of `exchanges.py`, and limits for all."""
 
 import json
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,6 +24,7 @@ from outkey.core.diagnosis import (
     diagnose,
     diagnose_error,
     diagnose_success,
+    doubt_about_success,
     remote_message,
     shorten,
 )
@@ -55,7 +57,17 @@ from outkey.core.request.proxy import FAILURES, proxy_failure
 from outkey.core.secret import Secret
 from outkey.testing import configuration
 from outkey.testing.canary import find
-from unit.exchanges import ANSWERS, GOOD, NOW, OAUTH, SUCCESSES, Exchange, jwt
+from unit.exchanges import (
+    ANSWERS,
+    DOUBTFUL,
+    GOOD,
+    NOW,
+    OAUTH,
+    RECORDED,
+    SUCCESSES,
+    Exchange,
+    jwt,
+)
 
 
 def asked_with(exchange: Exchange) -> Configuration:
@@ -83,7 +95,13 @@ def opener(secrets: dict[str, str]) -> SecretOpener | None:
 
 def found_in(exchange: Exchange) -> Diagnosis:
     secret = opener(exchange.secrets)
-    found = diagnose(answered(exchange), asked_with(exchange), now=NOW, secret=secret)
+    found = diagnose(
+        answered(exchange),
+        asked_with(exchange),
+        now=exchange.at,
+        secret=secret,
+        anonymous=exchange.anonymous,
+    )
     assert found is not None
     return found
 
@@ -117,6 +135,44 @@ def test_an_answer_has_its_first_reason(exchange: Exchange) -> None:
         )
 
 
+def has_right_cause(exchange: Exchange) -> bool:
+    right = {REASONS[reason].cause for reason in (exchange.first, *exchange.also)}
+    reason = found_in(exchange).suspicions[0].reason
+    return reason.cause in right or reason.id == exchange.first
+
+
+def test_the_first_cause_is_right_in_nine_of_ten(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    misses = [one for one in (*ANSWERS, *RECORDED) if not has_right_cause(one)]
+    share = 1 - len(misses) / len([*ANSWERS, *RECORDED])
+    share_recorded = 1 - len([one for one in misses if one in RECORDED]) / len(RECORDED)
+    lines = [f"The first cause is right in {share:.1%} of all exchanges"]
+    lines += [f"and in {share_recorded:.1%} of {len(RECORDED)} recorded ones; not in:"]
+    lines += [f"{one.who}: {one.first}, not {ids(found_in(one))}" for one in misses]
+    with capsys.disabled():
+        sys.stdout.write("\n  ".join(["", *lines]) + "\n")
+    assert min(share, share_recorded) >= 0.9
+
+
+def test_the_recorded_exchanges_are_of_many_servers_and_mistakes() -> None:
+    servers = {one.who.rpartition(", ")[0] for one in RECORDED}
+    assert len(RECORDED) >= 250
+    assert len(servers) >= 40
+
+
+def test_nobody_is_known_where_everybody_gets_the_same_refusal() -> None:
+    same = [
+        one
+        for one in RECORDED
+        if one.status == 403
+        and one.anonymous is not None
+        and (one.anonymous.status, one.anonymous.body) == (403, one.raw)
+    ]
+    assert len(same) > 10
+    assert not [one.who for one in same if ids(found_in(one))[0] == "forbidden"]
+
+
 @pytest.mark.parametrize("exchange", named(SUCCESSES))
 def test_an_error_that_says_success_is_found(exchange: Exchange) -> None:
     found = diagnose_success(answered(exchange), asked_with(exchange), now=NOW)
@@ -127,7 +183,24 @@ def test_an_error_that_says_success_is_found(exchange: Exchange) -> None:
 
 @pytest.mark.parametrize("exchange", named(GOOD))
 def test_a_real_success_raises_no_alarm(exchange: Exchange) -> None:
-    assert diagnose_success(answered(exchange), asked_with(exchange), now=NOW) is None
+    response, asked = answered(exchange), asked_with(exchange)
+    assert diagnose_success(response, asked, now=NOW) is None
+    assert doubt_about_success(response, asked, now=NOW) is None
+
+
+@pytest.mark.parametrize("exchange", named(DOUBTFUL))
+def test_a_success_that_may_be_a_refusal_is_a_doubt(exchange: Exchange) -> None:
+    response, asked = answered(exchange), asked_with(exchange)
+    assert diagnose_success(response, asked, now=NOW) is None
+    assert exchange.first in (doubt_about_success(response, asked, now=NOW) or "")
+
+
+@pytest.mark.parametrize("levels", [5, 50])
+def test_a_document_is_searched_to_a_depth(levels: int) -> None:
+    body = '{"a": ' * levels + '{"error": "x"}' + "}" * levels
+    asked = asked_with(GOOD[0])
+    doubt = doubt_about_success(Response(200, body=body.encode()), asked, now=NOW)
+    assert (doubt is not None) == (levels < 6)
 
 
 # ── nothing came back ─────────────────────────────────────────────────────────────────
@@ -185,6 +258,7 @@ ERRORS: list[tuple[OutkeyError, dict[str, object], list[str], str]] = [
     (ConnectionFailed(), {}, ["connection-refused"], ""),
     (ConnectionFailed(), PLAIN, ["connection-refused"], ""),
     (AnswerBroken(), PLAIN, ["connection-refused"], ""),
+    (ConnectionFailed(reason="other-protocol"), PLAIN, ["other-protocol"], ""),
     (RateLimited(), {}, ["rate-limited"], ""),
     (EgressDenied(), {}, ["egress-denied"], ""),
     (EgressDenied(), PUBLIC, ["https-required"], "base_url=https://intra.example"),
@@ -494,6 +568,7 @@ def test_where_the_clocks_agree_the_form_of_the_time_is_named(
 
 
 NONE: dict[str, object] = {"kind": "none"}
+KEY_ROW: dict[str, object] = {"kind": "none", "rows": ("X-API-Key",)}
 SCRIPTED = {"script": "def compute_auth_header(sync_line):\n    return {}\n"}
 
 
@@ -540,10 +615,43 @@ def test_credentials_that_make_a_difference_are_not_refused(
     one = next(one for one in ANSWERS if one.who == "httpbin hidden-basic")
     secret = opener(one.secrets)
     found = diagnose(
-        answered(one), asked_with(one), now=NOW, secret=secret, anonymous=anonymous
+        answered(one),
+        asked_with(one),
+        now=NOW,
+        secret=secret,
+        anonymous=Response(anonymous),
     )
     assert found is not None
     assert ids(found)[0] == first
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ({"kind": "basic"}, "Authorization: Basic"),
+        ({"kind": "digest"}, "Authorization: Digest"),
+        ({"kind": "bearer"}, "the token in Authorization"),
+        (KEY_ROW, "the header X-API-Key"),
+        ({"kind": "none", "values": SCRIPTED}, "what the script"),
+    ],
+)
+def test_credentials_that_make_no_difference_are_told_as_they_are_sent(
+    given: dict[str, object], sent: str
+) -> None:
+    everybody = Response(403)
+    one = Exchange("", "", 403, secrets={"x": ""}, anonymous=everybody, **given)  # type: ignore[arg-type]
+    first = found_in(one).suspicions[0]
+    assert first.reason.id == "credentials-not-read"
+    assert f"Sent here: {sent}" in first.remedy
+
+
+def test_the_first_byte_of_a_port_for_https_is_enough() -> None:
+    asked = build("acme", PLAIN | {"base_url": "http://intra.example:8443"})
+    error = ConnectionFailed(reason="plain-http-to-tls-port")
+    found = diagnose_error(error, asked, now=NOW, met=True)
+    assert ids(found) == ["plain-http-to-tls-port"]
+    fix = fix_text(found.suspicions[0].fix)
+    assert fix == "base_url=https://intra.example:8443"
 
 
 def test_a_dpop_clients_scheme_is_the_tokens_own_business() -> None:
@@ -717,6 +825,7 @@ def test_nothing_makes_it_fail_and_no_secret_is_told(
     )
     found = diagnose(response, asked, now=NOW, secret=lambda _: Secret(value))
     hidden = diagnose_success(response, asked, now=NOW)
+    hidden = hidden or doubt_about_success(response, asked, now=NOW)
     assert (found is None) == (status < 400)
     assert not find(f"{found!r} {hidden!r}".encode(), secret)
     words = shorten(remote_message(response))

@@ -35,6 +35,7 @@ CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 NOT_HTTP = Refused(
     "ConnectionFailed", "the connection was closed, or the response is not HTTP"
 )
+OTHER = "the response is not HTTP"
 INVALID = Refused("AnswerBroken", "the response is not valid HTTP")
 CUT = Refused("AnswerBroken", "the connection was closed in the middle of the response")
 TOO_LARGE = Refused(
@@ -112,18 +113,33 @@ def test_a_status_line_is_read(reading: Reading, line: str, status: int) -> None
 def test_what_does_not_begin_as_http_is_no_response(
     reading: Reading, line: str
 ) -> None:
-    assert reading(head(status=line)) == NOT_HTTP
+    found = reading(head(status=line))
+    assert isinstance(found, Refused)
+    assert found.error == "ConnectionFailed"
+    begins = line.startswith("HTTP/1.")
+    assert (found == NOT_HTTP) if begins else found.message.startswith(OTHER)
 
 
-@pytest.mark.parametrize("greeting", [b"S", b"\x15\x03\x01", b"HTTQ", b"HTTP/2"])
+@pytest.mark.parametrize(
+    ("greeting", "message"),
+    [
+        (b"SSH-2.0-x", f"{OTHER}; it begins as one of SSH does"),
+        (b"S", f"{OTHER}; it begins as one of SSH does"),
+        (b"220 mail ESMTP", f"{OTHER}; it begins as one of SMTP or FTP does"),
+        (b"\x15\x03\x01", "the port expects TLS and got plain http"),
+        (b"HTTQ", OTHER),
+        (b"HTTP/2", OTHER),
+    ],
+)
 def test_a_greeting_of_another_protocol_is_refused_without_waiting(
-    reading: Reading, greeting: bytes
+    reading: Reading, greeting: bytes, message: str
 ) -> None:
-    assert reading(greeting, ends=False) == NOT_HTTP
+    assert reading(greeting, ends=False) == Refused("ConnectionFailed", message)
 
 
 def test_a_body_without_a_head_is_not_http_0_9(reading: Reading) -> None:
-    assert reading(b"<html>hello</html>") == NOT_HTTP
+    found = reading(b"<html>hello</html>")
+    assert found == Refused("ConnectionFailed", OTHER)
 
 
 # ── header lines ──────────────────────────────────────────────────────────────────────

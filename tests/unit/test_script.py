@@ -486,6 +486,36 @@ def test_the_preview_runs_the_script_and_masks_what_it_gives() -> None:
     assert (shown.name, shown.value, shown.source) == ("X-Signature", "***", "script")
 
 
+def test_a_preview_shows_the_date_and_the_key_id_of_a_script() -> None:
+    source = SCRIPT + 'KEY_ID = "AK-0815-7"\n'
+    fake = world(script=source)
+    at = str(int(fake.clock.now()))
+    fake.scripts.answer = lambda _: {
+        "X-Date": at,
+        "X-Key-Id": "AK-0815-7",
+        "X-Signature": "c2lnbmF0dXJl",
+        "X-Part": "7",
+        "X-Secret": "hunter2hunter2",
+    }
+    shown = {row.name: row.value for row in fake.gateway.preview("acme").headers[-5:]}
+    assert shown == {
+        "X-Date": at,
+        "X-Key-Id": "AK-0815-7",
+        "X-Signature": "***",
+        "X-Part": "***",
+        "X-Secret": "***",
+    }
+
+
+def test_a_secret_that_is_also_part_of_the_script_is_masked_in_a_preview() -> None:
+    source = SCRIPT + 'KEY_ID = "AK-0815-7"\n'
+    fake = world(
+        script=source, authentication_type="bearer", secrets={"token": "AK-0815-7"}
+    )
+    fake.scripts.answer = lambda _: {"X-Key": "AK-0815-7"}
+    assert fake.gateway.preview("acme").headers[-1].value == "***"
+
+
 def test_a_test_has_the_step_script() -> None:
     report = world().gateway.test("acme")
     assert [step.step for step in report.steps] == [

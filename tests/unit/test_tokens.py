@@ -1520,3 +1520,117 @@ def test_forgetting_may_mean_that_a_person_must_agree_again() -> None:
     assert not actions.would_lose_consent()
     send(fake)
     assert actions.would_lose_consent()
+
+
+# ── what the provider says ────────────────────────────────────────────────────────────
+
+
+def refusing(**document: object) -> FakeWorld:
+    provider = Provider()
+    body = json.dumps(document).encode()
+    provider.token_answers.append(Response(401, body=body))
+    return world(provider)
+
+
+def test_the_description_of_a_refusal_is_quoted_with_its_status() -> None:
+    fake = refusing(
+        error="invalid_client",
+        error_description="AADSTS7000215: Invalid\u0007 client secret\nprovided.",
+    )
+    report = fake.gateway.test("acme")
+    assert report.steps[-1].detail == (
+        "the provider does not know the client, or the client secret is wrong; the"
+        " provider says: invalid_client: AADSTS7000215: Invalid client secret"
+        " provided. (status 401)"
+    )
+    assert report.error is not None
+    assert report.error.facts()["said"].startswith("invalid_client: AADSTS7000215")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        f"wrong secret {SECRETS['client_secret']}",
+        f"see /login?key=c2VjcmV0{SECRETS['client_secret']}",
+    ],
+)
+def test_a_description_that_repeats_a_secret_is_not_quoted(words: str) -> None:
+    fake = refusing(error="invalid_client", error_description=words)
+    with pytest.raises(TokenEndpointFailed) as caught:
+        fake.sender.token_actions(fake.ports.configurations.get("acme")).renew()
+    assert caught.value.said == ""
+    assert SECRETS["client_secret"] not in repr(caught.value.__dict__)
+
+
+def test_long_words_of_a_description_are_not_quoted() -> None:
+    fake = refusing(error="invalid_client", error_description="see " + "x" * 30)
+    with pytest.raises(TokenEndpointFailed) as caught:
+        fake.sender.token_actions(fake.ports.configurations.get("acme")).renew()
+    assert caught.value.said == "invalid_client: see … (status 401)"
+
+
+def test_the_text_of_a_page_is_quoted_by_its_title() -> None:
+    provider = Provider()
+    page = b"<html><title>502 Bad Gateway</title></html>"
+    provider.token_answers.append(Response(502, body=page))
+    fake = world(provider)
+    with pytest.raises(TokenEndpointFailed) as caught:
+        fake.sender.token_actions(fake.ports.configurations.get("acme")).renew()
+    assert caught.value.said == "502 Bad Gateway (status 502)"
+
+
+def test_a_response_with_a_token_is_never_quoted() -> None:
+    provider = Provider(token_type="mac", error_description="see here")
+    fake = world(provider)
+    with pytest.raises(TokenEndpointFailed) as caught:
+        fake.sender.token_actions(fake.ports.configurations.get("acme")).renew()
+    assert caught.value.said == ""
+
+
+def test_a_dead_refresh_token_is_told_with_the_words_of_the_provider() -> None:
+    provider = Provider()
+    body = b'{"error": "invalid_grant", "error_description": "Token was revoked"}'
+    provider.token_answers.append(Response(400, body=body))
+    fake = world(provider, oauth2__grant="refresh_token")
+    with pytest.raises(ReauthorizationNeeded) as caught:
+        fake.sender.token_actions(fake.ports.configurations.get("acme")).renew()
+    assert caught.value.said == "invalid_grant: Token was revoked (status 400)"
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "first"),
+    [
+        (
+            "invalid_client",
+            "cannot authenticate with methods [client_secret_basic]",
+            "client-authentication-style",
+        ),
+        (
+            "invalid_client",
+            "AADSTS700016: Application with identifier 'x' was not found",
+            "client-secret-wrong",
+        ),
+        ("invalid_request", "grant_type not allowed", "grant-not-allowed"),
+        ("invalid_request", "The audience is not known", "token-other-audience"),
+        ("unauthorized_client", "scope not allowed", "scope-not-allowed"),
+        ("invalid_request", "Realm does not exist", "token-url-wrong"),
+        ("invalid_grant", "DPoP proof missing", "dpop-required"),
+        ("invalid_client", "no idea", "client-secret-wrong"),
+    ],
+)
+def test_the_description_of_a_refusal_decides_its_reason(
+    error: str, words: str, first: str
+) -> None:
+    report = refusing(error=error, error_description=words).gateway.test("acme")
+    suspicion = report.suspicions[0]
+    assert suspicion.reason.id == first
+    has_fix = first in {"client-authentication-style", "dpop-required"}
+    assert (suspicion.fix is not None) == has_fix
+
+
+def test_a_draft_quotes_nothing_of_the_provider() -> None:
+    fake = refusing(error="invalid_client", error_description="Who are you?")
+    draft = DraftCredentials(MemorySecrets(SECRETS), MemoryTokens(fake.clock.now))
+    made = fake.ports.configurations.get("acme")
+    report = prepare_test(fake.sender, made, draft).run()
+    assert "Who" not in repr(report.steps)

@@ -31,6 +31,17 @@ TRAILER_ROOM = 1024 * 1024  # for extensions of chunks, too
 
 _MAX_LINES = MAX_HEADERS + 2  # with the status line and the empty line
 _PREFIX = b"HTTP/1."
+# How other protocols begin. One byte has to be enough: the result must not depend on
+# how the bytes are split, and the peer may wait for us after any of them.
+_TLS_ALERT = b"\x15"
+_PROTOCOLS = {
+    b"S": "SSH",
+    b"2": "SMTP or FTP",
+    b"*": "IMAP",
+    b"+": "POP3",
+    b"-": "Redis",
+    b"R": "VNC",
+}
 _STATUS_LINE = re.compile(
     rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?\r?\n"
 )
@@ -162,7 +173,8 @@ class ResponseReader:
         while True:
             start = self._line_start
             if not start and not _PREFIX.startswith(self._buffer[: len(_PREFIX)]):
-                raise _not_http()  # at once: the peer may wait for us
+                # At once: the peer may wait for us.
+                raise self._start_failure(bytes(self._buffer))
             end = self._buffer.find(b"\n", start) + 1
             self._check_length(start, end or len(self._buffer))
             if not end:
@@ -199,12 +211,18 @@ class ResponseReader:
         """Return the status, and whether the version is 1.1."""
         match = _STATUS_LINE.match(head)
         if match is None:
-            raise _not_http()
+            raise self._start_failure(head)
         status = int(match[2])
         # A switch to another protocol was not requested.
         if status == 101 or (status < 200 and self._interim == MAX_INTERIM):
             raise _not_http()
         return status, match[1] == b"1"
+
+    def _start_failure(self, head: bytes) -> ConnectionFailed:
+        """Return the error for a head that is not one of HTTP/1."""
+        if self._interim or head.startswith(_PREFIX):
+            return _not_http()
+        return _other_protocol(head[:1])
 
     def _take_complete_head(self, head: bytes, rest: bytes) -> bool:
         status, is_modern = self._status_line(head)
@@ -386,6 +404,22 @@ def _not_http() -> ConnectionFailed:
     return ConnectionFailed(
         Text("the connection was closed, or the response is not HTTP")
     )
+
+
+def _other_protocol(first: bytes) -> ConnectionFailed:
+    """Return the error for a response that is not HTTP, by its first byte."""
+    if first == _TLS_ALERT:
+        return ConnectionFailed(
+            Text("the port expects TLS and got plain http"),
+            reason="plain-http-to-tls-port",
+        )
+    message = Text("the response is not HTTP")
+    if first in _PROTOCOLS:
+        message = Text(
+            "the response is not HTTP; it begins as one of {protocol} does",
+            protocol=_PROTOCOLS[first],
+        )
+    return ConnectionFailed(message, reason="other-protocol")
 
 
 def _invalid() -> AnswerBroken:

@@ -44,7 +44,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from functools import wraps
 from shlex import quote
-from typing import ClassVar, ParamSpec, TypedDict, TypeVar
+from typing import ClassVar, NotRequired, ParamSpec, TypedDict, TypeVar
 
 from outkey.core.text import NO_TEXT, Text, as_text
 
@@ -92,6 +92,7 @@ class ErrorFacts(TypedDict):
     message: str
     hint: str
     field: str | None
+    said: NotRequired[str]
 
 
 class OutkeyError(Exception):
@@ -101,6 +102,8 @@ class OutkeyError(Exception):
     cause: ClassVar[Cause] = Cause.UNEXPECTED
     default_hint: ClassVar[Text] = NO_TEXT
     retryable: ClassVar[bool] = False
+    # The words of the other side, without secrets; shown as a quotation, if at all.
+    said: str = ""
 
     def __init_subclass__(
         cls,
@@ -148,12 +151,15 @@ class OutkeyError(Exception):
 
     def facts(self) -> ErrorFacts:
         """Return the error as programs read it."""
-        return {
+        facts: ErrorFacts = {
             "code": str(self.code),
             "message": self.message,
             "hint": self.hint,
             "field": self.field,
         }
+        if self.said:
+            facts["said"] = self.said
+        return facts
 
 
 def without_traceback(error: OutkeyError) -> OutkeyError:
@@ -394,6 +400,8 @@ class TokenEndpointFailed(
         # The reason is one of ours or of RFC 6749, never text of the provider.
         super().__init__(message, hint=hint, field="oauth2.token_url", reason=reason)
         self.their_time = their_time  # by the provider's clock, if it is known
+        # The id of a reason in core/diagnosis that the provider's words suggest.
+        self.suspected = ""
 
 
 class ProxyFailed(

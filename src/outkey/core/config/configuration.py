@@ -359,11 +359,20 @@ class Configuration:
     def refuse_unbound(self, secret: str) -> None:
         """Raise where a secret was entered for another origin than the current one."""
         state = self.secrets.get(secret)
-        if state is not None and state.origin != self.binding_of(secret):
-            message = None
-            if secret == PROXY_PASSWORD:
-                message = Text("the password was entered for another proxy")
-            raise SecretRebindRequired(message, field=secret)
+        binding = self.binding_of(secret)
+        if state is None or state.origin == binding:
+            return
+        changed = ""
+        if secret == PROXY_PASSWORD:
+            changed = BY_PATH["proxy.url"].label
+        elif state.origin.partition(" ")[2] == self.base.origin.bound:
+            # It is bound to both URLs, and only the other one has changed.
+            changed = BY_PATH["oauth2.token_url"].label
+        message = Text(
+            "the secret was entered for another {url} than the present one",
+            url=changed,
+        )
+        raise SecretRebindRequired(message if changed else None, field=secret)
 
     def values(self) -> dict[str, object]:
         """Return the values by field path, as `build` takes them."""

@@ -25,22 +25,19 @@ CONTROL_BUT_LINES = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 )
 METHOD = re.compile(r"[A-Z]{1,20}")
-# Parameters of a token request that have fields of their own; most of them are secret.
-RESERVED_PARAMETERS = frozenset(
+# Parameters of a token request that have fields of their own; some of them are secret.
+WITH_FIELDS = frozenset(
+    ("audience", "client_id", "client_secret", "refresh_token", "resource", "scope")
+)
+# Parameters that are made for each request.
+MADE_BY_OUTKEY = frozenset(
     (
-        "audience",
         "client_assertion",
         "client_assertion_type",
-        "client_id",
-        "client_secret",
         "code",
         "code_verifier",
         "device_code",
-        "password",
         "redirect_uri",
-        "refresh_token",
-        "resource",
-        "scope",
     )
 )
 MAX_TEXT = 2000
@@ -276,19 +273,28 @@ def parse_pairs(field: Field, value: object, place: str) -> dict[str, str]:
             Text('must be texts by name, such as {{ account_id = "7" }}'), place=place
         )
     for name, text in value.items():
-        if name.lower() in RESERVED_PARAMETERS:
-            raise field.refuse(
-                Text(
-                    "must not contain {name}, which has a field of its own", name=name
-                ),
-                place=place,
-            )
+        if refusal := refusal_of_parameter(name):
+            raise field.refuse(refusal, place=place)
         if not name or CONTROL.search(name + text) or len(name + text) > MAX_TEXT:
             raise field.refuse(
                 Text("contains an empty name, a control character or too long a text"),
                 place=place,
             )
     return dict(value)
+
+
+def refusal_of_parameter(name: str) -> Text | None:
+    """Return why a parameter of a token request is none of the extra ones."""
+    lower = name.lower()
+    if lower in WITH_FIELDS:
+        return Text("must not contain {name}, which has a field of its own", name=name)
+    if lower in MADE_BY_OUTKEY:
+        return Text("must not contain {name}, which outkey sets itself", name=name)
+    if lower == "password":
+        return Text(
+            "must not contain {name}, since these parameters are not secret", name=name
+        )
+    return None
 
 
 def parse_texts(field: Field, value: object, place: str) -> object:

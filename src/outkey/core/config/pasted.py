@@ -44,6 +44,39 @@ def tidy(text: str) -> str:
                 return text
 
 
+def tidy_secret(name: str, text: str) -> str:
+    """Remove each fault of the secret of this name."""
+    return tidy_with_scheme(text) if may_have_scheme(name) else tidy(text)
+
+
+def may_have_scheme(name: str) -> bool:
+    """Whether this is the secret of a header row whose value begins with a scheme."""
+    kind, _, key = name.partition(":")
+    return kind == "header" and "auth" in key.lower()
+
+
+def tidy_with_scheme(text: str) -> str:
+    """Remove each fault of a header value, and leave the one scheme that it needs."""
+    scheme = ""
+    while True:
+        match fault_of(text):
+            case "secret-in-quotes":
+                text = text[1:-1]
+            case "doubled-prefix":
+                text, scheme = without_prefix(text, scheme)
+            case "invisible-characters":
+                text = visible_text(text)
+            case _:
+                return f"{scheme} {text}".lstrip(" ")
+
+
+def without_prefix(text: str, scheme: str) -> tuple[str, str]:
+    """Return a text without its first prefix, and the scheme that this was."""
+    rest = PREFIX.sub("", text, count=1)
+    word = text[: len(text) - len(rest)].strip()
+    return rest, word if word.isalpha() else scheme
+
+
 def visible_text(text: str) -> str:
     """Return a text without invisible characters, and without spaces at its ends.
 

@@ -5,9 +5,10 @@ out. Rules yield weighted clues (`response_rules`, `entered`, `failures`) for th
 reasons of one table (`reasons`). Remote text is read but never passed on, except by
 `remote_message`, which exists for that.
 
-    diagnose           a response from 400 on
-    diagnose_success   a response that reports success, in tests only
-    diagnose_error     there was no response
+    diagnose              a response from 400 on
+    diagnose_success      a response that reports success and an error, in tests only
+    doubt_about_success   one that may be a refusal, in tests only
+    diagnose_error        there was no response
 """
 
 from dataclasses import replace
@@ -25,7 +26,7 @@ from outkey.core.diagnosis.evidence import (
 from outkey.core.diagnosis.failures import clues_of
 from outkey.core.diagnosis.reasons import FIXES, REASONS, REMEDIES, Reason
 from outkey.core.diagnosis.remote_text import remote_message, shorten
-from outkey.core.diagnosis.success import clues_in_success
+from outkey.core.diagnosis.success import clues_in_success, doubt_about
 from outkey.core.errors import Cause, OutkeyError
 from outkey.core.request.assembly import SecretOpener
 from outkey.core.request.message import Response, http_date
@@ -42,6 +43,7 @@ __all__ = [
     "diagnose",
     "diagnose_error",
     "diagnose_success",
+    "doubt_about_success",
     "remote_message",
     "retry_after",
     "shorten",
@@ -62,12 +64,12 @@ def diagnose(
     *,
     now: float,
     secret: SecretOpener | None = None,
-    anonymous: int | None = None,
+    anonymous: Response | None = None,
 ) -> Diagnosis | None:
     """Return the cause of an error response; None for a status below 400.
 
     In tests of a configuration the entered secrets are evidence too (`secret`), and the
-    status of the same request without credentials (`anonymous`).
+    response to the same request without credentials (`anonymous`).
     """
     if response.status < 400:
         return None
@@ -114,6 +116,13 @@ def diagnose_success(
     """Return what is wrong with a response that reports success; None if nothing is."""
     clues = list(clues_in_success(Evidence(response, configuration, now)))
     return diagnosis_of(clues, configuration, response.status) if clues else None
+
+
+def doubt_about_success(
+    response: Response, configuration: Configuration, *, now: float
+) -> Text | None:
+    """Return what looks like a refusal in a success; None if nothing does."""
+    return doubt_about(Evidence(response, configuration, now))
 
 
 def diagnose_error(

@@ -4,14 +4,21 @@ A secret is asked for the kind of its fault and never revealed.
 """
 
 import re
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from functools import partial
 from urllib.parse import urlsplit
 
 from outkey.core.config.choices import Environment
 from outkey.core.config.configuration import Configuration
-from outkey.core.config.fields import secret_label
-from outkey.core.config.pasted import FAULTS, fault_of, tidy
+from outkey.core.config.fields import BY_PATH, secret_label
+from outkey.core.config.pasted import (
+    FAULTS,
+    fault_of,
+    may_have_scheme,
+    tidy_secret,
+    visible_text,
+)
 from outkey.core.diagnosis.evidence import Clue, Evidence, fix_of
 from outkey.core.errors import OutkeyError
 from outkey.core.moments import moment_text
@@ -19,8 +26,9 @@ from outkey.core.request.headers import tidy_token, tidy_value
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 
-_STATUSES = frozenset({400, 401, 403, 404})
+_STATUSES = frozenset({400, 401, 403, 404, 422})
 _SCHEME = re.compile(r"[A-Za-z][\w-]*[ ]+")
+_ROW_SCHEMES = ("basic ", "bearer ", "digest ", "token ", "apikey ")
 _TRIAL_KEYS = ("sk_test_", "rk_test_", "pk_test_", "test_", "sandbox_", "TEST-")
 _LIVE_KEYS = ("sk_live_", "rk_live_", "pk_live_", "live_", "prod_")
 
@@ -35,16 +43,16 @@ def by_entered(evidence: Evidence) -> Iterator[Clue]:
             continue  # it is reported as an error of its own
         label = secret_label(name)
         if fault:
-            fix = fix_of(fault, tidied=name) if helps_to_tidy(value, as_sent) else None
+            helps = helps_to_tidy(name, value, as_sent)
+            fix = fix_of(fault, tidied=name) if helps else None
             yield Clue(95, fault, fault_text(fault, label), fix=fix)
         yield from by_key_prefix(evidence, label, value)
 
 
-def helps_to_tidy(value: Secret, as_sent: Callable[[str], str]) -> bool:
+def helps_to_tidy(name: str, value: Secret, as_sent: Callable[[str], str]) -> bool:
     """Whether a value is left when its faults are removed, and has none any more."""
-    if not (tidied := value.derive(tidy)):
-        return False
-    return not tidied.derive(as_sent).derive(fault_of)
+    sent = value.derive(partial(tidy_secret, name)).derive(as_sent)
+    return bool(sent) and not sent.derive(fault_of)
 
 
 def fields_in_use(configuration: Configuration) -> list[Text]:
@@ -75,8 +83,9 @@ def entered_secrets(evidence: Evidence) -> Iterator[tuple[str, Callable[[str], s
         yield "token", tidy_token
     for row in configuration.headers:
         if row.secret:
-            has_scheme = "auth" in row.key.lower()
-            yield row.secret_field, partial(tidy_row, has_scheme=has_scheme)
+            name = row.secret_field
+            has_scheme = may_have_scheme(name) and not row.value
+            yield name, partial(tidy_row, has_scheme=has_scheme)
 
 
 def tidy_row(text: str, *, has_scheme: bool) -> str:
@@ -124,6 +133,63 @@ def by_key_prefix(evidence: Evidence, label: str, value: Secret) -> Iterator[Clu
             environment=environment.label,
         )
         yield Clue(67, "wrong-environment", text)
+
+
+def by_username(evidence: Evidence) -> Iterator[Clue]:
+    """Check the user name for what cannot be seen in its field."""
+    username = evidence.configuration.username
+    if not evidence.configuration.sends_password or username == visible_text(username):
+        return
+    tidied = visible_text(username)
+    fault = "invisible-characters"
+    text = fault_text(fault, BY_PATH["username"].label)
+    fix = fix_of(fault, ("username", tidied)) if tidied else None
+    yield Clue(94, fault, text, fix=fix)
+
+
+def by_encoded_password(evidence: Evidence) -> Iterator[Clue]:
+    """Check for a password that was copied from an Authorization header."""
+    if not evidence.configuration.sends_password:
+        return
+    encodes = partial(encoded_pair, evidence.configuration.username)
+    try:
+        password = evidence.secret("password") if evidence.secret else Secret("")
+    except OutkeyError:
+        return
+    if password.derive(encodes):
+        text = Text("Password is Base64 of the Username, a colon and another text.")
+        yield Clue(96, "password-encoded", text)
+
+
+def encoded_pair(username: str, password: str) -> str:
+    """Return a mark for Base64 of a user name and a password, nothing for others."""
+    encoded = password.strip().removeprefix("Basic ").strip()
+    try:
+        pair = b64decode(encoded, validate=True).decode()
+    except ValueError:
+        return ""
+    return "encoded" if username and pair.startswith(f"{username}:") else ""
+
+
+def by_row_scheme(evidence: Evidence) -> Iterator[Clue]:
+    """Compare the scheme in an Authorization row with those that the server accepts."""
+    offered = evidence.offered
+    for row in evidence.configuration.headers:
+        if row.key.lower() != "authorization" or not row.secret or not offered:
+            continue
+        name = row.secret_field
+        try:
+            entered = evidence.secret(name) if evidence.secret else Secret("")
+        except OutkeyError:
+            continue
+        value = row.fill(entered.derive(tidy_value)).derive(str.lower)
+        sent = value.known_prefix(_ROW_SCHEMES).strip()
+        if sent and sent not in offered:
+            text = Text(
+                "The Authorization header begins with another scheme than"
+                " WWW-Authenticate asks for."
+            )
+            yield Clue(68, "wrong-scheme", text)
 
 
 def by_claims(evidence: Evidence) -> Iterator[Clue]:
@@ -174,4 +240,10 @@ def have_same_domain(host: str, other: str) -> bool:
     return host.split(".")[-2:] == other.split(".")[-2:]
 
 
-RULES = ((by_entered, _STATUSES), (by_claims, _STATUSES))
+RULES = (
+    (by_entered, _STATUSES),
+    (by_username, _STATUSES),
+    (by_encoded_password, _STATUSES),
+    (by_row_scheme, frozenset({401})),
+    (by_claims, _STATUSES),
+)

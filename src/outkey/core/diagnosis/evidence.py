@@ -4,11 +4,13 @@ Remote text is read here but never passed on: evidence has only our own words, n
 and times.
 """
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
 from outkey.core.config.configuration import Configuration
 from outkey.core.diagnosis.reasons import FIXES, REASONS, Reason
+from outkey.core.diagnosis.remote_text import remote_message
 from outkey.core.errors import Cause, OutkeyError
 from outkey.core.oauth2.jwt import Claims, claims_of
 from outkey.core.request.assembly import SecretOpener
@@ -19,6 +21,8 @@ from outkey.core.text import NO_TEXT, Text, build_text
 _SEARCHED = 2 * 1024  # for phrases; the send path searches each response from 400 on
 _LOWER = bytes(range(256)).lower()
 _BETWEEN = b" \t\r\n_-"
+# Words with a digit: times, ids of requests and traces, which differ each time.
+_CHANGING = re.compile(r"[\w.:+-]*\d[\w.:+-]*")
 _ORDER = {reason: number for number, reason in enumerate(REASONS)}
 
 
@@ -121,14 +125,14 @@ class Evidence:
         configuration: Configuration,
         now: float,
         secret: SecretOpener | None = None,
-        anonymous: int | None = None,
+        anonymous: Response | None = None,
     ) -> None:
         self._response = response
         self.status = response.status
         self.configuration = configuration
         self.now = now
         self.secret = secret
-        self.anonymous = anonymous  # the status of the same request without credentials
+        self.anonymous = anonymous  # to the same request without credentials
         self.headers = {name.lower(): value for name, value in response.headers}
         self.body = response.body[:BODY_READ]
         self.challenges = parse_challenges(response.headers.get_all("WWW-Authenticate"))
@@ -151,6 +155,40 @@ class Evidence:
         """Whether the body is an HTML page."""
         start = self.lower[:200].lstrip()
         return start.startswith((b"<!doctype html", b"<html"))
+
+    @property
+    def offers_ours(self) -> bool:
+        """Whether a challenge names the scheme that is sent."""
+        return self.configuration.authentication_type in self.offered
+
+    @cached_property
+    def is_same_without(self) -> bool:
+        """Whether the response without credentials is the same, as far as is known."""
+        other = self.anonymous
+        return (
+            other is not None
+            and other.status == self.status
+            and challenge_errors(other) == challenge_errors(self._response)
+            and same_message(other, self._response)
+        )
+
+    @property
+    def reads_ours(self) -> bool:
+        """Whether the credentials are known to be read: they make a difference."""
+        return self.anonymous is not None and not self.is_same_without
+
+    @property
+    def is_unknown_reader(self) -> bool:
+        """Whether a test that only reads was treated like one without credentials.
+
+        A CSRF token is for changes. Where even reading needs one, the server takes us
+        for a browser: it found no credentials (Syncthing).
+        """
+        if self.secret is None:
+            return False
+        reads = self.configuration.verification.test_method in {"GET", "HEAD"}
+        sends = self.configuration.sends_credentials
+        return reads and (self.is_same_without or not sends)
 
     @property
     def secret_rows(self) -> list[tuple[int, str]]:
@@ -184,3 +222,25 @@ class Evidence:
             return claims_of(self.secret("token"))
         except OutkeyError:
             return None
+
+
+def challenge_errors(response: Response) -> set[tuple[str, str, str]]:
+    """Return the schemes of the challenges with their errors."""
+    challenges = parse_challenges(response.headers.get_all("WWW-Authenticate"))
+    return {
+        (
+            challenge.scheme,
+            challenge.parameters.get("error", ""),
+            challenge.parameters.get("error_description", ""),
+        )
+        for challenge in challenges
+    }
+
+
+def same_message(response: Response, other: Response) -> bool:
+    """Whether two responses say the same, but for times and the ids of requests."""
+    messages = {_CHANGING.sub("0", remote_message(one)) for one in (response, other)}
+    if len(messages) > 1 or any(messages):
+        return len(messages) == 1
+    bodies = {_CHANGING.sub("0", one.text[:BODY_READ]) for one in (response, other)}
+    return len(bodies) == 1

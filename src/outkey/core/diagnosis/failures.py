@@ -107,6 +107,8 @@ def clues_after_plain_http(
     error: errors.OutkeyError, configuration: Configuration
 ) -> Iterator[Clue]:
     """Recognize a port for https: it closes the connection when plain http is sent."""
+    if error.reason:
+        return  # the bytes that came back have said what it is
     if isinstance(error, errors.ConnectionFailed) and not isinstance(
         error, errors.AnswerBroken
     ):
@@ -147,21 +149,29 @@ def clues_at_token_url(
             "client-certificate-missing" if missing else "client-certificate-refused",
             text,
         )
+    suspected = error.suspected
+    if suspected:
+        text = Text("The description in the provider's response says so.")
+        fix = style_fix(suspected, configuration)
+        yield Clue(94, suspected, text, fix=fix)
     for number, reason in enumerate(_AT_TOKEN_URL.get(error.reason, ("unexpected",))):
-        fix = None
-        if reason == "client-authentication-style" and style in _OTHER_STYLE:
-            other = _OTHER_STYLE[style]
-            fix = fix_of(
-                reason,
-                ("oauth2.client_auth", str(other)),
-                value=other.label,
-            )
-        if reason == "dpop-required" and not oauth2.dpop:
-            fix = fix_of(reason, ("oauth2.dpop", "true"))
+        fix = style_fix(reason, configuration)
         weight = 90 - 10 * number
         clue = error_clue(weight, reason, error, fix)
         # The hint of the error belongs to its first reason.
         yield clue if number == 0 else Clue(weight, reason, clue.evidence, fix=fix)
+
+
+def style_fix(reason: str, configuration: Configuration) -> Fix | None:
+    """Return the change of the OAuth 2.0 settings that a reason calls for."""
+    oauth2 = configuration.oauth2
+    if reason == "client-authentication-style" and oauth2.client_auth in _OTHER_STYLE:
+        other = _OTHER_STYLE[oauth2.client_auth]
+        change = ("oauth2.client_auth", str(other))
+        return fix_of(reason, change, value=other.label)
+    if reason == "dpop-required" and not oauth2.dpop:
+        return fix_of(reason, ("oauth2.dpop", "true"))
+    return None
 
 
 def header_clue(error: errors.HeaderFormatError) -> Clue:

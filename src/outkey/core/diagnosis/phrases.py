@@ -7,11 +7,13 @@ one row finds `Token has expired`, `token_has_expired` and `TokenHasExpired`.
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from outkey.core.diagnosis.comparison import not_read_clue
 from outkey.core.diagnosis.evidence import Clue, Evidence, compact, https_fix
 from outkey.core.text import Text
 
 _ALL = frozenset({400, 401, 403})
 _REFUSED = frozenset({401, 403})
+_OF_TOKENS = _REFUSED | {422}  # Flask-JWT-Extended: a token that cannot be decoded
 _EXACT = 70
 _VAGUE = 60  # used for every kind of refusal
 # "token has expired" is used for every kind of token, "session" by Salesforce,
@@ -114,6 +116,51 @@ _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
             "not accessible by integration",
         ),
     ),
+    (
+        "forbidden",
+        _EXACT - 1,  # a missing scope is more precise
+        _REFUSED,
+        (
+            "insufficient permission",
+            "insufficient right",
+            "insufficient role",
+            "insufficient access",
+            "missing permission",
+            "missing role",
+            "required permission",
+            "required role",
+            "requires permission",
+            "requires role",
+            "permission required",
+            "permission denied",
+            "permission is required",
+            "role is required",
+            "not have permission",
+            "n't have permission",
+            "not have the permission",
+            "not have the required",
+            "not have access",
+            "n't have access",
+            "not have sufficient",
+            "not have enough",
+            "no permission",
+            "lacks permission",
+            "lack the required",
+            "not permitted to",
+            "not allowed to",
+            "not authorized to perform",
+            "unauthorized to perform",
+            "admin privileges",
+            "administrator privileges",
+            "admin rights",
+            "must be admin",
+            "must be an admin",
+            "only admin",
+            "not an admin",
+            "requires admin",
+            "admin only",
+        ),
+    ),
     ("csrf-required", _EXACT, frozenset({400, 403}), ("csrf",)),
     (
         "ip-not-allowed",
@@ -142,6 +189,10 @@ _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
             "user disabled",
             "user is disabled",
             "user is inactive",
+            "user inactive",
+            "inactive user",
+            "user is not active",
+            "account is not active",
             "too many failed",
             "password expired",
             "password has expired",
@@ -234,7 +285,7 @@ _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
     (
         "malformed-header",
         72,
-        frozenset({400, 401, 403}),
+        _ALL | {422},
         (
             "authorization header malformed",
             "malformed authorization",
@@ -245,7 +296,22 @@ _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
             "incomplete signature",
             "jwt malformed",
             "jwt is not well formed",
+            "not enough segments",
+            "invalid header padding",
+            "token is malformed",
+            "malformed token",
             "compact token parsing failed",
+        ),
+    ),
+    (
+        "wrong-scheme",
+        66,
+        _REFUSED,
+        (
+            "authorization scheme",
+            "authentication scheme",
+            "unsupported authorization",
+            "unsupported scheme",
         ),
     ),
     (
@@ -310,8 +376,23 @@ _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
             "consumer key is missing",
             "login required",
             "missing subscription key",
+            "missing credentials",
+            "credentials required",
+            "no authorization token",
+            "no auth token",
+            "no credentials",
+            "missing bearer",
+            "missing token",
+            "token is missing",
+            "token not provided",
+            "not authenticated",
+            "unauthenticated",
+            "username is empty",
+            "not logged in",
         ),
     ),
+    # JSON-RPC servers respond with 400 (aria2).
+    ("wrong-credentials", _VAGUE, frozenset({400}), ("unauthorized",)),
     (
         "wrong-credentials",
         _VAGUE,
@@ -328,7 +409,7 @@ _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
     (
         "wrong-credentials",
         _VAGUE,
-        _REFUSED,
+        _OF_TOKENS,
         (
             "invalid username or password",
             "incorrect username or password",
@@ -340,6 +421,7 @@ _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
             "invalid auth",
             "invalid token",
             "invalid signature",
+            "signature verification failed",
             "signature does not match",
             "invalid access key id",
             "key is invalid",
@@ -356,7 +438,7 @@ _TABLE: tuple[tuple[str, int, frozenset[int], tuple[str, ...]], ...] = (
 _STEMS = tuple(
     b"expired revoked scope audience issuer account certificate header limit quota"
     b" https ssl credentials apikey auth invalid missing token user have mode"
-    b" ipaddress".split()
+    b" ipaddress permission role admin allowed permitted segments".split()
 )
 
 
@@ -386,6 +468,11 @@ _BY_STATUS = {
     status: phrases_by_stem(status)
     for status in {200}.union(*(row[2] for row in _TABLE))
 }
+_MISSING = "no-credentials-sent"
+_NOT_READ = "credentials-not-read"
+_WRONG = "wrong-credentials"
+# Nobody lacks a right without being known.
+_OF_KNOWN_USERS = frozenset({"forbidden", "missing-scope"})
 _OF_KEYS = frozenset(
     (
         "token-expired",
@@ -405,16 +492,36 @@ def by_phrases(evidence: Evidence) -> Iterator[Clue]:
             continue
         for phrase in phrases:
             if phrase.needle in evidence.phrases and can_apply(phrase.reason, evidence):
-                reason = phrase.reason
-                if reason == "token-expired" and status == 403:
-                    reason = "expired-as-403"
+                reason = reason_for(phrase, evidence)
                 text = Text('The response says "{phrase}".', phrase=phrase.text)
-                fix = https_fix(reason, evidence.configuration)
-                yield Clue(phrase.weight, reason, text, fix=fix)
+                if reason == _NOT_READ:
+                    weight = phrase.weight + 4 * evidence.is_same_without
+                    yield not_read_clue(weight, text, evidence)
+                else:
+                    fix = https_fix(reason, evidence.configuration)
+                    yield Clue(phrase.weight, reason, text, fix=fix)
+
+
+def reason_for(phrase: Phrase, evidence: Evidence) -> str:
+    """Return the reason that a phrase suggests for this request."""
+    if phrase.reason == "token-expired" and evidence.status == 403:
+        return "expired-as-403"
+    sends_credentials = evidence.configuration.sends_credentials
+    if phrase.reason == _MISSING and sends_credentials:
+        return _NOT_READ
+    if phrase.reason == _WRONG and not sends_credentials:
+        return _MISSING
+    return phrase.reason
 
 
 def can_apply(reason: str, evidence: Evidence) -> bool:
     """Whether a reason is possible for this request."""
     if reason == "https-required":
         return evidence.configuration.base.origin.scheme == "http"
+    if reason == _MISSING:
+        return not evidence.reads_ours and not evidence.offers_ours
+    if reason == "csrf-required":
+        return not evidence.is_unknown_reader
+    if reason in _OF_KNOWN_USERS:
+        return not evidence.is_same_without and evidence.configuration.sends_credentials
     return evidence.sends_key or reason not in _OF_KEYS

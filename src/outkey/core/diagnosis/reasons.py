@@ -55,9 +55,10 @@ _OF_STATUS = (  # the meaning of a status without further evidence
     reason(
         "forbidden",
         Cause.INSUFFICIENT_PERMISSIONS,
-        "The API knows the user and refuses the request",
+        "The API refuses this request",
         "",
-        "The status is 403, without further evidence.",
+        "The status is 403, without further evidence; without credentials the status is"
+        " 401; or the response says that a right or a role is missing, also with 401.",
     ),
     reason(
         "token-expired",
@@ -133,8 +134,7 @@ _OF_EVIDENCE = (
         "No credentials were received",
         "None were received: choose the Authentication Type that the API asks for,"
         " or add its key on the Headers tab.",
-        "Authentication Type is None and the status is 401, or the response says that"
-        " credentials are missing.",
+        "This configuration sends no credentials, and the status is 401 or 403.",
     ),
     reason(
         "basic-user-shape",
@@ -144,6 +144,14 @@ _OF_EVIDENCE = (
         "The host belongs to a provider with a rule for user names, and Username does"
         " not match it: an e-mail address at Atlassian, e-mail/token at Zendesk, an SID"
         " at Twilio; Stripe and Freshdesk expect the key there.",
+    ),
+    reason(
+        "password-encoded",
+        Cause.INVALID_CREDENTIALS,
+        "The password is encoded already",
+        "Enter the password itself: outkey encodes user name and password when it"
+        " sends them.",
+        "The entered password is Base64 of the user name, a colon and a password.",
     ),
     reason(
         "token-revoked",
@@ -200,7 +208,8 @@ _OF_EVIDENCE = (
         "The response is a page to sign in",
         "A page to sign in was returned instead of the API: check that the Base URL is"
         " that of the API, and that credentials are sent.",
-        "A redirect leads to a page to sign in, or an HTML page asks for a password.",
+        "A redirect leads to a page to sign in, or an HTML page with an error status"
+        " asks for a password.",
     ),
     reason(
         "missing-scope",
@@ -249,7 +258,17 @@ _OF_EVIDENCE = (
         Cause.HEADER_FORMAT,
         "The API asks for another scheme",
         "The API asks for another scheme.",
-        "WWW-Authenticate names schemes, and not the one that is sent.",
+        "WWW-Authenticate or the text of the response names schemes, and not the one"
+        " that is sent.",
+    ),
+    reason(
+        "credentials-not-read",
+        Cause.HEADER_FORMAT,
+        "The API does not seem to find the credentials in the request",
+        "Compare the Authentication Type, the scheme and the name of the header with"
+        " the documentation of the API.",
+        "Credentials are sent, and the response says that they are missing, or it is"
+        " the same without them.",
     ),
     reason(
         "doubled-prefix",
@@ -269,11 +288,11 @@ _OF_EVIDENCE = (
     reason(
         "invisible-characters",
         Cause.HEADER_FORMAT,
-        "The secret has invisible characters",
+        "A credential has invisible characters",
         "Enter the value again, typed or copied as plain text, without spaces around"
         " it.",
-        "Spaces at an end of the password, or zero-width, non-breaking or control"
-        " characters.",
+        "Spaces at an end of the user name or password, or zero-width, non-breaking or"
+        " control characters.",
     ),
     reason(
         "pasted-json",
@@ -414,8 +433,8 @@ _OF_EVIDENCE = (
         "The response has a success status and an error",
         "Read the message in the response, and set Test Path to one that reports errors"
         " by status.",
-        "Status 2xx with ok: false, success: false, nothing but an error, a SOAP fault,"
-        " or an empty document instead of a user.",
+        "Status 2xx with a member such as error, errors or fault that is not empty,"
+        " with ok: false or success: false, or a SOAP fault.",
     ),
     reason(
         "proxy-credentials",
@@ -489,6 +508,14 @@ _OF_EVIDENCE = (
         "Nothing listens there, or the connection was closed before a response.",
     ),
     reason(
+        "other-protocol",
+        Cause.CONNECTION,
+        "The port speaks another protocol than HTTP",
+        "Check the port of the Base URL: another service listens there.",
+        "The first bytes of the response are not HTTP, such as the greeting of an SSH"
+        " or mail server.",
+    ),
+    reason(
         "redirected-elsewhere",
         Cause.REDIRECT_BLOCKED,
         "The server redirects to another host",
@@ -515,8 +542,8 @@ _OF_EVIDENCE = (
         Cause.TOKEN_ENDPOINT,
         "The provider expects another Client Authentication",
         "Try the other Client Authentication: in the body, or HTTP Basic.",
-        "The Token URL responds with invalid_request, or with invalid_client although"
-        " the secret is right.",
+        "The Token URL responds with invalid_request, names the method in its"
+        " description, or responds with invalid_client although the secret is right.",
     ),
     reason(
         "grant-not-allowed",
@@ -556,7 +583,7 @@ FIXES: dict[str, Text] = {
     "wrong-scheme": Text("Switch Authentication Type to {value}", value="…"),
     "doubled-prefix": Text("Remove the prefix from the secret"),
     "secret-in-quotes": Text("Remove the quotes from the secret"),
-    "invisible-characters": Text("Remove the invisible characters from the secret"),
+    "invisible-characters": Text("Remove the invisible characters"),
     "basic-user-shape": Text("Add {value} to Username", value="…"),
     "header-underscore": Text("Write the header as {value}", value="…"),
     "key-in-another-header": Text("Send the key in {value}", value="…"),

@@ -4,7 +4,9 @@ import re
 from collections.abc import Callable, Container, Iterator
 
 from outkey.core.config.choices import AuthenticationType, Environment
+from outkey.core.diagnosis.comparison import by_comparison
 from outkey.core.diagnosis.evidence import Clue, Evidence, fix_of
+from outkey.core.diagnosis.mentions import by_mentions
 from outkey.core.diagnosis.phrases import by_phrases
 from outkey.core.diagnosis.reasons import REASONS
 from outkey.core.errors import HeaderFormatError
@@ -152,7 +154,11 @@ def by_status(evidence: Evidence) -> Iterator[Clue]:
             "The status is {status}, and this configuration sends no credentials.",
             status=status,
         )
-        yield Clue(85 if status == 401 else 45, "no-credentials-sent", text)
+        remedy = NO_TEXT
+        if wanted := evidence.offered & set(map(str.lower, _SCHEMES)):
+            asked = Text("The API asks for {wanted}.", wanted=scheme_names(wanted))
+            remedy = join_texts([REASONS["no-credentials-sent"].remedy, asked])
+        yield Clue(85 if status == 401 else 55, "no-credentials-sent", text, remedy)
 
 
 def by_challenge(evidence: Evidence) -> Iterator[Clue]:
@@ -414,12 +420,6 @@ def by_place(evidence: Evidence) -> Iterator[Clue]:
         yield Clue(48, "wrong-path", text)
     if configuration.sends_credentials:
         yield hidden_refusal_clue(evidence, has_path=tested and path != "/")
-    if evidence.anonymous in {401, 403}:
-        text = Text(
-            "Without credentials the status is {status}, so these are accepted.",
-            status=evidence.anonymous,
-        )
-        yield Clue(58, "not-found", text)
 
 
 def hidden_refusal_clue(evidence: Evidence, *, has_path: bool) -> Clue:
@@ -538,6 +538,8 @@ RULES: tuple[tuple[Callable[[Evidence], Iterator[Clue]], Container[int]], ...] =
     (by_status, _ALL),
     (by_challenge, _ALL),
     (by_scheme, {401}),
+    (by_comparison, {401, 403, 404}),
+    (by_mentions, {401, 403}),
     (by_expiry, {401, 403}),
     (by_clock, {400, 401, 403}),
     (by_limits, {403, 429}),

@@ -41,6 +41,7 @@ _MONTHS = (
 )
 _SHORTEST_CREDENTIALS = 8
 _SHORTEST_PART = 16
+_SHORTEST_PUBLIC = 6
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _PARAMETER = re.compile(r"([\w-]+)=(?:\"([^\"]*)\"|([^\s,;&\"]+))")
 _NAMES_SECRET = re.compile(
@@ -123,6 +124,17 @@ def unless_public(visible: tuple[str, ...], now: float, text: str) -> str:
         if text in place:
             return ""
     return "" if is_moment(text, now) else text
+
+
+def public_text(value: Secret, visible: tuple[str, ...], now: float) -> str | None:
+    """Return a script's value that is not a secret, None for one that is.
+
+    A short one counts as secret: a character of a secret is part of any text.
+    """
+    is_short = not value.longer_than(_SHORTEST_PUBLIC - 1)
+    if is_short or value.derive(partial(unless_public, visible, now)):
+        return None
+    return value.reveal()
 
 
 def is_moment(text: str, now: float) -> bool:

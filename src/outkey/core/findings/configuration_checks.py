@@ -120,6 +120,12 @@ TEST_PROVES_NOTHING = Check(
     " them",
     "Set Test Path to one that needs credentials, such as the account's own data.",
 )
+DOUBTFUL_SUCCESS = Check(
+    "W009",
+    Level.WARNING,
+    "the test request succeeds, but {sign}",
+    "Look at the response, and set Test Path to one that reports errors by status.",
+)
 TOKEN_TRIMMED = Check(
     "N001",
     Level.NOTICE,

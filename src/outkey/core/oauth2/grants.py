@@ -158,13 +158,32 @@ class Consent(NamedTuple):
     verifier: Secret
     challenge: str  # the hash of the verifier, which is public
     redirect_url: str
+    nonce: str  # returns in the ID token, if there is one
 
 
 def consent_for(state: str, verifier: str, redirect_url: str) -> Consent:
-    """Prepare a consent with a random verifier (RFC 7636 §4.2, S256)."""
-    digest = hashlib.sha256(verifier.encode("ascii")).digest()
-    challenge = urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
-    return Consent(state, Secret(verifier), challenge, redirect_url)
+    """Prepare a consent with a random verifier (RFC 7636 §4.2, S256).
+
+    The nonce is as fresh as the verifier, and reveals nothing of it either.
+    """
+    return Consent(
+        state=state,
+        verifier=Secret(verifier),
+        challenge=encoded_hash(verifier),
+        redirect_url=redirect_url,
+        nonce=encoded_hash(f"nonce {verifier}"),
+    )
+
+
+def encoded_hash(text: str) -> str:
+    """Return the SHA-256 of a text as it can be sent in a URL."""
+    digest = hashlib.sha256(text.encode("ascii")).digest()
+    return urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
+
+
+def expected_nonce(configuration: Configuration, consent: Consent) -> str:
+    """Return the nonce that an ID token must have; "" where none is requested."""
+    return consent.nonce if "openid" in configuration.oauth2.scope.split() else ""
 
 
 def consent_url(configuration: Configuration, consent: Consent) -> str:
@@ -179,6 +198,8 @@ def consent_url(configuration: Configuration, consent: Consent) -> str:
         "code_challenge": consent.challenge,
         "code_challenge_method": "S256",
     }
+    if nonce := expected_nonce(configuration, consent):
+        parameters["nonce"] = nonce
     query = urlencode(parameters, quote_via=quote)
     mark = "&" if "?" in settings.authorization_url else "?"
     return f"{settings.authorization_url}{mark}{query}"

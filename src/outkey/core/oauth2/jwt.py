@@ -10,12 +10,13 @@ from outkey.core.secret import Secret
 
 
 class Claims(NamedTuple):
-    """Validity, audiences and issuer of a token (RFC 7519 §4.1)."""
+    """Validity, audiences and issuer of a token (RFC 7519 §4.1), and its nonce."""
 
     expires: float | None
     not_before: float | None
     audiences: tuple[str, ...]
     issuer: str
+    nonce: str = ""
 
 
 def expiry_of(token: Secret) -> float | None:
@@ -38,11 +39,13 @@ def claims_of(token: Secret) -> Claims | None:
     audience = claims.get("aud")
     audiences = audience if isinstance(audience, list) else [audience]
     issuer = claims.get("iss")
+    nonce = claims.get("nonce")
     return Claims(
         expires=read_moment(claims.get("exp")),
         not_before=read_moment(claims.get("nbf")),
         audiences=tuple(item for item in audiences if isinstance(item, str)),
         issuer=issuer if isinstance(issuer, str) else "",
+        nonce=nonce if isinstance(nonce, str) else "",
     )
 
 

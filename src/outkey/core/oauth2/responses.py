@@ -20,6 +20,7 @@ from outkey.core.errors import (
     drop_traceback,
 )
 from outkey.core.moments import DAY_SECONDS, parse_iso
+from outkey.core.oauth2.jwt import claims_of
 from outkey.core.request.message import Response, server_time
 from outkey.core.request.proxy import FAILURES as PROXY_FAILURES
 from outkey.core.request.proxy import proxy_failure
@@ -34,6 +35,7 @@ _TOKEN = re.compile(r"[\x21-\x7e]+")
 _REFRESH = re.compile(r"[\x20-\x7e]+")  # RFC 6749 A.17: it is never a header
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")  # RFC 6749 §3.3
 _MAX_SCOPE = 2000
+_DOTS_OF_JWE = 4
 _MAX_FIELDS = 200
 
 # Why there is no token, and what to do. These reasons are those of RFC 6749 §5.2 and
@@ -105,6 +107,52 @@ _THEIRS: dict[str, tuple[Text, Text]] = {
         Text("Retry later; the error is on the side of the provider."),
     ),
 }
+# What the Authorization URL reports instead of a code.
+_ASK_PROVIDER = Text("Ask the provider, and press Connect again.")
+_AT_AUTHORIZATION: dict[str, tuple[Text, Text]] = {
+    "access_denied": (
+        Text("the user or the provider did not authorize the access"),
+        Text("Ask again, and explain what it is for."),
+    ),
+    "invalid_request": (
+        Text("the provider does not understand the authorization request"),
+        Text(
+            "Check Client ID, Scope, Resource and the Extra parameters, and whether the"
+            " redirect URL of this page is registered at the provider."
+        ),
+    ),
+    "unauthorized_client": (
+        Text("the provider does not let this application request a code"),
+        Text("Allow the authorization code grant in the application's settings there."),
+    ),
+    "unsupported_response_type": (
+        Text("the provider does not issue codes at the Authorization URL"),
+        Text("Check the Authorization URL, or choose another Grant."),
+    ),
+    "invalid_scope": (
+        Text("the provider does not grant the requested Scope"),
+        Text("Check Scope, and what the application may request at the provider."),
+    ),
+    "invalid_target": (
+        Text("the provider does not know the Resource or Audience"),
+        Text("Check Resource and Audience."),
+    ),
+    "server_error": (Text("the provider failed"), _ASK_PROVIDER),
+    "temporarily_unavailable": (Text("the provider is busy"), Text("Retry later.")),
+    **dict.fromkeys(
+        (
+            "interaction_required",
+            "login_required",
+            "account_selection_required",
+            "consent_required",
+        ),
+        (
+            Text("the provider needs an answer of the user that it did not ask for"),
+            Text("Sign in at the provider first, and press Connect again."),
+        ),
+    ),
+    "refused": (Text("the provider refused the authorization"), _ASK_PROVIDER),
+}
 # These reasons are our own.
 _OURS: dict[str, tuple[Text, Text]] = {
     "rate_limited": (
@@ -164,6 +212,10 @@ _OURS: dict[str, tuple[Text, Text]] = {
             " supported."
         ),
     ),
+    "other_nonce": (
+        Text("the ID token in the response belongs to another consent"),
+        Text("Authorize again; if it happens again, ask the provider."),
+    ),
     "interrupted": (
         Text(
             "the renewal was interrupted twice, and the result at the provider is"
@@ -201,6 +253,20 @@ def failure(reason: str, their_time: float | None = None) -> OutkeyError:
         return proxy_failure(reason)
     message, hint = FAILURES.get(reason, FAILURES["refused"])
     return TokenEndpointFailed(message, hint=hint, reason=reason, their_time=their_time)
+
+
+def authorization_failure(error: str) -> TokenEndpointFailed:
+    """Return the error for an error response of the Authorization URL.
+
+    No token request was sent then (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6).
+    """
+    known = error in _AT_AUTHORIZATION
+    message, hint = _AT_AUTHORIZATION[error if known else "refused"]
+    refused = TokenEndpointFailed(
+        message, hint=hint, reason=error if known else "refused"
+    )
+    refused.field = "oauth2.authorization_url"
+    return refused
 
 
 def name_url(text: Text, label: str) -> Text:
@@ -285,6 +351,21 @@ def read_token(
             requested=requested_scope.split(),
         ),
     )
+
+
+@drop_traceback
+def refuse_other_nonce(response: Response, nonce: str) -> None:
+    """Refuse an ID token of another consent (OpenID Connect Core §3.1.3.7, 11).
+
+    Its signature is not verified: it comes from the token endpoint itself, by TLS (the
+    same section, 6). One that is encrypted cannot be read here.
+    """
+    token = parse_document(response.body).get("id_token")
+    if not nonce or not isinstance(token, str) or token.count(".") == _DOTS_OF_JWE:
+        return
+    claims = claims_of(Secret(token))
+    if claims is None or claims.nonce != nonce:
+        raise failure("other_nonce")
 
 
 def parse_document(body: bytes) -> Mapping[str, object]:

@@ -15,6 +15,7 @@ from outkey.core.diagnosis import (
     diagnose,
     diagnose_error,
     diagnose_success,
+    doubt_about_success,
     remote_message,
     shorten,
 )
@@ -23,6 +24,7 @@ from outkey.core.findings.checks import Finding, Level
 from outkey.core.findings.configuration_checks import (
     CLOCK_AHEAD,
     CLOCK_BEHIND,
+    DOUBTFUL_SUCCESS,
     TEST_PROVES_NOTHING,
     configuration_findings,
     refuse_unsendable,
@@ -39,6 +41,7 @@ from outkey.engine.sending.scripts import sign
 from outkey.engine.wire.transmit import SendContext
 
 SAFE = frozenset({"GET", "HEAD"})  # RFC 9110 §9.2.1: repeating them changes nothing
+REFUSALS = frozenset({401, 403, 404})
 LONG_WORD = re.compile(r"\S{24,}")
 # Of what a server offers only these are stored: anything else is its own text.
 KNOWN_SCHEMES = frozenset(
@@ -102,7 +105,7 @@ class ConnectionTest:
     """One test of one configuration. It never retries.
 
     At most one request has credentials; another one, without them, may follow a success
-    or a 404.
+    or a refusal.
     """
 
     def __init__(
@@ -161,7 +164,7 @@ class ConnectionTest:
             )
             if is_connected:
                 self._record_request(call)
-            yield self._fail(step, error.message)
+            yield self._fail(step, self._error_text(error))
         else:
             yield self._judge(call, response)
 
@@ -247,6 +250,7 @@ class ConnectionTest:
                 response, self._configuration, now=self._context.clock.now()
             )
             if self._diagnosis is None:
+                self._doubt(response)
                 return self._pass("request", self._success_text(call, response))
         else:
             self._diagnosis = self._diagnose_failure(call, response)
@@ -258,8 +262,19 @@ class ConnectionTest:
             return self._fail("request", status_text(response.status))
         return self._fail("request", self._failure_text(response))
 
+    def _doubt(self, response: Response) -> None:
+        """Warn of a success that may be a refusal; it stays a success."""
+        doubt = doubt_about_success(
+            response, self._configuration, now=self._context.clock.now()
+        )
+        if doubt is not None:
+            finding = DOUBTFUL_SUCCESS.finding("verification.test_path", sign=doubt)
+            self._findings.append(finding)
+
     def _diagnose_failure(self, call: Call, response: Response) -> Diagnosis | None:
-        anonymous = self._anonymous_status(call) if response.status == 404 else None
+        anonymous = None
+        if response.status in REFUSALS:
+            anonymous = self._anonymous_response(call)
         return diagnose(
             response,
             self._context.without_echoed_marker(self._configuration, response),
@@ -312,6 +327,16 @@ class ConnectionTest:
             message=shorten(LONG_WORD.sub("…", message)),
         )
 
+    def _error_text(self, error: OutkeyError) -> Text:
+        """Return the message of an error, with what the provider says of it."""
+        if not self._ports.quotes or not error.said:
+            return error.message
+        return Text(
+            "{message}; the provider says: {said}",
+            message=error.message,
+            said=error.said,
+        )
+
     def _repeats_secret(self, response: Response, message: str) -> bool:
         headers = [value for _, value in response.headers]
         body = response.text[:BODY_READ].replace("\\/", "/")
@@ -329,18 +354,18 @@ class ConnectionTest:
         """Describe a success, compared with the request without credentials."""
         if not self._compares(call):
             return status_text(response.status)
-        anonymous = self._anonymous_status(call)
+        anonymous = self._anonymous_response(call)
         if anonymous is None:
             return Text(
                 "status {status}; no response without credentials",
                 status=response.status,
             )
-        if self._accepts(anonymous):
+        if self._accepts(anonymous.status):
             self._findings.append(PROVES_NOTHING)
         return Text(
             "status {status}; status {other} without credentials",
             status=response.status,
-            other=anonymous,
+            other=anonymous.status,
         )
 
     def _compares(self, call: Call) -> bool:
@@ -351,13 +376,13 @@ class ConnectionTest:
             and not self._configuration.tls.client_certificate
         )
 
-    def _anonymous_status(self, call: Call) -> int | None:
-        """Return the status of the request without credentials, if it is sent."""
+    def _anonymous_response(self, call: Call) -> Response | None:
+        """Return the response to the request without credentials, if it is sent."""
         if not self._compares(call):
             return None
         configuration = without_credentials(self._configuration)
         try:
-            return self._ports.send(call._replace(configuration=configuration)).status
+            return self._ports.send(call._replace(configuration=configuration))
         except OutkeyError:
             return None
 
@@ -388,5 +413,6 @@ def without_credentials(configuration: Configuration) -> Configuration:
         authentication_type=AuthenticationType.NONE,
         no_auth_reason=NoAuthReason.PUBLIC_API,
         headers=tuple(row for row in configuration.headers if not row.secret),
+        query=tuple(row for row in configuration.query if not row.secret),
         script_enabled=False,
     )

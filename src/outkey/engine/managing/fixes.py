@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import partial
 
 from outkey.core.access.permissions import Permission, requirements
 from outkey.core.config.configuration import Configuration
@@ -9,7 +10,7 @@ from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.document import ConfigurationDraft
 from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import BY_PATH, secret_label
-from outkey.core.config.pasted import tidy
+from outkey.core.config.pasted import tidy_secret
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import ConfigError
 from outkey.core.text import Text
@@ -41,7 +42,7 @@ def difference(configuration: Configuration, fix: Fix) -> list[tuple[str, str, s
             (
                 secret_label(fix.tidied),
                 Text("as entered"),
-                Text("without quotes, spaces and the name of a scheme"),
+                Text("without quotes, spaces and what was pasted before the value"),
             )
         )
     return rows
@@ -56,7 +57,7 @@ def apply_fix(
     if fix.tidied:
         refuse_reference(stored, fix.tidied)
         value = context.open(stored, fix.tidied)
-        secrets[fix.tidied] = value.derive(tidy)
+        secrets[fix.tidied] = value.derive(partial(tidy_secret, fix.tidied))
     successor = configuration_after(fix, stored)
     for old, new in zip(stored.headers, successor.headers, strict=True):
         if old.secret and old.key != new.key:

@@ -57,8 +57,12 @@ def exchange(context: SendContext, call: Call) -> Steps[Response]:
             yield current.refusal(error)
         raise
     if response.status != 401 or current.refuses_credentials():
-        now = context.clock.now()
-        context.lockout_guard.record_status(configuration, response.status, now)
+        context.lockout_guard.record_status(
+            configuration,
+            response.status,
+            now=context.clock.now(),
+            cause=response.cause,
+        )
     return response
 
 

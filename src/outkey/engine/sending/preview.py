@@ -3,16 +3,19 @@
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.custom_rows import PLACEHOLDER
+from outkey.core.echo.sent_secrets import public_text, visible_texts
+from outkey.core.errors import OutkeyError
 from outkey.core.findings.checks import Finding
 from outkey.core.findings.configuration_checks import configuration_findings
 from outkey.core.request.assembly import Call, authenticated_request
-from outkey.core.request.message import Header, Source
+from outkey.core.request.message import Header, Request, Source
 from outkey.core.request.token_place import token_prefix
 from outkey.core.secret import MASK, Secret
 from outkey.engine.sending.scripts import sign
@@ -105,9 +108,7 @@ def preview(context: SendContext, call: Call) -> Preview:
     return Preview(
         method=request.method,
         url=request.masked_url(),
-        headers=tuple(
-            masked_header(header, configuration) for header in request.headers
-        ),
+        headers=masked_headers(context, configuration, request),
         findings=tuple(
             configuration_findings(configuration, secret, now=context.clock.now())
         ),
@@ -117,19 +118,49 @@ def preview(context: SendContext, call: Call) -> Preview:
     )
 
 
-def masked_header(header: Header, configuration: Configuration) -> PreviewHeader:
-    """Return a header without its secret.
+def masked_headers(
+    context: SendContext, configuration: Configuration, request: Request
+) -> tuple[PreviewHeader, ...]:
+    """Return the headers without their secrets.
 
-    A scheme word such as Bearer stays, and so does other text that is configured.
+    Of a script's headers only the secret ones are masked: a date or the id of a key
+    helps to find out why a signature is rejected.
     """
-    value = header.value
-    if isinstance(value, Secret):
-        text = text_around(header, configuration)
-        if text:
-            value = text.replace(PLACEHOLDER, MASK)
-        else:
-            value = value.known_prefix(_SCHEME_WORDS) + MASK
-    return PreviewHeader(header.name, value, header.source)
+    visible = visible_texts(request, configuration)
+    now = context.moment(configuration, request.origin)
+    entered = entered_secrets(context, configuration)
+    headers = []
+    for header in request.headers:
+        value = header.value
+        if isinstance(value, Secret):
+            shown = None
+            if header.source is Source.SCRIPT and value not in entered:
+                shown = public_text(value, visible, now)
+            if shown is None:
+                shown = masked_value(value, text_around(header, configuration))
+            value = shown
+        headers.append(PreviewHeader(header.name, value, header.source))
+    return tuple(headers)
+
+
+def entered_secrets(context: SendContext, configuration: Configuration) -> list[Secret]:
+    """Return the secrets that a script may have put into a header as they are."""
+    secrets = []
+    if configuration.is_scripted:
+        for name in configuration.needed_secrets():
+            with suppress(OutkeyError):
+                secrets.append(context.open(configuration, name))
+    return secrets
+
+
+def masked_value(value: Secret, text: str) -> str:
+    """Return a mask for a secret, with the configured text around it.
+
+    Without one, a scheme word such as Bearer stays.
+    """
+    if text:
+        return text.replace(PLACEHOLDER, MASK)
+    return value.known_prefix(_SCHEME_WORDS) + MASK
 
 
 def text_around(header: Header, configuration: Configuration) -> str:

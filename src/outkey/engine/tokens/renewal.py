@@ -29,6 +29,7 @@ from outkey.core.oauth2.responses import (
     read_document,
     read_token,
     reason_of,
+    refuse_other_nonce,
 )
 from outkey.core.oauth2.token import (
     LEASE_SECONDS,
@@ -49,6 +50,7 @@ from outkey.core.request.message import (
 from outkey.core.request.origin import parse_url
 from outkey.core.secret import Secret
 from outkey.core.text import Text
+from outkey.engine.tokens.provider_words import add_words
 from outkey.engine.tokens.token_cache import CachedToken
 from outkey.engine.wire.steps import Steps, Wait
 from outkey.engine.wire.transmit import RequestBudget, SendContext
@@ -131,16 +133,27 @@ class TokenManager:
         stored = (content.access, content.refresh) if content else ()
         return [secret for secret in stored if secret is not None]
 
-    def redeem(self, parameters: Parameters) -> Steps[None]:
-        """Exchange a user's consent for a token, which replaces any other."""
+    def redeem(self, parameters: Parameters, nonce: str = "") -> Steps[None]:
+        """Exchange a user's consent for a token, which replaces any other.
+
+        An ID token that comes with it must have the nonce of the consent.
+        """
         proof_key = self._new_proof_key()
         at = self.context.clock.now()
         response = yield from self.send_form(
             self.configuration.oauth2.token_url, parameters, proof_key
         )
-        yield from self._replace_state(
-            lambda empty: self._state_from(empty, response, parameters, proof_key, at)
-        )
+        try:
+            refuse_other_nonce(response, nonce)
+            yield from self._replace_state(
+                lambda empty: self._state_from(
+                    empty, response, parameters, proof_key, at
+                )
+            )
+        except errors.TokenEndpointFailed as error:
+            secrets = self._secrets_at_provider(parameters, response)
+            add_words(error, response, secrets)
+            raise
 
     def delete(self) -> Steps[None]:
         """Delete the token.
@@ -354,6 +367,9 @@ class TokenManager:
             granted = self._state_from(leased, response, parameters, proof_key, at)
         except (errors.RemoteError, errors.RedirectBlocked) as error:
             problem = self._record_failure(leased, error, response)
+            if response is not None:
+                secrets = self._secrets_at_provider(parameters, response)
+                add_words(problem, response, secrets)
         except errors.OutkeyError:
             self._try_to_store(leased, leased.released())  # nothing was sent
             raise
@@ -418,12 +434,12 @@ class TokenManager:
         at: float,
     ) -> TokenState:
         """Return the state with the token of a response, or raise its failure."""
-        secrets = [value for _, value in sent if isinstance(value, Secret)]
-        secrets += credentials_in(response.sent)
-        secrets += self._openable_secrets()
         oauth2 = self.configuration.oauth2
         token_response = read_token(
-            response, secrets=secrets, now=at, requested_scope=oauth2.scope
+            response,
+            secrets=self._secrets_at_provider(sent, response),
+            now=at,
+            requested_scope=oauth2.scope,
         )
         if (token_response.kind == "DPoP") != oauth2.dpop:
             raise failure("token_type")
@@ -433,6 +449,14 @@ class TokenManager:
             default_lifetime=oauth2.default_lifetime_seconds,
             proof_key=proof_key,
         )
+
+    def _secrets_at_provider(
+        self, sent: Parameters, response: Response
+    ) -> list[Secret]:
+        """Return the secrets that the response to a token request may repeat."""
+        secrets = [value for _, value in sent if isinstance(value, Secret)]
+        secrets += credentials_in(response.sent)
+        return secrets + self._openable_secrets()
 
     def _openable_secrets(self) -> list[Secret]:
         """Return the secrets of the Token URL that can be opened.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import OutkeyError, Paused, resume_hint
+from outkey.core.errors import Cause, OutkeyError, Paused, resume_hint
 from outkey.ports.sending import Configurations
 
 MAX_REFUSED = 5  # responses 401 in a row; the usual lock comes after five to ten
@@ -30,14 +30,21 @@ class LockoutGuard:
             self.refuse_paused(self.store.get(configuration.name))
 
     def record_status(
-        self, configuration: Configuration, status: int, now: float
+        self,
+        configuration: Configuration,
+        status: int,
+        now: float,
+        cause: Cause | None = None,
     ) -> None:
-        """Count what a response says of the credentials; only a change is written."""
+        """Count what a response says of the credentials; only a change is written.
+
+        A 401 whose response says that a right is missing does not refuse them.
+        """
         if self.store is None or not configuration.sends_credentials:
             return
         name = configuration.name
         try:
-            if status == 401:
+            if status == 401 and cause is not Cause.INSUFFICIENT_PERMISSIONS:
                 # By revision: a refusal of the previous secret is not about this one.
                 refusals = self.store.note_refused(name, configuration.revision)
                 if refusals >= MAX_REFUSED:

@@ -106,6 +106,8 @@ def print_error(error: OutkeyError, *, as_json: bool) -> None:
     names_field = error.field and error.field not in error.message
     place = f" ({error.field})" if names_field else ""
     warn(f"error[{error.code}]: {error.message}{place}")
+    if error.said:
+        warn(f"the provider says: {error.said}")
     if error.hint:
         warn(f"hint: {error.hint}")
 

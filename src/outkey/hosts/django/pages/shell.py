@@ -80,7 +80,13 @@ def limited_concurrency(
 def message_of(error: OutkeyError) -> str:
     """Return an error's message and hint as sentences in the user's language."""
     message = capfirst(translate_text(error.message))
-    return f"{message}. {translate_text(error.hint) if error.hint else ''}".strip()
+    sentences = [f"{message}."]
+    if error.said:
+        said = Text("The provider says: {said}.", said=error.said)
+        sentences.append(translate_text(said))
+    if error.hint:
+        sentences.append(translate_text(error.hint))
+    return " ".join(sentences)
 
 
 def find_configuration(record: UUID) -> Configuration | None:
