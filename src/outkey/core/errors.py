@@ -20,6 +20,7 @@
     │   ├── TimedOut               too late; ConnectTimedOut: before anything was sent
     │   ├── DnsFailed  ├── TlsFailed  ├── ResponseTooLarge
     │   ├── TokenEndpointFailed    no token: the provider refused, or did not respond
+    │   ├── LoginRefused           no token: the API refused user or password
     │   ├── SyncFailed             a response whose records or next page are unreadable
     │   └── BadAnswer              one with a known cause (Response.raise_for_cause)
     ├── PolicyError            we refused
@@ -388,10 +389,23 @@ class TokenEndpointFailed(
         hint: Text | None = None,
         reason: str = "",
         their_time: float | None = None,
+        field: str = "oauth2.token_url",
     ) -> None:
         # The reason is one of ours or of RFC 6749, never text of the provider.
-        super().__init__(message, hint=hint, field="oauth2.token_url", reason=reason)
+        super().__init__(message, hint=hint, field=field, reason=reason)
         self.their_time = their_time  # by the provider's clock, if it is known
+
+
+class LoginRefused(
+    RemoteError,
+    cause=Cause.INVALID_CREDENTIALS,
+    hint=(
+        "Check the username and password. Also compare Login body with the"
+        " documentation of the API. outkey repeats a refused login after a minute at"
+        " the earliest."
+    ),
+):
+    """The API refused the login."""
 
 
 class SyncFailed(

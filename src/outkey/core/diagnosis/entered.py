@@ -52,6 +52,8 @@ def fields_in_use(configuration: Configuration) -> list[Text]:
     fields = []
     if configuration.authentication_type is AuthenticationType.BASIC:
         fields += [Text("Username"), Text("Password")]
+    elif configuration.uses_login:
+        fields.append(Text("Token in the response"))
     elif configuration.sends_token:
         fields.append(
             Text("Client Secret") if configuration.uses_oauth2 else Text("Token")

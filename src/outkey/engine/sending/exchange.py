@@ -24,7 +24,8 @@ from outkey.core.request.schemes import scheme_of
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.sending.scripts import sign
-from outkey.engine.tokens.renewal import TokenManager, TokenRequest
+from outkey.engine.tokens.renewal import TokenManager
+from outkey.engine.tokens.token_source import TokenRequest
 from outkey.engine.wire.steps import CallInThread, Steps, Wait
 from outkey.engine.wire.transmit import MEBIBYTE, RequestBudget, SendContext
 
@@ -49,7 +50,7 @@ def exchange(context: SendContext, call: Call) -> Steps[Response]:
     # A refused token that could be renewed says nothing of the credentials; only a
     # refusal of the renewed one counts.
     is_401 = response.status == 401
-    if not is_401 or current.renewed or not configuration.uses_oauth2:
+    if not is_401 or current.renewed or not configuration.fetches_token:
         now = context.clock.now()
         context.lockout_guard.record_status(configuration, response.status, now)
     return response
@@ -143,7 +144,7 @@ class Exchange:
                         result = yield from context.transmit(
                             configuration, step.request, self.budget
                         )
-                        if configuration.uses_oauth2:
+                        if configuration.fetches_token:
                             self._token_manager().note_response(step.request, result)
                     else:
                         result = yield from self._perform(step)

@@ -39,6 +39,7 @@ from outkey.ports.sending import (
     Tokens,
     Transport,
 )
+from outkey.ports.sync import PathCompiler
 
 Result = TypeVar("Result")
 
@@ -73,6 +74,7 @@ class Ports:
     tokens: Tokens
     signer: Signer
     scripts: Scripts
+    paths: PathCompiler
     asynchronous: Asynchronous | None = None
     listeners: Listeners | None = None
     jitter: Callable[[], float] = random.random
@@ -92,6 +94,7 @@ class Sender:
             tokens=ports.tokens,
             signer=ports.signer,
             scripts=ports.scripts,
+            paths=ports.paths,
             lockout_guard=LockoutGuard(ports.configurations),
             find_echo=repeats_secret,
         )

@@ -28,6 +28,7 @@ from outkey.engine.wire.lockout_guard import LockoutGuard
 from outkey.engine.wire.steps import Resolve, Steps, Transmit
 from outkey.engine.wire.vouched_scripts import VouchedScripts
 from outkey.ports.sending import Clock, Permits, Scripts, Secrets, Signer, Tokens
+from outkey.ports.sync import PathCompiler
 
 DNS_SECONDS = 5.0
 MEBIBYTE = 1024 * 1024
@@ -60,6 +61,7 @@ class SendContext:
     tokens: Tokens
     signer: Signer
     scripts: Scripts
+    paths: PathCompiler
     token_cache: TokenCache = field(default_factory=TokenCache)
     offsets: ClockOffsets = field(default_factory=ClockOffsets)
     lockout_guard: LockoutGuard = field(default_factory=LockoutGuard)
