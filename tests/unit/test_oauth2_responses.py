@@ -652,5 +652,5 @@ def test_whatever_comes_is_a_token_or_a_failure_in_our_words(
         assert found.access.reveal().isascii()
         assert found.kind in {"Bearer", "DPoP"}
         assert found.lifetime is None or 0 <= found.lifetime <= TEN_YEARS
-        assert found.scope is None or found.scope.isascii()
-        assert found.scope.isprintable()
+        assert (found.scope or "").isascii()
+        assert (found.scope or "").isprintable()
