@@ -10,6 +10,9 @@ if command -v npm > /dev/null; then
   echo "installing requirements/peers into $folder"
   cp requirements/peers/package.json requirements/peers/package-lock.json "$folder"
   npm ci --prefix "$folder" --no-audit --no-fund --ignore-scripts --loglevel=error
+  # The only one that runs a script: Directus needs it compiled.
+  npm rebuild --prefix "$folder" --loglevel=error sqlite3 ||
+    echo "missing library: sqlite3 of npm, compiled (for Directus)"
 fi
 
 # Unpacked, not installed: the packages would start services, one of them with a known password.

@@ -23,6 +23,7 @@ __all__ = [
     "InactiveConfiguration",
     "KeyStepRefused",
     "LineBusy",
+    "LoginRefused",
     "OutkeyError",
     "ParameterConflict",
     "Paused",

@@ -24,6 +24,7 @@ from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
 from outkey.engine.managing.changes import Administration
 from outkey.spar import Spar
 from outkey.spar.authority import CLIENT, CLIENT_SECRET
+from outkey.spar.logins import PASSWORD, USERNAME
 from outkey.spar.records_api import contact
 from outkey.testing.canary import Canaries
 from programs import assert_program_passes
@@ -116,6 +117,7 @@ def shop(
     (home / "config").mkdir(parents=True)
     monkeypatch.setenv("SHOP_TOKEN", "spar-token")
     monkeypatch.setenv("SHOP_CLIENT_SECRET", CLIENT_SECRET)
+    monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
     here = install(home, {})
     with override_settings(OUTKEY={"RECORDS": {"demo.Contact": {"active": False}}}):
         yield Shop(here, here.sync_runner(), spar)
@@ -196,6 +198,55 @@ def test_a_token_that_expires_in_the_middle_is_renewed_before_the_next_page(
         last = run
     assert last.counts == Counts(created=COUNT)
     assert shop.pages() == ["0", "100", "200", "300", "400"]  # no page was refused
+    assert shop.target() == source(COUNT)
+
+
+def login(*, lifetime: int = 900) -> str:
+    return f"""token_source = "login"
+username = "{USERNAME}"
+password = "env:SHOP_PASSWORD"
+[configuration.shop.login]
+path = "/login/json?lifetime={lifetime}"
+body = '{{"username": "{{username}}", "password": "{{password}}"}}'
+token = "data.access_token"
+expires_in = "data.expires"
+expires_unit = "ms"
+refresh_path = "/login/refresh?lifetime={lifetime}"
+refresh_body = '{{"refresh_token": "{{refresh_token}}"}}'
+refresh_token = "data.refresh_token"
+"""
+
+
+def requests_of_logins(shop: Shop) -> list[str]:
+    paths = [arrived.path for arrived in shop.spar.journal]
+    return [path for path in paths if path.startswith("/login/")]
+
+
+@ON_ONE
+def test_a_login_that_expires_in_the_middle_is_refreshed_before_the_next_page(
+    shop: Shop,
+) -> None:
+    shop.apply(oauth2=login(lifetime=1))
+    for run in shop.steps():
+        if run.pages == 2:
+            time.sleep(1.1)
+        last = run
+    assert last.counts == Counts(created=COUNT)
+    assert shop.pages() == ["0", "100", "200", "300", "400"]  # no page was refused
+    assert requests_of_logins(shop)[:2] == ["/login/json", "/login/refresh"]
+    assert shop.target() == source(COUNT)
+
+
+@ON_ONE
+def test_a_session_that_is_revoked_in_the_middle_costs_one_login(shop: Shop) -> None:
+    shop.apply(oauth2=login())
+    for run in shop.steps():
+        if run.pages == 2:
+            shop.spar.authorization.revoke_family()
+        last = run
+    assert last.counts == Counts(created=COUNT)
+    assert requests_of_logins(shop) == ["/login/json", "/login/refresh", "/login/json"]
+    assert shop.pages() == ["0", "100", "200", "200", "300", "400"]
     assert shop.target() == source(COUNT)
 
 

@@ -34,6 +34,13 @@ OAUTH2 = BEARER | {
     "oauth2.token_url": "https://auth.acme.example/token",
     "oauth2.client_id": "erp",
 }
+LOGIN = BEARER | {
+    "token_source": "login",
+    "username": "api",
+    "login.path": "/auth/login",
+    "login.body": '{"user": "{username}", "password": "{password}"}',
+    "login.token": "token",
+}
 KEY = CustomHeader("X-API-Key", "", secret=True)
 
 
@@ -50,6 +57,7 @@ METHODS = {
     "client credentials": build("by body", OAUTH2),
     "by basic": build("by basic", OAUTH2 | {"oauth2.client_auth": "basic"}),
     "refresh token": build("refresh", OAUTH2 | {"oauth2.grant": "refresh_token"}),
+    "login": build("login", LOGIN, headers=(KEY,)),
     "private key": build("signed", OAUTH2 | {"oauth2.client_auth": "private_key_jwt"}),
 }
 # Variants of the above, for the full run:
@@ -154,7 +162,7 @@ def test_requests_are_as_many_as_they_should_be(
         for one in drilled[method]
         if one.scenario.id in COUNTS
     }
-    column = int(METHODS[method].uses_oauth2)
+    column = int(METHODS[method].fetches_token)
     assert counted == {name: COUNTS[name][column] for name in counted}
     assert len(counted) >= 13
 

@@ -6,6 +6,7 @@ import pytest
 
 from outkey.adapters.audit_chained import ChainedAudit
 from outkey.adapters.keyring import new_keyring
+from outkey.adapters.paths_on_demand import PathsOnDemand
 from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
@@ -109,6 +110,7 @@ class Office:
             MemoryTokens(self.clock.now),
             JoseSigner(),
             FakeScripts(),
+            PathsOnDemand(),
         )
 
     def apply(self, text: str, *, dry_run: bool = False) -> Applied:

@@ -525,18 +525,18 @@ def test_a_mac_token_is_refused(word: str) -> None:
         (["read", 7, None, "wri\0te", ["x"], ""], "read"),
         ("read \x1b[31mred \x07 ä wri\x00te", "read"),
         ('read "quoted" back\\slash', "read"),
-        *[
-            (nothing, "")
-            for nothing in (None, "", [], 0, False, 7, True, {"read": "write"}, 1.5)
-        ],
+        *[(nothing, None) for nothing in (None, "", [], 0, False)],
+        *[(nothing, "") for nothing in (7, True, {"read": "write"}, 1.5)],
     ],
 )
-def test_a_scope_is_words_that_any_terminal_can_show(scope: object, text: str) -> None:
+def test_a_scope_is_words_that_any_terminal_can_show(
+    scope: object, text: str | None
+) -> None:
     assert read(reply(scope=scope)).scope == text
 
 
 def test_a_scope_is_not_kept_at_any_length() -> None:
-    assert len(read(reply(scope="read " * 1000)).scope) <= 2000
+    assert len(read(reply(scope="read " * 1000)).scope or "") in range(1, 2001)
 
 
 HIDDEN = "hunter2"
@@ -652,5 +652,5 @@ def test_whatever_comes_is_a_token_or_a_failure_in_our_words(
         assert found.access.reveal().isascii()
         assert found.kind in {"Bearer", "DPoP"}
         assert found.lifetime is None or 0 <= found.lifetime <= TEN_YEARS
-        assert found.scope.isascii()
-        assert found.scope.isprintable()
+        assert (found.scope or "").isascii()
+        assert (found.scope or "").isprintable()

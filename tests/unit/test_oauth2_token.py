@@ -29,7 +29,7 @@ from outkey.core.request.message import (
 )
 from outkey.core.request.origin import Origin
 from outkey.core.request.schemes import scheme_of
-from outkey.core.request.schemes.oauth2 import OAuth2, is_rejected
+from outkey.core.request.schemes.fetched import FetchedToken, is_rejected
 from outkey.core.secret import Secret
 from unit.test_oauth2_fields import MINIMAL, oauth
 
@@ -497,7 +497,7 @@ class Run:
         self.sent: list[dict[str, str]] = []
         self.asked: list[AccessToken | None] = []
         self.proven: list[NeedProof] = []
-        flow = OAuth2(configuration).flow(REQUEST)
+        flow = FetchedToken(configuration).flow(REQUEST)
         answers_left, tokens_left = list(answers), list(tokens)
         step = next(flow)
         try:
@@ -538,7 +538,7 @@ def test_a_bearer_configuration_with_oauth2_has_its_scheme() -> None:
         # what is sent to the Token URL is not opened for the API
         raise AssertionError(name)
 
-    assert scheme_of(made, opened) == OAuth2(made)
+    assert scheme_of(made, opened) == FetchedToken(made)
 
 
 def test_a_good_token_is_asked_for_once_and_sent_as_bearer() -> None:
@@ -649,7 +649,7 @@ def test_authorization_is_itself_in_any_case() -> None:
 
 @pytest.mark.parametrize("token", ["a b", "a\r\nX: 1", "ä", "x" * 8193])
 def test_a_token_that_no_header_can_carry_is_not_sent(token: str) -> None:
-    flow = OAuth2(oauth()).flow(REQUEST)
+    flow = FetchedToken(oauth()).flow(REQUEST)
     next(flow)
     with pytest.raises(HeaderFormatError):
         flow.send(AccessToken(Secret(token)))

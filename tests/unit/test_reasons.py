@@ -48,6 +48,7 @@ from outkey.core.errors import (
     TlsFailed,
     UnknownConfiguration,
 )
+from outkey.core.login.failures import login_failure
 from outkey.core.oauth2.responses import failure, read_document
 from outkey.core.request.assembly import SecretOpener, redirected_request
 from outkey.core.request.headers import check_token, check_value
@@ -224,6 +225,13 @@ def redirect(place: str) -> OutkeyError:
 PLAIN: dict[str, object] = {"base_url": "http://intra.example", "network": "internal"}
 PUBLIC: dict[str, object] = {"base_url": "http://intra.example"}
 OAUTH2: dict[str, object] = {"authentication_type": "bearer"} | OAUTH["values"]  # type: ignore[assignment, operator]
+LOGIN: dict[str, object] = {
+    "authentication_type": "bearer",
+    "token_source": "login",
+    "login.path": "/login",
+    "login.body": '{"password": "{password}"}',
+    "login.token": "token",
+}
 MTLS = OAUTH2 | {"oauth2.client_auth": "mtls"}
 SIGNED = OAUTH2 | {"oauth2.client_auth": "private_key_jwt"}
 OWN_CERTIFICATE: dict[str, object] = {"tls.client_certificate": "/etc/ssl/own.pem"}
@@ -276,6 +284,16 @@ ERRORS: list[tuple[OutkeyError, dict[str, object], list[str], str]] = [
     ),
     (redirect("https://call-0900.example/"), PLAIN, ["redirected-elsewhere"], ""),
     (failure("redirect_blocked"), OAUTH2, ["token-url-wrong"], ""),
+    (login_failure("redirect_blocked"), LOGIN, ["login-path-wrong"], ""),
+    (login_failure("login-refused"), LOGIN, ["login-refused"], ""),
+    (login_failure("not_found"), LOGIN, ["login-path-wrong"], ""),
+    (login_failure("not_a_token_endpoint"), LOGIN, ["login-path-wrong"], ""),
+    (login_failure("no_token"), LOGIN, ["login-path-wrong"], ""),
+    (login_failure("refused"), LOGIN, ["login-path-wrong"], ""),
+    (login_failure("rate_limited"), LOGIN, ["rate-limited"], ""),
+    (login_failure("server_error"), LOGIN, ["server-error"], ""),
+    (login_failure("timeout"), LOGIN, ["time-out"], ""),
+    (login_failure("bad_token"), LOGIN, ["unexpected"], ""),
     (ReauthorizationNeeded(), OAUTH2, ["refresh-token-dead"], ""),
     (failure("invalid_grant"), OAUTH2, ["refresh-token-dead"], ""),
     (

@@ -1,6 +1,7 @@
 """The token manager with fakes: who renews when, and the state after a failure."""
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from outkey.core.errors import (
     ReauthorizationNeeded,
     RedirectBlocked,
     SecretMissing,
+    SecretUnreadable,
     StorageUnavailable,
     TimedOut,
     TokenEndpointFailed,
@@ -36,6 +38,7 @@ from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.test_setup import DraftCredentials, prepare_test
 from outkey.engine.tokens.actions import TokenStatus
 from outkey.engine.tokens.discovery import discover
+from outkey.engine.tokens.oauth2_source import OAuth2Source
 from outkey.engine.tokens.renewal import TokenManager
 from outkey.engine.wire.drive import drive
 from outkey.hosts.file import from_text
@@ -117,6 +120,18 @@ def discovered(fake: FakeWorld, issuer: str) -> dict[str, str]:
 
 def token_manager(fake: FakeWorld) -> TokenManager:
     return TokenManager(fake.sender.context, fake.ports.configurations.get("acme"))
+
+
+def state_from(fake: FakeWorld, before: TokenState, body: bytes) -> TokenState:
+    """Return the state that a token response leads to."""
+    made = fake.ports.configurations.get("acme")
+    return OAuth2Source(fake.sender.context, made).state_from(
+        before,
+        fake.clock.now(),
+        response=Response(200, body=body),
+        sent=[],
+        proof_key=None,
+    )
 
 
 def kept(fake: FakeWorld) -> TokenState:
@@ -244,9 +259,7 @@ def test_whoever_needs_a_token_waits_for_the_one_who_gets_it() -> None:
             body = json.dumps(
                 {"access_token": "theirs-token", "expires_in": 60}
             ).encode()
-            granted = TokenManager(fake.sender.context, made)._state_from(
-                other, Response(200, body=body), [], None, fake.clock.now()
-            )
+            granted = state_from(fake, other, body)
             assert fake.ports.tokens.swap(made, other, granted)
 
     fake.clock.sleep = others_turn  # type: ignore[method-assign]
@@ -266,9 +279,7 @@ def test_a_lease_that_ended_is_taken_over_and_the_late_answer_discarded() -> Non
         put(fake, content=None)
         claimed = kept(fake)
         body = json.dumps({"access_token": "theirs-token", "expires_in": 900}).encode()
-        granted = token_manager(fake)._state_from(
-            claimed, Response(200, body=body), [], None, fake.clock.now()
-        )
+        granted = state_from(fake, claimed, body)
         assert fake.ports.tokens.swap(made, claimed, granted)
         return provider.granted()
 
@@ -402,9 +413,7 @@ def test_a_token_that_somebody_renewed_meanwhile_is_used_and_none_is_asked_for()
     provider.live = {"newer-token"}
     body = json.dumps({"access_token": "newer-token", "expires_in": 900}).encode()
     state, made = kept(fake), fake.ports.configurations.get("acme")
-    granted = token_manager(fake)._state_from(
-        state, Response(200, body=body), [], None, fake.clock.now()
-    )
+    granted = state_from(fake, state, body)
     fake.ports.tokens.swap(made, state, granted)
     assert send(fake).status == 200
     assert len(provider.asked) == 1
@@ -1253,15 +1262,115 @@ def test_an_entered_refresh_token_that_was_not_replaced_is_good_after_forgetting
     assert send(fake).status == 200
 
 
-def test_forgetting_what_cannot_be_compared_does_not_risk_the_connection() -> None:
+def test_forgetting_starts_over_with_the_entered_refresh_token() -> None:
     provider = Provider(refresh_token="second-refresh-token")
     fake = world(provider, oauth2__grant="refresh_token")
     send(fake)
-    del fake.secrets.values["refresh_token"]
-    fake.token("acme").forget()
-    fake.secrets.values["refresh_token"] = "first-refresh-token"
+    provider.live.clear()
+    provider.refuse("invalid_grant")
     with pytest.raises(ReauthorizationNeeded):
         send(fake)
+    fake.token("acme").forget()
+    assert send(fake).status == 200
+    used = [form["refresh_token"] for form in provider.asked]
+    assert used == [
+        "first-refresh-token",
+        "second-refresh-token",
+        "first-refresh-token",
+    ]
+
+
+def test_a_refresh_token_that_changed_behind_its_reference_is_noticed() -> None:
+    provider = Provider()
+    fake = world(provider, oauth2__grant="refresh_token")
+    provider.refuse("invalid_grant")
+    for _ in range(3):
+        with pytest.raises(ReauthorizationNeeded):
+            send(fake)
+    assert len(provider.asked) == 1
+    fake.secrets.values["refresh_token"] = "another-refresh-token"
+    assert send(fake).status == 200
+    used = [form["refresh_token"] for form in provider.asked]
+    assert used == ["first-refresh-token", "another-refresh-token"]
+
+
+def test_a_changed_refresh_token_replaces_the_stored_one_at_the_next_renewal() -> None:
+    provider = Provider(refresh_token="second-refresh-token", expires_in=100)
+    fake = world(provider, oauth2__grant="refresh_token")
+    send(fake)
+    fake.secrets.values["refresh_token"] = "another-refresh-token"
+    send(fake)
+    assert len(provider.asked) == 1  # its token lives
+    fake.clock.advance(200)
+    send(fake)
+    fake.clock.advance(200)
+    send(fake)
+    used = [form["refresh_token"] for form in provider.asked]
+    assert used == [
+        "first-refresh-token",
+        "another-refresh-token",
+        "second-refresh-token",
+    ]
+
+
+def test_the_stored_state_has_no_refresh_token_but_a_keyed_mark() -> None:
+    fake = world(Provider(), oauth2__grant="refresh_token")
+    send(fake)
+    other = world(Provider(), oauth2__grant="refresh_token")
+    send(other)
+    assert re.fullmatch("[0-9a-f]{64}", kept(fake).entered)
+    assert kept(fake).entered != kept(other).entered  # each has a key of its own
+
+
+def test_a_token_whose_reference_is_missing_is_used_until_it_ends() -> None:
+    provider = Provider(refresh_token="second-refresh-token", expires_in=100)
+    fake = world(provider, oauth2__grant="refresh_token")
+    send(fake)
+    del fake.secrets.values["refresh_token"]
+    fake.clock.advance(200)
+    assert send(fake).status == 200
+    assert provider.asked[-1]["refresh_token"] == "second-refresh-token"
+
+
+def test_an_unreadable_state_can_be_forgotten() -> None:
+    fake = world(Provider(), oauth2__grant="refresh_token")
+    send(fake)
+    tokens = fake.ports.tokens
+
+    class Unreadable:
+        def __getattr__(self, name: str) -> object:
+            return getattr(tokens, name)
+
+        def read(self, made: Configuration, *, opened: bool = True) -> TokenState:
+            if opened:
+                raise SecretUnreadable
+            return tokens.read(made, opened=False)
+
+    context = replace(fake.sender.context, tokens=Unreadable())  # type: ignore[arg-type]
+    made = fake.ports.configurations.get("acme")
+    drive(TokenManager(context, made).delete(), fake.sender.runtime)
+    assert kept(fake).content is None
+
+
+@pytest.mark.parametrize(
+    ("named", "shown"),
+    [({}, "orders:read"), ({"scope": "orders:list"}, "orders:list")],
+)
+def test_the_requested_scope_is_shown_where_the_response_names_none(
+    named: dict[str, object], shown: str
+) -> None:
+    fake = world(Provider(**named), oauth2__scope="orders:read")
+    send(fake)
+    assert fake.token("acme").status().scope == shown
+
+
+def test_a_refresh_without_a_scope_is_for_the_granted_one() -> None:
+    provider = Provider(refresh_token="second-refresh-token", scope="orders:list")
+    fake = world(provider, **CODE, oauth2__scope="orders:read")
+    consent = consent_for("a-state", "v" * 43, "https://erp.example/callback")
+    fake.token("acme").redeem(Secret("the-code-of-the-consent"), consent)
+    del provider.extra["scope"]
+    assert fake.token("acme").renew().scope == "orders:list"
 
 
 def test_a_loan_of_a_bound_token_carries_its_proof() -> None:
@@ -1435,17 +1544,16 @@ def test_waiting_for_a_token_ends_with_the_request_s_own_time() -> None:
     assert fake.clock.monotonic() < 2
 
 
-def test_a_person_who_insists_has_a_replaced_reference_tried() -> None:
+def test_a_person_who_insists_has_a_refused_refresh_token_tried_again() -> None:
     provider = Provider()
     fake = world(provider, oauth2__grant="refresh_token")
     provider.refuse("invalid_grant")
     with pytest.raises(ReauthorizationNeeded):
         send(fake)
-    fake.secrets.values["refresh_token"] = "another-refresh-token"
-    with pytest.raises(ReauthorizationNeeded):
-        send(fake)
     assert fake.token("acme").renew().state is State.FRESH
-    assert provider.asked[-1]["refresh_token"] == "another-refresh-token"
+    assert [form["refresh_token"] for form in provider.asked] == [
+        "first-refresh-token"
+    ] * 2
 
 
 def test_a_renewal_that_was_broken_off_twice_is_tried_again_by_who_insists() -> None:

@@ -1,11 +1,13 @@
 """Tokens in the memory of one process: for a gateway without a database, and drafts."""
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 
 from outkey.adapters.process_lock import ProcessLock
 from outkey.core.config.configuration import Configuration
 from outkey.core.oauth2.token import TokenState
+from outkey.core.secret import Secret
 
 
 class MemoryTokens:
@@ -14,6 +16,7 @@ class MemoryTokens:
     def __init__(self, now: Callable[[], float]) -> None:
         self._states: dict[str, TokenState] = {}
         self._lock = ProcessLock()
+        self._key = os.urandom(32)
         self.now = now
 
     def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:
@@ -30,3 +33,6 @@ class MemoryTokens:
                 return None
             self._states[configuration.name] = state
         return state
+
+    def mark(self, secret: Secret, before: str) -> str:  # noqa: ARG002 - one key
+        return secret.fingerprint(self._key).hex()

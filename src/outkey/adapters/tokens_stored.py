@@ -8,6 +8,7 @@ from outkey.adapters.secrets_stored import Keyrings
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import EditConflict, SecretUnreadable
 from outkey.core.oauth2.token import TokenContent, TokenState
+from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.core.vault.envelope import TokenRow, key_name_of, token_place
 from outkey.ports.storage import ConfigurationRows, Database, TokenRows
@@ -33,6 +34,19 @@ class StoredTokens:
 
     def now(self) -> float:
         return self._database.now()
+
+    def mark(self, secret: Secret, before: str) -> str:
+        """Return the hash with a key that is derived from one of the ring.
+
+        The name of that key comes first, so that the mark outlives a rotation.
+        """
+        name, _, _ = before.partition(":")
+        ring = self._keys.ring(name)
+        if name and not ring.holds(name):
+            return before
+        name = name or ring.primary.name
+        hashed = secret.fingerprint(ring.derive("mark", name)).hex()
+        return f"{name}:{hashed}"
 
     def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:
         """Return the state of a configuration's token.

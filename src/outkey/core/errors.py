@@ -21,6 +21,7 @@
     │   ├── DnsFailed  ├── TlsFailed  ├── ResponseTooLarge
     │   ├── TokenEndpointFailed    no token: the provider refused, or did not respond
     │   ├── ProxyFailed            the proxy; ProxyConnectionFailed: nothing was sent
+    │   ├── LoginRefused           no token: the API refused user or password
     │   ├── SyncFailed             a response whose records or next page are unreadable
     │   └── BadAnswer              one with a known cause (Response.raise_for_cause)
     ├── PolicyError            we refused
@@ -396,9 +397,10 @@ class TokenEndpointFailed(
         hint: Text | None = None,
         reason: str = "",
         their_time: float | None = None,
+        field: str = "oauth2.token_url",
     ) -> None:
         # The reason is one of ours or of RFC 6749, never text of the provider.
-        super().__init__(message, hint=hint, field="oauth2.token_url", reason=reason)
+        super().__init__(message, hint=hint, field=field, reason=reason)
         self.their_time = their_time  # by the provider's clock, if it is known
         # The id of a reason in core/diagnosis that the provider's words suggest.
         self.suspected = ""
@@ -414,6 +416,18 @@ class ProxyFailed(
 
 class ProxyConnectionFailed(ProxyFailed, retryable=True):
     """The proxy did not connect us to the server."""
+
+
+class LoginRefused(
+    RemoteError,
+    cause=Cause.INVALID_CREDENTIALS,
+    hint=(
+        "Check the username and password. Also compare Login body with the"
+        " documentation of the API. outkey repeats a refused login after a minute at"
+        " the earliest."
+    ),
+):
+    """The API refused the login."""
 
 
 class SyncFailed(

@@ -112,7 +112,7 @@ class Secret:
         return SearchPatterns(self.__text)
 
     def fingerprint(self, key: bytes) -> bytes:
-        """Return a value that only equal secrets share, for a key that is not saved."""
+        """Return a value that only equal secrets share, for a key that stays secret."""
         return hmac.digest(key, self.__text.encode(errors="surrogatepass"), "sha256")
 
     @property

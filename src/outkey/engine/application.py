@@ -101,7 +101,12 @@ class Application:
     def administration(self, actor: str) -> Administration:
         """Return what an actor changes things with, under the operator's policy."""
         return Administration(
-            self.registry, self.secrets, self.audit, actor, self.policy
+            self.registry,
+            self.secrets,
+            self.audit,
+            actor,
+            self.policy,
+            self.sender.context.paths,
         )
 
     def key_administration(self, administration: Administration) -> KeyAdministration:

@@ -14,6 +14,7 @@ from outkey.adapters.configured_files import ConfiguredFiles
 from outkey.adapters.keyring_file import KeySource
 from outkey.adapters.keyring_loader import KeyringLoader, KeyRotation, ProcessHeartbeat
 from outkey.adapters.listeners_file import ListenerFiles
+from outkey.adapters.paths_on_demand import PathsOnDemand
 from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.policy_file import read_policy
 from outkey.adapters.policy_proxies import PolicyProxies
@@ -107,6 +108,7 @@ def build_application(
             ),
             signer=JoseSigner(),
             scripts=LockedScripts(),
+            paths=PathsOnDemand(),
             asynchronous=Asynchronous(
                 AsyncioTransport(files),
                 AsyncSystemResolver(resolver),

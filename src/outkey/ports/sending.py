@@ -69,6 +69,13 @@ class Tokens(Protocol):
     def now(self) -> float:
         """Return Unix time by a clock that all processes share."""
 
+    def mark(self, secret: Secret, before: str) -> str:
+        """Return a keyed hash of a secret, by which the same one is known again.
+
+        It equals `before`, an earlier mark or "", for the same secret, and also where
+        the key of that mark is gone, so that nobody can tell.
+        """
+
 
 class Signer(Protocol):
     """Signs JSON Web Tokens and makes random numbers and keys."""

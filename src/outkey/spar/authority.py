@@ -168,6 +168,21 @@ class Authority:
         with self._lock:
             return self._issue(client, scope, terms, None)
 
+    def log_in(self, terms: Terms) -> Fields:
+        """Issue the tokens of a new session."""
+        with self._lock:
+            return self._issue_pair(self._new_family(CLIENT, SCOPE), SCOPE, terms)
+
+    def log_out(self, token: str) -> bool:
+        """End the session of a token; return whether it was live."""
+        with self._lock:
+            issued = self._access.get(token) or self._refresh.get(token)
+            family = issued.family if issued else None
+            if family is None or not family.live:
+                return False
+            family.live = False
+            return True
+
     def approve(
         self, client: str, redirect_uri: str, challenge: str, scope: str
     ) -> str:

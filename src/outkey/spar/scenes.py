@@ -2,7 +2,7 @@
 
 Credentials are made up and public: user `sparring` with password `open sesame`, token
 `spar-token`, key `spar-key` in X-API-Key. `authorization.py` has the authorization
-server.
+server, `logins.py` the logins.
 """
 
 import hmac
@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterator
 from outkey.spar.authorization import AUTHORIZATION
 from outkey.spar.drill import drill
 from outkey.spar.exchange import Stage
+from outkey.spar.logins import LOGINS, PASSWORD, USERNAME
 from outkey.spar.records import OAuthError
 from outkey.spar.records_api import records
 from outkey.spar.token_requests import refuse
 
-USERNAME = "sparring"
-PASSWORD = "open sesame"  # noqa: S105 - made up and public
 TOKEN = "spar-token"  # noqa: S105 - made up and public
 API_KEY = "spar-key"
 SIGNING_KEY = "spar-signing-key"
@@ -304,4 +303,5 @@ SCENES: dict[str, Callable[[Stage], None]] = {
     "records": records,
     "drill": drill,
     **AUTHORIZATION,
+    **LOGINS,
 }

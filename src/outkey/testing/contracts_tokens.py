@@ -54,6 +54,13 @@ class TokensContract(ABC):
         assert tokens.read(acme) == leased
         assert leased.content == state.content
 
+    def test_a_mark_knows_the_same_secret_again_and_no_other(self) -> None:
+        tokens, _ = self.make()
+        mark = tokens.mark(Secret("a-refresh-token"), "")
+        assert mark == tokens.mark(Secret("a-refresh-token"), mark)
+        assert mark != tokens.mark(Secret("another-token"), mark)
+        assert "a-refresh-token" not in mark
+
     def test_a_deleted_token_is_not_read_again(self) -> None:
         tokens, acme = self.make()
         state = tokens.swap(acme, TokenState(), granted_state())

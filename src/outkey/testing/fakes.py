@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from outkey.adapters.configurations_memory import MemoryConfigurations
 from outkey.adapters.keyring import Keyring
+from outkey.adapters.paths_on_demand import PathsOnDemand
 from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.states_memory import MemoryStateRows
@@ -442,6 +443,7 @@ def fake_gateway(
         tokens=MemoryTokens(clock.now),
         signer=JoseSigner(),
         scripts=scripts,
+        paths=PathsOnDemand(),
         asynchronous=Asynchronous(both, both, blocking_ports=False, sleep=clock.asleep),
         jitter=lambda: 0.5,
     )

@@ -1,7 +1,8 @@
 """Sends once, and gets a signal at a named point of the renewal of its token.
 
-Arguments: the point ("" for none), the name of the signal and the length of the lease
-in seconds. Prints how the request ended, if it did.
+Arguments: the point ("" for none), the name of the signal, the length of the lease in
+seconds, and the path if it is another than that of the authorization server. Prints how
+the request ended, if it did.
 """
 
 import os
@@ -15,11 +16,13 @@ from outkey.core.oauth2 import token
 from outkey.core.oauth2.token import TokenState
 from outkey.core.request.message import Peer, Request, Response, Route
 from outkey.core.request.origin import Origin
+from outkey.core.secret import Secret
 from outkey.engine.tokens import renewal
 from outkey.ports.sending import Tokens, Transport
 
 POINT = sys.argv[1]
 SIGNAL = signal.Signals[sys.argv[2]]
+PATH = "".join(sys.argv[4:]) or "/oauth/api"
 
 
 def reach(point: str) -> None:
@@ -48,6 +51,9 @@ class InterruptedTokens:
 
     def now(self) -> float:
         return self._tokens.now()
+
+    def mark(self, secret: Secret, before: str) -> str:
+        return self._tokens.mark(secret, before)
 
 
 class InterruptedTransport:
@@ -78,7 +84,7 @@ def main() -> None:
     transport = InterruptedTransport(sender.runtime.transport)
     sender.runtime = replace(sender.runtime, transport=transport)
     try:
-        print(gateway.send("acme", "GET", "/oauth/api").status)
+        print(gateway.send("acme", "GET", PATH).status)
     except outkey.errors.OutkeyError as error:
         print(error.code)
 

@@ -1,6 +1,7 @@
 """Sends from some threads at one moment, and prints how each request ended.
 
-Arguments: the moment, the number of threads and the name of the configuration.
+Arguments: the moment, the number of threads, the name of the configuration, and the
+path if it is another than that of the authorization server.
 """
 
 import json
@@ -11,14 +12,16 @@ import time
 import outkey
 
 
-def main(moment: float, count: int, configuration: str) -> None:
+def main(
+    moment: float, count: int, configuration: str, path: str = "/oauth/api"
+) -> None:
     gateway = outkey.open()
     ends: list[int | str] = []
 
     def send() -> None:
         time.sleep(max(0, moment - time.time()))
         try:
-            response = gateway.send(configuration, "GET", "/oauth/api")
+            response = gateway.send(configuration, "GET", path)
         except outkey.errors.OutkeyError as error:
             ends.append(str(error.code))
         else:
@@ -32,4 +35,4 @@ def main(moment: float, count: int, configuration: str) -> None:
     print(json.dumps(ends))
 
 
-main(float(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
+main(float(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])

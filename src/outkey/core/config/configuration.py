@@ -222,6 +222,21 @@ class Configuration:
         return self.uses_oauth2 or self.uses_login
 
     @property
+    def needs_consent(self) -> bool:
+        """Whether a user has to authorize the access before there is a token."""
+        return self.uses_oauth2 and self.oauth2.needs_consent
+
+    @property
+    def uses_dpop(self) -> bool:
+        """Whether tokens are bound to a key, which each request proves to have."""
+        return self.uses_oauth2 and self.oauth2.dpop
+
+    @property
+    def leeway_seconds(self) -> float:
+        """How long before its expiry a token is renewed, at most."""
+        return self.oauth2.leeway_seconds if self.uses_oauth2 else LOGIN_LEEWAY
+
+    @property
     def sends_entered_token(self) -> bool:
         """Whether requests carry a token that a user entered."""
         return self.sends_token and not self.fetches_token
@@ -300,10 +315,11 @@ class Configuration:
         if self._needs_secret_key():
             names.append("secret_key")
         if self.uses_login:
+            bodies = self.login.body + self.login.refresh_body
             names += [
                 name
                 for name in SECRETS_OF_LOGIN
-                if f"{{{name}}}" in self.login.body and name not in names
+                if f"{{{name}}}" in bodies and name not in names
             ]
         if self.proxy.url and self.proxy.username:
             names.append(PROXY_PASSWORD)
@@ -399,6 +415,7 @@ class SyncLine:
 
 MAX_NAMES = 10
 PROXY_PASSWORD = "proxy_password"  # noqa: S105 - the name of a secret
+LOGIN_LEEWAY = 60.0
 SECRETS_OF_LOGIN = ("password", "secret_key")
 SECTIONS = {
     "oauth2": OAuth2Settings,

@@ -53,6 +53,10 @@ _RENEWED = Text(
     "Check Scope, Audience and Resource: outkey got a new token, and it is rejected"
     " too."
 )
+_LOGGED_IN = Text(
+    "Check Token in the response, Token header and Token prefix: outkey logged in"
+    " again, and the new token is rejected too."
+)
 _OF_TOKENS = frozenset({"wrong-credentials", "token-expired", "expired-as-403"})
 _WRONG = "wrong-credentials"
 _EXPLAINS = 60  # from this weight on, a clue says more than the status of a 401
@@ -98,8 +102,8 @@ def name_fields(diagnosis: Diagnosis, configuration: Configuration) -> Diagnosis
         REASONS[_WRONG].remedy,
         Text("In use here: {fields}.", fields=join_texts(fields, ", ")),
     ]
-    if configuration.uses_oauth2:
-        remedies.append(_RENEWED)
+    if configuration.fetches_token:
+        remedies.append(renewed_remedy(configuration))
     remedy = join_texts(remedies)
     suspicions = tuple(
         replace(suspicion, remedy=remedy)
@@ -108,6 +112,11 @@ def name_fields(diagnosis: Diagnosis, configuration: Configuration) -> Diagnosis
         for suspicion in diagnosis.suspicions
     )
     return replace(diagnosis, remedy=suspicions[0].remedy, suspicions=suspicions)
+
+
+def renewed_remedy(configuration: Configuration) -> Text:
+    """Return what to do where the API rejects a token that was just fetched."""
+    return _LOGGED_IN if configuration.uses_login else _RENEWED
 
 
 def diagnose_success(
@@ -143,9 +152,10 @@ def diagnosis_of(
 ) -> Diagnosis:
     """Return the diagnosis of a response from its clues, at least one."""
     suspicions = rank_clues(clues)
-    if configuration.uses_oauth2 and status >= 400:
+    if configuration.fetches_token and status >= 400:
+        remedy = renewed_remedy(configuration)
         suspicions = tuple(
-            replace(suspicion, remedy=_RENEWED)
+            replace(suspicion, remedy=remedy)
             if suspicion.reason.id in _OF_TOKENS
             and suspicion.remedy == suspicion.reason.remedy
             else suspicion

@@ -60,6 +60,8 @@ def fields_in_use(configuration: Configuration) -> list[Text]:
     fields = []
     if configuration.sends_password:
         fields += [Text("Username"), Text("Password")]
+    elif configuration.uses_login:
+        fields.append(Text("Token in the response"))
     elif configuration.sends_token:
         fields.append(
             Text("Client Secret") if configuration.uses_oauth2 else Text("Token")

@@ -42,6 +42,17 @@ _AT_TOKEN_URL = {
     "dns": ("dns-failed",),
     "tls": ("tls-failed",),
 }
+_AT_LOGIN = {
+    **_AT_TOKEN_URL,
+    **dict.fromkeys(
+        ("not_found", "not_a_token_endpoint", "no_token", "too_large", "refused"),
+        ("login-path-wrong",),
+    ),
+}
+_REDIRECTED = {
+    "oauth2.token_url": "token-url-wrong",
+    "login.path": "login-path-wrong",
+}
 _PLAIN = "plain-http-to-tls-port"
 _OTHER_STYLE = {
     ClientAuth.BODY: ClientAuth.BASIC,
@@ -60,10 +71,8 @@ def clues_of(
         yield from clues_at_token_url(error, configuration, now)
     elif isinstance(error, errors.HeaderFormatError):
         yield header_clue(error)
-    elif (
-        isinstance(error, errors.RedirectBlocked) and error.field == "oauth2.token_url"
-    ):
-        yield error_clue(90, "token-url-wrong", error)
+    elif isinstance(error, errors.RedirectBlocked) and error.field in _REDIRECTED:
+        yield error_clue(90, _REDIRECTED[error.field], error)
     else:
         if met and configuration.base.origin.scheme == "http":
             yield from clues_after_plain_http(error, configuration)
@@ -128,7 +137,11 @@ def clues_after_plain_http(
 def clues_at_token_url(
     error: errors.TokenEndpointFailed, configuration: Configuration, now: float
 ) -> Iterator[Clue]:
-    """Yield the clues of an error of the Token URL."""
+    """Yield the clues of an error of the Token URL or the Login path."""
+    if configuration.uses_login:
+        reason, *_ = _AT_LOGIN.get(error.reason, ("unexpected",))
+        yield error_clue(90, reason, error)
+        return
     oauth2 = configuration.oauth2
     style = oauth2.client_auth
     refused = error.reason in {"invalid_client", "invalid_dpop_proof", "invalid_grant"}

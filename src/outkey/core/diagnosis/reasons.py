@@ -568,6 +568,24 @@ _OF_EVIDENCE = (
         "The Token URL responds with invalid_grant.",
     ),
     reason(
+        "login-refused",
+        Cause.INVALID_CREDENTIALS,
+        "The API refuses the login",
+        "Also compare Login body and Login format with the documentation of the API."
+        " outkey repeats a refused login after a minute at the earliest, and pauses"
+        " after five, so that the account is not locked.",
+        "The response to the login is 400, 401, 403 or 422, or it is a success that"
+        " has an explicit error and no token.",
+    ),
+    reason(
+        "login-path-wrong",
+        Cause.TOKEN_ENDPOINT,
+        "The Login path does not issue tokens",
+        "Check Login path and Token in the response.",
+        "The Login path responds with 404, a redirect, a page, or a document without"
+        " the token.",
+    ),
+    reason(
         "token-url-wrong",
         Cause.TOKEN_ENDPOINT,
         "The Token URL is not a token endpoint",

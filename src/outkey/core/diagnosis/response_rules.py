@@ -220,7 +220,7 @@ def by_scheme(evidence: Evidence) -> Iterator[Clue]:
         return
     if any(row.key.lower() == "authorization" for row in configuration.headers):
         return
-    if configuration.uses_oauth2 and configuration.oauth2.dpop:
+    if configuration.uses_dpop:
         return
     sent = scheme_names({ours})
     if ours is AuthenticationType.NONE:
@@ -301,7 +301,7 @@ def by_expiry(evidence: Evidence) -> Iterator[Clue]:
         text = Text(
             "Some APIs respond with 403 to an expired token (django-oauth-toolkit)."
         )
-        remedy = _SWITCH if configuration.uses_oauth2 else NO_TEXT
+        remedy = _SWITCH if configuration.fetches_token else NO_TEXT
         yield Clue(30, reason, text, remedy)
 
 
@@ -309,9 +309,7 @@ def by_clock(evidence: Evidence) -> Iterator[Clue]:
     """Compare the clocks, if the response mentions time or our request is signed."""
     configuration = evidence.configuration
     timed = any(phrase in evidence.phrases for phrase in _TIMED)
-    signed = configuration.is_scripted or (
-        configuration.uses_oauth2 and configuration.oauth2.dpop
-    )
+    signed = configuration.is_scripted or configuration.uses_dpop
     if not (timed or signed):
         return
     skew = round(evidence.skew)

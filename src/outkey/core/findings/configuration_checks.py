@@ -32,6 +32,8 @@ from outkey.core.findings.checks import (
     error_finding,
 )
 from outkey.core.findings.expiry import NEW_TOKEN_HINT, WARN_DAYS, days_left
+from outkey.core.login.checks import refuse_unusable_login
+from outkey.core.login.requests import login_request
 from outkey.core.moments import day_of
 from outkey.core.oauth2.jwt import expiry_of
 from outkey.core.oauth2.token import AccessToken
@@ -154,6 +156,7 @@ def refuse_unsavable(configuration: Configuration) -> None:
     refuse_no_credentials(configuration)
     refuse_plain_http(configuration)
     refuse_ip_addresses(configuration)
+    refuse_unusable_login(configuration)
     refuse_conflicts(configuration, lambda _name: ANY_SECRET)
     refuse_inverted_ranges(configuration)
 
@@ -244,8 +247,10 @@ def refuse_proxy_address(proxy: Origin) -> None:
 def refuse_conflicts(configuration: Configuration, secret: SecretOpener) -> None:
     """Refuse what cannot be made into a request, such as a header with two sources."""
     request = Request("GET", configuration.base.origin, "/")
-    kind = "DPoP" if configuration.oauth2.dpop else "Bearer"
+    kind = "DPoP" if configuration.uses_dpop else "Bearer"
     authenticated_request(request, configuration, secret, AccessToken(ANY_SECRET, kind))
+    if configuration.uses_login:
+        login_request(configuration, secret)
 
 
 def configuration_findings(
@@ -273,6 +278,7 @@ def error_findings(
     refusals = (
         partial(refuse_unsendable, configuration),
         partial(refuse_ip_addresses, configuration),
+        partial(refuse_unusable_login, configuration),
         partial(refuse_conflicts, configuration, opener),
     )
     for refuse in refusals:
@@ -299,7 +305,10 @@ def setting_findings(configuration: Configuration) -> Iterator[Finding]:
     if is_plain and configuration.sends_credentials:
         check = UNENCRYPTED_AT_PROXY if configuration.proxy.url else UNENCRYPTED
         yield check.finding("base_url")
-    if configuration.sends_password and not configuration.username:
+    sends_name = configuration.sends_password or (
+        configuration.uses_login and "{username}" in configuration.login.body
+    )
+    if sends_name and not configuration.username:
         yield NO_USERNAME.finding("username")
     for row in configuration.headers:
         if "_" in row.key:

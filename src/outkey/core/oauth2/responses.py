@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl
 
 from outkey.core.echo.search import SearchText
 from outkey.core.errors import (
+    LoginRefused,
     OutkeyError,
     ProxyFailed,
     RedirectBlocked,
@@ -29,10 +30,10 @@ from outkey.core.text import Text, build_text
 
 MAX_RESPONSE = 1024 * 1024
 _MAX_TOKEN = 64 * 1024
-_MAX_LIFE = 10.0 * 366 * DAY_SECONDS
+MAX_LIFE = 10.0 * 366 * DAY_SECONDS
 _MILLISECONDS = 100_000_000_000  # a Unix time above this counts milliseconds
 _TOKEN = re.compile(r"[\x21-\x7e]+")
-_REFRESH = re.compile(r"[\x20-\x7e]+")  # RFC 6749 A.17: it is never a header
+REFRESH_GRAMMAR = re.compile(r"[\x20-\x7e]+")  # RFC 6749 A.17: it is never a header
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")  # RFC 6749 §3.3
 _MAX_SCOPE = 2000
 _DOTS_OF_JWE = 4
@@ -230,7 +231,7 @@ _OURS: dict[str, tuple[Text, Text]] = {
 }
 FAILURES = _THEIRS | _OURS
 _SYNONYMS = {"scope_invalid": "invalid_scope"}  # glewlwyd
-_REDIRECTED = "redirect_blocked"
+REDIRECTED = "redirect_blocked"
 _BY_CAUSE = {
     "timeout": "timeout",
     "dns": "dns",
@@ -241,7 +242,7 @@ _BY_CAUSE = {
 
 def failure(reason: str, their_time: float | None = None) -> OutkeyError:
     """Return the error for one of the reasons above, also from a stored reason."""
-    if reason == _REDIRECTED:
+    if reason == REDIRECTED:
         return RedirectBlocked(
             Text("the Token URL redirected, and secrets are not sent to another URL"),
             hint=Text(
@@ -282,22 +283,22 @@ def provider_reason(error: str) -> str:
 
 def reason_of(error: OutkeyError) -> str:
     """Return the reason of an error that ended a token request."""
-    if isinstance(error, TokenEndpointFailed | ProxyFailed):
+    if isinstance(error, TokenEndpointFailed | LoginRefused | ProxyFailed):
         return error.reason
     if isinstance(error, RedirectBlocked):
-        return _REDIRECTED
+        return REDIRECTED
     return _BY_CAUSE.get(error.cause, "connection")
 
 
 @dataclass(frozen=True, slots=True)
 class TokenResponse:
-    """The response of a token endpoint. A lifetime of None was not given."""
+    """The response of a token endpoint. A lifetime or scope of None was not given."""
 
     access: Secret
     refresh: Secret | None
     kind: str
     lifetime: float | None
-    scope: str
+    scope: str | None
 
 
 @drop_traceback  # its traceback would hold the response
@@ -309,7 +310,7 @@ def read_document(
     JSON first, whatever the content type; then a form, as GitHub sends it by default.
     """
     if 300 <= response.status < 400:
-        raise failure(_REDIRECTED)
+        raise failure(REDIRECTED)
     document = parse_document(response.body)
     error = document.get("error")
     if error or document.get("ok") is False or response.status >= 400:
@@ -338,7 +339,7 @@ def read_token(
     access = read_secret(document.get("access_token"))
     if access is None:
         raise failure("no_token")
-    refresh = read_secret(document.get("refresh_token"), _REFRESH)
+    refresh = read_secret(document.get("refresh_token"), REFRESH_GRAMMAR)
     return TokenResponse(
         access=access,
         refresh=refresh,
@@ -434,11 +435,11 @@ def token_lifetime(document: Mapping[str, object], now: float) -> float | None:
     for key in ("expires_in", "expiresIn"):
         seconds = read_number(document.get(key))
         if seconds is not None and seconds >= 0:
-            return min(seconds, _MAX_LIFE)
+            return min(seconds, MAX_LIFE)
     for key in ("expires_at", "expires_on", "accessTokenExpiration"):
         moment = read_moment(document.get(key))
         if moment is not None and moment > now:
-            return min(moment - now, _MAX_LIFE)
+            return min(moment - now, MAX_LIFE)
     return None
 
 
@@ -462,8 +463,15 @@ def read_moment(value: object) -> float | None:
     return moment.timestamp() if moment else None
 
 
-def granted_scope(value: object, *, secrets: list[Secret], requested: list[str]) -> str:
-    """Return a scope; only its requested words if the others reveal a secret."""
+def granted_scope(
+    value: object, *, secrets: list[Secret], requested: list[str]
+) -> str | None:
+    """Return a scope; only its requested words if the others reveal a secret.
+
+    None if the response names none.
+    """
+    if not value:
+        return None
     texts = value if isinstance(value, list) else [value]
     text = " ".join(part for part in texts if isinstance(part, str))
     words = text.split()

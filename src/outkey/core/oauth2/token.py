@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Self
 
 from outkey.core.config.choices import Grant
-from outkey.core.config.configuration import Configuration
+from outkey.core.config.configuration import SECRETS_OF_LOGIN, Configuration
 from outkey.core.oauth2.responses import TokenResponse
 from outkey.core.secret import Secret
 
@@ -101,6 +101,7 @@ class TokenState:
     after_rejection: bool = False
     # The entered refresh token was replaced, and its successor deleted.
     spent: bool = False
+    entered: str = ""  # a mark of the entered refresh token that was used last
     dead: bool = False
 
     @property
@@ -126,7 +127,7 @@ class TokenState:
         left = self.expires_at - now
         if left <= 0:
             return State.EXPIRED
-        leeway = self.leeway(configuration.oauth2.leeway_seconds)
+        leeway = self.leeway(configuration.leeway_seconds)
         return State.STALE if left <= leeway else State.FRESH
 
     def for_basis(self, basis: str) -> "TokenState":
@@ -160,6 +161,24 @@ class TokenState:
             leased_until=self.leased_until,
             tries=self.tries,
             spent=bool(seed) and same_seed and used,
+            entered=self.entered if same_seed else "",
+        )
+
+    def with_entered(self, mark: str) -> "TokenState":
+        """Return the state for the entered refresh token with this mark.
+
+        Another one than the last starts over, since a user has replaced it. A running
+        request goes on: its lease stays.
+        """
+        if not self.entered or self.entered == mark:
+            return replace(self, entered=mark)
+        return TokenState(
+            self.generation,
+            self.serial + 1,
+            basis=self.basis,
+            holder=self.holder,
+            leased_until=self.leased_until,
+            entered=mark,
         )
 
     def claimed(self, holder: str, now: float) -> "TokenState":
@@ -184,9 +203,13 @@ class TokenState:
         *,
         at: float,
         default_lifetime: float,
-        proof_key: Secret | None,
+        proof_key: Secret | None = None,
+        requested_scope: str = "",
     ) -> "TokenState":
-        """Return the state with the new token and a new or the same refresh token."""
+        """Return the state with the new token and a new or the same refresh token.
+
+        A response that names no scope grants the requested one (RFC 6749 §5.1).
+        """
         before = self.content
         refresh = response.refresh or (before.refresh if before else None)
         return TokenState(
@@ -195,11 +218,12 @@ class TokenState:
             content=TokenContent(response.access, refresh, proof_key),
             basis=self.basis,
             kind=response.kind,
-            scope=response.scope,
+            scope=requested_scope if response.scope is None else response.scope,
             obtained_at=at,
             lifetime=default_lifetime
             if response.lifetime is None
             else response.lifetime,
+            entered=self.entered,
         )
 
     def failed(
@@ -268,12 +292,7 @@ def basis_of(configuration: Configuration) -> str:
     Four parts: the client of the consent, the requested permissions, the client secret,
     and the entered refresh token (nothing for other grants).
     """
-    settings, secrets = configuration.oauth2, configuration.secrets
-
-    def version(name: str) -> object:
-        state = secrets.get(name)
-        return state and (state.version, str(state.reference), state.origin)
-
+    settings = configuration.oauth2
     base = configuration.base.origin.bound
     consent = [settings.grant, settings.token_url, settings.client_id, base]
     wish = [
@@ -283,10 +302,30 @@ def basis_of(configuration: Configuration) -> str:
         dict(settings.extra),
         settings.dpop,
     ]
-    credential = [settings.client_auth, version("client_secret")]
+    credential = [
+        settings.client_auth,
+        secret_version_of(configuration, "client_secret"),
+    ]
     parts = [hash_of(part) for part in (consent, wish, credential)]
-    entered = settings.grant is Grant.REFRESH_TOKEN
-    return ":".join([*parts, hash_of(version("refresh_token")) if entered else ""])
+    seed = ""
+    if settings.grant is Grant.REFRESH_TOKEN:
+        seed = hash_of(secret_version_of(configuration, "refresh_token"))
+    return ":".join([*parts, seed])
+
+
+def login_basis_of(configuration: Configuration) -> str:
+    """Return the same for a login: a change of any of these needs a new one."""
+    settings = asdict(configuration.login)
+    del settings["logout_path"]
+    versions = [secret_version_of(configuration, name) for name in SECRETS_OF_LOGIN]
+    parts = [configuration.base_url, configuration.username, settings, versions]
+    return f"{hash_of(parts)}:::"
+
+
+def secret_version_of(configuration: Configuration, name: str) -> object:
+    """Return what changes with the value of a secret, unless it is a reference."""
+    state = configuration.secrets.get(name)
+    return state and (state.version, str(state.reference), state.origin)
 
 
 def hash_of(part: object) -> str:

@@ -28,6 +28,7 @@ from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration, ConfigurationChange
 from outkey.engine.managing.registry import Registry
 from outkey.engine.sending.scripts import prove_examples
+from outkey.engine.tokens.login_source import refuse_invalid_expressions
 from outkey.engine.wire.transmit import SendContext
 
 ENTERED_LATER = frozenset(
@@ -82,6 +83,7 @@ def apply(
     for change in changes:
         with naming(change.made.name):
             refuse_unsavable(change.made)
+            refuse_invalid_expressions(context.paths, change.made)
     prove_examples(
         context, (change.made for change in changes if change.has_new_script)
     )

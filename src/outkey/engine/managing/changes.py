@@ -33,8 +33,10 @@ from outkey.engine.managing.registry import Registry
 from outkey.engine.managing.test_setup import prepare_test
 from outkey.engine.sending.sender import Sender
 from outkey.engine.tokens.actions import TokenActions
+from outkey.engine.tokens.login_source import refuse_invalid_expressions
 from outkey.ports.sending import Audit
 from outkey.ports.storage import SecretStore
+from outkey.ports.sync import PathCompiler
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ class Administration:
     audit: Audit
     actor: str
     policy: Callable[[], Policy] = Policy
+    paths: PathCompiler | None = None  # without it, expressions are not checked here
 
     def note(
         self, tag: Tag, configuration: str = "", *fields: str, key: str = ""
@@ -189,6 +192,8 @@ class Administration:
         for change in changes:
             if change.changes_settings:
                 refuse_unsavable(change.made)
+                if self.paths is not None:
+                    refuse_invalid_expressions(self.paths, change.made)
             for field in (*change.secrets, *change.cleared):
                 check_secret_field(change.made, field)
             for field, secret in change.secrets.items():

@@ -141,7 +141,7 @@ class ConnectionTest:
             step = "secrets"
             self._open_secrets(call)
             yield self._pass(step, Text("all present"))
-            if self._configuration.uses_oauth2:
+            if self._configuration.fetches_token:
                 step = "token"
                 kind = self._ports.ready().kind
                 yield self._pass(step, Text("{kind} token present", kind=kind))

@@ -44,7 +44,7 @@ def prepare_test(
     limits = replace(configuration.limits, retries=0)
     configuration = replace(configuration, limits=limits)
     ready = sender.token_actions(configuration, context).ready
-    if draft is not None and configuration.oauth2.needs_consent:
+    if draft is not None and configuration.needs_consent:
         ready = refuse_unsaved_consent
     ports = ConnectionTestPorts(
         send=lambda call: sender.run(exchange(context, call)),

@@ -36,7 +36,7 @@ def sent_secrets(
     signatures, proofs and header values.
     """
     secrets: list[Secret] = []
-    if configuration.uses_oauth2:
+    if configuration.fetches_token:
         secrets += TokenManager(context, configuration).secrets()
     names = {*configuration.needed_secrets(), *configuration.secrets} - {SCRIPT_FACT}
     for name in sorted(names):

@@ -33,7 +33,8 @@ from outkey.core.request.schemes import scheme_of
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.sending.scripts import sign
-from outkey.engine.tokens.renewal import TokenManager, TokenRequest
+from outkey.engine.tokens.renewal import TokenManager
+from outkey.engine.tokens.token_source import TokenRequest
 from outkey.engine.wire.steps import CallInThread, Steps, Wait
 from outkey.engine.wire.transmit import MEBIBYTE, RequestBudget, SendContext
 
@@ -98,7 +99,7 @@ class Exchange:
         configuration = self._configuration
         # A refused token that could be renewed says nothing of the credentials; only a
         # refusal of the renewed one counts.
-        if configuration.uses_oauth2:
+        if configuration.fetches_token:
             return self._renewed
         is_digest = configuration.authentication_type is AuthenticationType.DIGEST
         return self._has_nonce if is_digest else True
@@ -174,7 +175,7 @@ class Exchange:
                         result = yield from context.transmit(
                             configuration, step.request, self.budget
                         )
-                        if configuration.uses_oauth2:
+                        if configuration.fetches_token:
                             self._token_manager().note_response(step.request, result)
                     else:
                         result = yield from self._perform(step)

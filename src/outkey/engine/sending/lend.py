@@ -24,10 +24,11 @@ from outkey.core.request.message import (
     Source,
 )
 from outkey.core.request.origin import parse_url
-from outkey.core.request.schemes.oauth2 import is_rejected
+from outkey.core.request.schemes.fetched import is_rejected
 from outkey.core.text import Text
 from outkey.engine.sending.scripts import sign
-from outkey.engine.tokens.renewal import TokenManager, TokenRequest
+from outkey.engine.tokens.renewal import TokenManager
+from outkey.engine.tokens.token_source import TokenRequest
 from outkey.engine.wire.steps import Steps
 from outkey.engine.wire.transmit import SendContext
 from outkey.ports.sending import Configurations
@@ -48,7 +49,7 @@ class Loan:
     attempt: str
     started: float
     revision: int
-    token: AccessToken | None = None  # of OAuth 2.0, renewed where the API refuses it
+    token: AccessToken | None = None  # renewed where the API refuses it
     renewed: bool = False  # after the API refused another token
 
     def outcome(self, status: int, now: float) -> Outcome:

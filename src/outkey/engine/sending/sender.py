@@ -41,6 +41,7 @@ from outkey.ports.sending import (
     Tokens,
     Transport,
 )
+from outkey.ports.sync import PathCompiler
 
 Result = TypeVar("Result")
 
@@ -75,6 +76,7 @@ class Ports:
     tokens: Tokens
     signer: Signer
     scripts: Scripts
+    paths: PathCompiler
     asynchronous: Asynchronous | None = None
     listeners: Listeners | None = None
     proxies: ProxySource = NO_PROXIES
@@ -96,6 +98,7 @@ class Sender:
             tokens=ports.tokens,
             signer=ports.signer,
             scripts=ports.scripts,
+            paths=ports.paths,
             lockout_guard=LockoutGuard(ports.configurations),
             find_echo=repeats_secret,
         )

@@ -31,8 +31,11 @@ from outkey.core.request.message import Response
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.sending.echoed_secrets import reveals_secret, sent_secrets
+from outkey.engine.tokens.login_source import LoginSource
+from outkey.engine.tokens.oauth2_source import OAuth2Source
 from outkey.engine.tokens.provider_words import words_of_redirect
-from outkey.engine.tokens.renewal import TokenManager, TokenRequest
+from outkey.engine.tokens.renewal import TokenManager
+from outkey.engine.tokens.token_source import TokenRequest
 from outkey.engine.wire.steps import Steps, Wait
 from outkey.engine.wire.transmit import SendContext
 
@@ -49,7 +52,8 @@ _PASSING = frozenset(
     )
 )
 _WITHOUT_TOKEN = (State.NONE, State.REAUTHORIZATION_NEEDED)
-_WITHOUT_USER = (Grant.CLIENT_CREDENTIALS, Grant.REFRESH_TOKEN)
+# None: a login has no grant.
+_WITHOUT_USER = (None, Grant.CLIENT_CREDENTIALS, Grant.REFRESH_TOKEN)
 _SLOWER = 5.0  # RFC 8628 §3.5: what slow_down asks for
 
 
@@ -99,22 +103,31 @@ class TokenActions:
 
     def possible(self, status: TokenStatus) -> set[TokenAction]:
         """Return what can be done with a token of this status, permissions aside."""
-        oauth2 = self.configuration.oauth2
+        configuration = self.configuration
+        grant = configuration.oauth2.grant if configuration.uses_oauth2 else None
         actions: set[TokenAction] = set()
-        if oauth2.grant is Grant.AUTHORIZATION_CODE:
+        if grant is Grant.AUTHORIZATION_CODE:
             actions.add(TokenAction.CONNECT)
-        if oauth2.grant in _WITHOUT_USER or status.state not in _WITHOUT_TOKEN:
+        if grant in _WITHOUT_USER or status.state not in _WITHOUT_TOKEN:
             actions.add(TokenAction.RENEW)
         if status.state is not State.NONE:
             actions.add(TokenAction.FORGET)
-            if oauth2.revocation_url:
+            if self._revocation:
                 actions.add(TokenAction.REVOKE)
         return actions
+
+    @property
+    def _revocation(self) -> str:
+        """Where a token is revoked; empty if that is not set."""
+        if self.configuration.uses_login:
+            return self.configuration.login.logout_path
+        return self.configuration.oauth2.revocation_url
 
     def would_lose_consent(self) -> bool:
         """Whether a user must agree again after the token is deleted."""
         state, _ = self._manager.state()
-        return state.content is not None and state.content.refresh is not None
+        has_refresh = state.content is not None and state.content.refresh is not None
+        return has_refresh and self.configuration.needs_consent
 
     def ready(self) -> AccessToken:
         """Return a valid token, even if the provider has just failed."""
@@ -135,7 +148,10 @@ class TokenActions:
         self.run(self._manager.delete())
 
     def revoke(self) -> None:
-        """Revoke the tokens at the provider (RFC 7009), then delete them."""
+        """Revoke the tokens at the provider (RFC 7009) or log out, then delete them."""
+        if self.configuration.uses_login:
+            self._log_out()
+            return
         url = self._url("revocation_url")
         content = self._content(Text("there is no token to revoke"))
         tokens = {"refresh_token": content.refresh, "access_token": content.access}
@@ -149,6 +165,22 @@ class TokenActions:
                     # revoke nothing else.
                     if error.reason != "unsupported_token_type" or not content.refresh:
                         raise
+        self.run(self._manager.delete(revoked=True))
+
+    def _log_out(self) -> None:
+        path = "login.logout_path"
+        if not self._revocation:
+            raise ConfigError(
+                Text("{field} is not set", field=BY_PATH[path].label),
+                field=path,
+                hint=Text(
+                    "Set it if the API has one. outkey token forget deletes the token"
+                    " here only."
+                ),
+            )
+        content = self._content(Text("there is no token to revoke"))
+        source = LoginSource(self.context, self.configuration)
+        self.run(source.logout(content))
         self.forget()
 
     def introspect(self) -> bool:
@@ -191,7 +223,7 @@ class TokenActions:
         refuse_unsendable(self.configuration)
         url = self.configuration.oauth2.device_url
         parameters = grants.device_start(self.configuration)
-        response: Response = self.run(self._manager.send_form(url, parameters, None))
+        response: Response = self.run(self._oauth2.send_form(url, parameters, None))
         with errors_about("device_url"):
             document = read_document(response)
             texts = [value for name, value in document.items() if name != "device_code"]
@@ -227,17 +259,21 @@ class TokenActions:
 
     @property
     def _manager(self) -> TokenManager:
-        if not self.configuration.uses_oauth2:
-            message = Text("this configuration does not use OAuth 2.0")
+        if not self.configuration.fetches_token:
+            message = Text("this configuration uses neither OAuth 2.0 nor a login")
             raise ConfigError(message, field="token_source")
         return TokenManager(self.context, self.configuration)
+
+    @property
+    def _oauth2(self) -> OAuth2Source:
+        return OAuth2Source(self.context, self.configuration)
 
     def _ask(
         self, url: str, token: Secret, hint: str, key: Secret | None
     ) -> dict[str, object]:
         """Ask about a token; a revocation ends with an empty 200 (RFC 7009 §2.2)."""
         response = self.run(
-            self._manager.send_form(url, grants.about_token(token, hint), key)
+            self._oauth2.send_form(url, grants.about_token(token, hint), key)
         )
         return dict(read_document(response, may_be_empty=True))
 
@@ -254,7 +290,9 @@ class TokenActions:
         return state.content
 
     def _url(self, name: str) -> str:
-        _ = self._manager
+        if not self.configuration.uses_oauth2:
+            message = Text("this configuration does not use OAuth 2.0")
+            raise ConfigError(message, field="token_source")
         url = str(getattr(self.configuration.oauth2, name))
         if not url:
             label = BY_PATH[f"oauth2.{name}"].label

@@ -11,7 +11,7 @@ from outkey.core.oauth2 import grants
 from outkey.core.oauth2.responses import MAX_RESPONSE, read_document
 from outkey.core.request.origin import parse_endpoint
 from outkey.core.text import Text
-from outkey.engine.tokens.renewal import TOKEN_SECONDS
+from outkey.engine.tokens.token_source import TOKEN_SECONDS
 from outkey.engine.wire.steps import Steps
 from outkey.engine.wire.transmit import RequestBudget, SendContext
 

@@ -33,6 +33,11 @@ class CachedToken(NamedTuple):
         return just_read and self.state.is_leased(wall)
 
 
+def cache_key(configuration: Configuration) -> str:
+    """Return the name of a configuration in the caches of a process."""
+    return configuration.record or configuration.name
+
+
 class TokenCache:
     """What this process knows of tokens, and which of them it is renewing."""
 
@@ -71,7 +76,7 @@ class TokenCache:
         token = CachedToken(
             configuration=configuration,
             state=state,
-            fresh_until=expires - state.leeway(configuration.oauth2.leeway_seconds),
+            fresh_until=expires - state.leeway(configuration.leeway_seconds),
             expires=expires,
             read_again=now + _READ_AGAIN,
         )

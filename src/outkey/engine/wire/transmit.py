@@ -44,6 +44,7 @@ from outkey.engine.wire.proxies import NO_PROXIES, Proxies
 from outkey.engine.wire.steps import Resolve, Steps, Transmit
 from outkey.engine.wire.vouched_scripts import VouchedScripts
 from outkey.ports.sending import Clock, Permits, Scripts, Secrets, Signer, Tokens
+from outkey.ports.sync import PathCompiler
 
 DNS_SECONDS = 5.0
 MEBIBYTE = 1024 * 1024
@@ -77,6 +78,7 @@ class SendContext:
     tokens: Tokens
     signer: Signer
     scripts: Scripts
+    paths: PathCompiler
     token_cache: TokenCache = field(default_factory=TokenCache)
     offsets: ClockOffsets = field(default_factory=ClockOffsets)
     nonces: Nonces = field(default_factory=Nonces)

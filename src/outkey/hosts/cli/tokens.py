@@ -1,4 +1,4 @@
-"""The commands about OAuth 2.0 tokens."""
+"""The commands about the tokens of OAuth 2.0 and of logins."""
 
 import sys
 from dataclasses import asdict
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from outkey.engine.tokens.actions import TokenActions, TokenStatus
 
 tokens_app = typer.Typer(
-    help="OAuth 2.0 tokens: show, renew, revoke.", no_args_is_help=True
+    help="Tokens of OAuth 2.0 and of logins: show, renew, revoke.", no_args_is_help=True
 )
 
 
@@ -59,7 +59,7 @@ def renew(name: Name, *, as_json: AsJson = False) -> None:
 
 @tokens_app.command("revoke")
 def revoke(name: Name, *, as_json: AsJson = False) -> None:
-    """Revoke the token at the provider, and delete it here."""
+    """Revoke the token at the provider or log out, and delete it here."""
     token = change_token(open_application(), name, Tag.TOKEN_REVOKED)
     token.revoke()
     print_status(token.status(), as_json=as_json)

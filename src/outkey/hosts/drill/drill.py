@@ -19,6 +19,7 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from outkey.adapters.configurations_memory import MemoryConfigurations
+from outkey.adapters.paths_on_demand import PathsOnDemand
 from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.scripts_locked import LockedScripts
@@ -28,7 +29,12 @@ from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
 from outkey.core.config.choices import BodyFormat, ClientAuth, Grant
-from outkey.core.config.configuration import Configuration, SecretState, build
+from outkey.core.config.configuration import (
+    SECRETS_OF_LOGIN,
+    Configuration,
+    SecretState,
+    build,
+)
 from outkey.core.config.fields import FIELDS, SENT_TO_TOKEN_URL
 from outkey.core.errors import OutkeyError, SecretMissing
 from outkey.core.request.message import Request, Response, Route, Source
@@ -43,6 +49,7 @@ from outkey.spar.records import SCOPE
 _LONGEST = 3.0  # real seconds of a call that uses up its total timeout
 # Real seconds of silence, since a busy machine is not a silent API.
 _SHORTEST_WAIT = 0.5
+_LOGIN_SCENES = "/login/"
 _SLACK = 1.5  # real seconds that a busy machine may be late
 _AT_ONCE = 6
 _MEBIBYTES = 4
@@ -56,6 +63,17 @@ _LEFT_OUT = re.compile(
     r"tls\.(?!minimum_version)"
     r"|oauth2\.(issuer|(authorization|device|revocation|introspection)_url)"
 )
+
+
+# The login of the sparring provider; the body stays as it is configured.
+_LOGIN = {
+    "login.method": "POST",
+    "login.path": "/login/json?any=1",
+    "login.token": "data.access_token",
+    "login.expires_in": "data.expires",
+    "login.expires_unit": "ms",
+    "login.refresh_path": "",
+}
 
 
 class DrillVerdict(StrEnum):
@@ -179,6 +197,8 @@ def copy_for(
     }
     if configuration.uses_oauth2:
         values |= oauth2_values(configuration, origin + scenario.endpoint)
+    if configuration.uses_login:
+        values |= _LOGIN
     secrets_to_replace = {
         name: state
         for name, state in configuration.secrets.items()
@@ -345,6 +365,7 @@ class ScenarioRun:
             tokens=MemoryTokens(self._clock.now),
             signer=JoseSigner(),
             scripts=scripts,
+            paths=PathsOnDemand(),
         )
         self._gateway = Gateway(Sender(ports))
         secret_rows = {row.key for row in copy.headers if row.secret}
@@ -462,15 +483,18 @@ class ScenarioRun:
         is_at_target = self._is_at_target(arrival)
         if not is_at_target and any(map(arrival.values, self._credentials)):
             return True
-        owner = is_token_request(arrival) if is_at_target else None
+        owners = {is_token_request(arrival)} if is_at_target else set()
+        if is_at_target and arrival.path.startswith(_LOGIN_SCENES):
+            owners = {True, False}  # a login has the rows of every request too
         values = [value for _, value in arrival.headers]
         in_url = self._owners(f"{arrival.path}?{arrival.query}")
-        return bool(in_url or self._owners(f"{values} {arrival.body!r}") - {owner})
+        return bool(in_url or self._owners(f"{values} {arrival.body!r}") - owners)
 
     def _owners(self, text: str) -> set[bool]:
-        """Return whose credentials a text has: of the Token URL (True), of the API."""
+        """Return whose credentials a text has: of token requests (True), of the API."""
+        names = SECRETS_OF_LOGIN if self._copy.uses_login else SENT_TO_TOKEN_URL
         secrets_in_text = {
-            name in SENT_TO_TOKEN_URL
+            name in names
             for name, value in self._secrets.values.items()
             if Secret(value).occurs_in(text)
         }
@@ -478,8 +502,8 @@ class ScenarioRun:
 
 
 def is_token_request(arrival: Arrival) -> bool:
-    """Whether a request is for the authorization server."""
-    return arrival.path.startswith("/oauth/")
+    """Whether a request is for the authorization server, or a login."""
+    return arrival.path.startswith(("/oauth/", _LOGIN_SCENES))
 
 
 def summary_of(outcome: str, requests: int, seconds: float) -> str:

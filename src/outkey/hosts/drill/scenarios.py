@@ -27,7 +27,7 @@ class Allowed(Enum):
         numbers = {
             Allowed.NONE: 0,
             Allowed.RETRIES: 1 + configuration.limits.retries,
-            Allowed.REPLAY: 2 if configuration.uses_oauth2 else 1,
+            Allowed.REPLAY: 2 if configuration.fetches_token else 1,
             Allowed.HOPS: 1 + MAX_HOPS,
         }
         return numbers.get(self, 1)
@@ -36,6 +36,7 @@ class Allowed(Enum):
 Concerns = Callable[[Configuration], bool]
 _any_token: Concerns = attrgetter("sends_token")
 _oauth2: Concerns = attrgetter("uses_oauth2")
+_fetched_token: Concerns = attrgetter("fetches_token")
 _entered_token: Concerns = attrgetter("sends_entered_token")
 
 
@@ -162,7 +163,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         between="expire_all",
         allowed=Allowed.REPLAY,
         token_requests=2,
-        concerns=_oauth2,
+        concerns=_fetched_token,
         meaning="One renewal and one more request; the caller does not notice.",
         advice="The token should have been renewed.",
     ),

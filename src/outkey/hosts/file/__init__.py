@@ -6,6 +6,7 @@ from pathlib import Path
 from outkey.adapters.audit_logging import LoggingAudit
 from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.configurations_memory import MemoryConfigurations
+from outkey.adapters.paths_on_demand import PathsOnDemand
 from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.resolver_system import AsyncSystemResolver, SystemResolver
 from outkey.adapters.scripts_locked import LockedScripts
@@ -28,8 +29,8 @@ def load(path: str | Path, *, tokens: Tokens | None = None) -> Gateway:
     """Return a gateway for the configurations of a TOML file.
 
     Secrets are references and are read when they are used. Attempts are recorded by the
-    logger `outkey.audit`. Without a store for `tokens`, those of OAuth 2.0 live as long
-    as the process.
+    logger `outkey.audit`. Without a store for `tokens`, those that are fetched live as
+    long as the process.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -71,6 +72,7 @@ def sender_of(document: Document, tokens: Tokens | None = None) -> Sender:
             tokens=tokens or MemoryTokens(clock.now),
             signer=JoseSigner(),
             scripts=LockedScripts(),
+            paths=PathsOnDemand(),
             asynchronous=Asynchronous(
                 AsyncioTransport(),
                 AsyncSystemResolver(resolver),
@@ -95,7 +97,7 @@ def refuse_stray_lines(document: Document) -> None:
 def refuse_consent(configurations: Iterable[Configuration]) -> None:
     """Refuse refresh tokens: one that was replaced would be lost with the process."""
     for configuration in configurations:
-        if configuration.uses_oauth2 and configuration.oauth2.needs_consent:
+        if configuration.needs_consent:
             raise ConfigError(
                 Text(
                     "configuration {name}: its refresh token could not be stored",

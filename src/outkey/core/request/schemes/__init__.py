@@ -10,8 +10,8 @@ from outkey.core.request.message import Response
 from outkey.core.request.schemes.basic import Basic
 from outkey.core.request.schemes.bearer import Bearer
 from outkey.core.request.schemes.digest import Digest
+from outkey.core.request.schemes.fetched import FetchedToken
 from outkey.core.request.schemes.none import NoAuthentication
-from outkey.core.request.schemes.oauth2 import OAuth2
 from outkey.core.request.schemes.script import Scripted
 from outkey.core.secret import Secret
 
@@ -26,7 +26,7 @@ def scheme_of(
     `repeats_secret` tells whether a response contains a secret that was sent.
     """
     scheme = base_scheme(configuration, secret)
-    if isinstance(scheme, OAuth2) and repeats_secret is not None:
+    if isinstance(scheme, FetchedToken) and repeats_secret is not None:
         scheme = scheme._replace(repeats_secret=repeats_secret)
     return Scripted(scheme) if configuration.is_scripted else scheme
 
@@ -48,8 +48,8 @@ def base_scheme(
             return Digest(configuration.username, secret("password"))
         case AuthenticationType.BEARER:
             return (
-                OAuth2(configuration)
-                if configuration.uses_oauth2
+                FetchedToken(configuration)
+                if configuration.fetches_token
                 else Bearer(configuration, secret("token"))
             )
         case other:

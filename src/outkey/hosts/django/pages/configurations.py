@@ -42,7 +42,7 @@ from outkey.hosts.django.pages.shell import (
     page,
     url_of,
 )
-from outkey.hosts.django.pages.token_panel import panel_for, redirect_url
+from outkey.hosts.django.pages.token_panel import TOKEN_TABS, panel_for, redirect_url
 from outkey.hosts.django.storage import health_of
 
 PAGE_SIZE = 50
@@ -257,6 +257,7 @@ def form_page(
         "form": form,
         "tabs": form.tabs(findings),
         "top": form.findings_of_no_field(findings),
+        "token_tabs": TOKEN_TABS,
         "redirect_when": condition_as_json(BY_PATH["oauth2.authorization_url"]),
         "editable": may(request, Permission.CHANGE if stored else Permission.ADD),
         "may_test": may_test,

@@ -1,4 +1,4 @@
-"""The tab OAuth 2.0 of a configuration's page: its token, and what the user may do."""
+"""The token on a configuration's page, and what the user may do with it."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -12,7 +12,9 @@ from django.utils.translation import gettext_lazy as _
 from outkey.core.access.permissions import Permission
 from outkey.core.config.choices import Grant
 from outkey.core.config.configuration import Configuration
+from outkey.core.config.field_kinds import Tab
 from outkey.core.errors import OutkeyError, Sealed
+from outkey.core.login.failures import login_failure
 from outkey.core.oauth2.responses import failure
 from outkey.core.oauth2.token import State
 from outkey.engine.tokens.actions import TokenAction, TokenStatus
@@ -25,6 +27,7 @@ STATES: dict[State, Promise] = {
     State.EXPIRED: _("expired"),
     State.REAUTHORIZATION_NEEDED: _("reauthorization needed"),
 }
+TOKEN_TABS = (Tab.OAUTH2.name, Tab.LOGIN.name)
 PERMISSIONS = {
     TokenAction.CONNECT: Permission.SET_SECRET,
     TokenAction.RENEW: Permission.TEST,
@@ -37,13 +40,23 @@ PERMISSIONS = {
 class TokenPanel:
     """The status of a token, or the `problem` that hides it, and what may be done."""
 
-    grant: Grant
+    stored: Configuration
     status: TokenStatus | None = None
     problem: OutkeyError | None = None
     connect: bool = False
     renew: bool = False
     revoke: bool = False
     forget: bool = False
+
+    @property
+    def tab(self) -> str:
+        """The tab of the form that shows it."""
+        return Tab.LOGIN.name if self.stored.uses_login else Tab.OAUTH2.name
+
+    @property
+    def grant(self) -> Grant | None:
+        """How a user agrees; None for a login, which needs no one."""
+        return self.stored.oauth2.grant if self.stored.uses_oauth2 else None
 
     @property
     def words(self) -> object:
@@ -53,27 +66,29 @@ class TokenPanel:
     @property
     def last_error(self) -> OutkeyError | None:
         """The last error of a renewal."""
-        return failure(self.status.error) if self.status and self.status.error else None
+        if not self.status or not self.status.error:
+            return None
+        failed = login_failure if self.stored.uses_login else failure
+        return failed(self.status.error)
 
 
 def panel_for(request: HttpRequest, stored: Configuration) -> TokenPanel | None:
-    """Return the panel of a configuration that uses OAuth 2.0, or None."""
-    if not stored.uses_oauth2:
+    """Return the panel of a configuration whose token is fetched, or None."""
+    if not stored.fetches_token:
         return None
     application = installation()
-    grant = stored.oauth2.grant
     if application.keys.is_sealed():
-        return TokenPanel(grant, problem=Sealed())
+        return TokenPanel(stored, problem=Sealed())
     token = application.token(stored)
     try:
         status = token.status()
     except OutkeyError as error:
-        return TokenPanel(grant, problem=error)
+        return TokenPanel(stored, problem=error)
     actions = {
         action for action in token.possible(status) if may(request, PERMISSIONS[action])
     }
     return TokenPanel(
-        grant=grant,
+        stored=stored,
         status=status,
         connect=TokenAction.CONNECT in actions,
         renew=TokenAction.RENEW in actions,

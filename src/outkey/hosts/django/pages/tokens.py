@@ -42,7 +42,6 @@ from outkey.hosts.django.pages.shell import (
 from outkey.hosts.django.pages.token_panel import redirect_url
 from outkey.hosts.django.translation import translate_text
 
-TAB = "#oauth2"
 SESSION_KEY = "outkey_consents"
 
 
@@ -223,7 +222,8 @@ def callback(request: HttpRequest, record: UUID) -> HttpResponse:
 
 def redirect_to_token(stored: Configuration) -> HttpResponse:
     """Redirect to the token, so that the parameters of this URL leave the browser."""
-    return HttpResponseRedirect(url_of("change", stored) + TAB)
+    tab = "#login" if stored.uses_login else "#oauth2"
+    return HttpResponseRedirect(url_of("change", stored) + tab)
 
 
 # ── discovery ───────────────────────────────────────────────────────────────────────

@@ -1,4 +1,4 @@
-"""Authentication Type Bearer Token with OAuth 2.0 tokens.
+"""Authentication Type Bearer Token with tokens of OAuth 2.0 or of a login.
 
 Bearer tokens are RFC 6750, DPoP is RFC 9449.
 """
@@ -18,7 +18,7 @@ def _cannot_tell(_response: Response) -> bool:
     return True
 
 
-class OAuth2(NamedTuple):
+class FetchedToken(NamedTuple):
     """Send a token that is requested and renewed automatically."""
 
     configuration: Configuration

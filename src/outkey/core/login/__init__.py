@@ -1,0 +1,1 @@
+"""Tokens of a login at the API itself, without I/O: requests, responses and checks."""

@@ -1,0 +1,101 @@
+"""What a Login tab must have so that a login can work; checked before it is saved."""
+
+import json
+from collections.abc import Sequence
+
+from outkey.core.config.choices import BodyFormat
+from outkey.core.config.configuration import SECRETS_OF_LOGIN, Configuration
+from outkey.core.config.fields import BY_PATH
+from outkey.core.errors import ConfigError
+from outkey.core.login.requests import OF_LOGIN, OF_REFRESH, REFRESH_TOKEN, target_of
+from outkey.core.login.responses import named_part
+from outkey.core.login.template import placeholders_in
+from outkey.core.request.headers import is_header_name
+from outkey.core.text import Text
+
+_PATHS = ("path", "refresh_path", "logout_path")
+_BLANKS = Text("Write braces that are no placeholder with a space: {{ name }}.")
+
+
+def refuse_unusable_login(configuration: Configuration) -> None:
+    """Refuse a Login tab that cannot work, whatever the API responds.
+
+    Expressions are compiled by `finders_of`.
+    """
+    if not configuration.uses_login:
+        return
+    login = configuration.login
+    for name in _PATHS:
+        if getattr(login, name):
+            target_of(configuration, f"login.{name}")
+    refuse_body(configuration, "body", OF_LOGIN, SECRETS_OF_LOGIN)
+    for name in ("token", "refresh_token"):
+        refuse_nameless_part(f"login.{name}", getattr(login, name))
+    if login.refresh_path:
+        refuse_body(configuration, "refresh_body", OF_REFRESH, (REFRESH_TOKEN,))
+        if not login.refresh_token:
+            raise BY_PATH["login.refresh_token"].refuse(
+                Text("must not be empty beside a Refresh path")
+            )
+
+
+def refuse_body(
+    configuration: Configuration,
+    name: str,
+    allowed: Sequence[str],
+    needed: Sequence[str],
+) -> None:
+    """Refuse a body with an unknown placeholder, without a secret, or not JSON."""
+    path = f"login.{name}"
+    template: str = getattr(configuration.login, name)
+    placeholders = placeholders_in(template)
+    if not set(placeholders) <= set(allowed):
+        # Unnamed: somebody may have written a password in its place.
+        raise BY_PATH[path].refuse(
+            Text("has an unknown placeholder"),
+            hint=Text(
+                "Known: {names}. {blanks}", names=in_braces(allowed), blanks=_BLANKS
+            ),
+        )
+    if not set(needed) & set(placeholders):
+        raise BY_PATH[path].refuse(
+            Text("has no placeholder for a secret"),
+            hint=Text(
+                "Write {names} where the value belongs; a secret is never written here"
+                " itself.",
+                names=in_braces(needed),
+            ),
+        )
+    if configuration.login.format is BodyFormat.JSON:
+        refuse_other_than_json(path, template)
+
+
+def in_braces(names: Sequence[str]) -> str:
+    """Return names as placeholders."""
+    return ", ".join(f"{{{name}}}" for name in names)
+
+
+def refuse_other_than_json(path: str, template: str) -> None:
+    """Refuse a body that is not JSON, such as one with a placeholder without quotes."""
+    try:
+        json.loads(template)
+    except (ValueError, RecursionError):
+        raise BY_PATH[path].refuse(
+            Text("is not JSON"),
+            hint=Text(
+                "Placeholders stand inside quotes. Choose the Login format form if the"
+                " API expects a form."
+            ),
+        ) from None
+
+
+def refuse_nameless_part(path: str, where: str) -> None:
+    """Refuse `header:` or `cookie:` without a valid name."""
+    part = named_part(where)
+    if part is not None and not is_header_name(part[1]):
+        raise name_error(path)
+
+
+def name_error(path: str) -> ConfigError:
+    """Return the error for the place of a token that names nothing."""
+    return BY_PATH[path].refuse(Text("must name a header or a cookie, as header:NAME"))

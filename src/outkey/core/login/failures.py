@@ -1,0 +1,63 @@
+"""Why a login gave no token, in our own words: no remote text is passed on."""
+
+from outkey.core.errors import (
+    LoginRefused,
+    OutkeyError,
+    RedirectBlocked,
+    TokenEndpointFailed,
+)
+from outkey.core.oauth2.responses import FAILURES, REDIRECTED, name_url
+from outkey.core.text import Text
+
+LOGIN_PATH = "login.path"
+LOGIN_REFUSED = "login-refused"
+_LOGIN_PATH = Text("Login path")
+_LABELS = {
+    LOGIN_PATH: _LOGIN_PATH,
+    "login.refresh_path": Text("Refresh path"),
+    "login.logout_path": Text("Logout path"),
+}
+# What is worded otherwise than for a Token URL.
+_FAILURES: dict[str, tuple[Text, Text]] = {
+    "not_a_token_endpoint": (
+        Text("the response to the login is not JSON"),
+        Text("Check the Login path; it may be a web page."),
+    ),
+    "refused": (
+        Text("the API did not accept the request at the {url}", url=_LOGIN_PATH),
+        Text("Compare the Login tab with the documentation of the API."),
+    ),
+    "no_token": (
+        Text("the response to the login has no token"),
+        Text("Check Token in the response, and the Login path."),
+    ),
+    "interrupted": (
+        Text("the login was interrupted"),
+        Text("Renew the token: outkey token renew."),
+    ),
+}
+
+
+def login_failure(
+    reason: str, their_time: float | None = None, *, field: str = LOGIN_PATH
+) -> OutkeyError:
+    """Return the error for a reason, also from a stored one.
+
+    The reasons are those of `oauth2/responses.py`, and LOGIN_REFUSED.
+    """
+    if reason == LOGIN_REFUSED:
+        return LoginRefused(field=field, reason=reason)
+    if reason == REDIRECTED:
+        return RedirectBlocked(
+            Text(
+                "the {url} redirected, and credentials are not sent to another URL",
+                url=_LABELS[field],
+            ),
+            hint=Text("Enter the path that it redirects to, if you trust it."),
+            field=field,
+        )
+    words = _FAILURES.get(reason) or FAILURES.get(reason) or _FAILURES["refused"]
+    message, hint = (name_url(text, _LABELS[field]) for text in words)
+    return TokenEndpointFailed(
+        message, hint=hint, reason=reason, their_time=their_time, field=field
+    )

@@ -1,0 +1,153 @@
+"""Logins at the API itself, as many APIs have them: JSON in, a token out.
+
+User and password are those of `scenes.py`. What is issued is a token of the
+authorization server, so that `/oauth/expire` and the drills work on it too.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from urllib.parse import parse_qsl
+
+from outkey.spar.authority import CLIENT
+from outkey.spar.exchange import Stage
+from outkey.spar.records import Fields, OAuthError, Terms
+from outkey.spar.token_requests import NO_STORE
+
+USERNAME = "sparring"
+PASSWORD = "open sesame"  # noqa: S105 - made up and public
+_REFUSAL = {"errors": [{"message": "Invalid user credentials."}]}
+_COOKIE = "spar_session"
+_HEADER = "X-Session"
+
+
+def play_login(stage: Stage) -> None:
+    """Exchange `sparring` and `open sesame`, as JSON or a form, for a token.
+
+    The response is `{"data": {"access_token", "refresh_token", "expires"}}`, with
+    milliseconds. `?style=cookie`, `header` or `text` has the token there, `moment` an
+    `expires_at`. `lifetime=` in seconds, `before=` a wait, `refusal=` the status for a
+    wrong password (401), `any=1` accepts every one, `key=1` demands X-API-Key too.
+    """
+    stage.sleep(0, "before")
+    fields = read_fields(stage)
+    name = fields.get("email") or fields.get("username")
+    is_known = (name, fields.get("password")) == (USERNAME, PASSWORD)
+    has_key = stage.headers.get("x-api-key") == "spar-key" or "key" not in stage.query
+    if stage.method != "POST":
+        stage.respond(405, {"error": "method"}, ("Allow", "POST"))
+    elif (is_known or "any" in stage.query) and has_key:
+        send_tokens(stage, stage.authority.log_in(terms_of(stage)))
+    else:
+        stage.respond(int(stage.number("refusal", 401)), _REFUSAL)
+
+
+def play_refresh(stage: Stage) -> None:
+    """Exchange `{"refresh_token"}` for a new token; refresh tokens rotate."""
+    form = {"grant_type": "refresh_token", **read_fields(stage)}
+    try:
+        send_tokens(stage, stage.authority.grant(CLIENT, form, terms_of(stage)))
+    except OAuthError:
+        stage.respond(int(stage.number("refusal", 401)), _REFUSAL)
+
+
+def play_logout(stage: Stage) -> None:
+    """End the session of the token, or of `{"refresh_token"}`."""
+    tokens = (token_of(stage), read_fields(stage).get("refresh_token", ""))
+    ended = [stage.authority.log_out(token) for token in tokens if token]
+    stage.respond(204 if any(ended) else 401, b"")
+
+
+def play_session_api(stage: Stage) -> None:
+    """Demand a live token of a login, as Bearer, cookie, X-Session or `?token=`."""
+    if stage.authority.access(token_of(stage)) is None:
+        stage.respond(401, _REFUSAL)
+    else:
+        stage.respond(200, {"data": [{"id": 1}]})
+
+
+def play_odd_login(stage: Stage) -> None:
+    """Respond to a login as `/login/odd/NAME` says.
+
+    Names: `redirect` (to another origin), `echo` (an error that repeats the request),
+    `error-200`, `echo-200`, `no-token`, `html`, `silent` (`?seconds=`), `unavailable`.
+    """
+    repeated = stage.body.decode(errors="replace")
+    location = ("Location", f"{stage.neighbours.elsewhere}/login/json")
+    plays: dict[str, Callable[[], None]] = {
+        "redirect": lambda: stage.respond(307, None, location),
+        "echo": lambda: stage.respond(400, {"error": f"cannot read {repeated}"}),
+        "echo-200": lambda: stage.respond(200, {"received": repeated}),
+        "error-200": lambda: stage.respond(200, {"ok": False, "error": "bad_login"}),
+        "no-token": lambda: stage.respond(200, {"data": {"user": USERNAME}}),
+        "html": lambda: stage.respond(200, b"<html>Log in</html>", kind="text/html"),
+        "silent": stage.silence,
+        "unavailable": lambda: stage.respond(503, None, ("Retry-After", "1")),
+    }
+    name = stage.rest.partition("/")[2]
+    if name in plays:
+        plays[name]()
+    else:
+        stage.respond(404, {"error": "no such answer", "names": sorted(plays)})
+
+
+def read_fields(stage: Stage) -> dict[str, str]:
+    """Return the fields of a JSON object or a form."""
+    text = stage.body.decode(errors="replace")
+    if "json" not in stage.headers.get("content-type", ""):
+        return dict(parse_qsl(text, keep_blank_values=True))
+    try:
+        return {name: str(value) for name, value in json.loads(text).items()}
+    except (ValueError, RecursionError, AttributeError):
+        return {}
+
+
+def terms_of(stage: Stage) -> Terms:
+    """Return how long the tokens of a login live."""
+    return Terms(stage.number("lifetime", 900))
+
+
+def send_tokens(stage: Stage, issued: Fields) -> None:
+    """Send the tokens in the style that the query names."""
+    token = str(issued["access_token"])
+    seconds = stage.number("lifetime", 900)
+    match stage.query.get("style"):
+        case "cookie":
+            cookie = f"{_COOKIE}={token}; Path=/; HttpOnly; SameSite=Lax"
+            headers = (("Set-Cookie", "theme=dark"), ("Set-Cookie", cookie))
+            stage.respond(200, {"user": USERNAME}, *headers, *NO_STORE)
+        case "header":
+            header = ("Authorization", f"Bearer {token}")
+            stage.respond(200, {"user": USERNAME}, header, *NO_STORE)
+        case "text":
+            stage.respond(200, token, *NO_STORE)
+        case "moment":
+            ends = time.time() + seconds
+            stage.respond(200, {"token": token, "expires_at": ends}, *NO_STORE)
+        case _:
+            data = {
+                "access_token": token,
+                "refresh_token": issued["refresh_token"],
+                "expires": int(seconds * 1000),
+            }
+            stage.respond(200, {"data": data}, *NO_STORE)
+
+
+def token_of(stage: Stage) -> str:
+    """Return the token of a request, wherever it is."""
+    scheme, _, token = stage.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return token.strip()
+    name, _, value = stage.headers.get("cookie", "").partition("=")
+    if name == _COOKIE:
+        return value
+    return stage.headers.get(_HEADER.lower()) or stage.query.get("token", "")
+
+
+LOGINS: dict[str, Callable[[Stage], None]] = {
+    "login/json": play_login,
+    "login/refresh": play_refresh,
+    "login/logout": play_logout,
+    "login/api": play_session_api,
+    "login/odd": play_odd_login,
+}

@@ -1,0 +1,136 @@
+"""Logins shared by processes: a stampede, kills at every step, a stopped holder."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import forks
+from cli.conftest import Terminal
+from cli.test_login_commands import arrived, prepare
+from cli.test_token_processes import (
+    POINTS,
+    RENEWAL,
+    SENDER,
+    output_of,
+    wait_until_stopped,
+)
+from outkey.spar import Spar
+from programs import program_command
+
+PROCESSES, THREADS = 8, 25
+API = "/login/api"
+
+
+@pytest.fixture
+def spar() -> Iterator[Spar]:
+    with Spar() as server:
+        yield server
+
+
+def start(outkey: Terminal, program: str, *arguments: str) -> "subprocess.Popen[str]":
+    return forks.Popen(
+        program_command(program, *arguments, API),
+        env=outkey.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def race(outkey: Terminal) -> Counter[Any]:
+    begins = time.time() + 1.5
+    running = [
+        start(outkey, SENDER, str(begins), str(THREADS), "acme")
+        for _ in range(PROCESSES)
+    ]
+    ends: Counter[Any] = Counter()
+    for process in running:
+        ends.update(json.loads(output_of(process, outkey.canary)))
+    return ends
+
+
+def log_in(
+    outkey: Terminal, point: str = "", kind: str = "SIGKILL", lease: str = "1"
+) -> str:
+    """Send with a login, interrupted at a point; return how the request ended."""
+    return output_of(start(outkey, RENEWAL, point, kind, lease), outkey.canary)
+
+
+def test_many_processes_without_a_token_log_in_exactly_once(
+    outkey: Terminal, spar: Spar
+) -> None:
+    prepare(outkey, spar, path="/login/json?before=0.3")
+    assert race(outkey) == {200: PROCESSES * THREADS}
+    assert arrived(spar, "/login/json") == 1
+    assert arrived(spar, API) == PROCESSES * THREADS
+
+
+def test_many_processes_with_a_revoked_session_log_in_exactly_once(
+    outkey: Terminal, spar: Spar
+) -> None:
+    prepare(outkey, spar)
+    assert outkey("request", "acme", API).code == 0
+    spar.authorization.revoke_family()
+    spar.clear()
+    assert race(outkey) == {200: PROCESSES * THREADS}
+    assert arrived(spar, "/login/refresh") == 1
+    assert arrived(spar, "/login/json") == 1
+
+
+def test_many_processes_with_a_wrong_password_send_it_exactly_once(
+    outkey: Terminal, spar: Spar
+) -> None:
+    prepare(outkey, spar, "not the password", path="/login/json?before=0.3")
+    assert race(outkey) == {"invalid_credentials": PROCESSES * THREADS}
+    assert arrived(spar, "/login/json") == 1
+    assert arrived(spar, API) == 0
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_kill_at_any_point_of_a_login_is_recovered(
+    point: str, outkey: Terminal, spar: Spar
+) -> None:
+    prepare(outkey, spar)
+    assert log_in(outkey, point) == ""
+    logins = arrived(spar, "/login/json")
+    assert [log_in(outkey), log_in(outkey)] == ["200", "200"]
+    assert arrived(spar, "/login/json") <= logins + 1 <= 2 + (point == "after keep")
+    assert outkey("token", "status", "acme", "--json").json["state"] == "fresh"
+    assert outkey("audit", "verify").code == 0
+
+
+@pytest.mark.parametrize("point", ["before asking", "after asking", "before keep"])
+def test_a_kill_during_a_refresh_is_recovered_by_a_login(
+    point: str, outkey: Terminal, spar: Spar
+) -> None:
+    prepare(outkey, spar, path="/login/json?lifetime=1")
+    assert log_in(outkey) == "200"
+    time.sleep(1.1)
+    assert log_in(outkey, point) == ""
+    assert [log_in(outkey), log_in(outkey)] == ["200", "200"]
+    logins = arrived(spar, "/login/json")
+    # A refresh token whose successor died with the process is not accepted again.
+    assert logins == (1 if point == "before asking" else 2)
+
+
+@pytest.mark.parametrize("point", ["after claim", "after asking", "before keep"])
+def test_a_holder_that_is_stopped_past_its_lease_is_taken_over(
+    point: str, outkey: Terminal, spar: Spar
+) -> None:
+    prepare(outkey, spar)
+    stopped = start(outkey, RENEWAL, point, "SIGSTOP", "1")
+    wait_until_stopped(stopped.pid)
+    try:
+        time.sleep(1.1)
+        assert log_in(outkey) == "200"
+    finally:
+        os.kill(stopped.pid, signal.SIGCONT)
+    assert output_of(stopped, outkey.canary) == "200"
+    assert outkey("request", "acme", API).code == 0
