@@ -7,14 +7,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+from outkey.core.config.choices import AuthenticationType
 from outkey.core.findings.checks import Finding
 from outkey.core.findings.configuration_checks import configuration_findings
 from outkey.core.request.assembly import Call, authenticated_request
 from outkey.core.request.message import Header, Source
 from outkey.core.secret import MASK, Secret
+from outkey.core.text import NO_TEXT, Text
 from outkey.engine.sending.scripts import sign
 from outkey.engine.wire.transmit import SendContext
 
+DIGEST_NOTE = Text(
+    "The first request to a server goes without Authorization, since Digest begins with"
+    " a challenge of the server."
+)
 _CURL_SETS_ITSELF = frozenset({"host", "accept-encoding", "content-length"})
 # Scheme words that may be shown when a credential starts with them.
 _SCHEME_WORDS = (
@@ -47,6 +53,7 @@ class Preview:
     username: str = ""
     proxy: str = ""  # the proxy that it would go through
     proxy_username: str = ""
+    note: Text = NO_TEXT  # what cannot be seen in the request itself
 
     def curl(self) -> str:
         """Return the request as a curl command; secrets are shell variables."""
@@ -85,6 +92,7 @@ def preview(context: SendContext, call: Call) -> Preview:
         secret,
         signed=partial(sign, context, configuration, call.line),
     )
+    is_digest = configuration.authentication_type is AuthenticationType.DIGEST
     proxy, proxy_username = context.proxies.shown_for(configuration)
     return Preview(
         method=request.method,
@@ -96,6 +104,7 @@ def preview(context: SendContext, call: Call) -> Preview:
         username=configuration.username,
         proxy=proxy,
         proxy_username=proxy_username,
+        note=DIGEST_NOTE if is_digest else NO_TEXT,
     )
 
 
