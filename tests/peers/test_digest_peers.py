@@ -1,6 +1,7 @@
 """Digest at servers that nobody here wrote: Apache httpd, lighttpd and httpbin."""
 
 import asyncio
+import http.client
 import re
 import subprocess
 import time
@@ -97,6 +98,26 @@ def test_basic_where_digest_is_asked_for_is_another_scheme(
     fix = report.suspicions[0].fix
     assert fix is not None
     assert fix.changes == (("authentication_type", "digest"),)
+
+
+def test_the_strongest_offer_is_taken(tmp_path: Path, gateway_for: GatewayFor) -> None:
+    # The server knows the passwords by SHA-256 only.
+    with lighttpd_running(tmp_path, "MD5|SHA-256", hashed="sha256") as url:
+        offered = http_head(url)
+        assert "algorithm=MD5" in offered
+        assert "algorithm=SHA-256" in offered
+        gateway = gateway_for(peer=digest(url))
+        assert gateway.send("peer", "GET", "/page").status == 200
+
+
+def http_head(url: str) -> str:
+    """Return the challenges of a server."""
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=10)
+    try:
+        connection.request("GET", "/page")
+        return str(connection.getresponse().headers)
+    finally:
+        connection.close()
 
 
 def test_many_threads_and_tasks_use_nonces_together(

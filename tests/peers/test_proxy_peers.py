@@ -3,13 +3,14 @@
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from contract.raw_peer import raw_peer
 from outkey import Gateway, Response
 from outkey.core.errors import EgressDenied, ProxyFailed, TlsFailed
-from peers.authorization_servers import Toolkit
+from peers.authorization_servers import Oidc, Toolkit
 from peers.certificates import Pki
 from peers.conftest import call, oauth2
 from peers.documents import GatewayFor, Given, Table, basic, run_on_loop
@@ -310,6 +311,28 @@ def test_tokens_are_requested_through_the_proxy(
     report = gateway_for(peer=table).test("peer")
     assert (report.cause, reasons(report)[:1]) == ("proxy", ["proxy-credentials"])
     assert leaks(report, table) == []
+
+
+def test_a_token_is_requested_through_a_tunnel_that_hides_it(
+    proxy: RunningProxy, oidc: Oidc, gateway_for: GatewayFor
+) -> None:
+    before = proxy.logged()
+    table = oauth2(oidc, "cc_basic", scope="api:read") | through(proxy.url)
+    path = urlsplit(oidc.endpoint("token")).path
+    settings: Table = {
+        "client_id": "cc_basic",
+        "client_auth": "basic",
+        "client_secret": Given(str(oidc.clients["cc_basic"])),
+        "scope": "api:read",
+        "token_url": oidc.endpoint("token", tls=True),
+    }
+    table |= {"oauth2": settings, "tls": {"ca_file": oidc.pki.ca}}
+    gateway = gateway_for(peer=table)
+    assert call(gateway, oidc, "?need=api:read").status == 200
+    gateway.close()
+    tunnel = f"CONNECT {urlsplit(oidc.tls_url).netloc}"
+    wait_until(lambda: tunnel in proxy.logged()[len(before) :], "the proxy's log")
+    assert path not in proxy.logged()[len(before) :]
 
 
 def test_a_proxy_at_an_address_that_is_not_allowed_gets_nothing(

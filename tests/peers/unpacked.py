@@ -102,10 +102,10 @@ def apache_running(folder: Path, port: int = 0) -> Iterator[str]:
 
 
 @contextmanager
-def lighttpd_running(folder: Path, algorithm: str) -> Iterator[str]:
-    """Run lighttpd with one algorithm of Digest; give its URL."""
+def lighttpd_running(folder: Path, algorithm: str, hashed: str = "") -> Iterator[str]:
+    """Run lighttpd with these algorithms of Digest; give its URL."""
     start, root = require_unpacked("lighttpd")
-    hashed = "sha256" if algorithm.startswith("SHA-256") else "md5"
+    hashed = hashed or algorithm.lower().replace("-", "")
     lines = [digest_line(name, USERS[name], hashed) for name in USERS]
     (folder / "users").write_text("".join(lines), encoding="utf-8")
     (folder / "pages").mkdir()

@@ -496,6 +496,7 @@ def test_the_preview_shows_the_scheme_and_curl_gets_the_same_credentials() -> No
     assert "Authorization: Digest ***" in {
         f"{header.name}: {header.value}" for header in preview.headers
     }
+    assert preview.note.startswith("The first request to a server")
     assert "--digest" in preview.curl()
     assert '--user Mufasa:"$PASSWORD"' in preview.curl()
     assert fake.transport.sent == []

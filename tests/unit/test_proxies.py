@@ -174,7 +174,10 @@ def test_the_password_of_a_proxy_is_bound_to_the_proxy() -> None:
     )
     with pytest.raises(SecretRebindRequired) as refused:
         moved.refuse_unbound("proxy_password")
-    assert refused.value.message == "the secret was entered for another Proxy URL than the present one"
+    assert (
+        refused.value.message
+        == "the secret was entered for another Proxy URL than the present one"
+    )
 
 
 # ── what is vetted ────────────────────────────────────────────────────────────────────

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+from outkey.core.config.choices import AuthenticationType
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.custom_rows import PLACEHOLDER
 from outkey.core.echo.sent_secrets import public_text, visible_texts
@@ -18,10 +19,15 @@ from outkey.core.request.assembly import Call, authenticated_request
 from outkey.core.request.message import Header, Request, Source
 from outkey.core.request.token_place import token_prefix
 from outkey.core.secret import MASK, Secret
+from outkey.core.text import NO_TEXT, Text
 from outkey.engine.sending.scripts import sign
 from outkey.engine.wire.transmit import SendContext
 
 _MASKED_PARAMETER = re.compile(rf"(?<=[?&])([^?&=]+)={re.escape(MASK)}(?=&|\Z)")
+DIGEST_NOTE = Text(
+    "The first request to a server goes without Authorization, since Digest begins with"
+    " a challenge of the server."
+)
 _CURL_SETS_ITSELF = frozenset({"host", "accept-encoding", "content-length"})
 # Scheme words that may be shown when a credential starts with them.
 _SCHEME_WORDS = (
@@ -54,6 +60,7 @@ class Preview:
     username: str = ""
     proxy: str = ""  # the proxy that it would go through
     proxy_username: str = ""
+    note: Text = NO_TEXT  # what cannot be seen in the request itself
 
     def curl(self) -> str:
         """Return the request as a curl command; secrets are shell variables."""
@@ -104,6 +111,7 @@ def preview(context: SendContext, call: Call) -> Preview:
         secret,
         signed=partial(sign, context, configuration, call.line),
     )
+    is_digest = configuration.authentication_type is AuthenticationType.DIGEST
     proxy, proxy_username = context.proxies.shown_for(configuration)
     return Preview(
         method=request.method,
@@ -115,6 +123,7 @@ def preview(context: SendContext, call: Call) -> Preview:
         username=configuration.username,
         proxy=proxy,
         proxy_username=proxy_username,
+        note=DIGEST_NOTE if is_digest else NO_TEXT,
     )
 
 

@@ -48,6 +48,7 @@ def preview(
                 "method": request.method,
                 "url": request.url,
                 "proxy": request.proxy or None,
+                "note": request.note or None,
                 "headers": [header._asdict() for header in request.headers],
                 "findings": [
                     finding_facts(finding, name) for finding in request.findings
@@ -59,6 +60,8 @@ def preview(
         if request.proxy:
             print_line(f"through the proxy {request.proxy}")
         print_table(("Header", "Value", "Source"), request.headers)
+        if request.note:
+            print_line(request.note)
         print_findings((name, finding) for finding in request.findings)
 
 
