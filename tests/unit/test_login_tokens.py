@@ -1,6 +1,7 @@
 """Tokens of logins with fakes: when outkey logs in, refreshes and logs out."""
 
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -25,10 +26,12 @@ from outkey.core.errors import (
 from outkey.core.oauth2.token import LEASE_SECONDS, State, TokenState, login_basis_of
 from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.core.secret import Secret
+from outkey.engine.managing.changes import ConfigurationChange
 from outkey.engine.tokens.actions import TokenAction
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from outkey.testing.fakes_storage import memory_registry
+from unit.application_in_memory import memory_host
 
 LOGIN = {
     "authentication_type": "bearer",
@@ -682,6 +685,30 @@ def test_an_entered_token_has_no_status() -> None:
     fake = fake_gateway(configuration(authentication_type="bearer"))
     with pytest.raises(ConfigError, match="neither OAuth"):
         fake.token("acme").status()
+
+
+# ── saving ────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_invalid_expression_is_refused_before_anything_is_saved() -> None:
+    host = memory_host()
+    administration = host.application.administration("tester")
+    made = configuration(**(LOGIN | {"login__token": "data.[["}))
+    with pytest.raises(ConfigError) as caught:
+        administration.save(ConfigurationChange(None, made))
+    assert caught.value.field == "login.token"
+    assert host.application.registry.all() == []
+    administration.save(ConfigurationChange(None, configuration(**LOGIN)))
+    assert [one.name for one in host.application.registry.all()] == ["acme"]
+
+
+def test_an_expression_needs_its_library_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "outkey.adapters.paths_jmespath", None)
+    with pytest.raises(ConfigError, match="not installed") as caught:
+        send(world(Api()))
+    assert caught.value.field == "login.token"
 
 
 # ── secrets ───────────────────────────────────────────────────────────────────────────

@@ -149,10 +149,7 @@ def find_part(
     """Return a part of a response: of its body, a header or a cookie."""
     if finder is not None:
         return found(finder, document)
-    part = named_part(where)
-    if part is None:
-        return None
-    kind, name = part
+    kind, _, name = where.partition(":")
     if kind == "header":
         return response.headers.get(name)
     return cookie_value(response.headers.get_all("Set-Cookie"), name)
