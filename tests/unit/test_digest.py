@@ -12,7 +12,13 @@ from requests.auth import HTTPDigestAuth
 from outkey.core.audit.chain import ChainRow, Label
 from outkey.core.audit.events import CHALLENGED, Intent, Outcome
 from outkey.core.diagnosis import diagnose
-from outkey.core.errors import Cause, HeaderConflict, HeaderFormatError, OutkeyError
+from outkey.core.errors import (
+    Cause,
+    HeaderConflict,
+    HeaderFormatError,
+    OutkeyError,
+    Paused,
+)
 from outkey.core.findings.monitoring import Attempt
 from outkey.core.request.challenge import parse_challenges
 from outkey.core.request.digest import (
@@ -388,6 +394,15 @@ def test_a_wrong_password_is_sent_once() -> None:
     response = fake.gateway.send("acme", "GET", "/")
     assert (response.status, response.cause) == (401, Cause.INVALID_CREDENTIALS)
     assert len(fake.transport.sent) == 2
+
+
+def test_refusals_of_the_password_pause_the_configuration() -> None:
+    fake = world()
+    fake.transport.answers = lambda _request: refused()
+    for _ in range(5):
+        assert fake.gateway.send("acme", "GET", "/").status == 401
+    with pytest.raises(Paused):
+        fake.gateway.send("acme", "GET", "/")
 
 
 def test_a_nonce_that_ends_without_another_challenge_ends_the_request() -> None:
