@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from frames import places_showing, product_frames
+from outkey.core.access.permissions import RULES, Permission
 from outkey.core.audit.events import Intent, Outcome, Tag
 from outkey.core.errors import (
     ConfigError,
@@ -151,6 +152,13 @@ def put(fake: FakeWorld, **changed: object) -> None:
     state = replace(before, basis=login_basis_of(made), **changed)  # type: ignore[arg-type]
     assert fake.ports.tokens.swap(made, before, state)
     fake.sender.context.token_cache.__init__()  # type: ignore[misc]  # as in another process
+
+
+def test_an_expression_over_the_response_needs_the_permission_to_set_secrets() -> None:
+    """Its result is shown as the expiry, so it could tell a token by halves."""
+    expressions = ("token", "refresh_token", "expires_in")
+    rules = {RULES[f"login.{name}"] for name in expressions}
+    assert rules == {Permission.SET_SECRET}
 
 
 # ── one login for many sends ──────────────────────────────────────────────────────────
@@ -598,6 +606,29 @@ def test_no_frame_of_a_failed_login_shows_the_response() -> None:
         send(fake)
     frames = product_frames(caught.value)
     assert places_showing(PASSWORD, caught.value, frames) == []
+
+
+# ── lent to another client ────────────────────────────────────────────────────────────
+
+
+def test_a_token_of_a_login_is_lent_and_renewed_where_the_api_refuses_it() -> None:
+    api = Api()
+    fake = world(api)
+    url = "https://api.acme.example/"
+    first = fake.gateway.lend("acme", "GET", url, [])
+    assert not fake.gateway.settle(first, 200)
+    assert fake.gateway.settle(first, 401)
+    second = fake.gateway.lend("acme", "GET", url, [], rejected=first)
+    values = [header.value for loan in (first, second) for header in loan.headers]
+    assert values == [Secret("Bearer token-1"), Secret("Bearer token-2")]
+    assert len(api.logins) == 2
+
+
+def test_a_refused_login_lends_nothing() -> None:
+    api = Api()
+    refuse_next(api)
+    with pytest.raises(LoginRefused):
+        world(api).gateway.lend("acme", "GET", "https://api.acme.example/", [])
 
 
 # ── what users do with the token ──────────────────────────────────────────────────────

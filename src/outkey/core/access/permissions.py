@@ -127,8 +127,10 @@ RULES: Mapping[str, Permission | None] = {
     # What of a response is sent as a token; it may be any other part of it.
     "login.token": Permission.SET_SECRET,
     "login.refresh_token": Permission.SET_SECRET,
-    "login.expires_in": None,  # only when a token is renewed
-    "login.expires_unit": None,
+    # An expression over the response: what it finds is shown as the expiry, and could
+    # tell a token letter by letter.
+    "login.expires_in": Permission.SET_SECRET,
+    "login.expires_unit": None,  # only when a token is renewed
     "login.lifetime_seconds": None,
     "script_enabled": Permission.EDIT_SCRIPT,
     "script": Permission.EDIT_SCRIPT,
