@@ -663,6 +663,14 @@ def test_credentials_that_make_no_difference_are_told_as_they_are_sent(
     assert f"Sent here: {sent}" in first.remedy
 
 
+@pytest.mark.parametrize("status", [401, 403])
+def test_without_credentials_the_scheme_that_is_asked_for_is_named(status: int) -> None:
+    headers = {"WWW-Authenticate": 'Basic realm="x", Private key="0900"'}
+    found = found_in(Exchange("", "", status, headers, kind="none"))
+    assert ids(found)[0] == "no-credentials-sent"
+    assert found.remedy.endswith("The API asks for Basic.")
+
+
 def test_the_first_byte_of_a_port_for_https_is_enough() -> None:
     asked = build("acme", PLAIN | {"base_url": "http://intra.example:8443"})
     error = ConnectionFailed(reason="plain-http-to-tls-port")

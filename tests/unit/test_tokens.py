@@ -1742,3 +1742,16 @@ def test_a_draft_quotes_nothing_of_the_provider() -> None:
     made = fake.ports.configurations.get("acme")
     report = prepare_test(fake.sender, made, draft).run()
     assert "Who" not in repr(report.steps)
+
+
+def test_a_refused_revocation_is_told_in_the_words_of_the_provider() -> None:
+    provider = Provider()
+    revocation = {"oauth2__revocation_url": "https://auth.acme.example/revoke"}
+    fake = world(provider, **revocation)
+    send(fake)
+    body = b'{"error": "invalid_client", "error_description": "Not your token"}'
+    provider.token_answers.append(Response(401, body=body))
+    with pytest.raises(TokenEndpointFailed) as caught:
+        fake.sender.token_actions(fake.ports.configurations.get("acme")).revoke()
+    assert caught.value.field == "oauth2.revocation_url"
+    assert caught.value.said == "invalid_client: Not your token (status 401)"

@@ -33,7 +33,7 @@ from outkey.core.text import Text
 from outkey.engine.sending.echoed_secrets import reveals_secret, sent_secrets
 from outkey.engine.tokens.login_source import LoginSource
 from outkey.engine.tokens.oauth2_source import OAuth2Source
-from outkey.engine.tokens.provider_words import words_of_redirect
+from outkey.engine.tokens.provider_words import add_words, words_of_redirect
 from outkey.engine.tokens.renewal import TokenManager
 from outkey.engine.tokens.token_source import TokenRequest
 from outkey.engine.wire.steps import Steps, Wait
@@ -225,7 +225,7 @@ class TokenActions:
         parameters = grants.device_start(self.configuration)
         response: Response = self.run(self._oauth2.send_form(url, parameters, None))
         with errors_about("device_url"):
-            document = read_document(response)
+            document = self._read(response)
             texts = [value for name, value in document.items() if name != "device_code"]
             secrets = sent_secrets(self.context, self.configuration, response)
             if reveals_secret(secrets, texts):
@@ -275,7 +275,18 @@ class TokenActions:
         response = self.run(
             self._oauth2.send_form(url, grants.about_token(token, hint), key)
         )
-        return dict(read_document(response, may_be_empty=True))
+        return dict(self._read(response, may_be_empty=True))
+
+    def _read(
+        self, response: Response, *, may_be_empty: bool = False
+    ) -> Mapping[str, object]:
+        """Return the fields of a response, or raise with the provider's own words."""
+        try:
+            return read_document(response, may_be_empty=may_be_empty)
+        except TokenEndpointFailed as error:
+            secrets = sent_secrets(self.context, self.configuration, response)
+            add_words(error, response, secrets)
+            raise
 
     def _content(self, otherwise: Text) -> TokenContent:
         state, _ = self._manager.state()
@@ -330,6 +341,7 @@ def errors_about(name: str) -> Iterator[None]:
     hint = name_url(failed.hint, field.label)
     renamed = TokenEndpointFailed(message, hint=hint, reason=failed.reason)
     renamed.field = field.path
+    renamed.said = failed.said
     raise renamed
 
 
