@@ -326,6 +326,36 @@ def test_an_installation_in_use_is_sound(shop: Commands) -> None:
     assert named == {"shop"}, "nothing is wrong with the installation itself"
 
 
+def test_a_login_works_in_this_host_too(
+    commands: Commands, spar: Spar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = tmp_path / "crm.toml"
+    document.write_text(
+        f"""
+[configuration.crm]
+base_url = "{spar.url}"
+network = "internal"
+authentication_type = "bearer"
+token_source = "login"
+username = "sparring"
+verification = {{ test_path = "/login/api" }}
+[configuration.crm.login]
+path = "/login/json"
+body = '{{"username": "{{username}}", "password": "{{password}}"}}'
+token = "data.access_token"
+logout_path = "/login/logout"
+""",
+        encoding="utf-8",
+    )
+    commands("apply", str(document))
+    monkeypatch.setattr(sys, "stdin", io.StringIO("open sesame"))
+    commands("secret", "set", "crm", "password")
+    assert commands.json("test", "crm")["ok"]
+    assert commands.json("token", "status", "crm")["state"] == "fresh"
+    assert commands.json("token", "revoke", "crm")["state"] == "none"
+    assert spar.authorization.counts().live_access_tokens == 0
+
+
 def test_the_doctor_finds_a_broken_database(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -509,7 +509,8 @@ def test_whatever_comes_is_a_token_or_an_error_in_our_words(
         ("not_found", "login.refresh_path", "Refresh path"),
         ("refused", "login.logout_path", "Logout path"),
         ("unheard of", "login.path", "Login path"),
-        ("redirect_blocked", "login.path", "Login path"),
+        ("redirect_blocked", "login.path", "login"),
+        ("server_error", "login.path", "Login path"),
     ],
 )
 def test_a_failure_names_the_field_of_the_login_and_no_token_url(

@@ -1,5 +1,6 @@
 """Tokens of logins with fakes: when outkey logs in, refreshes and logs out."""
 
+import asyncio
 import json
 import sys
 import threading
@@ -190,6 +191,18 @@ def test_a_login_is_recorded_before_and_after_by_its_path_alone() -> None:
     assert (intent.origin, intent.path) == ("https://api.acme.example", "/auth/login")
     assert PASSWORD not in repr(events)
     assert "realm" not in repr(events)
+
+
+def test_tasks_of_an_event_loop_log_in_once() -> None:
+    api = Api()
+    fake = world(api)
+
+    async def send_all() -> list[Response]:
+        calls = [fake.gateway.asend("acme", "GET", "/") for _ in range(10)]
+        return await asyncio.gather(*calls)
+
+    assert {response.status for response in asyncio.run(send_all())} == {200}
+    assert len(api.logins) == 1
 
 
 def test_preview_logs_in_nowhere() -> None:

@@ -31,9 +31,13 @@ _FAILURES: dict[str, tuple[Text, Text]] = {
         Text("the response to the login has no token"),
         Text("Check Token in the response, and the Login path."),
     ),
-    "interrupted": (
-        Text("the login was interrupted"),
-        Text("Renew the token: outkey token renew."),
+    "rate_limited": (
+        Text("the API received too many logins"),
+        Text("Wait; outkey retries later."),
+    ),
+    "server_error": (
+        Text("the API failed at the {url}", url=_LOGIN_PATH),
+        Text("Retry later; the error is on the side of the API."),
     ),
 }
 
@@ -50,10 +54,10 @@ def login_failure(
     if reason == REDIRECTED:
         return RedirectBlocked(
             Text(
-                "the {url} redirected, and credentials are not sent to another URL",
-                url=_LABELS[field],
+                "the API redirected the login, and credentials are not sent to another"
+                " URL"
             ),
-            hint=Text("Enter the path that it redirects to, if you trust it."),
+            hint=Text("Compare the paths of the Login tab with its documentation."),
             field=field,
         )
     words = _FAILURES.get(reason) or FAILURES.get(reason) or _FAILURES["refused"]

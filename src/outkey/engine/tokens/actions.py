@@ -339,8 +339,9 @@ def errors_about(name: str) -> Iterator[None]:
     field = BY_PATH[f"oauth2.{name}"]
     message = name_url(failed.message, field.label)
     hint = name_url(failed.hint, field.label)
-    renamed = TokenEndpointFailed(message, hint=hint, reason=failed.reason)
-    renamed.field = field.path
+    renamed = TokenEndpointFailed(
+        message, hint=hint, reason=failed.reason, field=field.path
+    )
     renamed.said = failed.said
     raise renamed
 
