@@ -119,6 +119,18 @@ def test_failures_of_the_token_endpoint_have_their_exit_codes(
     assert report.json["steps"][-1]["step"] == "token"
 
 
+def test_the_words_of_the_provider_are_quoted(acme: Terminal) -> None:
+    entered = "a-client-secret-that-is-wrong"
+    assert acme("secret", "set", "acme", "client_secret", stdin=entered).code == 0
+    said = "invalid_client: Unknown client or wrong secret (status 401)"
+    done = acme("token", "renew", "acme")
+    assert f"the provider says: {said}" in done.err
+    assert acme("token", "renew", "acme", "--json").json["error"]["said"] == said
+    detail = acme("test", "acme", "--json").json["steps"][-1]["detail"]
+    assert detail.endswith(f"the provider says: {said}")
+    assert entered not in done.err + detail
+
+
 def test_a_dead_refresh_token_needs_a_person_until_another_is_entered(
     outkey: Terminal, spar: Spar
 ) -> None:

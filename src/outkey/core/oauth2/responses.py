@@ -111,10 +111,10 @@ _THEIRS: dict[str, tuple[Text, Text]] = {
 # What the Authorization URL reports instead of a code.
 _ASK_PROVIDER = Text("Ask the provider, and press Connect again.")
 _AT_AUTHORIZATION: dict[str, tuple[Text, Text]] = {
-    "access_denied": (
-        Text("the user or the provider did not authorize the access"),
-        Text("Ask again, and explain what it is for."),
-    ),
+    **{
+        reason: _THEIRS[reason]
+        for reason in ("access_denied", "invalid_scope", "invalid_target")
+    },
     "invalid_request": (
         Text("the provider does not understand the authorization request"),
         Text(
@@ -129,14 +129,6 @@ _AT_AUTHORIZATION: dict[str, tuple[Text, Text]] = {
     "unsupported_response_type": (
         Text("the provider does not issue codes at the Authorization URL"),
         Text("Check the Authorization URL, or choose another Grant."),
-    ),
-    "invalid_scope": (
-        Text("the provider does not grant the requested Scope"),
-        Text("Check Scope, and what the application may request at the provider."),
-    ),
-    "invalid_target": (
-        Text("the provider does not know the Resource or Audience"),
-        Text("Check Resource and Audience."),
     ),
     "server_error": (Text("the provider failed"), _ASK_PROVIDER),
     "temporarily_unavailable": (Text("the provider is busy"), Text("Retry later.")),

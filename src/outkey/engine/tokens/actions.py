@@ -20,7 +20,6 @@ from outkey.core.findings.configuration_checks import refuse_unsendable
 from outkey.core.oauth2 import grants
 from outkey.core.oauth2.grants import Consent, DeviceCode
 from outkey.core.oauth2.responses import (
-    authorization_failure,
     failure,
     name_url,
     read_document,
@@ -33,7 +32,7 @@ from outkey.core.text import Text
 from outkey.engine.sending.echoed_secrets import reveals_secret, sent_secrets
 from outkey.engine.tokens.login_source import LoginSource
 from outkey.engine.tokens.oauth2_source import OAuth2Source
-from outkey.engine.tokens.provider_words import add_words, words_of_redirect
+from outkey.engine.tokens.provider_words import add_words
 from outkey.engine.tokens.renewal import TokenManager
 from outkey.engine.tokens.token_source import TokenRequest
 from outkey.engine.wire.steps import Steps, Wait
@@ -209,13 +208,6 @@ class TokenActions:
         parameters = grants.authorization_code(self.configuration, code, consent)
         nonce = grants.expected_nonce(self.configuration, consent)
         self.run(self._manager.redeem(parameters, nonce))
-
-    def authorization_error(self, parameters: Mapping[str, str]) -> TokenEndpointFailed:
-        """Return the error that a provider reports instead of a code."""
-        error = authorization_failure(parameters["error"])
-        secrets = sent_secrets(self.context, self.configuration)
-        error.said = words_of_redirect(parameters, secrets)
-        return error
 
     def device_code(self) -> DeviceCode:
         """Request a code that a user enters on another device (RFC 8628)."""

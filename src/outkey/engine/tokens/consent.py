@@ -16,13 +16,13 @@ from typing import TypedDict
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import ConfigError
 from outkey.core.oauth2.grants import Consent, consent_for, refuse_other_issuer
+from outkey.core.oauth2.responses import authorization_failure
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.tokens.actions import TokenActions
 
 CONSENT_SECONDS = 600
 _MAX_PENDING = 5
-_ERROR_PARAMETERS = ("error", "error_description")
 _BEGIN_AGAIN = Text("Open the configuration and press Connect again.")
 
 Parameters = Mapping[str, Sequence[str]]  # of the URL that the browser came back to
@@ -121,10 +121,6 @@ class Consents:
         redirect_url: str,
     ) -> None:
         """Exchange the code of an accepted consent for tokens, and store them."""
-        if "error" in parameters:
-            raise actions.authorization_error(
-                {name: only_value(parameters, name) for name in _ERROR_PARAMETERS}
-            )
         actions.redeem(code_of(parameters), self._consent(state, redirect_url))
 
     def _consent(self, state: str, redirect_url: str) -> Consent:
@@ -140,7 +136,12 @@ class Consents:
 
 
 def code_of(parameters: Parameters) -> Secret:
-    """Return the code, or refuse a response without one."""
+    """Return the code; raise what the provider reports instead, in our own words.
+
+    Its description is not quoted: it comes from the browser, and not from the provider.
+    """
+    if "error" in parameters:
+        raise authorization_failure(only_value(parameters, "error"))
     code = only_value(parameters, "code")
     if not code:
         message = Text("the provider sent no code")

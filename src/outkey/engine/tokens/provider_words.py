@@ -39,14 +39,6 @@ def add_words(
         )
 
 
-def words_of_redirect(parameters: Mapping[str, str], secrets: Iterable[Secret]) -> str:
-    """Return what a provider says in the URL that a browser comes back to."""
-    words = words_in(parameters)
-    if reveals(secrets, [words]):
-        return ""
-    return shorten(_LONG_WORD.sub("…", words))
-
-
 def words_in(document: Mapping[str, object]) -> str:
     """Return the error of a document and its description, in one line."""
     parts = [document.get("error"), document.get("error_description")]
