@@ -167,8 +167,10 @@ class Administration:
         self.note(Tag.CONFIGURATION_REMOVED, name)
         self.registry.remove(name)
 
-    def save(self, *changes: ConfigurationChange) -> None:
-        """Create and update configurations with their secrets: all of it or nothing.
+    def save(
+        self, *changes: ConfigurationChange, lines: Collection[SyncLine] = ()
+    ) -> None:
+        """Create and update configurations, secrets and lines: all of it or nothing.
 
         A change is refused if the configuration is not as it was read, inside the
         transaction: no secret is sealed for an origin that another user just saved.
@@ -184,10 +186,15 @@ class Administration:
                 check_secret_field(change.made, field)
             for field, secret in change.secrets.items():
                 refuse_unusable(field, secret)
-        self.audit.note(*(note for change in changes for note in self._notes(change)))
+        self.audit.note(
+            *(note for change in changes for note in self._notes(change)),
+            *(self._note_of_line(line) for line in lines),
+        )
         with self.registry.transaction():
             for change in changes:
                 self._save(change)
+            for line in lines:
+                self.registry.put_line(line)
 
     def _save(self, change: ConfigurationChange) -> None:
         made = change.made
@@ -284,6 +291,9 @@ class Administration:
         self.note(Tag.LINE_REMOVED, self.registry.line(name).configuration, name)
         self.registry.remove_line(name)
 
+    def _note_of_line(self, line: SyncLine) -> Change:
+        return Change(Tag.LINE_SAVED, self.actor, line.configuration, (line.name,))
+
     def _notes(self, change: ConfigurationChange) -> Iterator[Change]:
         name = change.made.name
         if change.changes_settings:
@@ -318,7 +328,7 @@ def destinations_of(secret: str) -> set[str]:
 def check_secret_field(configuration: Configuration, field: str) -> None:
     """Refuse the name of a secret that this configuration does not have."""
     known = [f.secret_name for f in FIELDS if f.secret]
-    rows = [row.secret_field for row in configuration.headers if row.secret]
+    rows = [row.secret_field for row in configuration.rows if row.secret]
     if field not in known + rows:
         hint = Text("Known: {names}.", names=", ".join(known + rows))
         raise ConfigError(Text("there is no such secret"), field="field", hint=hint)

@@ -1,7 +1,7 @@
 """The pages of API Sync Configurations: list, form and deletion."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -23,6 +23,7 @@ from outkey.core.findings.health import (
     Status,
     status_rules,
 )
+from outkey.core.importing.report import ReportItem
 from outkey.core.moments import day_of
 from outkey.engine.managing.editing import Edit, Errors, add_error
 from outkey.hosts.django import models
@@ -34,6 +35,7 @@ from outkey.hosts.django.pages.access import (
     require,
 )
 from outkey.hosts.django.pages.forms import ConfigurationForm, condition_as_json
+from outkey.hosts.django.pages.import_reports import take_report
 from outkey.hosts.django.pages.shell import (
     configuration_at,
     limited_concurrency,
@@ -161,7 +163,7 @@ def change_page(request: HttpRequest, record: UUID) -> HttpResponse:
         require(request, Permission.CHANGE)
         return save(request, stored)
     require(request, Permission.VIEW)
-    return form_page(request, stored)
+    return form_page(request, stored, imported=take_report(request, record))
 
 
 def save(request: HttpRequest, stored: Configuration | None) -> HttpResponse:
@@ -210,8 +212,14 @@ def form_page(
     *,
     posted: Mapping[str, str] | None = None,
     errors: Errors | None = None,
+    import_error: OutkeyError | None = None,
+    imported: Sequence[ReportItem] = (),
 ) -> HttpResponse:
-    """Draw the form, with what was posted and its errors if it was not saved."""
+    """Draw the form, with what was posted and its errors if it was not saved.
+
+    `import_error` is why a pasted text was not imported, `imported` the report of one
+    that was.
+    """
     form = ConfigurationForm(editor_for(request), stored, posted, errors)
     application = installation()
     findings: list[Finding] = []
@@ -227,10 +235,12 @@ def form_page(
         "editable": may(request, Permission.CHANGE if stored else Permission.ADD),
         "may_test": may_test,
         "may_run": may_test and may(request, Permission.EDIT_SCRIPT),
+        "import_error": import_error,
+        "imported": imported,
     }
     if stored is not None:
         context |= stored_context(request, stored)
-    status = 200 if posted is None else 422
+    status = 200 if posted is None and import_error is None else 422
     return page(request, "outkey/form.html", context, status=status)
 
 
