@@ -1,6 +1,7 @@
-"""From a copied command to a green test in the browser, and nothing of it left behind."""
+"""From a copied command to a green test in the browser, and nothing left behind."""
 
 import json
+import logging
 import time
 from pathlib import Path
 
@@ -48,7 +49,8 @@ def test_a_copied_command_is_a_green_test_within_a_minute_and_four_clicks(
     page.locator("#outcome [role=status], #outcome [role=alert]").first.wait_for()
     seconds = time.monotonic() - began
     assert "works." in page.locator("#outcome").inner_text()
-    print(f"imported and tested in {seconds:.1f} s with {clicks.count} clicks")
+    message = f"imported and tested in {seconds:.1f} s with {clicks.count} clicks"
+    logging.getLogger("import").info(message)
     assert seconds < MAX_SECONDS
     assert clicks.count <= MAX_CLICKS
     page.reload()

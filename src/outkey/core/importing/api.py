@@ -236,6 +236,10 @@ def drafted_lines(
         query = "&".join(
             part for name, _, part in query_pairs(url.query) if not is_credential(name)
         )
+        if "{" in below:
+            report.dropped(
+                "path", Text("it has a placeholder: enter the value in the line")
+            )
         if request.has_body:
             report.dropped(
                 "body",

@@ -22,6 +22,7 @@ from outkey.core.text import Text
 
 MAX_TEXT = 64 * 1024
 MAX_OPTIONS = 200
+FORM = "application/x-www-form-urlencoded"
 _CURL = re.compile(r"(?:.*[/\\])?curl(?:\.exe)?", re.IGNORECASE)
 _GLOB_LIST = re.compile(r"(?<!\{)\{([^{},]*),[^{}]*\}(?!\})")
 _GLOB_RANGE = re.compile(r"\[([0-9]+|[A-Za-z])-[0-9A-Za-z]+(?::\d+)?\]")
@@ -99,7 +100,7 @@ def curl_arguments(command: Command) -> list[str] | None:
     for number, word in enumerate(command.words[:4]):
         if _CURL.fullmatch(word):
             return command.words[number + 1 :]
-        if word not in {"sudo", "time", "env", "command", "exec"}:
+        if word.rpartition("/")[2] not in {"sudo", "time", "env", "command", "exec"}:
             break
     return None
 
@@ -245,12 +246,13 @@ class CommandReader:
         if value.startswith("@"):
             self._report.dropped("--data", _NOT_READ)
             call.has_unread_body = True
+            call.content_type = call.content_type or FORM
         else:
             self._raw(call, value)
 
     def _raw(self, call: Call, value: str) -> None:
         call.body.append(value)
-        call.content_type = call.content_type or "application/x-www-form-urlencoded"
+        call.content_type = call.content_type or FORM
 
     def _encoded(self, call: Call, value: str) -> None:
         name, sign, text = value.partition("=")
@@ -277,6 +279,7 @@ class CommandReader:
         del value
         self._report.dropped("--form", Text("forms of several parts are not taken"))
         call.has_unread_body = True
+        call.content_type = "multipart/form-data"
 
     def _upload(self, call: Call, value: str) -> None:
         del value

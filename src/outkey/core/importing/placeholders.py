@@ -32,7 +32,7 @@ _PLACEHOLDERS = tuple(
         r"my[ _-]?(?:secret|token|key|password|api.*|access.*)",
         r"change[ _-]?me",
         r"(?:foo|bar|foobar|example|sample|dummy|none|null|undefined)",
-        r".*example(?:key|token|secret)?",
+        r"[a-z0-9_/+-]*example(?:key|token|secret)?",
         rf"(?:{_WORD}[ _-]?){{0,3}}{_NOUN}",
         # Keys of vendors' documentation, which open nothing.
         r"sk_test_(?:4eC39HqLyjWDarjtT1zdp7dc|BQokikJOvBiI2HlWgH4olfQ2)",

@@ -17,7 +17,7 @@ def words(text: str) -> frozenset[str]:
 
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_UNSAFE_IN_HOST = re.compile(r"[^A-Za-z0-9.-]+")
+_UNSAFE_IN_LABEL = re.compile(r"[^A-Za-z0-9]+")
 # A part of a path that tells a version or begins an API.
 _VERSION = re.compile(
     r"v?\d{1,3}(?:\.\d{1,3}){0,2}|v\d{1,3}[a-z]{0,6}\d*|\d{4}-\d{2}(?:-\d{2})?"
@@ -76,8 +76,8 @@ def split_url(text: str, *, default_scheme: str = "https") -> SeenUrl:
     user, at, host = authority.rpartition("@")
     unknown = bool(VARIABLE.search(host)) or not host or "<" in host or "{" in host
     if unknown:
-        words = _UNSAFE_IN_HOST.sub("-", host).strip("-.").lower()
-        host = f"{words or 'host'}.invalid"
+        label = _UNSAFE_IN_LABEL.sub("-", host).strip("-").lower()[:60].rstrip("-")
+        host = f"{label or 'host'}.invalid"
     if scheme.lower() not in {"http", "https"}:
         raise ConfigError(Text("the URL must start with https:// or http://"))
     origin = f"{scheme.lower()}://{host}"
