@@ -401,7 +401,10 @@ WINDOWS = {
     ),
     "cmd, escaped quotes": Windows(
         'curl -X POST https://a.example/v1/x -u svc:s3cr3t99 ^\n -d "{\\"a\\": \\"b\\"}"',
-        (*["-X", "POST", "https://a.example/v1/x", "-u", "svc:s3cr3t99", "-d"], '{"a": "b"}'),
+        (
+            *["-X", "POST", "https://a.example/v1/x", "-u", "svc:s3cr3t99", "-d"],
+            '{"a": "b"}',
+        ),
     ),
     "cmd, doubled quotes": Windows(
         'curl https://a.example/v1/x -u svc:s3cr3t99 ^\n -H "X-Note: say ""hi"" now"',

@@ -510,3 +510,83 @@ def test_references_never_name_variables_of_outkey() -> None:
         imported = read_import(BASE + " -u a:s3c9", name=name)
         references = imported.configurations[0].draft.references
         assert str(references["password"]) == f"env:{expected}"
+
+
+def test_more_headers_than_rows_are_named() -> None:
+    headers = " ".join(f"-H 'X-{number}: 1'" for number in range(70))
+    imported = read_import(f"{BASE} {headers} -u a:s3c9")
+    assert len(configuration_of(imported).headers) == 64
+    assert "dropped" in reported(imported).values()
+    parameters = "&".join(f"key{number}=8s7d" for number in range(70))
+    imported = read_import(f"curl 'https://a.example/x?{parameters}'")
+    assert len(configuration_of(imported).query) == 64
+
+
+def test_more_requests_than_lines_are_named() -> None:
+    urls = " ".join(f"https://a.example/v1/x{number}" for number in range(60))
+    imported = read_import(f"curl -u a:s3c9 {urls}")
+    assert len(imported.lines) == 50
+    assert reported(imported)["lines"] == "dropped"
+
+
+def test_a_request_elsewhere_that_obtains_no_token_is_named() -> None:
+    imported = read_import(
+        "curl https://b.example/x -d '{grant_type'\n"
+        "curl https://a.example/v1/x -u a:s3c9"
+    )
+    assert reported(imported)["request"] == "dropped"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "curl -u a:s3c9 -- https://a.example/v1/x",
+        "curl -u a:s3c9 --no-silent https://a.example/v1/x",
+        "curl -u a:s3c9 --url-query +raw=1 https://a.example/v1/x",
+        "curl -u a:s3c9 -A '' https://a.example/v1/x",
+        "curl -u a:s3c9 -H 'Accept: a/b' --json '{}' https://a.example/v1/x",
+        "curl -u a:s3c9 -E c.pem https://a.example/v1/x",
+        "curl -u a:s3c9 https://a.example/v1/{x,y} https://a.example/v1/[1-3]",
+        "sudo time env curl -u a:s3c9 https://a.example/v1/x; sudo time env exec curl",
+        "curl -u a:s3c9 https://a.example/v1/x `date` -H 'X-A: 1",
+        'curl -u "a:s3\\\nc9" https://a.example/v1/x',
+        "curl -u a:s3c9 https://a.example/v1/x -H $'X-A: b",
+        "curl -u a:s3c9 https://a.example/v1/x -H $'X-A: \\UFFFFFFFF'",
+        "$ curl -u a:s3c9 https://a.example/v1/x\nnothing else",
+        'curl -u a:s3c9 ^\n  ^"https://a.example/v1/x^" ^  \n -s',
+    ],
+)
+def test_rarer_forms_are_read(command: str) -> None:
+    imported = read_import(command)
+    assert configuration_of(imported).base.origin.host == "a.example"
+    assert "password" in imported.configurations[0].draft.references
+
+
+def test_a_long_secret_is_no_placeholder() -> None:
+    token = "8s7d6f" * 30
+    imported = read_import(f"{BASE} -H 'Authorization: Bearer {token}'")
+    assert found_secrets(imported) == {"token": token}
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("api.shop.co.uk", "shop"),
+        ("api.example.com", "example"),
+        ("www.api.com", "api"),
+        ("box", "box"),
+    ],
+)
+def test_names_of_hosts(host: str, name: str) -> None:
+    imported = read_import(f"curl https://{host}/a/b/c/d/e/f/v1/g/h -u a:s3c9")
+    assert imported.configurations[0].draft.name == name
+
+
+def test_requests_of_other_depths_share_a_base() -> None:
+    imported = read_import(
+        "curl -u a:s3c9 https://http://a.example/api/v1/x http://a.example/y"
+    )
+    assert configuration_of(imported).base_url == "https://a.example"
+    assert [
+        item.facts()["level"] for item in imported.report if item.item == "password"
+    ]

@@ -72,7 +72,8 @@ def draft_api(
     for secret, text in api.secrets.items():
         drafter.add_secret(secret, text, secret.replace("_", " "))
     add_credential_parameters(drafter, urls)
-    origin, path = set_location(drafter, api, urls, token_sources)
+    login = next((one for one in found if isinstance(one, LoginAuth)), None)
+    origin, path = set_location(drafter, api, urls, login)
     drafter.set_reason()
     chosen = unique(name or api.name or name_of_host(split_url(origin).host), taken)
     pairs = list(zip(requests, urls, strict=True))
@@ -166,27 +167,20 @@ def add_credential_parameters(drafter: Drafter, urls: Iterable[SeenUrl]) -> None
         for name, value, _ in query_pairs(url.query):
             if is_credential(name) and name not in taken:
                 taken.add(name)
-                drafter.add_parameter(name, value, is_secret=True)
+                drafter.add_parameter(name, value)
 
 
 def set_location(
-    drafter: Drafter,
-    api: SeenApi,
-    urls: list[SeenUrl],
-    token_sources: list[Auth],
+    drafter: Drafter, api: SeenApi, urls: list[SeenUrl], login: LoginAuth | None
 ) -> tuple[str, str]:
     """Set Base URL and Login path; return the origin and the path of the Base URL."""
-    login = next((a for a in token_sources if isinstance(a, LoginAuth)), None)
     login_url = split_url(login.url) if login else None
     if api.base_url:
         base = split_url(api.base_url)
         path = base.path.rstrip("/")
     elif urls:
         base = urls[0]
-        paths = [url.path for url in urls if url.origin == base.origin]
-        path = base_path(paths)
-        if login_url and not login_url.path.startswith(f"{path}/"):
-            path = ""
+        path = base_path([url.path for url in urls if url.origin == base.origin])
     elif login_url:
         base = login_url
         path = base_path([base.path])
@@ -197,16 +191,14 @@ def set_location(
             "base_url",
             Text("only the token request was there: enter the API's Base URL"),
         )
-    drafter.set_base_url(base.origin, path, is_unknown=base.unknown_host)
-    if login_url is not None:
-        if login_url.origin != base.origin:
-            drafter.report.dropped(
-                "login request",
-                Text("the login must be at the API's own origin"),
-                Level.ERROR,
-            )
+    if login_url is not None and login_url.origin != base.origin:
+        drafter.drop_login()
+    elif login_url is not None:
+        if not login_url.path.startswith(f"{path}/"):
+            path = ""
         query = f"?{login_url.query}" if login_url.query else ""
         drafter.values["login.path"] = login_url.path.removeprefix(path) + query
+    drafter.set_base_url(base.origin, path, is_unknown=base.unknown_host)
     return base.origin, path
 
 

@@ -4,7 +4,7 @@ Each has other names for the same settings; all of them are tried.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from outkey.core.findings.checks import Level
 from outkey.core.importing.placeholders import is_placeholder, is_secret_parameter
@@ -65,13 +65,21 @@ class OAuth2Facts:
     extra: Mapping[str, str] = field(default_factory=dict)
 
 
-def auth_of_kind(kind: str, get: Get, report: Report) -> tuple[Auth, ...]:
-    """Return what a kind of authentication says; `get` returns one of its settings."""
+def auth_of_kind(
+    kind: str, get: Get, report: Report, extra: Mapping[str, str] | None = None
+) -> tuple[Auth, ...]:
+    """Return what a kind of authentication says; `get` returns one of its settings.
+
+    `extra` are more parameters of a token request.
+    """
     name = kind.lower().replace("_", "-")
     if name in {"", "none", "noauth", "inherit"}:
         return ()
     if name == "oauth2":
-        return oauth2_auth(oauth2_facts(get), report)
+        facts = oauth2_facts(get)
+        if extra:
+            facts = replace(facts, extra=plain_extra(extra, report))
+        return oauth2_auth(facts, report)
     if name in MAKERS:
         return MAKERS[name](get)
     refuse_kind(name, report)

@@ -372,7 +372,7 @@ def group_calls(calls: list[Call], report: Report) -> list[SeenApi]:
     apis: dict[str, SeenApi] = {}
     for call in calls:
         for request in requests_of(call, report):
-            url = split_url(request.url, default_scheme="http")
+            url = split_url(request.url)
             api = apis.setdefault(url.origin, SeenApi([]))
             api.requests.append(request)
             api.values |= call.values
@@ -401,8 +401,6 @@ def requests_of(call: Call, report: Report) -> Iterator[SeenRequest]:
         headers.append(("Content-Type", call.content_type))
     for url in call.urls:
         whole = first_of_glob(url, report)
-        if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", whole):
-            whole = f"http://{whole}"
         whole = whole.partition("#")[0]
         for text in parameters:
             whole += ("&" if "?" in whole else "?") + text

@@ -125,7 +125,7 @@ class Drafter:
 
     def _add_key(self, auth: KeyAuth) -> None:
         if auth.place == "query":
-            self.add_parameter(auth.name, auth.value, is_secret=True)
+            self.add_parameter(auth.name, auth.value)
         elif auth.place == "cookie":
             self._set_type("bearer", token_source="entered")  # noqa: S106
             self.values["token_header"] = f"cookie:{auth.name}"
@@ -169,6 +169,23 @@ class Drafter:
         self.add_secret("password", auth.password, "password")
         if auth.secret_key is not None:
             self.add_secret("secret_key", auth.secret_key, "secret")
+
+    def drop_login(self) -> None:
+        """Leave a token to be entered: outkey logs in at the API's own origin only."""
+        self.report.dropped(
+            "login request",
+            Text("the login is at another origin than the API: enter a token"),
+            Level.ERROR,
+        )
+        self.values = {
+            path: value
+            for path, value in self.values.items()
+            if not path.startswith("login.") and path != "username"
+        }
+        self.values["token_source"] = "entered"  # noqa: S105 - a choice
+        for secret in ("password", "secret_key"):
+            self.secrets.pop(secret, None)
+        self.missing = ["token"]
 
     def _add_aws(self, auth: AwsAuth) -> None:
         more = {
@@ -223,24 +240,19 @@ class Drafter:
         else:
             self.report.taken(item, Text("it is sent with every request"))
 
-    def add_parameter(self, name: str, value: str, *, is_secret: bool) -> None:
-        """Add a query row."""
+    def add_parameter(self, name: str, value: str) -> None:
+        """Add a query row for a credential."""
         item = shown_name("parameter", name)
         if any(row.key == name for row in self.query) or len(self.query) >= MAX_ROWS:
             self.report.dropped(item, Text("each parameter has one row"))
             return
         try:
-            row = query_row(
-                name, None if is_secret else value, secret=is_secret, place="query"
-            )
+            row = query_row(name, None, secret=True, place="query")
         except ConfigError as error:
             self.report.dropped(item, error.message)
             return
         self.query.append(row)
-        if is_secret:
-            self.add_secret(row.secret_field, value, item)
-        else:
-            self.report.taken(item, Text("it is sent with every request"))
+        self.add_secret(row.secret_field, value, item)
 
     def add_cookies(self, value: str) -> None:
         """Add a row of cookies, with what is to be known about them."""

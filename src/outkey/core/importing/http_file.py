@@ -54,9 +54,7 @@ def read_part(
         line = lines.pop(0).strip()
         if match := _NAME.match(line):
             name = match[1][:80]
-    if not lines:
-        return
-    match = _REQUEST_LINE.match(lines.pop(0).strip())
+    match = _REQUEST_LINE.match(lines.pop(0).strip()) if lines else None
     if match is None:
         return
     url = match[2]

@@ -81,7 +81,7 @@ class InsomniaReader:
         visited: set[str] = set()
         parent = text_of(one.get("parentId"))
         while parent in folders and parent not in visited:
-            visited.add(parent)
+            visited.add(parent)  # a folder may name itself
             folder = folders[parent]
             if self._has_auth(folder):
                 return self._auth(folder)

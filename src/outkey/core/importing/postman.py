@@ -101,7 +101,12 @@ class PostmanReader:
         kind = text_of(auth.get("type"))
         if not kind:
             return inherited
-        return auth_of_kind(kind, self._settings(auth.get(kind)), self.report)
+        settings = auth.get(kind)
+        extra = {}
+        for row in rows(settings):
+            if row.get("key") == "tokenRequestParams":
+                extra = pairs_of(row.get("value"))
+        return auth_of_kind(kind, self._settings(settings), self.report, extra)
 
     def _settings(self, value: object) -> Get:
         """Return what reads the settings: a list in 2.1, a table in 2.0."""

@@ -83,16 +83,14 @@ def dialect_of(text: str) -> Dialect:
     return Dialect.POSIX
 
 
-def split_commands(text: str, dialect: Dialect | None = None) -> list[Command]:
+def split_commands(text: str) -> list[Command]:
     """Return the commands of a pasted text; assignments and prompts are left out."""
     text = without_prompts(plain_spaces(text))
-    match dialect or dialect_of(text):
-        case Dialect.CMD:
-            commands = _split_cmd(text)
-        case Dialect.POWERSHELL:
-            commands = _Splitter(text, Dialect.POWERSHELL).split()
-        case Dialect.POSIX:
-            commands = _Splitter(text, Dialect.POSIX).split()
+    dialect = dialect_of(text)
+    if dialect is Dialect.CMD:
+        commands = _split_cmd(text)
+    else:
+        commands = _Splitter(text, dialect).split()
     return [command for command in commands if command.words][:MAX_COMMANDS]
 
 

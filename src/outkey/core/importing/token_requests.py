@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
+from outkey.core.errors import ConfigError
 from outkey.core.importing.authorization import authorization
 from outkey.core.importing.placeholders import is_placeholder, is_secret_parameter
 from outkey.core.importing.report import Report, shown_name
@@ -15,6 +16,7 @@ from outkey.core.importing.seen import (
     PasswordAuth,
     SeenRequest,
 )
+from outkey.core.importing.tree import read_json, table
 from outkey.core.importing.urls import query_pairs
 from outkey.core.text import Text
 
@@ -52,10 +54,8 @@ def body_members(request: SeenRequest) -> tuple[dict[str, str], str]:
     text = request.body.strip()
     if "json" in content_type or text.startswith("{"):
         try:
-            tree = json.loads(text)
-        except (ValueError, RecursionError):
-            return {}, "json"
-        if not isinstance(tree, dict):
+            tree = table(read_json(text))
+        except ConfigError:
             return {}, "json"
         return {k: v for k, v in tree.items() if isinstance(v, str)}, "json"
     return {name: value for name, value, _ in query_pairs(text)}, "form"

@@ -63,13 +63,14 @@ class SeenUrl:
         return urlsplit(self.origin).hostname or ""
 
 
-def split_url(text: str, *, default_scheme: str = "https") -> SeenUrl:
-    """Return the parts of a URL; variables in its host become a name to replace."""
+def split_url(text: str) -> SeenUrl:
+    """Return the parts of a URL; variables in its host become a name to replace.
+
+    Without a scheme it is http, as for curl and for browsers.
+    """
     text = text.strip()
-    if text.startswith("//"):
-        text = f"{default_scheme}:{text}"
-    elif not _SCHEME.match(text):
-        text = f"{default_scheme}://{text}"
+    if not _SCHEME.match(text):
+        text = f"http://{text.removeprefix('//')}"
     scheme, _, rest = text.partition("://")
     end = min((rest.find(sign) for sign in "/?#" if sign in rest), default=len(rest))
     authority, rest = rest[:end], rest[end:].partition("#")[0]
