@@ -584,7 +584,7 @@ def test_names_of_hosts(host: str, name: str) -> None:
 
 def test_requests_of_other_depths_share_a_base() -> None:
     imported = read_import(
-        "curl -u a:s3c9 https://http://a.example/api/v1/x http://a.example/y"
+        "curl -u a:s3c9 http://a.example/api/v1/x http://a.example/y"
     )
     assert configuration_of(imported).base_url == "https://a.example"
     assert [

@@ -2,6 +2,7 @@
 
 import json
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -72,3 +73,83 @@ def test_plain_yaml_is_texts_lists_and_tables() -> None:
         "f": {"e": "1.0"},
         "g": "",
     }
+
+
+def postman(**more: object) -> str:
+    return json.dumps({"info": {"name": "x"}, "item": []} | more)
+
+
+def insomnia_chain(length: int) -> str:
+    folders = [
+        {"_id": f"f{n}", "_type": "request_group", "parentId": f"f{n + 1}"}
+        for n in range(length)
+    ]
+    requests = [
+        {"_type": "request", "parentId": "f0", "url": f"https://a.example/{n}"}
+        for n in range(2000)
+    ]
+    return json.dumps({"resources": [*folders, *requests]})
+
+
+def openapi(**more: object) -> str:
+    return json.dumps({"openapi": "3.0.0", "servers": [{"url": "https://a.b"}]} | more)
+
+
+SLOW = {
+    "blank lines": "\n" * 2_000_000 + "curl",
+    "spaces in braces": "GET https://a.example/{{" + " " * 1_900_000,
+    "spaces before a version": "GET https://a.example/a" + " " * 1_900_000 + "b",
+    "many requests": "###\nGET https://a.example\n" * 80_000,
+    "many origins": "".join(f"###\nGET https://a{n}.example\n" for n in range(50_000)),
+    "many headers": "GET https://a.example\n"
+    + "".join(f"X-{n}: 1\n" for n in range(150_000)),
+    "many lines before a request": "#\n" * 900_000 + "GET https://a.example\n",
+    "one request with a long query": "GET https://a.example/?" + "key1=a&" * 250_000,
+    "many items": postman(
+        item=[{"request": f"https://a.example/{n}"} for n in range(40_000)]
+    ),
+    "many variables of a path": postman(
+        item=[
+            {
+                "request": {
+                    "url": {
+                        "raw": "https://a.example/" + ":a/" * 100_000,
+                        "variable": [{"key": f"a{n}"} for n in range(40_000)],
+                    }
+                }
+            }
+        ]
+    ),
+    "variables that multiply": postman(
+        variable=[
+            {"key": f"v{n}", "value": f"{{{{v{n + 1}}}}}" * 900} for n in range(9)
+        ],
+        item=[{"request": "https://a.example/{{v0}}"} for _ in range(500)],
+    ),
+    "a chain of folders": insomnia_chain(10_000),
+    "many paths": openapi(paths={f"/{n}": {"get": {}} for n in range(50_000)}),
+    "a chain of references": openapi(
+        components={
+            "x": {f"a{n}": {"$ref": f"#/components/x/a{n + 1}"} for n in range(5000)}
+        },
+        paths={f"/{n}": {"$ref": "#/components/x/a0"} for n in range(5000)},
+    ),
+    "many parameters behind one reference": openapi(
+        components={"x": {"get": {}, "parameters": [{"name": "a"}] * 50_000}},
+        paths={f"/{n}": {"$ref": "#/components/x"} for n in range(5000)},
+    ),
+    "many alternatives": openapi(security=[{f"s{n}": []} for n in range(60_000)]),
+}
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_what_is_made_to_be_slow_ends_in_time(name: str) -> None:
+    began = time.monotonic()
+    with suppress(ConfigError):
+        read_import(SLOW[name])
+    assert time.monotonic() - began < SECONDS
+
+
+def test_texts_that_variables_describe_are_limited_together() -> None:
+    with pytest.raises(ConfigError, match="too long texts"):
+        read_import(SLOW["variables that multiply"])

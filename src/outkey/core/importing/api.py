@@ -36,6 +36,7 @@ from outkey.core.request.headers import looks_like_credential, of_connection, ti
 from outkey.core.text import Text
 
 MAX_LINES = 50
+MAX_HEADERS = 200
 _OF_CLIENTS = re.compile(
     r"sec-.*|accept-encoding|priority|pragma|cache-control|dnt|if-.*"
     r"|upgrade-insecure-requests|x-client-data|:.*|postman-token",
@@ -90,8 +91,13 @@ def source_of_token(request: SeenRequest, report: Report) -> Auth | None:
 
 def add_common_headers(drafter: Drafter, requests: list[SeenRequest]) -> None:
     """Add rows for the headers: credentials of any request, others that all have."""
+    shared = shared_headers(requests)
     for request in requests:
-        for name, value in request.headers:
+        if len(request.headers) > MAX_HEADERS:
+            drafter.report.dropped(
+                "headers", Text("only the first {count} were read", count=MAX_HEADERS)
+            )
+        for name, value in request.headers[:MAX_HEADERS]:
             lower = name.lower()
             if lower == "authorization":
                 continue
@@ -108,12 +114,21 @@ def add_common_headers(drafter: Drafter, requests: list[SeenRequest]) -> None:
                     Text("it describes the body, and is sent with one"),
                     Level.NOTICE,
                 )
-            elif looks_like_credential(name) or all(
-                other.header(name) == value for other in requests
-            ):
+            elif looks_like_credential(name) or (lower, value) in shared:
                 add_header_once(drafter, name, value)
             else:
                 drafter.report.dropped(item, Text("only some of the requests have it"))
+
+
+def shared_headers(requests: Iterable[SeenRequest]) -> set[tuple[str, str]]:
+    """Return the names and values of headers that all requests have."""
+    found: list[set[tuple[str, str]]] = []
+    for request in requests:
+        first: dict[str, str] = {}
+        for name, value in request.headers:
+            first.setdefault(name.lower(), value)
+        found.append(set(first.items()))
+    return set.intersection(*found) if found else set()
 
 
 def add_header_once(drafter: Drafter, name: str, value: str) -> None:

@@ -1,6 +1,8 @@
 """Requests of a collection, grouped into the APIs that they belong to."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 from outkey.core.errors import ConfigError
 from outkey.core.findings.checks import Level
@@ -9,6 +11,8 @@ from outkey.core.importing.seen import Auth, SeenApi, SeenRequest
 from outkey.core.importing.token_requests import token_auth
 from outkey.core.importing.urls import split_url
 from outkey.core.text import Text
+
+MAX_REQUESTS = 500
 
 
 @dataclass(slots=True, repr=False)
@@ -20,7 +24,7 @@ class CollectedRequest:
 
 
 def group_requests(
-    collected: list[CollectedRequest], name: str, report: Report
+    collected: Iterable[CollectedRequest], name: str, report: Report
 ) -> list[SeenApi]:
     """Return an API for each origin and way to authenticate.
 
@@ -28,7 +32,7 @@ def group_requests(
     """
     groups: list[tuple[str, SeenApi]] = []
     left_out = 0
-    for one in collected:
+    for one in islice(collected, MAX_REQUESTS):
         origin = origin_of(one.request, report)
         if origin is None:
             continue

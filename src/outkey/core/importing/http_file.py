@@ -1,7 +1,8 @@
 """.http and .rest files, as editors run them; their scripts are never run."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 
 from outkey.core.findings.checks import Level
 from outkey.core.importing.collections import CollectedRequest, group_requests
@@ -14,9 +15,7 @@ from outkey.core.text import Text
 _SEPARATOR = re.compile(r"(?m)^###.*$")
 _VARIABLE = re.compile(r"^@([\w.-]+)\s*=\s*(.*)$")
 _NAME = re.compile(r"^(?:#|//)\s*@name\s*=?\s*(\S+)")
-_REQUEST_LINE = re.compile(
-    r"^(?:(GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)\s+)?(\S.*?)(?:\s+HTTP/[\d.]+)?$"
-)
+_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 _BASIC_PAIR = re.compile(r"Basic +([^\s:]+)(?: +|:)(\S+)", re.IGNORECASE)
 
 
@@ -35,12 +34,12 @@ def read_http_file(texts: Sequence[str], report: Report) -> list[SeenApi]:
         for line in text.split("\n"):
             if match := _VARIABLE.match(line.strip()):
                 variables.add({match[1]: match[2].strip()})
-    collected = [
+    collected = (
         one
         for text in requests
         for part in _SEPARATOR.split(text)
         for one in read_part(part, variables, report)
-    ]
+    )
     return group_requests(collected, "", report)
 
 
@@ -48,23 +47,31 @@ def read_part(
     part: str, variables: Variables, report: Report
 ) -> Iterator[CollectedRequest]:
     """Yield the request between two separators, if there is one."""
-    lines = part.split("\n")
+    lines = deque(part.split("\n"))
     name = ""
     while lines and is_before_request(lines[0]):
-        line = lines.pop(0).strip()
+        line = lines.popleft().strip()
         if match := _NAME.match(line):
             name = match[1][:80]
-    match = _REQUEST_LINE.match(lines.pop(0).strip()) if lines else None
-    if match is None:
+    if not lines:
         return
-    url = match[2]
+    method, url = split_request_line(lines.popleft().strip())
     while lines and re.match(r"\s+[?&/]", lines[0]):
-        url += lines.pop(0).strip()
-    request = SeenRequest(variables.resolve(url), match[1] or "GET", name=name)
+        url += lines.popleft().strip()
+    request = SeenRequest(variables.resolve(url), method, name=name)
     while lines and lines[0].strip():
-        add_header(request, variables.resolve(lines.pop(0)))
+        add_header(request, variables.resolve(lines.popleft()))
     add_body(request, lines, variables, report)
     yield CollectedRequest(request, request.auth)
+
+
+def split_request_line(line: str) -> tuple[str, str]:
+    """Return method and URL of a line; both method and version may be left out."""
+    method, _, rest = line.partition(" ")
+    if method not in _METHODS:
+        method, rest = "GET", line
+    url, _, version = rest.strip().rpartition(" ")
+    return method, url.strip() if version.startswith("HTTP/") else rest.strip()
 
 
 def is_before_request(line: str) -> bool:
@@ -86,7 +93,7 @@ def add_header(request: SeenRequest, line: str) -> None:
 
 
 def add_body(
-    request: SeenRequest, lines: list[str], variables: Variables, report: Report
+    request: SeenRequest, lines: Iterable[str], variables: Variables, report: Report
 ) -> None:
     """Add the body, without the scripts that handle the response."""
     kept = []

@@ -9,7 +9,7 @@ from outkey.core.importing.auth_types import Get, auth_of_kind
 from outkey.core.importing.collections import CollectedRequest, group_requests
 from outkey.core.importing.report import Report
 from outkey.core.importing.seen import Auth, SeenApi, SeenRequest
-from outkey.core.importing.tree import Table, rows, table, text_of
+from outkey.core.importing.tree import MAX_DEPTH, Table, rows, table, text_of
 from outkey.core.importing.variables import Variables
 
 _TEMPLATE_TAG = re.compile(r"\{%[^%]*%\}")
@@ -20,11 +20,11 @@ def read_insomnia(trees: Sequence[Table], report: Report) -> list[SeenApi]:
     tree = trees[0]
     reader = InsomniaReader(report, Variables())
     if "resources" in tree:
-        collected = list(reader.resources(list(rows(tree.get("resources")))))
+        collected = reader.resources(list(rows(tree.get("resources"))))
         name = reader.workspace_name(tree)
     else:
         reader.add_environment(table(tree.get("environments")))
-        collected = list(reader.children(tree.get("collection"), ()))
+        collected = reader.children(tree.get("collection"), ())
         name = text_of(tree.get("name"))[:100]
     return group_requests(collected, name, report)
 
@@ -80,8 +80,9 @@ class InsomniaReader:
     def _inherited(self, one: Table, folders: Mapping[str, Table]) -> tuple[Auth, ...]:
         visited: set[str] = set()
         parent = text_of(one.get("parentId"))
-        while parent in folders and parent not in visited:
-            visited.add(parent)  # a folder may name itself
+        # A folder may name itself.
+        while parent in folders and parent not in visited and len(visited) < MAX_DEPTH:
+            visited.add(parent)
             folder = folders[parent]
             if self._has_auth(folder):
                 return self._auth(folder)

@@ -6,6 +6,7 @@ Only references inside of the document are followed, and each only once on the w
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from urllib.parse import unquote, urljoin
 
 from outkey.core.errors import ConfigError
@@ -25,6 +26,8 @@ from outkey.core.text import Text
 
 MAX_LINES = 10
 MAX_PATHS = 5000
+MAX_HOPS = 10
+MAX_PARAMETERS = 100
 _FLOWS = ("clientCredentials", "application", "authorizationCode", "accessCode")
 _OTHER_FLOWS = ("deviceAuthorization", "password", "implicit")
 _OWN_DATA = re.compile(
@@ -96,7 +99,11 @@ class Document:
         found = table(value)
         while "$ref" in found:
             reference = text_of(found["$ref"])
-            if not reference.startswith("#/") or reference in visited:
+            if (
+                not reference.startswith("#/")
+                or reference in visited
+                or len(visited) > MAX_HOPS
+            ):
                 self._report.dropped(
                     "$ref", Text("only references inside of the document are followed")
                 )
@@ -319,13 +326,14 @@ class Document:
         for path, value in list(table(self._tree.get("paths")).items())[:MAX_PATHS]:
             item = self.resolve(value)
             if isinstance(item.get("get"), dict):
-                yield path, list(rows(item.get("parameters"))), table(item["get"])
+                yield path, first_rows(item), table(item["get"])
 
     def read_operations(self) -> Iterator[Operation]:
         """Yield what can be called without any parameter."""
         top = any(read_requirements(self._tree.get("security")))
+        is_unsaid = not self._says_security()
         for path, shared, operation in self._operations():
-            parameters = [*shared, *rows(operation.get("parameters"))]
+            parameters = [*shared, *first_rows(operation)]
             needed = any(
                 self.resolve(parameter).get("required") is True
                 or self.resolve(parameter).get("required") == "true"
@@ -337,11 +345,16 @@ class Document:
             if "security" in operation:
                 is_secured = any(read_requirements(operation.get("security")))
             name = text_of(operation.get("operationId"))[:80]
-            yield Operation(path, name, is_secured or not self._says_security())
+            yield Operation(path, name, is_secured or is_unsaid)
 
     def _says_security(self) -> bool:
         has_any = any("security" in operation for _, _, operation in self._operations())
         return has_any or "security" in self._tree
+
+
+def first_rows(item: Table) -> list[Table]:
+    """Return the first parameters of a path or an operation."""
+    return list(islice(rows(item.get("parameters")), MAX_PARAMETERS))
 
 
 def read_requirements(value: object) -> list[Requirement]:

@@ -4,7 +4,7 @@ import re
 
 from outkey.core.request.headers import looks_like_credential
 
-VARIABLE = re.compile(r"\{\{\s*([^{}]{1,80}?)\s*\}\}")
+VARIABLE = re.compile(r"\{\{([^{}]{1,80})\}\}")
 _WORD = (
     r"(?:api|access|auth|bearer|client|secret|private|personal|refresh|app|account|"
     r"session|user|id|jwt|oauth|oauth2?|my|the|your|a|an|test|live|server|service)"

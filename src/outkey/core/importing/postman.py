@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from urllib.parse import urlencode
 
 from outkey.core.errors import ConfigError
@@ -13,7 +14,7 @@ from outkey.core.importing.tree import Table, rows, table, text_of
 from outkey.core.importing.variables import Variables
 from outkey.core.text import Text
 
-MAX_REQUESTS = 2000
+MAX_PATH_VARIABLES = 20
 
 
 def is_environment(tree: Table) -> bool:
@@ -35,8 +36,7 @@ def read_postman(trees: Sequence[Table], report: Report) -> list[SeenApi]:
         if is_environment(tree):
             reader.variables.add(pairs_of(tree.get("values")))
     name = text_of(table(collection.get("info")).get("name"))[:100]
-    collected = list(reader.requests(collection, ()))
-    return group_requests(collected[:MAX_REQUESTS], name, report)
+    return group_requests(reader.requests(collection, ()), name, report)
 
 
 def pairs_of(value: object) -> dict[str, str]:
@@ -124,7 +124,8 @@ class PostmanReader:
         url = table(value)
         raw = text_of(url.get("raw")) or url_of_parts(url)
         raw = raw.partition("?")[0]
-        for name, text in pairs_of(url.get("variable")).items():
+        variables = pairs_of(url.get("variable")).items()
+        for name, text in islice(variables, MAX_PATH_VARIABLES):
             raw = raw.replace(f"/:{name}", f"/{text or '{{' + name + '}}'}")
         query = pairs_of(url.get("query"))
         if not url.get("query"):

@@ -24,7 +24,7 @@ from outkey.core.text import Text
 
 MAX_APIS = 20
 _HTTP_LINE = re.compile(
-    r"(?m)^\s*(?:###|(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)\s+(?:https?://|\{\{|/))"
+    r"(?m)^[ \t]*(?:###|(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)\s+(?:https?://|\{\{|/))"
 )
 _BRUNO_BLOCK = re.compile(
     r"(?m)^(?:meta|get|post|put|patch|delete|head|options|auth|vars)(?::[a-z0-9:-]+)?"

@@ -65,7 +65,7 @@ class Report:
         self._add(ReportItem(level, item, Action.DROPPED, why))
 
     def _add(self, item: ReportItem) -> None:
-        if item not in self.items and len(self.items) < _MAX_ITEMS:
+        if len(self.items) < _MAX_ITEMS and item not in self.items:
             self.items.append(item)
 
 

@@ -249,7 +249,7 @@ class _Splitter:
             self._at = placeholder.end()
             return
         if here := _HERE_DOCUMENT.match(self._text, self._at):
-            self._here_documents.append(here[2])
+            self._here_documents = [here[2]]  # a command has one, if any
             self._at = here.end()
             self._end_word()
             return

@@ -44,6 +44,8 @@ SIZES = words(
     " max_results rows first page[size] results items_per_page sysparm_limit"
 )
 
+_PAGING = PAGE_NUMBERS | OFFSETS | CURSORS | SIZES
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SeenUrl:
@@ -98,7 +100,7 @@ def split_url(text: str) -> SeenUrl:
 
 def readable_variables(path: str) -> str:
     """Return a path with its variables in single braces, as lines have them."""
-    return VARIABLE.sub(lambda match: "{" + match[1].strip("_. ") + "}", path)
+    return VARIABLE.sub(lambda match: "{" + match[1].strip(" _.") + "}", path)
 
 
 def without_dot_segments(path: str) -> str:
@@ -173,7 +175,7 @@ def query_pairs(query: str) -> list[tuple[str, str, str]]:
 
 def is_paging_parameter(name: str) -> bool:
     """Whether a parameter asks for a page of records."""
-    return name.lower() in PAGE_NUMBERS | OFFSETS | CURSORS | SIZES
+    return name.lower() in _PAGING
 
 
 def is_credential(name: str) -> bool:

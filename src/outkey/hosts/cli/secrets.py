@@ -34,7 +34,7 @@ def set_secret(
         typer.Argument(
             help=(
                 "password, token, client_secret, secret_key, client_key, refresh_token,"
-                " header:KEY"
+                " header:KEY, query:KEY"
             )
         ),
     ],
