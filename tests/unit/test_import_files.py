@@ -274,6 +274,13 @@ def test_http_file() -> None:
     assert reported(imported)["body"] == "dropped"
 
 
+def test_http_file_without_methods_and_with_many_headers() -> None:
+    headers = "".join(f"X-{number}: 1\n" for number in range(250))
+    imported = read_import(f"https://a.example/v1/x\n{headers}", source="http")
+    assert imported.lines[0].line.method == "GET"
+    assert reported(imported)["headers"] == "dropped"
+
+
 def test_http_file_with_an_environment() -> None:
     text = "GET {{host}}/v1/me\nAuthorization: Bearer {{token}}\n"
     environment = {"dev": {"host": "https://a.example", "token": "8s7d6f5g"}}

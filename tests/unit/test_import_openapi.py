@@ -251,3 +251,21 @@ def test_a_url_that_cannot_be_joined_is_refused() -> None:
     schemes = {"o": {"type": "oauth2", "flows": flow}}
     with pytest.raises(ConfigError, match="invalid"):
         read(components={"securitySchemes": schemes}, security=[{"o": []}])
+
+
+def test_what_no_configuration_can_be_is_refused_without_its_name() -> None:
+    flow = {
+        "deviceAuthorization": {
+            "deviceAuthorizationUrl": "https://other.example/device",
+            "tokenUrl": "https://id.example/token",
+        }
+    }
+    schemes = {"o": {"type": "oauth2", "flows": flow}}
+    with pytest.raises(ConfigError, match="cannot be a configuration") as caught:
+        read(
+            info={"title": "Nameless"},
+            components={"securitySchemes": schemes},
+            security=[{"o": []}],
+        )
+    assert "Nameless" not in str(caught.value)
+    assert caught.value.field == "oauth2.device_url"

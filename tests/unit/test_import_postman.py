@@ -116,7 +116,8 @@ def test_variables_that_grow_or_name_themselves_come_to_an_end() -> None:
         variable=[*growing, *loop],
         item=[{"name": "x", "request": {"url": "https://a.example/{{v0}}{{loop}}"}}],
     )
-    assert read_import(text).configurations
+    with pytest.raises(ConfigError, match="no request or API"):
+        read_import(text)
     chain = text.replace("{{v0}}{{loop}}", "{{c0}}")
     assert read_import(chain).configurations
 

@@ -5,7 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from outkey.core.config.configuration import SyncLine
+from outkey.core.config.document import read_request
 from outkey.core.config.field_kinds import check_method
+from outkey.core.config.fields import BY_PATH
 from outkey.core.errors import ConfigError
 from outkey.core.findings.checks import Level
 from outkey.core.importing.authorization import authorization
@@ -72,11 +74,16 @@ def draft_api(
     add_found(drafter, found)
     for secret, text in api.secrets.items():
         drafter.add_secret(secret, text, secret.replace("_", " "))
+    for secret, file in api.files.items():
+        drafter.add_file(secret, file)
     add_credential_parameters(drafter, urls)
     login = next((one for one in found if isinstance(one, LoginAuth)), None)
     origin, path = set_location(drafter, api, urls, login)
     drafter.set_reason()
-    chosen = unique(name or api.name or name_of_host(split_url(origin).host), taken)
+    readable = "".join(filter(str.isprintable, api.name)).strip()
+    if name:
+        BY_PATH["name"].parse(name)
+    chosen = unique(name or readable or name_of_host(split_url(origin).host), taken)
     pairs = list(zip(requests, urls, strict=True))
     lines = list(drafted_lines(chosen, path, pairs, origin, report))
     set_test(drafter, api, lines)
@@ -252,14 +259,21 @@ def drafted_lines(
                 "body",
                 Text("a line for single requests has none: pass it when sending"),
             )
-        label = unique(f"{name} {request.name or last_word(below)}".strip(), taken)
+        readable = "".join(filter(str.isprintable, request.name)).strip()
+        label = unique(f"{name} {readable or last_word(below)}", taken)
         whole = f"{below}?{query}" if query else below
+        table = {"configuration": name, "method": method, "path": whole}
+        try:
+            line = read_request(label, table, None)
+        except ConfigError as error:
+            report.dropped(shown_name("line", request.name), error.message)
+            continue
         pagination = pagination_of(url.query)
         if pagination:
             report.taken(
                 "pages", Text("the parameters of pages were seen: see the line")
             )
-        yield DraftedLine(SyncLine(label, name, method, whole), pagination)
+        yield DraftedLine(line, pagination)
 
 
 def checked_method(method: str, report: Report) -> str:

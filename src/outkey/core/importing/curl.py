@@ -28,7 +28,6 @@ _GLOB_LIST = re.compile(r"(?<!\{)\{([^{},]*),[^{}]*\}(?!\})")
 _GLOB_RANGE = re.compile(r"\[([0-9]+|[A-Za-z])-[0-9A-Za-z]+(?::\d+)?\]")
 _AWS_WORD = re.compile(r"[A-Za-z0-9-]{1,40}")
 _AWS_HOST = re.compile(r"([a-z0-9-]+)\.([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com")
-_PEM_KEY = "private key"
 _NEVER = Text("outkey always verifies certificates")
 _NOT_READ = Text("files of this machine are not read: enter the value")
 _NO_REDIRECTS = Text("outkey follows redirects within the API's own origin only")
@@ -63,6 +62,7 @@ class Call:
     flags: set[str] = field(default_factory=set)
     values: dict[str, object] = field(default_factory=dict)
     secrets: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
     has_unread_body: bool = False
 
 
@@ -330,12 +330,10 @@ class CommandReader:
         self._path(call, "tls.client_certificate", file)
         if password:
             self._passphrase(call, password)
-        call.secrets.setdefault("client_key", "")
+        call.files.setdefault("client_key", file)  # curl looks for it there too
 
     def _key(self, call: Call, value: str) -> None:
-        del value
-        self._report.dropped("--key", _NOT_READ)
-        call.secrets["client_key"] = ""
+        call.files["client_key"] = value
 
     def _passphrase(self, call: Call, value: str) -> None:
         del call, value
@@ -377,6 +375,7 @@ def group_calls(calls: list[Call], report: Report) -> list[SeenApi]:
             api.requests.append(request)
             api.values |= call.values
             api.secrets |= call.secrets
+            api.files |= call.files
     return list(apis.values())
 
 

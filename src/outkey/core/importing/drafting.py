@@ -52,6 +52,7 @@ class Drafter:
     query: list[QueryParameter] = field(default_factory=list)
     secrets: dict[str, Secret] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
+    files: dict[str, Reference] = field(default_factory=dict)
 
     # ── credentials ─────────────────────────────────────────────────────────────────
 
@@ -91,6 +92,16 @@ class Drafter:
             return
         self.secrets[name] = secret
         self.report.taken(item, FOUND)
+
+    def add_file(self, name: str, path: str) -> None:
+        """Refer to a file that holds a secret; the secret itself is to be entered."""
+        self.missing.append(name)
+        if path.startswith("/"):
+            self.files[name] = Reference(Store.FILE, path)
+        self.report.changed(
+            name.replace("_", " "),
+            Text("files are not read here: refer to the file, or enter the value"),
+        )
 
     def _set_type(self, kind: str, **more: object) -> None:
         self.values["authentication_type"] = kind
@@ -324,9 +335,15 @@ class Drafter:
             values,
             tuple(self.headers),
             tuple(self.query),
-            {secret: reference_for(name, secret) for secret in names},
+            {secret: reference_for(name, secret) for secret in names} | self.files,
         )
-        draft.configuration()  # refuses what no configuration can be
+        try:
+            draft.configuration()
+        except ConfigError as error:
+            # Its message has the name, which comes from the text.
+            problem = error.message.values.get("problem", "")
+            message = Text("this cannot be a configuration: {problem}", problem=problem)
+            raise ConfigError(message, hint=error.hint, field=error.field) from None
         return ImportedConfiguration(draft, self.secrets)
 
     def _is_valid(self, path: str, value: object) -> bool:

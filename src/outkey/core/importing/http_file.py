@@ -4,6 +4,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
+from outkey.core.errors import ConfigError
 from outkey.core.findings.checks import Level
 from outkey.core.importing.collections import CollectedRequest, group_requests
 from outkey.core.importing.report import Report
@@ -12,6 +13,7 @@ from outkey.core.importing.tree import read_json, table, text_of
 from outkey.core.importing.variables import Variables
 from outkey.core.text import Text
 
+MAX_LINES = 50_000
 _SEPARATOR = re.compile(r"(?m)^###.*$")
 _VARIABLE = re.compile(r"^@([\w.-]+)\s*=\s*(.*)$")
 _NAME = re.compile(r"^(?:#|//)\s*@name\s*=?\s*(\S+)")
@@ -30,6 +32,8 @@ def read_http_file(texts: Sequence[str], report: Report) -> list[SeenApi]:
                 variables.add({name: text_of(value) for name, value in values})
         else:
             requests.append(text.replace("\r\n", "\n"))
+    if sum(text.count("\n") for text in requests) > MAX_LINES:
+        raise ConfigError(Text("the file has more than {limit} lines", limit=MAX_LINES))
     for text in requests:
         for line in text.split("\n"):
             if match := _VARIABLE.match(line.strip()):

@@ -25,9 +25,10 @@ from outkey.core.importing.tree import EMPTY, Table, rows, table, text_of
 from outkey.core.text import Text
 
 MAX_LINES = 10
-MAX_PATHS = 5000
+MAX_PATHS = 2000
 MAX_HOPS = 10
-MAX_PARAMETERS = 100
+MAX_PARAMETERS = 30
+MAX_ALTERNATIVES = 50
 _FLOWS = ("clientCredentials", "application", "authorizationCode", "accessCode")
 _OTHER_FLOWS = ("deviceAuthorization", "password", "implicit")
 _OWN_DATA = re.compile(
@@ -365,7 +366,7 @@ def read_requirements(value: object) -> list[Requirement]:
             for name, scopes in row.items()
             if isinstance(scopes, list)
         ]
-        for row in rows(value)
+        for row in islice(rows(value), MAX_ALTERNATIVES)
     ]
 
 

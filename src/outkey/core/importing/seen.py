@@ -95,7 +95,8 @@ class SeenApi:
     """One API as the input describes it: its requests and what they share.
 
     Without a Base URL it is found from the URLs of the requests. `values` are fields of
-    a configuration by their paths, `secrets` those of its secrets by their names.
+    a configuration by their paths, `secrets` those of its secrets by their names, and
+    `files` the paths of files that hold secrets, which are not read here.
     """
 
     requests: list[SeenRequest]
@@ -105,3 +106,4 @@ class SeenApi:
     test_path: str = ""
     values: dict[str, object] = field(default_factory=dict)
     secrets: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)  # of secrets, by their names

@@ -25,6 +25,7 @@ _VERSION = re.compile(
     re.IGNORECASE,
 )
 _MAX_BASE_PARTS = 5
+MAX_URL = 16 * 1024
 _GENERIC_LABELS = words(
     "www api apis rest app apps gateway gw sandbox secure auth login connect my web dev"
     " test staging prod production eu us int stage public services service v1 v2 go"
@@ -71,6 +72,10 @@ def split_url(text: str) -> SeenUrl:
     Without a scheme it is http, as for curl and for browsers.
     """
     text = text.strip()
+    if len(text) > MAX_URL:
+        raise ConfigError(
+            Text("a URL is longer than {limit} characters", limit=MAX_URL)
+        )
     if not _SCHEME.match(text):
         text = f"http://{text.removeprefix('//')}"
     scheme, _, rest = text.partition("://")
