@@ -35,6 +35,7 @@ from outkey.core.findings.catalogue import ALL_CHECKS
 from outkey.core.findings.checks import Level
 from outkey.core.findings.health import Status
 from outkey.core.findings.monitoring import NOTICE_KINDS
+from outkey.core.importing.report import Action
 from outkey.core.oauth2.responses import FAILURES
 from outkey.core.request.addresses import AddressKind
 from outkey.core.request.message import Source
@@ -130,7 +131,7 @@ def table_texts() -> Iterator[str]:
     yield from (field.label for field in EVERY_LINE_FIELD)
     for field in FIELDS:
         yield from (field.label, field.help, *(label for _, label in field.choices))
-    yield from labels(Tab, Source, AddressKind, KeyState, FieldKind, Level)
+    yield from labels(Tab, Source, AddressKind, KeyState, FieldKind, Level, Action)
     yield from labels(Status, Cause)
     yield from STEPS
     yield from REMEDIES.values()

@@ -16,6 +16,7 @@ PROGRAMS = (
     "permissions_scripts",
     "permissions_fixes",
     "permissions_pages",
+    "permissions_imports",
 )
 
 

@@ -192,9 +192,9 @@ def test_secrets_are_bound_to_the_origin_that_was_entered_whoever_saves_beside(
         deadline = time.monotonic() + 10
         while saved < 20 and time.monotonic() < deadline:
             stored = application.registry.find(["acme"])["acme"]
-            made = ConfigurationDraft("acme", {"base_url": ours}, None, None, {}).merged(
-                stored
-            )
+            made = ConfigurationDraft(
+                "acme", {"base_url": ours}, None, None, {}
+            ).merged(stored)
             change = ConfigurationChange(stored, made, {"token": Secret("spar-token")})
             try:
                 application.administration("administrator").save(change)

@@ -63,7 +63,8 @@ from outkey.ports.sending import Clock, Tokens
 from outkey.ports.storage import Database, StateRows
 from outkey.ports.sync import LineSource, Queue, Records
 
-if TYPE_CHECKING:  # loaded when a line runs: most commands and pages need none of it
+if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none of it
+    from outkey.core.importing.reading import Import
     from outkey.engine.managing.line_editing import UserRecords
     from outkey.engine.sync import Planner, SyncPorts, SyncRunner
 
@@ -128,6 +129,28 @@ class Application:
             document,
             dry_run=dry_run,
             progress=progress,
+        )
+
+    def save_import(
+        self,
+        administration: Administration,
+        imported: "Import",
+        *,
+        allowed: Allowed = lambda _permission: True,
+        limit: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> list[str]:
+        """Save what an import has read, and return the names of its configurations.
+
+        `limit` surrounds the examples of a script.
+        """
+        from outkey.engine.managing.importing import save_import  # noqa: PLC0415
+
+        return save_import(
+            administration,
+            self.sender.context,
+            imported,
+            allowed=allowed,
+            limit=limit,
         )
 
     def apply_fix(self, administration: Administration, name: str, fix: Fix) -> None:

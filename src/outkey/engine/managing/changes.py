@@ -179,8 +179,10 @@ class Administration:
         self.note(Tag.CONFIGURATION_REMOVED, name)
         self.registry.remove(name)
 
-    def save(self, *changes: ConfigurationChange) -> None:
-        """Create and update configurations with their secrets: all of it or nothing.
+    def save(
+        self, *changes: ConfigurationChange, lines: Collection[SyncLine] = ()
+    ) -> None:
+        """Create and update configurations, secrets and lines: all of it or nothing.
 
         A change is refused if the configuration is not as it was read, inside the
         transaction: no secret is sealed for an origin that another user just saved.
@@ -198,10 +200,15 @@ class Administration:
                 check_secret_field(change.made, field)
             for field, secret in change.secrets.items():
                 refuse_unusable(field, secret)
-        self.audit.note(*(note for change in changes for note in self._notes(change)))
+        self.audit.note(
+            *(note for change in changes for note in self._notes(change)),
+            *(self._note_of_line(line) for line in lines),
+        )
         with self.registry.transaction():
             for change in changes:
                 self._save(change)
+            for line in lines:
+                self.registry.put_line(line)
 
     def _save(self, change: ConfigurationChange) -> None:
         made = change.made
@@ -297,6 +304,9 @@ class Administration:
         """Delete a sync line."""
         self.note(Tag.LINE_REMOVED, self.registry.line(name).configuration, name)
         self.registry.remove_line(name)
+
+    def _note_of_line(self, line: SyncLine) -> Change:
+        return Change(Tag.LINE_SAVED, self.actor, line.configuration, (line.name,))
 
     def _notes(self, change: ConfigurationChange) -> Iterator[Change]:
         name = change.made.name

@@ -16,6 +16,7 @@ from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.text import Text
 from outkey.hosts.cli import configurations, monitoring, requests, serving
 from outkey.hosts.cli.doctor import doctor
+from outkey.hosts.cli.importing import import_file
 from outkey.hosts.cli.lines import lines_app, runs_app
 from outkey.hosts.cli.operations import audit_app, keys_app
 from outkey.hosts.cli.output import exit_code_of, print_error, print_line
@@ -51,6 +52,7 @@ app.command()(monitoring.resume)
 app.command()(monitoring.notices)
 app.command("new")(create_from_preset)
 app.command()(configurations.apply)
+app.command("import")(import_file)
 app.command("list")(configurations.list_configurations)
 app.command()(configurations.show)
 app.command()(configurations.export)

@@ -25,6 +25,8 @@ from outkey.engine.managing.connection_test import Report
 if TYPE_CHECKING:
     from rich.text import Text as RichText
 
+    from outkey.core.importing.report import ReportItem
+
 _STEP = 1000
 _GAP = 2  # spaces between columns
 # What controls a terminal (C0 but tab and line feed, DEL, C1), reverses the order of
@@ -143,6 +145,12 @@ def print_findings(findings: Iterable[tuple[str, Finding]]) -> None:
                 RichText(visible(f"  hint: {finding.hint}"), style="dim"),
                 soft_wrap=True,
             )
+
+
+def print_report_items(items: "Iterable[ReportItem]") -> None:
+    """List on standard error what became of the parts of an import."""
+    for item in items:
+        warn(f"{item.level} {item.item}: {item.action}: {item.why}")
 
 
 def print_done(done: str, *, as_json: bool, also: str = "", **facts: object) -> None:

@@ -1,7 +1,7 @@
 """The pages of API Sync Configurations: list, form and deletion."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -24,6 +24,7 @@ from outkey.core.findings.health import (
     Status,
     status_rules,
 )
+from outkey.core.importing.report import ReportItem
 from outkey.core.moments import day_of
 from outkey.engine.managing.editing import Edit, Errors, add_error
 from outkey.hosts.django import models
@@ -35,6 +36,7 @@ from outkey.hosts.django.pages.access import (
     require,
 )
 from outkey.hosts.django.pages.forms import ConfigurationForm, condition_as_json
+from outkey.hosts.django.pages.import_reports import take_report
 from outkey.hosts.django.pages.new import preset_draft
 from outkey.hosts.django.pages.shell import (
     configuration_at,
@@ -163,7 +165,7 @@ def change_page(request: HttpRequest, record: UUID) -> HttpResponse:
         require(request, Permission.CHANGE)
         return save(request, stored)
     require(request, Permission.VIEW)
-    return form_page(request, stored)
+    return form_page(request, stored, imported=take_report(request, record))
 
 
 def save(request: HttpRequest, stored: Configuration | None) -> HttpResponse:
@@ -238,10 +240,12 @@ def form_page(
     posted: Mapping[str, str] | None = None,
     errors: Errors | None = None,
     preset: tuple[Preset, PresetMethod, Configuration] | None = None,
+    imported: Sequence[ReportItem] = (),
 ) -> HttpResponse:
     """Draw the form, with what was posted and its errors if it was not saved.
 
-    That of a new configuration begins with a preset, if there is one.
+    That of a new configuration begins with a preset, if there is one. `imported` is the
+    report of the import that made a stored one.
     """
     initial = preset[2] if preset else None
     form = ConfigurationForm(
@@ -262,6 +266,7 @@ def form_page(
         "editable": may(request, Permission.CHANGE if stored else Permission.ADD),
         "may_test": may_test,
         "may_run": may_test and may(request, Permission.EDIT_SCRIPT),
+        "imported": imported,
     }
     if stored is not None:
         context |= stored_context(request, stored)

@@ -1,4 +1,4 @@
-"""Where a new configuration begins: a preset, or an empty form."""
+"""Where a new configuration begins: an import, a preset, or an empty form."""
 
 from urllib.parse import urlencode
 
@@ -17,8 +17,13 @@ from outkey.hosts.django.pages.shell import page
 VARIABLE_PREFIX = "v-"
 
 
-def new_page(request: HttpRequest) -> HttpResponse:
-    """Offer the presets; a search works without a script too."""
+def new_page(
+    request: HttpRequest, *, import_error: OutkeyError | None = None
+) -> HttpResponse:
+    """Offer the import and the presets; a search works without a script too.
+
+    `import_error` is why a pasted text was not imported.
+    """
     require(request, Permission.ADD)
     searched = request.GET.get("q", "").strip()
     presets = [
@@ -30,8 +35,10 @@ def new_page(request: HttpRequest) -> HttpResponse:
         "title": _("New API Sync Configuration"),
         "presets": presets,
         "searched": searched,
+        "import_error": import_error,
     }
-    return page(request, "outkey/new.html", context)
+    status = 422 if import_error else 200
+    return page(request, "outkey/new.html", context, status=status)
 
 
 def preset_page(request: HttpRequest, name: str) -> HttpResponse:

@@ -191,6 +191,27 @@ for (const input of document.querySelectorAll("[data-filter]")) {
   });
 }
 for (const select of document.querySelectorAll("select[data-submit]")) select.addEventListener("change", () => select.form.submit());
+// Files are read here and sent like pasted text, so that no server stores them; nothing of either
+// stays in a page that the browser keeps for the button Back.
+for (const box of document.querySelectorAll("[data-import]")) {
+  const text = box.elements.text;
+  box.addEventListener("change", async (event) => {
+    if (event.target.type !== "file") return;
+    event.stopPropagation(); // the frame of the page expects other elements around a file
+    const [first, ...others] = await Promise.all([...event.target.files].map((file) => file.text()));
+    text.value = first || "";
+    for (const old of box.querySelectorAll("[data-import-more]")) old.remove();
+    for (const other of others) {
+      const more = text.cloneNode();
+      more.removeAttribute("id");
+      more.dataset.importMore = "";
+      more.value = other;
+      text.after(more);
+    }
+  }, true);
+  addEventListener("pagehide", () => box.reset());
+  addEventListener("load", () => text.focus()); // the frame of the page is hidden until then
+}
 
 // The response of a provider does not stay in the URL.
 if (document.querySelector("[data-forget-query]")) history.replaceState(null, "", location.pathname);

@@ -1,0 +1,1 @@
+"""Reading what others write of an API: commands, collections, descriptions."""

@@ -1,0 +1,337 @@
+"""One API of an import: its requests and credentials made into a configuration."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from outkey.core.config.configuration import SyncLine
+from outkey.core.config.document import read_request
+from outkey.core.config.field_kinds import check_method
+from outkey.core.config.fields import BY_PATH
+from outkey.core.errors import ConfigError
+from outkey.core.findings.checks import Level
+from outkey.core.importing.authorization import authorization
+from outkey.core.importing.drafting import Drafter
+from outkey.core.importing.placeholders import is_secret_segment
+from outkey.core.importing.report import ImportedConfiguration, Report, shown_name
+from outkey.core.importing.seen import (
+    Auth,
+    AwsAuth,
+    KeyAuth,
+    LoginAuth,
+    PasswordAuth,
+    SeenApi,
+    SeenRequest,
+    TokenAuth,
+)
+from outkey.core.importing.token_requests import token_auth
+from outkey.core.importing.urls import (
+    SeenUrl,
+    base_path,
+    is_credential,
+    name_of_host,
+    pagination_of,
+    query_pairs,
+    split_url,
+)
+from outkey.core.request.headers import looks_like_credential, of_connection, tidy_value
+from outkey.core.text import Text
+
+MAX_LINES = 50
+MAX_HEADERS = 200
+_OF_CLIENTS = re.compile(
+    r"sec-.*|accept-encoding|priority|pragma|cache-control|dnt|if-.*"
+    r"|upgrade-insecure-requests|x-client-data|:.*|postman-token",
+    re.IGNORECASE,
+)
+_WORDS = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class DraftedLine:
+    """A first sync line, and how its URL asks for pages."""
+
+    line: SyncLine
+    pagination: Mapping[str, object]
+
+
+def draft_api(
+    api: SeenApi, report: Report, script: str, *, name: str, taken: set[str]
+) -> tuple[ImportedConfiguration, list[DraftedLine]]:
+    """Return the configuration of an API, and its first lines."""
+    drafter = Drafter(report, script)
+    drafter.values |= api.values
+    sources = [(request, source_of_token(request, report)) for request in api.requests]
+    requests = [request for request, source in sources if source is None]
+    token_sources = [source for _, source in sources if source is not None]
+    urls = [split_url(request.url) for request in requests]
+    add_common_headers(drafter, requests)
+    found = [*api.auth, *first_auth(requests, urls, report)]
+    if token_sources:
+        # The token of a pasted request is one that such a request obtained.
+        found = [a for a in found if not isinstance(a, TokenAuth | PasswordAuth)]
+        found.append(token_sources[0])
+    add_found(drafter, found)
+    for secret, text in api.secrets.items():
+        drafter.add_secret(secret, text, secret.replace("_", " "))
+    for secret, file in api.files.items():
+        drafter.add_file(secret, file)
+    add_credential_parameters(drafter, urls)
+    login = next((one for one in found if isinstance(one, LoginAuth)), None)
+    origin, path = set_location(drafter, api, urls, login)
+    drafter.set_reason()
+    readable = "".join(filter(str.isprintable, api.name)).strip()
+    if name:
+        BY_PATH["name"].parse(name)
+    chosen = unique(name or readable or name_of_host(split_url(origin).host), taken)
+    pairs = list(zip(requests, urls, strict=True))
+    lines = list(drafted_lines(chosen, path, pairs, origin, report))
+    set_test(drafter, api, lines)
+    return drafter.finish(chosen), lines
+
+
+def source_of_token(request: SeenRequest, report: Report) -> Auth | None:
+    """Return how tokens are obtained, if a request with a body obtains one."""
+    is_asking = request.has_body or "grant_type=" in request.url
+    return token_auth(request, report) if is_asking else None
+
+
+def add_common_headers(drafter: Drafter, requests: list[SeenRequest]) -> None:
+    """Add rows for the headers: credentials of any request, others that all have."""
+    shared = shared_headers(requests)
+    for request in requests:
+        if len(request.headers) > MAX_HEADERS:
+            drafter.report.dropped(
+                "headers", Text("only the first {count} were read", count=MAX_HEADERS)
+            )
+        for name, value in request.headers[:MAX_HEADERS]:
+            lower = name.lower()
+            if lower == "authorization":
+                continue
+            item = shown_name("header", name)
+            if of_connection(name) or _OF_CLIENTS.fullmatch(name):
+                drafter.report.dropped(
+                    item, Text("outkey sets it where it is needed"), Level.NOTICE
+                )
+            elif lower == "cookie":
+                drafter.add_cookies(value)
+            elif lower == "content-type" and request.has_body:
+                drafter.report.dropped(
+                    item,
+                    Text("it describes the body, and is sent with one"),
+                    Level.NOTICE,
+                )
+            elif looks_like_credential(name) or (lower, value) in shared:
+                add_header_once(drafter, name, value)
+            else:
+                drafter.report.dropped(item, Text("only some of the requests have it"))
+
+
+def shared_headers(requests: Iterable[SeenRequest]) -> set[tuple[str, str]]:
+    """Return the names and values of headers that all requests have."""
+    found: list[set[tuple[str, str]]] = []
+    for request in requests:
+        first: dict[str, str] = {}
+        for name, value in request.headers:
+            first.setdefault(name.lower(), value)
+        found.append(set(first.items()))
+    return set.intersection(*found) if found else set()
+
+
+def add_header_once(drafter: Drafter, name: str, value: str) -> None:
+    """Add a header that several requests may have, once."""
+    row = next((r for r in drafter.headers if r.key.lower() == name.lower()), None)
+    is_same = row is not None and (row.secret or row.value == tidy_value(value))
+    if not is_same:
+        drafter.add_header(name, value)
+
+
+def first_auth(
+    requests: Iterable[SeenRequest], urls: Iterable[SeenUrl], report: Report
+) -> list[Auth]:
+    """Return how the first request authenticates that does."""
+    for request, url in zip(requests, urls, strict=True):
+        found = [*request.auth]
+        if not found and url.has_user:
+            report.changed(
+                "URL", Text("user and password of the URL became Basic authentication")
+            )
+            found.append(PasswordAuth(url.username, url.password))
+        has_header = any(isinstance(a, PasswordAuth | TokenAuth) for a in found)
+        value = request.header("Authorization")
+        if value and not any(isinstance(a, AwsAuth) for a in found):
+            if has_header:  # a header that is given wins over one that is computed
+                found = [a for a in found if isinstance(a, KeyAuth)]
+            found += authorization(value, report)
+        if found:
+            return found
+    return []
+
+
+def add_found(drafter: Drafter, found: Iterable[Auth]) -> None:
+    """Set the fields of all credentials; only one can be the Authentication Type."""
+    for auth in found:
+        is_second = "authentication_type" in drafter.values and not isinstance(
+            auth, KeyAuth | AwsAuth
+        )
+        if is_second:
+            drafter.report.dropped(
+                "authentication", Text("there is another one, which was taken")
+            )
+        else:
+            drafter.add_auth(auth)
+
+
+def add_credential_parameters(drafter: Drafter, urls: Iterable[SeenUrl]) -> None:
+    """Add rows for the credentials in the queries of URLs."""
+    taken = set()
+    for url in urls:
+        for name, value, _ in query_pairs(url.query):
+            if is_credential(name) and name not in taken:
+                taken.add(name)
+                drafter.add_parameter(name, value)
+
+
+def set_location(
+    drafter: Drafter, api: SeenApi, urls: list[SeenUrl], login: LoginAuth | None
+) -> tuple[str, str]:
+    """Set Base URL and Login path; return the origin and the path of the Base URL."""
+    login_url = split_url(login.url) if login else None
+    if api.base_url:
+        base = split_url(api.base_url)
+        path = base.path.rstrip("/")
+    elif urls:
+        base = urls[0]
+        path = base_path([url.path for url in urls if url.origin == base.origin])
+    elif login_url:
+        base = login_url
+        path = base_path([base.path])
+    else:
+        base = split_url(str(drafter.values.get("oauth2.token_url", "https://")))
+        path = ""
+        drafter.report.changed(
+            "base_url",
+            Text("only the token request was there: enter the API's Base URL"),
+        )
+    if login_url is not None and login_url.origin != base.origin:
+        drafter.drop_login()
+    elif login_url is not None:
+        if not login_url.path.startswith(f"{path}/"):
+            path = ""
+        query = f"?{login_url.query}" if login_url.query else ""
+        drafter.values["login.path"] = login_url.path.removeprefix(path) + query
+    drafter.set_base_url(base.origin, path, is_unknown=base.unknown_host)
+    return base.origin, path
+
+
+def drafted_lines(
+    name: str,
+    path: str,
+    requests: Iterable[tuple[SeenRequest, SeenUrl]],
+    origin: str,
+    report: Report,
+) -> Iterator[DraftedLine]:
+    """Yield a line for each request at the API, without credentials in its path."""
+    taken: set[str] = set()
+    for request, url in requests:
+        if url.origin != origin:
+            report.dropped(
+                shown_name("request", request.name),
+                Text("it goes to another origin, which needs its own configuration"),
+            )
+            continue
+        if len(taken) == MAX_LINES:
+            report.dropped(
+                "lines", Text("only the first {count} were taken", count=MAX_LINES)
+            )
+            return
+        method = checked_method(request.method, report)
+        below = path_below(url.path, path, report)
+        query = "&".join(
+            part for name, _, part in query_pairs(url.query) if not is_credential(name)
+        )
+        if "{" in below:
+            report.dropped(
+                "path", Text("it has a placeholder: enter the value in the line")
+            )
+        if request.has_body:
+            report.dropped(
+                "body",
+                Text("a line for single requests has none: pass it when sending"),
+            )
+        readable = "".join(filter(str.isprintable, request.name)).strip()
+        label = unique(f"{name} {readable or last_word(below)}", taken)
+        whole = f"{below}?{query}" if query else below
+        table = {"configuration": name, "method": method, "path": whole}
+        try:
+            line = read_request(label, table, None)
+        except ConfigError as error:
+            report.dropped(shown_name("line", request.name), error.message)
+            continue
+        pagination = pagination_of(url.query)
+        if pagination:
+            report.taken(
+                "pages", Text("the parameters of pages were seen: see the line")
+            )
+        yield DraftedLine(line, pagination)
+
+
+def checked_method(method: str, report: Report) -> str:
+    """Return a method that a line may have."""
+    try:
+        return check_method(method, field="method")
+    except ConfigError as error:
+        report.dropped("method", error.message)
+        return "GET"
+
+
+def path_below(path: str, base: str, report: Report) -> str:
+    """Return the path below the Base URL, cut before a credential."""
+    below = path.removeprefix(base) or "/"
+    parts = below.split("/")
+    for number, part in enumerate(parts):
+        if is_secret_segment(part):
+            report.dropped(
+                "path",
+                Text(
+                    "a part of the path looks like a credential: outkey has no field"
+                    " for one there"
+                ),
+                Level.ERROR,
+            )
+            return "/".join(parts[:number]) or "/"
+    return below
+
+
+def last_word(path: str) -> str:
+    """Return the last part of a path that is a word."""
+    parts = [part for part in path.split("/") if _WORDS.fullmatch(part)]
+    return parts[-1] if parts else "request"
+
+
+def unique(name: str, taken: set[str]) -> str:
+    """Return a name that is not taken yet, with a number if need be."""
+    name = name[:180]
+    number = 2
+    chosen = name
+    while chosen in taken:
+        chosen = f"{name} {number}"
+        number += 1
+    taken.add(chosen)
+    return chosen
+
+
+def set_test(drafter: Drafter, api: SeenApi, lines: Iterable[DraftedLine]) -> None:
+    """Set a test path that changes nothing: that of the first plain GET."""
+    path = api.test_path
+    for drafted in lines:
+        is_fitting = drafted.line.method in {"GET", "HEAD"}
+        if not path and is_fitting and "{" not in drafted.line.path:
+            path = drafted.line.path
+    if path:
+        drafter.values["verification.test_path"] = path
+    else:
+        drafter.report.changed(
+            "test_path",
+            Text("no request was seen that only reads: enter a Test Path"),
+        )

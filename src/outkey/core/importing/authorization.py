@@ -1,0 +1,56 @@
+"""What the value of an Authorization header says."""
+
+import binascii
+import re
+from base64 import b64decode
+
+from outkey.core.config.custom_rows import PLACEHOLDER
+from outkey.core.findings.checks import Level
+from outkey.core.importing.placeholders import is_placeholder
+from outkey.core.importing.report import Report
+from outkey.core.importing.seen import Auth, KeyAuth, PasswordAuth, TokenAuth
+from outkey.core.text import Text
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,30}")
+_PARAMETER_AND_SECRET = re.compile(
+    r"([A-Za-z][A-Za-z0-9_-]{0,30} +[a-z_]{1,30}=\"?)([^\",= ]+)(\"?)"
+)
+_SIGNATURES = ("aws4-", "digest ", "oauth ", "hawk ", "signature ", "hmac")
+
+
+def authorization(value: str, report: Report) -> list[Auth]:
+    """Return what an Authorization header says."""
+    value = value.strip()
+    lower = value.lower()
+    if lower.startswith(_SIGNATURES):
+        report.dropped(
+            "Authorization",
+            Text("it signs one request only: write a script, or choose Digest"),
+            Level.ERROR,
+        )
+        return []
+    if lower.startswith("basic "):
+        return [basic_header(value[6:].strip(), report)]
+    inner = _PARAMETER_AND_SECRET.fullmatch(value)
+    if inner and not lower.startswith("bearer "):
+        around = f"{inner[1]}{PLACEHOLDER}{inner[3]}"
+        return [KeyAuth("Authorization", inner[2], around=around)]
+    scheme, _, token = value.partition(" ")
+    is_word = _SCHEME.fullmatch(scheme) is not None
+    token = token.strip()
+    if token and is_word and (" " not in token or is_placeholder(token)):
+        return [TokenAuth(token, None if lower.startswith("bearer ") else scheme)]
+    return [TokenAuth(value, "")]
+
+
+def basic_header(text: str, report: Report) -> PasswordAuth:
+    """Return the user and password of a Basic header."""
+    try:
+        pair = b64decode(text, validate=True).decode()
+    except (binascii.Error, ValueError):
+        pair = ""
+    if not pair and not is_placeholder(text) and ":" in text:
+        report.changed("Authorization", Text("user and password were not encoded"))
+        pair = text
+    username, _, password = pair.partition(":")
+    return PasswordAuth(username, password)

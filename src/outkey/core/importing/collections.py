@@ -1,0 +1,86 @@
+"""Requests of a collection, grouped into the APIs that they belong to."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+
+from outkey.core.errors import ConfigError
+from outkey.core.findings.checks import Level
+from outkey.core.importing.report import Report
+from outkey.core.importing.seen import Auth, SeenApi, SeenRequest
+from outkey.core.importing.token_requests import token_auth
+from outkey.core.importing.urls import split_url
+from outkey.core.text import Text
+
+MAX_REQUESTS = 500
+
+
+@dataclass(slots=True, repr=False)
+class CollectedRequest:
+    """A request of a collection, and how it or its folder authenticates."""
+
+    request: SeenRequest
+    auth: tuple[Auth, ...]
+
+
+def group_requests(
+    collected: Iterable[CollectedRequest], name: str, report: Report
+) -> list[SeenApi]:
+    """Return an API for each origin and way to authenticate.
+
+    Lines begin with what reads: other requests are counted in the report.
+    """
+    groups: list[tuple[str, SeenApi]] = []
+    left_out = 0
+    for one in islice(collected, MAX_REQUESTS):
+        origin = origin_of(one.request, report)
+        if origin is None:
+            continue
+        api = find_group(groups, origin, one.auth)
+        if is_wanted(one.request):
+            api.requests.append(one.request)
+        else:
+            left_out += 1
+    if left_out:
+        report.dropped(
+            "requests",
+            Text("{count} requests that write were left out", count=left_out),
+            Level.NOTICE,
+        )
+    for number, (origin, api) in enumerate(groups, start=1):
+        if not api.requests:
+            api.base_url = origin
+        api.name = f"{name} {number}" if name and number > 1 else name
+    return [api for _, api in groups]
+
+
+def find_group(
+    groups: list[tuple[str, SeenApi]], origin: str, auth: tuple[Auth, ...]
+) -> SeenApi:
+    """Return the group of an origin that authenticates alike, a new one if need be.
+
+    Requests without credentials of their own join any group of their origin.
+    """
+    for known, api in groups:
+        if known == origin and (not auth or not api.auth or api.auth == auth):
+            api.auth = api.auth or auth
+            return api
+    api = SeenApi([], auth=auth)
+    groups.append((origin, api))
+    return api
+
+
+def origin_of(request: SeenRequest, report: Report) -> str | None:
+    """Return the origin of a request, None where its URL cannot be one."""
+    try:
+        return split_url(request.url).origin
+    except ConfigError as error:
+        report.dropped("request", error.message)
+        return None
+
+
+def is_wanted(request: SeenRequest) -> bool:
+    """Whether a request only reads, or obtains a token."""
+    if request.method.upper() in {"GET", "HEAD"}:
+        return True
+    return request.has_body and token_auth(request, Report()) is not None

@@ -1,0 +1,374 @@
+"""Making a configuration of requests and credentials that some format described.
+
+Every rule about what a field takes is here, so that all formats follow the same ones.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from outkey.core.config.custom_rows import (
+    MAX_ROWS,
+    CustomHeader,
+    QueryParameter,
+    header_row,
+    query_row,
+)
+from outkey.core.config.document import ConfigurationDraft
+from outkey.core.config.fields import BY_PATH
+from outkey.core.config.reference import OWN_PREFIX, Reference, Store
+from outkey.core.config.secret_values import refuse_unusable
+from outkey.core.errors import ConfigError
+from outkey.core.findings.checks import Level
+from outkey.core.importing.placeholders import is_placeholder
+from outkey.core.importing.report import ImportedConfiguration, Report, shown_name
+from outkey.core.importing.scripts import aws_script
+from outkey.core.importing.seen import (
+    Auth,
+    AwsAuth,
+    KeyAuth,
+    LoginAuth,
+    OAuth2Auth,
+    PasswordAuth,
+    TokenAuth,
+)
+from outkey.core.importing.urls import is_internal_host, secured, split_url
+from outkey.core.request.headers import check_value, looks_like_credential, tidy_value
+from outkey.core.secret import Secret
+from outkey.core.text import Text
+
+TO_ENTER = Text("it is a placeholder: enter the value")
+FOUND = Text("it is a secret, and kept as one")
+
+
+@dataclass(slots=True, repr=False)
+class Drafter:
+    """Collects the parts of one configuration."""
+
+    report: Report
+    script: str  # the example script for AWS
+    values: dict[str, object] = field(default_factory=dict)
+    headers: list[CustomHeader] = field(default_factory=list)
+    query: list[QueryParameter] = field(default_factory=list)
+    secrets: dict[str, Secret] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    files: dict[str, Reference] = field(default_factory=dict)
+
+    # ── credentials ─────────────────────────────────────────────────────────────────
+
+    def add_auth(self, auth: Auth) -> None:
+        """Set the fields of one way to authenticate."""
+        match auth:
+            case PasswordAuth():
+                self._add_password(auth)
+            case TokenAuth():
+                self._set_type("bearer", token_source="entered")  # noqa: S106
+                self._set_place(auth.header, auth.prefix)
+                self.add_secret("token", auth.token, auth.header)
+            case KeyAuth():
+                self._add_key(auth)
+            case OAuth2Auth():
+                self._add_oauth2(auth)
+            case LoginAuth():
+                self._add_login(auth)
+            case AwsAuth():
+                self._add_aws(auth)
+            case other:
+                assert_never(other)
+
+    def add_secret(self, name: str, text: str, item: str) -> None:
+        """Take a secret, or leave it to be entered where there is a placeholder."""
+        if is_placeholder(text):
+            self.missing.append(name)
+            self.report.dropped(item, TO_ENTER)
+            return
+        secret = Secret(text)
+        try:
+            refuse_unusable(name, secret)
+        except ConfigError as error:
+            self.missing.append(name)
+            why = Text("{problem}: enter the value", problem=error.message)
+            self.report.dropped(item, why)
+            return
+        self.secrets[name] = secret
+        self.report.taken(item, FOUND)
+
+    def add_file(self, name: str, path: str) -> None:
+        """Refer to a file that holds a secret; the secret itself is to be entered."""
+        self.missing.append(name)
+        if path.startswith("/"):
+            self.files[name] = Reference(Store.FILE, path)
+        self.report.changed(
+            name.replace("_", " "),
+            Text("files are not read here: refer to the file, or enter the value"),
+        )
+
+    def _set_type(self, kind: str, **more: object) -> None:
+        self.values["authentication_type"] = kind
+        self.values |= more
+
+    def _set_place(self, header: str, prefix: str | None) -> None:
+        if header != "Authorization":
+            self.values["token_header"] = header
+        if prefix is not None and prefix.lower() != "bearer":
+            self.values["token_prefix"] = prefix
+
+    def _set_username(self, username: str) -> None:
+        if is_placeholder(username):
+            if username:
+                self.report.dropped("username", TO_ENTER)
+            return
+        self.values["username"] = username
+
+    def _add_password(self, auth: PasswordAuth) -> None:
+        self._set_type("digest" if auth.is_digest else "basic")
+        if auth.username and auth.password == "" and not auth.is_digest:
+            self.values["key_as_username"] = True
+            self.report.changed(
+                "user name",
+                Text("there is no password, so the user name is the secret"),
+                Level.NOTICE,
+            )
+            self.add_secret("password", auth.username, "Basic")
+            return
+        self._set_username(auth.username)
+        self.add_secret("password", auth.password or "", "password")
+
+    def _add_key(self, auth: KeyAuth) -> None:
+        if auth.place == "query":
+            self.add_parameter(auth.name, auth.value)
+        elif auth.place == "cookie":
+            self._set_type("bearer", token_source="entered")  # noqa: S106
+            self.values["token_header"] = f"cookie:{auth.name}"
+            self.add_secret("token", auth.value, shown_name("cookie", auth.name))
+        else:
+            self.add_header(auth.name, auth.value, is_secret=True, around=auth.around)
+
+    def _add_oauth2(self, auth: OAuth2Auth) -> None:
+        self._set_type("bearer", token_source="oauth2")  # noqa: S106
+        self._set_place(auth.header, auth.prefix)
+        settings = {key: value for key, value in auth.settings.items() if value}
+        for key in ("token_url", "client_id"):
+            if not settings.get(key):
+                settings[key] = to_replace(key)
+                label = BY_PATH[f"oauth2.{key}"].label
+                self.report.dropped(key, Text("enter {label}", label=label))
+        for key, value in settings.items():
+            self.values[f"oauth2.{key}"] = value
+        self._secure_endpoints()
+        if auth.client_secret is not None:
+            self.add_secret("client_secret", auth.client_secret, "client secret")
+        if auth.refresh_token is not None:
+            self.add_secret("refresh_token", auth.refresh_token, "refresh token")
+
+    def _secure_endpoints(self) -> None:
+        for path, value in self.values.items():
+            if not path.startswith("oauth2.") or not path.endswith("_url"):
+                continue
+            url = split_url(str(value))
+            origin, is_changed = secured(url.origin)
+            if is_changed:
+                self._note_https(path)
+            query = f"?{url.query}" if url.query else ""
+            self.values[path] = f"{origin}{url.path}{query}"
+
+    def _add_login(self, auth: LoginAuth) -> None:
+        self._set_type("bearer", token_source="login")  # noqa: S106
+        for key, value in auth.settings.items():
+            self.values[f"login.{key}"] = value
+        self._set_username(auth.username)
+        self.add_secret("password", auth.password, "password")
+        if auth.secret_key is not None:
+            self.add_secret("secret_key", auth.secret_key, "secret")
+
+    def drop_login(self) -> None:
+        """Leave a token to be entered: outkey logs in at the API's own origin only."""
+        self.report.dropped(
+            "login request",
+            Text("the login is at another origin than the API: enter a token"),
+            Level.ERROR,
+        )
+        self.values = {
+            path: value
+            for path, value in self.values.items()
+            if not path.startswith("login.") and path != "username"
+        }
+        self.values["token_source"] = "entered"  # noqa: S105 - a choice
+        for secret in ("password", "secret_key"):
+            self.secrets.pop(secret, None)
+        self.missing = ["token"]
+
+    def _add_aws(self, auth: AwsAuth) -> None:
+        more = {
+            row.key: row.value
+            for row in self.headers
+            if row.key.lower().startswith("x-amz-") and not row.secret
+        }
+        self.headers = [row for row in self.headers if row.key not in more]
+        self.values["script"] = aws_script(
+            self.script, region=auth.region, service=auth.service, headers=more
+        )
+        self.report.changed(
+            "AWS Signature Version 4",
+            Text("a script signs each request, with region and service filled in"),
+            Level.NOTICE,
+        )
+        if auth.has_session_token:
+            self.report.dropped(
+                "session token",
+                Text("temporary credentials end within hours: enter permanent ones"),
+            )
+        pair = f"{auth.access_key}:{auth.secret_key}"
+        if is_placeholder(auth.access_key) or is_placeholder(auth.secret_key):
+            pair = ""
+        self.add_secret("secret_key", pair, "access key")
+
+    # ── rows ────────────────────────────────────────────────────────────────────────
+
+    def add_header(
+        self, name: str, value: str, *, is_secret: bool | None = None, around: str = ""
+    ) -> None:
+        """Add a header row, secret if it looks like a credential."""
+        item = shown_name("header", name)
+        value = tidy_value(value)
+        secret = looks_like_credential(name) if is_secret is None else is_secret
+        is_taken = any(row.key.lower() == name.lower() for row in self.headers)
+        if is_taken or len(self.headers) >= MAX_ROWS:
+            self.report.dropped(item, Text("each header has one row"))
+            return
+        try:
+            row = header_row(
+                name, around if secret else value, secret=secret, place="headers"
+            )
+            if not secret:
+                check_value(value, field=item)
+        except ConfigError as error:
+            self.report.dropped(item, error.message)
+            return
+        self.headers.append(row)
+        if secret:
+            self.add_secret(row.secret_field, value, item)
+        else:
+            self.report.taken(item, Text("it is sent with every request"))
+
+    def add_parameter(self, name: str, value: str) -> None:
+        """Add a query row for a credential."""
+        item = shown_name("parameter", name)
+        if any(row.key == name for row in self.query) or len(self.query) >= MAX_ROWS:
+            self.report.dropped(item, Text("each parameter has one row"))
+            return
+        try:
+            row = query_row(name, None, secret=True, place="query")
+        except ConfigError as error:
+            self.report.dropped(item, error.message)
+            return
+        self.query.append(row)
+        self.add_secret(row.secret_field, value, item)
+
+    def add_cookies(self, value: str) -> None:
+        """Add a row of cookies, with what is to be known about them."""
+        self.report.changed(
+            "cookies",
+            Text("cookies of a session end: a token or a login lasts longer"),
+        )
+        self.add_header("Cookie", value, is_secret=True)
+
+    # ── the whole ───────────────────────────────────────────────────────────────────
+
+    def set_base_url(self, origin: str, path: str, *, is_unknown: bool) -> None:
+        """Set Base URL and Network."""
+        secure, is_changed = secured(origin)
+        if is_changed:
+            self._note_https("URL")
+        if is_unknown:
+            self.report.dropped(
+                "base_url",
+                Text("the host is a placeholder: enter Base URL"),
+                Level.ERROR,
+            )
+        self.values["base_url"] = f"{secure}{path}"
+        hosts = [split_url(secure).host]
+        token_url = self.values.get("oauth2.token_url")
+        if token_url:
+            hosts.append(split_url(str(token_url)).host)
+        if any(map(is_internal_host, hosts)):
+            self.values["network"] = "internal"
+            self.report.changed(
+                "network",
+                Text("the address is internal, so Network is Internal trusted network"),
+                Level.NOTICE,
+            )
+
+    def _note_https(self, item: str) -> None:
+        self.report.changed(
+            item, Text("https instead of http: public APIs are never called in clear")
+        )
+
+    def set_reason(self) -> None:
+        """Set a Reason where nothing proves who sends the requests."""
+        rows = (*self.headers, *self.query)
+        has_credential = (
+            "authentication_type" in self.values
+            or "script" in self.values
+            or "tls.client_certificate" in self.values
+            or any(row.secret for row in rows)
+        )
+        if has_credential:
+            return
+        is_internal = self.values.get("network") == "internal"
+        self.values["no_auth_reason"] = "internal" if is_internal else "public_api"
+        self.report.changed(
+            "authentication",
+            Text("there is no credential: check whether the API is public"),
+        )
+
+    def finish(self, name: str) -> ImportedConfiguration:
+        """Return the configuration, with a reference for each secret."""
+        values = {
+            path: value
+            for path, value in self.values.items()
+            if self._is_valid(path, value)
+        }
+        names = [*self.secrets, *(n for n in self.missing if n not in self.secrets)]
+        draft = ConfigurationDraft(
+            name,
+            values,
+            tuple(self.headers),
+            tuple(self.query),
+            {secret: reference_for(name, secret) for secret in names} | self.files,
+        )
+        try:
+            draft.configuration()
+        except ConfigError as error:
+            # Its message has the name, which comes from the text.
+            problem = error.message.values.get("problem", "")
+            message = Text("this cannot be a configuration: {problem}", problem=problem)
+            raise ConfigError(message, hint=error.hint, field=error.field) from None
+        return ImportedConfiguration(draft, self.secrets)
+
+    def _is_valid(self, path: str, value: object) -> bool:
+        """Whether a field takes this value; the report says why not."""
+        try:
+            BY_PATH[path].parse(value)
+        except ConfigError as error:
+            if path == "base_url":
+                raise
+            self.report.dropped(path, error.message)
+            return False
+        return True
+
+
+def to_replace(key: str) -> str:
+    """Return what stands in a required field until a user enters its value."""
+    return "https://token-url.invalid/" if key == "token_url" else key.upper()
+
+
+def reference_for(name: str, secret: str) -> Reference:
+    """Return where a secret could come from: a variable named after both."""
+    words = re.sub(
+        r"[^A-Za-z0-9]+", "_", f"{name}_{secret.partition(':')[2] or secret}"
+    )
+    variable = words.strip("_").upper()
+    if not variable[:1].isalpha() or variable.startswith(OWN_PREFIX):
+        variable = f"API_{variable}"
+    return Reference(Store.ENV, variable)

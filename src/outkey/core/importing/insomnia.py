@@ -1,0 +1,146 @@
+"""Insomnia's exports, version 4 (JSON) and 5 (YAML); templates are never rendered."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from outkey.core.importing.auth_types import Get, auth_of_kind
+from outkey.core.importing.collections import CollectedRequest, group_requests
+from outkey.core.importing.report import Report
+from outkey.core.importing.seen import Auth, SeenApi, SeenRequest
+from outkey.core.importing.tree import MAX_DEPTH, Table, rows, table, text_of
+from outkey.core.importing.variables import Variables
+
+_TEMPLATE_TAG = re.compile(r"\{%[^%]*%\}")
+
+
+def read_insomnia(trees: Sequence[Table], report: Report) -> list[SeenApi]:
+    """Return the APIs of an export."""
+    tree = trees[0]
+    reader = InsomniaReader(report, Variables())
+    if "resources" in tree:
+        collected = reader.resources(list(rows(tree.get("resources"))))
+        name = reader.workspace_name(tree)
+    else:
+        reader.add_environment(table(tree.get("environments")))
+        collected = reader.children(tree.get("collection"), ())
+        name = text_of(tree.get("name"))[:100]
+    return group_requests(collected, name, report)
+
+
+def flat_values(data: Table, prefix: str = "") -> dict[str, str]:
+    """Return the texts of nested tables by their dotted names."""
+    values: dict[str, str] = {}
+    for name, value in data.items():
+        if isinstance(value, dict):
+            values |= flat_values(value, f"{prefix}{name}.")
+        else:
+            values[f"{prefix}{name}"] = without_tags(text_of(value))
+    return values
+
+
+def without_tags(text: str) -> str:
+    """Return a text in which calls of templates are variables without a value."""
+    return _TEMPLATE_TAG.sub("{{template}}", text)
+
+
+@dataclass(slots=True)
+class InsomniaReader:
+    """Reads requests and their folders."""
+
+    report: Report
+    variables: Variables
+
+    def workspace_name(self, tree: Table) -> str:
+        """Return the name of the first workspace."""
+        workspaces = (
+            text_of(one.get("name"))
+            for one in rows(tree.get("resources"))
+            if one.get("_type") == "workspace"
+        )
+        return next(workspaces, "")[:100]
+
+    def add_environment(self, environment: Table) -> None:
+        """Add the variables of an environment and of those below it."""
+        self.variables.add(flat_values(table(environment.get("data"))))
+        for inner in rows(environment.get("subEnvironments")):
+            self.variables.add(flat_values(table(inner.get("data"))))
+
+    def resources(self, resources: Sequence[Table]) -> Iterator[CollectedRequest]:
+        """Yield the requests of version 4, in which folders are named by ids."""
+        folders = {text_of(one.get("_id")): one for one in resources}
+        for one in resources:
+            if one.get("_type") == "environment":
+                self.add_environment(one)
+        for one in resources:
+            if one.get("_type") == "request":
+                yield self._request(one, self._inherited(one, folders))
+
+    def _inherited(self, one: Table, folders: Mapping[str, Table]) -> tuple[Auth, ...]:
+        visited: set[str] = set()
+        parent = text_of(one.get("parentId"))
+        # A folder may name itself.
+        while parent in folders and parent not in visited and len(visited) < MAX_DEPTH:
+            visited.add(parent)
+            folder = folders[parent]
+            if self._has_auth(folder):
+                return self._auth(folder)
+            parent = text_of(folder.get("parentId"))
+        return ()
+
+    def children(
+        self, value: object, inherited: tuple[Auth, ...]
+    ) -> Iterator[CollectedRequest]:
+        """Yield the requests of version 5, in which folders hold them."""
+        for one in rows(value):
+            if "children" in one:
+                auth = self._auth(one) if self._has_auth(one) else inherited
+                yield from self.children(one.get("children"), auth)
+            elif "url" in one:
+                yield self._request(one, inherited)
+
+    def _has_auth(self, one: Table) -> bool:
+        return bool(text_of(table(one.get("authentication")).get("type")))
+
+    def _auth(self, one: Table) -> tuple[Auth, ...]:
+        settings = table(one.get("authentication"))
+        if settings.get("disabled") is True or settings.get("disabled") == "true":
+            return ()
+        kind = text_of(settings.get("type"))
+        return auth_of_kind(kind, self._getter(settings), self.report)
+
+    def _getter(self, settings: Table) -> Get:
+        def get(*names: str) -> str:
+            texts = (text_of(settings.get(name)) for name in names)
+            return self._resolve(next(filter(None, texts), ""))
+
+        return get
+
+    def _resolve(self, text: str) -> str:
+        return self.variables.resolve(without_tags(text))
+
+    def _pairs(self, value: object) -> list[tuple[str, str]]:
+        return [
+            (text_of(row.get("name")), self._resolve(text_of(row.get("value"))))
+            for row in rows(value)
+            if row.get("name") and row.get("disabled") not in (True, "true")
+        ]
+
+    def _request(self, one: Table, inherited: tuple[Auth, ...]) -> CollectedRequest:
+        url = self._resolve(text_of(one.get("url")))
+        parameters = self._pairs(one.get("parameters"))
+        if parameters:
+            url += ("&" if "?" in url else "?") + urlencode(parameters, safe="{}")
+        request = SeenRequest(
+            url,
+            method=text_of(one.get("method")) or "GET",
+            headers=self._pairs(one.get("headers")),
+            name=text_of(one.get("name"))[:80],
+        )
+        body = table(one.get("body"))
+        text = self._resolve(text_of(body.get("text")))
+        request.body = text or urlencode(self._pairs(body.get("params")))
+        request.has_body = bool(request.body)
+        auth = self._auth(one) if self._has_auth(one) else inherited
+        return CollectedRequest(request, auth)

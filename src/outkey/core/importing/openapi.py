@@ -1,0 +1,380 @@
+"""OpenAPI 3 and Swagger 2: servers, security and a path to test with.
+
+Only references inside of the document are followed, and each only once on the way.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from urllib.parse import unquote, urljoin
+
+from outkey.core.errors import ConfigError
+from outkey.core.findings.checks import Level
+from outkey.core.importing.auth_types import OAuth2Facts, oauth2_auth
+from outkey.core.importing.report import Report, shown_name
+from outkey.core.importing.seen import (
+    Auth,
+    KeyAuth,
+    PasswordAuth,
+    SeenApi,
+    SeenRequest,
+    TokenAuth,
+)
+from outkey.core.importing.tree import EMPTY, Table, rows, table, text_of
+from outkey.core.text import Text
+
+MAX_LINES = 10
+MAX_PATHS = 2000
+MAX_HOPS = 10
+MAX_PARAMETERS = 30
+MAX_ALTERNATIVES = 50
+_FLOWS = ("clientCredentials", "application", "authorizationCode", "accessCode")
+_OTHER_FLOWS = ("deviceAuthorization", "password", "implicit")
+_OWN_DATA = re.compile(
+    r".*/(?:me|self|whoami|current[_-]?user|account|profile|user|users/me|ping|status)/?",
+    re.IGNORECASE,
+)
+_VARIABLE = re.compile(r"\{([^{}]{1,80})\}")
+Requirement = list[tuple[str, list[str]]]
+
+
+def read_openapi(trees: Sequence[Table], report: Report) -> list[SeenApi]:
+    """Return the API that a document describes."""
+    tree = trees[0]
+    document = Document(tree, report)
+    base_url = document.base_url()
+    requirements = document.requirements()
+    auth, values = document.choose(requirements, base_url)
+    operations = list(document.read_operations())
+    api = SeenApi(
+        [
+            SeenRequest(base_url.rstrip("/") + path, name=name)
+            for path, name in first_lines(operations)
+        ],
+        auth=auth,
+        name=text_of(table(tree.get("info")).get("title"))[:100],
+        base_url=base_url,
+        test_path=test_path(operations),
+        values=values,
+    )
+    if "tls.client_certificate" in values:
+        api.secrets["client_key"] = ""
+        del values["tls.client_certificate"]
+    return [api]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A GET that needs no parameter."""
+
+    path: str
+    name: str
+    is_secured: bool
+
+
+def first_lines(operations: list[Operation]) -> Iterator[tuple[str, str]]:
+    """Yield path and name of the first operations that could be lines."""
+    for operation in operations[:MAX_LINES]:
+        yield operation.path, operation.name
+
+
+def test_path(operations: list[Operation]) -> str:
+    """Return the path that best shows whether credentials are valid."""
+    secured = [operation for operation in operations if operation.is_secured]
+    own = [one for one in secured if _OWN_DATA.fullmatch(one.path)]
+    return next((one.path for one in (*own, *secured)), "")
+
+
+class Document:
+    """One description of an API."""
+
+    def __init__(self, tree: Table, report: Report) -> None:
+        self._tree = tree
+        self._report = report
+        self._is_swagger = "swagger" in tree
+
+    def resolve(self, value: object) -> Table:
+        """Return a table, behind local references if it is one."""
+        visited: set[str] = set()
+        found = table(value)
+        while "$ref" in found:
+            reference = text_of(found["$ref"])
+            if (
+                not reference.startswith("#/")
+                or reference in visited
+                or len(visited) > MAX_HOPS
+            ):
+                self._report.dropped(
+                    "$ref", Text("only references inside of the document are followed")
+                )
+                return EMPTY
+            visited.add(reference)
+            node: object = self._tree
+            for part in reference[2:].split("/"):
+                key = unquote(part).replace("~1", "/").replace("~0", "~")
+                node = table(node).get(key)
+            found = table(node)
+        return found
+
+    # ── servers ─────────────────────────────────────────────────────────────────────
+
+    def base_url(self) -> str:
+        """Return the URL of the first server, its variables filled in."""
+        urls = self._swagger_urls() if self._is_swagger else self._server_urls()
+        if len(urls) > 1:
+            self._report.dropped(
+                "servers",
+                Text("of {count} servers the first was taken", count=len(urls)),
+            )
+        url = urls[0] if urls else "/"
+        if "://" not in url:
+            url = f"https://{{{{host}}}}/{url.lstrip('/')}"
+        return _VARIABLE.sub(r"{{\1}}", url) if "{{" not in url else url
+
+    def _swagger_urls(self) -> list[str]:
+        host = text_of(self._tree.get("host"))
+        path = text_of(self._tree.get("basePath"))
+        schemes = self._tree.get("schemes")
+        names = schemes if isinstance(schemes, list) else []
+        scheme = "http" if names and "https" not in names else "https"
+        return [f"{scheme}://{host}/{path.lstrip('/')}" if host else path or "/"]
+
+    def _server_urls(self) -> list[str]:
+        urls = []
+        for server in rows(self._tree.get("servers")):
+            variables = table(server.get("variables"))
+
+            def value_of(match: re.Match[str], variables: Table = variables) -> str:
+                default = text_of(table(variables.get(match[1])).get("default"))
+                self._report.changed(
+                    shown_name("server variable", match[1]),
+                    Text("its default was taken: check Base URL")
+                    if default
+                    else Text("it has no default: enter Base URL"),
+                )
+                return default or f"{{{{{match[1]}}}}}"
+
+            urls.append(_VARIABLE.sub(value_of, text_of(server.get("url"))))
+        return urls
+
+    # ── security ────────────────────────────────────────────────────────────────────
+
+    def schemes(self) -> Table:
+        """Return the security schemes by name."""
+        if self._is_swagger:
+            return table(self._tree.get("securityDefinitions"))
+        return table(table(self._tree.get("components")).get("securitySchemes"))
+
+    def requirements(self) -> list[Requirement]:
+        """Return the alternatives: each a list of schemes that are needed together."""
+        found = read_requirements(self._tree.get("security"))
+        if found or "security" in self._tree:
+            return found
+        for operation in self._operations():
+            found = read_requirements(operation[2].get("security"))
+            if any(found):
+                return found
+        return [[(name, [])] for name in self.schemes()]
+
+    def choose(
+        self, requirements: list[Requirement], base_url: str
+    ) -> tuple[tuple[Auth, ...], dict[str, object]]:
+        """Return the first alternative that outkey can do; name the others."""
+        ranked = sorted(filter(None, requirements), key=self._rank)
+        for number, requirement in enumerate(ranked):
+            found = self._all_auth(requirement, base_url)
+            if found is None:
+                continue
+            for other in ranked[number + 1 :]:
+                self._note(other, Text("another alternative was taken"), Level.NOTICE)
+            self._report.taken(
+                self._names(requirement), Text("it became the authentication")
+            )
+            return found
+        return (), {}
+
+    def _note(self, requirement: Requirement, why: Text, level: Level) -> None:
+        self._report.dropped(self._names(requirement), why, level)
+
+    def _names(self, requirement: Requirement) -> str:
+        names = [shown_name("", name).strip() or "…" for name, _ in requirement]
+        return f"security {' + '.join(names)}"
+
+    def _rank(self, requirement: Requirement) -> int:
+        """Return how well an alternative suits programs: lower is better."""
+        ranks = {"oauth2": 1, "http": 2, "basic": 2, "apiKey": 0}
+        kinds = [
+            text_of(self.resolve(self.schemes().get(name)).get("type"))
+            for name, _ in requirement
+        ]
+        return max((ranks.get(kind, 3) for kind in kinds), default=9)
+
+    def _all_auth(
+        self, requirement: Requirement, base_url: str
+    ) -> tuple[tuple[Auth, ...], dict[str, object]] | None:
+        found: list[Auth] = []
+        values: dict[str, object] = {}
+        for name, scopes in requirement:
+            scheme = self.resolve(self.schemes().get(name))
+            if text_of(scheme.get("type")) == "mutualTLS":
+                values["tls.client_certificate"] = "to enter"
+                self._report.changed(
+                    "mutualTLS", Text("enter the client certificate and its key")
+                )
+                continue
+            auth = self._auth(scheme, scopes, base_url)
+            if auth is None:
+                why = Text("outkey does not have this kind of authentication")
+                self._note([(name, [])], why, Level.WARNING)
+                return None
+            found += auth
+        main = [one for one in found if not isinstance(one, KeyAuth)]
+        if len(main) > 1:
+            why = Text("two of them need the same header")
+            self._note(requirement, why, Level.WARNING)
+            return None
+        return tuple(found), values
+
+    def _auth(
+        self, scheme: Table, scopes: list[str], base_url: str
+    ) -> tuple[Auth, ...] | None:
+        kind = text_of(scheme.get("type"))
+        name = text_of(scheme.get("scheme")).lower()
+        found: tuple[Auth, ...] | None = None
+        if kind == "basic" or (kind, name) == ("http", "basic"):
+            found = (PasswordAuth("", None),)
+        elif (kind, name) == ("http", "digest"):
+            found = (PasswordAuth("", None, is_digest=True),)
+        elif (kind, name) == ("http", "bearer"):
+            found = (TokenAuth(""),)
+        elif kind == "apiKey":
+            found = self._key(scheme)
+        elif kind == "oauth2":
+            found = self._oauth2(scheme, scopes, base_url)
+        elif kind == "openIdConnect":
+            found = self._open_id(scheme, scopes)
+        return found
+
+    def _key(self, scheme: Table) -> tuple[Auth, ...]:
+        name = text_of(scheme.get("name"))
+        place = text_of(scheme.get("in"))
+        if name.lower() != "authorization":
+            return (KeyAuth(name, "", place),)
+        self._report.changed(
+            "Authorization",
+            Text(
+                "the document does not say what stands before the key: check Token"
+                " prefix"
+            ),
+        )
+        return (TokenAuth("", ""),)
+
+    def _oauth2(
+        self, scheme: Table, scopes: list[str], base_url: str
+    ) -> tuple[Auth, ...] | None:
+        flows = table(scheme.get("flows"))
+        if self._is_swagger:
+            flows = {text_of(scheme.get("flow")): scheme}
+        for name in (*_FLOWS, *_OTHER_FLOWS):
+            if name in flows:
+                flow = table(flows[name])
+                break
+        else:
+            return None
+        others = [shown_name("flow", other) for other in flows if other != name]
+        for other in others:
+            self._report.dropped(other, Text("another flow was taken"), Level.NOTICE)
+        known = table(flow.get("scopes"))
+        wanted = [scope for scope in scopes if scope in known or not known]
+        if known and not wanted:
+            self._report.changed(
+                "scopes",
+                Text("{count} are possible: enter those you need", count=len(known)),
+            )
+        facts = OAuth2Facts(
+            grant=name,
+            token_url=absolute(base_url, text_of(flow.get("tokenUrl"))),
+            authorization_url=absolute(base_url, text_of(flow.get("authorizationUrl"))),
+            device_url=absolute(base_url, text_of(flow.get("deviceAuthorizationUrl"))),
+            refresh_url=absolute(base_url, text_of(flow.get("refreshUrl"))),
+            scope=" ".join(wanted),
+        )
+        if name not in _OTHER_FLOWS:
+            self._report.changed(
+                "client authentication",
+                Text("the document does not say how: in the body, else try HTTP Basic"),
+                Level.NOTICE,
+            )
+        return oauth2_auth(facts, self._report)
+
+    def _open_id(self, scheme: Table, scopes: list[str]) -> tuple[Auth, ...]:
+        url = text_of(scheme.get("openIdConnectUrl"))
+        issuer = url.partition("/.well-known/")[0]
+        self._report.changed(
+            "openIdConnect",
+            Text("fill in the URLs from the issuer on the configuration's page"),
+        )
+        facts = OAuth2Facts(
+            grant="client_credentials", issuer=issuer, scope=" ".join(scopes)
+        )
+        return oauth2_auth(facts, self._report)
+
+    # ── paths ───────────────────────────────────────────────────────────────────────
+
+    def _operations(self) -> Iterator[tuple[str, list[Table], Table]]:
+        """Yield path, shared parameters and operation of each GET."""
+        for path, value in list(table(self._tree.get("paths")).items())[:MAX_PATHS]:
+            item = self.resolve(value)
+            if isinstance(item.get("get"), dict):
+                yield path, first_rows(item), table(item["get"])
+
+    def read_operations(self) -> Iterator[Operation]:
+        """Yield what can be called without any parameter."""
+        top = any(read_requirements(self._tree.get("security")))
+        is_unsaid = not self._says_security()
+        for path, shared, operation in self._operations():
+            parameters = [*shared, *first_rows(operation)]
+            needed = any(
+                self.resolve(parameter).get("required") is True
+                or self.resolve(parameter).get("required") == "true"
+                for parameter in parameters
+            )
+            if needed or "{" in path or not path.startswith("/"):
+                continue
+            is_secured = top
+            if "security" in operation:
+                is_secured = any(read_requirements(operation.get("security")))
+            name = text_of(operation.get("operationId"))[:80]
+            yield Operation(path, name, is_secured or is_unsaid)
+
+    def _says_security(self) -> bool:
+        has_any = any("security" in operation for _, _, operation in self._operations())
+        return has_any or "security" in self._tree
+
+
+def first_rows(item: Table) -> list[Table]:
+    """Return the first parameters of a path or an operation."""
+    return list(islice(rows(item.get("parameters")), MAX_PARAMETERS))
+
+
+def read_requirements(value: object) -> list[Requirement]:
+    """Return the alternatives of a `security` list."""
+    return [
+        [
+            (name, [text_of(scope) for scope in scopes])
+            for name, scopes in row.items()
+            if isinstance(scopes, list)
+        ]
+        for row in islice(rows(value), MAX_ALTERNATIVES)
+    ]
+
+
+def absolute(base_url: str, url: str) -> str:
+    """Return a URL that may be relative to the server's."""
+    if not url or "://" in url or "{{" in base_url:
+        return url if "://" in url else ""
+    try:
+        return urljoin(base_url.rstrip("/") + "/", url)
+    except ValueError:
+        raise ConfigError(Text("a URL of the document is invalid")) from None

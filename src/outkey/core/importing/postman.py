@@ -1,0 +1,174 @@
+"""Postman collections 2.0 and 2.1, with their environments; scripts are never run."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from urllib.parse import urlencode
+
+from outkey.core.errors import ConfigError
+from outkey.core.importing.auth_types import Get, auth_of_kind
+from outkey.core.importing.collections import CollectedRequest, group_requests
+from outkey.core.importing.report import Report
+from outkey.core.importing.seen import Auth, SeenApi, SeenRequest
+from outkey.core.importing.tree import Table, rows, table, text_of
+from outkey.core.importing.variables import Variables
+from outkey.core.text import Text
+
+MAX_PATH_VARIABLES = 20
+
+
+def is_environment(tree: Table) -> bool:
+    """Whether a document is an environment or the globals of Postman."""
+    return isinstance(tree.get("values"), list)
+
+
+def read_postman(trees: Sequence[Table], report: Report) -> list[SeenApi]:
+    """Return the APIs of a collection; the other documents are its environments."""
+    collection = next((tree for tree in trees if "item" in tree), None)
+    if collection is None:
+        raise ConfigError(
+            Text("this is an environment without a collection"),
+            hint=Text("Import both together: the collection and the environment."),
+        )
+    reader = PostmanReader(report, Variables())
+    reader.variables.add(pairs_of(collection.get("variable")))
+    for tree in trees:
+        if is_environment(tree):
+            reader.variables.add(pairs_of(tree.get("values")))
+    name = text_of(table(collection.get("info")).get("name"))[:100]
+    return group_requests(reader.requests(collection, ()), name, report)
+
+
+def pairs_of(value: object) -> dict[str, str]:
+    """Return the pairs of a list of keys and values that are switched on."""
+    return {
+        text_of(row.get("key") or row.get("id") or row.get("name")): text_of(
+            row.get("value")
+        )
+        for row in rows(value)
+        if row.get("enabled", True) and not row.get("disabled")
+    }
+
+
+@dataclass(slots=True)
+class PostmanReader:
+    """Reads the folders and requests of a collection."""
+
+    report: Report
+    variables: Variables
+
+    def requests(
+        self, folder: Table, inherited: tuple[Auth, ...]
+    ) -> Iterator[CollectedRequest]:
+        """Yield the requests of a folder; without an `auth` it inherits."""
+        self._note_scripts(folder)
+        auth = self._auth(folder.get("auth"), inherited)
+        for item in rows(folder.get("item")):
+            if "item" in item:
+                yield from self.requests(item, auth)
+            elif "request" in item:
+                self._note_scripts(item)
+                yield self._request(item, auth)
+
+    def _note_scripts(self, item: Table) -> None:
+        for event in rows(item.get("event")):
+            lines = table(event.get("script")).get("exec")
+            is_used = event.get("listen") == "prerequest" and bool(lines)
+            if is_used and any(text_of(line).strip() for line in as_list(lines)):
+                self.report.dropped(
+                    "pre-request script",
+                    Text("it is never run: if it signs requests, write a script"),
+                )
+
+    def _request(self, item: Table, inherited: tuple[Auth, ...]) -> CollectedRequest:
+        value = item["request"]
+        name = text_of(item.get("name"))[:80]
+        if isinstance(value, str):
+            request = SeenRequest(self.variables.resolve(value), name=name)
+            return CollectedRequest(request, inherited)
+        source = table(value)
+        request = SeenRequest(
+            self._url(source.get("url")),
+            method=text_of(source.get("method")) or "GET",
+            headers=self._headers(source.get("header")),
+            name=name,
+        )
+        self._add_body(request, table(source.get("body")))
+        return CollectedRequest(request, self._auth(source.get("auth"), inherited))
+
+    def _auth(self, value: object, inherited: tuple[Auth, ...]) -> tuple[Auth, ...]:
+        auth = table(value)
+        kind = text_of(auth.get("type"))
+        if not kind:
+            return inherited
+        settings = auth.get(kind)
+        extra = {}
+        for row in rows(settings):
+            if row.get("key") == "tokenRequestParams":
+                extra = pairs_of(row.get("value"))
+        return auth_of_kind(kind, self._settings(settings), self.report, extra)
+
+    def _settings(self, value: object) -> Get:
+        """Return what reads the settings: a list in 2.1, a table in 2.0."""
+        pairs = pairs_of(value) if isinstance(value, list) else table(value)
+
+        def get(*names: str) -> str:
+            texts = (text_of(pairs.get(name)) for name in names)
+            return self.variables.resolve(next(filter(None, texts), ""))
+
+        return get
+
+    def _url(self, value: object) -> str:
+        if isinstance(value, str):
+            return self.variables.resolve(value)
+        url = table(value)
+        raw = text_of(url.get("raw")) or url_of_parts(url)
+        raw = raw.partition("?")[0]
+        variables = pairs_of(url.get("variable")).items()
+        for name, text in islice(variables, MAX_PATH_VARIABLES):
+            raw = raw.replace(f"/:{name}", f"/{text or '{{' + name + '}}'}")
+        query = pairs_of(url.get("query"))
+        if not url.get("query"):
+            query_text = text_of(url.get("raw")).partition("?")[2]
+        else:
+            query_text = urlencode(
+                {name: self.variables.resolve(text) for name, text in query.items()},
+                safe="{}",
+            )
+        whole = f"{raw}?{query_text}" if query_text else raw
+        return self.variables.resolve(whole)
+
+    def _headers(self, value: object) -> list[tuple[str, str]]:
+        if isinstance(value, str):
+            lines = (line.partition(":") for line in value.splitlines())
+            pairs = {name.strip(): text.strip() for name, _, text in lines}
+        else:
+            pairs = pairs_of(value)
+        return [
+            (name, self.variables.resolve(text)) for name, text in pairs.items() if name
+        ]
+
+    def _add_body(self, request: SeenRequest, body: Table) -> None:
+        mode = text_of(body.get("mode"))
+        request.has_body = bool(mode) and mode != "none"
+        if mode == "raw":
+            request.body = self.variables.resolve(text_of(body.get("raw")))
+        elif mode == "urlencoded":
+            pairs = pairs_of(body.get("urlencoded"))
+            resolved = {k: self.variables.resolve(v) for k, v in pairs.items()}
+            request.body = urlencode(resolved)
+
+
+def as_list(value: object) -> list[object]:
+    """Return a list as it is, and anything else as the only item of one."""
+    return value if isinstance(value, list) else [value]
+
+
+def url_of_parts(url: Table) -> str:
+    """Return a URL of its parts: protocol, host, port and path."""
+    host = ".".join(map(text_of, as_list(url.get("host") or [])))
+    path = "/".join(map(text_of, as_list(url.get("path") or [])))
+    port = f":{text_of(url.get('port'))}" if url.get("port") else ""
+    protocol = text_of(url.get("protocol"))
+    prefix = f"{protocol}://" if protocol else ""
+    return f"{prefix}{host}{port}/{path.removeprefix('/')}"

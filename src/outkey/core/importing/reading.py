@@ -1,0 +1,180 @@
+"""Imports: which format a pasted text has, and what it describes.
+
+Nothing is executed, fetched or looked up; no error repeats a part of the text.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from outkey.core.errors import ConfigError, drop_traceback
+from outkey.core.importing.api import DraftedLine, draft_api
+from outkey.core.importing.bruno import read_bruno
+from outkey.core.importing.curl import read_curl
+from outkey.core.importing.har import read_har
+from outkey.core.importing.http_file import read_http_file
+from outkey.core.importing.insomnia import read_insomnia
+from outkey.core.importing.openapi import read_openapi
+from outkey.core.importing.postman import is_environment, read_postman
+from outkey.core.importing.report import ImportedConfiguration, Report, ReportItem
+from outkey.core.importing.seen import SeenApi
+from outkey.core.importing.tree import ReadYaml, Table, read_tree, refuse_long
+from outkey.core.text import Text
+
+MAX_APIS = 20
+_HTTP_LINE = re.compile(
+    r"(?m)^[ \t]*(?:###|(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)\s+(?:https?://|\{\{|/))"
+)
+_BRUNO_BLOCK = re.compile(
+    r"(?m)^(?:meta|get|post|put|patch|delete|head|options|auth|vars)(?::[a-z0-9:-]+)?"
+    r"\s*[\[{]\s*$"
+)
+_CURL = re.compile(r"(?i)\bcurl(?:\.exe)?\b|\bInvoke-(?:WebRequest|RestMethod)\b")
+
+
+class Format(StrEnum):
+    """The formats that can be imported."""
+
+    CURL = "curl"
+    POSTMAN = "postman"
+    OPENAPI = "openapi"
+    INSOMNIA = "insomnia"
+    BRUNO = "bruno"
+    HTTP = "http"
+    HAR = "har"
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What an import needs from outside of the core."""
+
+    read_yaml: ReadYaml
+    aws_script: str
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """All that was read of one input."""
+
+    configurations: tuple[ImportedConfiguration, ...]
+    lines: tuple[DraftedLine, ...]
+    report: tuple[ReportItem, ...]
+
+
+@drop_traceback
+def read_import(
+    texts: Sequence[str],
+    tools: Tools,
+    *,
+    source: str = "",
+    name: str = "",
+    taken: Collection[str] = (),
+) -> Import:
+    """Read a pasted text or the texts of several files, such as an environment's.
+
+    Without a `source` the format is recognized. A name that is `taken` gets a number.
+    Raises ConfigError.
+    """
+    for text in texts:
+        refuse_long(text)
+    texts = [text for text in texts if text.strip()]
+    if not texts:
+        raise ConfigError(Text("there is nothing to import"))
+    report = Report()
+    apis = read_apis(texts, tools, source, report)[:MAX_APIS]
+    if not apis:
+        raise ConfigError(
+            Text("no request or API was found in it"),
+            hint=Text("Choose the format with --from if it was not recognized."),
+        )
+    configurations: list[ImportedConfiguration] = []
+    lines: list[DraftedLine] = []
+    names = set(taken)
+    for number, api in enumerate(join_token_requests(apis), start=1):
+        wanted = name if number == 1 or not name else f"{name} {number}"
+        configuration, drafted = draft_api(
+            api, report, tools.aws_script, name=wanted, taken=names
+        )
+        configurations.append(configuration)
+        lines += drafted
+    return Import(tuple(configurations), tuple(lines), tuple(report.items))
+
+
+def read_apis(
+    texts: Sequence[str], tools: Tools, source: str, report: Report
+) -> list[SeenApi]:
+    """Return the APIs that the texts describe."""
+    chosen = Format(source) if source else recognize(texts[0], tools)
+    if chosen is Format.CURL:
+        return read_curl("\n".join(texts), report)
+    if chosen is Format.HTTP:
+        return read_http_file(texts, report)
+    if chosen is Format.BRUNO:
+        return read_bruno(texts, tools.read_yaml, report)
+    trees = [read_tree(text, tools.read_yaml) for text in texts]
+    readers = {
+        Format.POSTMAN: read_postman,
+        Format.OPENAPI: read_openapi,
+        Format.INSOMNIA: read_insomnia,
+        Format.HAR: read_har,
+    }
+    return readers[chosen](trees, report)
+
+
+def recognize(text: str, tools: Tools) -> Format:
+    """Return the format of a text, or raise ConfigError."""
+    start = text.lstrip("\ufeff \t\r\n")
+    if start.startswith("{"):
+        return recognize_tree(read_tree(start, tools.read_yaml))
+    if _HTTP_LINE.search(text) and not re.match(r"[^\n]*\bcurl\b", start):
+        return Format.HTTP
+    if re.search(r"(?m)^(?:openapi|swagger|opencollection|info|http|type)\s*:", text):
+        return recognize_tree(read_tree(text, tools.read_yaml))
+    if _BRUNO_BLOCK.search(text):
+        return Format.BRUNO
+    if _CURL.search(text):
+        return Format.CURL
+    raise unknown_format()
+
+
+def recognize_tree(tree: Table) -> Format:
+    """Return the format of a tree, or raise ConfigError."""
+    if "openapi" in tree or "swagger" in tree:
+        return Format.OPENAPI
+    if "resources" in tree or str(tree.get("type", "")).endswith("insomnia.rest/5.0"):
+        return Format.INSOMNIA
+    if "log" in tree:
+        return Format.HAR
+    if "opencollection" in tree or "http" in tree:
+        return Format.BRUNO
+    if "item" in tree or is_environment(tree):
+        return Format.POSTMAN
+    raise unknown_format()
+
+
+def unknown_format() -> ConfigError:
+    """Return the error for a text that no format fits."""
+    return ConfigError(
+        Text("the format was not recognized"),
+        hint=Text("Choose it with --from: {names}.", names=", ".join(Format)),
+    )
+
+
+def join_token_requests(apis: list[SeenApi]) -> list[SeenApi]:
+    """Return the APIs, with token requests of another origin at the API they are for.
+
+    With more than one API it is not known for which, so that they stay apart.
+    """
+    askers = [api for api in apis if all(map(asks_for_token, api.requests))]
+    others = [api for api in apis if api not in askers]
+    if len(others) != 1 or not all(api.requests for api in askers):
+        return apis
+    for asker in askers:
+        others[0].requests += asker.requests
+    return others
+
+
+def asks_for_token(request: object) -> bool:
+    """Whether a request is a token request of OAuth 2.0."""
+    return "grant_type" in getattr(request, "body", "")

@@ -1,0 +1,86 @@
+"""What became of each part of an import: the fidelity report."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from outkey.core.config.document import ConfigurationDraft
+from outkey.core.findings.checks import Level
+from outkey.core.secret import Secret
+from outkey.core.text import NO_TEXT, Text
+
+# What is named after a part of the pasted text must be a name, never a value.
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.\[\]-]{0,39}")
+# Somebody may paste a key where a name belongs.
+_LIKE_A_KEY = re.compile(
+    r"(?=[^_-]*\d)(?=[^_-]*[A-Za-z])[A-Za-z0-9]{16,}|^[sprg]k_|^gh._"
+)
+_MAX_ITEMS = 500
+
+
+class Action(StrEnum):
+    """What an import did with a part of its input."""
+
+    TAKEN = "taken"
+    CHANGED = "changed"
+    DROPPED = "dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class ReportItem:
+    """One part of the input, and what became of it."""
+
+    level: Level
+    item: str
+    action: Action
+    why: Text
+
+    def facts(self) -> dict[str, str]:
+        """Return the item as programs read it."""
+        return {
+            "level": str(self.level),
+            "item": self.item,
+            "action": str(self.action),
+            "why": self.why,
+        }
+
+
+@dataclass(slots=True)
+class Report:
+    """Collects the items of one import; the same item is reported once."""
+
+    items: list[ReportItem] = field(default_factory=list)
+
+    def taken(self, item: str, why: Text = NO_TEXT) -> None:
+        """Note that a part was taken over as it is."""
+        self._add(ReportItem(Level.NOTICE, item, Action.TAKEN, why))
+
+    def changed(self, item: str, why: Text, level: Level = Level.WARNING) -> None:
+        """Note that a part was taken over in another form."""
+        self._add(ReportItem(level, item, Action.CHANGED, why))
+
+    def dropped(self, item: str, why: Text, level: Level = Level.WARNING) -> None:
+        """Note that a part was not taken over."""
+        self._add(ReportItem(level, item, Action.DROPPED, why))
+
+    def _add(self, item: ReportItem) -> None:
+        if len(self.items) < _MAX_ITEMS and item not in self.items:
+            self.items.append(item)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedConfiguration:
+    """A configuration that was read, and the secrets that were found beside it.
+
+    The draft has a reference for each secret that it needs, found or not.
+    """
+
+    draft: ConfigurationDraft
+    secrets: Mapping[str, Secret]
+
+
+def shown_name(kind: str, name: str) -> str:
+    """Return the name of a header, parameter or option as a report may show it."""
+    is_shown = _NAME.fullmatch(name) and not _LIKE_A_KEY.search(name)
+    return f"{kind} {name}".strip() if is_shown else kind

@@ -1,0 +1,213 @@
+"""Recognizing requests that obtain a token: OAuth 2.0 (RFC 6749) and logins."""
+
+import json
+import re
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+from outkey.core.errors import ConfigError
+from outkey.core.importing.authorization import authorization
+from outkey.core.importing.placeholders import is_placeholder, is_secret_parameter
+from outkey.core.importing.report import Report, shown_name
+from outkey.core.importing.seen import (
+    Auth,
+    LoginAuth,
+    OAuth2Auth,
+    PasswordAuth,
+    SeenRequest,
+)
+from outkey.core.importing.tree import read_json, table
+from outkey.core.importing.urls import query_pairs
+from outkey.core.text import Text
+
+_LOGIN_PATH = re.compile(
+    r"log[_-]?[io]n|sign[_-]?in|sessions?\b|auth|token|jwt|connect", re.IGNORECASE
+)
+_USERNAMES = (
+    "username",
+    "user",
+    "email",
+    "login",
+    "user_name",
+    "userName",
+    "identifier",
+    "account",
+    "name",
+    "userId",
+    "user_id",
+    "client_id",
+)
+_PASSWORDS = ("password", "passwd", "pass", "pwd", "passphrase", "user_password")
+# The members that providers commonly have, in the order of how common they are.
+TOKEN_PATHS = ("access_token", "accessToken", "token", "jwt", "id_token")
+TOKEN_PATH = " || ".join((*TOKEN_PATHS, "data.access_token", "data.token"))
+EXPIRY_PATH = "expires_in || expiresIn || data.expires_in"
+_KNOWN = frozenset(
+    {"grant_type", "client_id", "client_secret", "scope", "audience", "resource"}
+    | {"refresh_token", "code", "redirect_uri", "code_verifier", "username", "password"}
+)
+
+
+def body_members(request: SeenRequest) -> tuple[dict[str, str], str]:
+    """Return the members of a body that are texts, and its format."""
+    content_type = request.header("Content-Type").lower()
+    text = request.body.strip()
+    if "json" in content_type or text.startswith("{"):
+        try:
+            tree = table(read_json(text))
+        except ConfigError:
+            return {}, "json"
+        return {k: v for k, v in tree.items() if isinstance(v, str)}, "json"
+    return {name: value for name, value, _ in query_pairs(text)}, "form"
+
+
+def token_auth(request: SeenRequest, report: Report) -> Auth | None:
+    """Return how tokens are obtained, if this is the request that obtains one."""
+    members, body_format = body_members(request)
+    query = request.url.partition("?")[2]
+    if "grant_type" not in members and "grant_type=" in query:
+        members = {name: value for name, value, _ in query_pairs(query)}
+        report.changed(
+            "token request",
+            Text("its parameters are sent in the body, not in the URL"),
+        )
+    if "grant_type" in members:
+        return _oauth2(request, members, body_format, report)
+    return _login(request, members, body_format, report)
+
+
+def _oauth2(
+    request: SeenRequest, members: Mapping[str, str], body_format: str, report: Report
+) -> Auth:
+    url = request.url.partition("?")[0]
+    client_id = members.get("client_id", "")
+    client_secret = members.get("client_secret")
+    settings: dict[str, object] = {"token_url": url}
+    header = request.header("Authorization")
+    found = [*request.auth, *(authorization(header, report) if header else ())]
+    basic = next((a for a in found if isinstance(a, PasswordAuth)), None)
+    if basic is not None:
+        settings["client_auth"] = "basic"
+        client_id, client_secret = basic.username, basic.password or ""
+    if body_format == "json":
+        settings["body_format"] = "json"
+    grant = members["grant_type"]
+    if grant == "password":
+        return _password_grant(url, members, basic, body_format, report)
+    settings["client_id"] = "" if is_placeholder(client_id) else client_id
+    for name in ("scope", "audience", "resource"):
+        if members.get(name) and not is_placeholder(members[name]):
+            settings[name] = members[name]
+    settings["extra"] = _extra(members, report)
+    if grant == "client_credentials":
+        report.taken("token request", Text("it became OAuth 2.0, client credentials"))
+        return OAuth2Auth(settings, client_secret or "")
+    settings["grant"] = "refresh_token"
+    if grant == "refresh_token":
+        report.taken("token request", Text("it became OAuth 2.0, refresh token"))
+        return OAuth2Auth(settings, client_secret, members.get("refresh_token", ""))
+    report.changed(
+        "grant_type",
+        Text(
+            "this grant needs more than a request shows: enter a refresh token, or"
+            " choose the grant and its URLs"
+        ),
+    )
+    return OAuth2Auth(settings, client_secret, "")
+
+
+def _extra(members: Mapping[str, str], report: Report) -> dict[str, str]:
+    """Return the other parameters of a token request; secrets cannot be among them."""
+    extra = {}
+    for name, value in members.items():
+        if name in _KNOWN:
+            continue
+        if is_secret_parameter(name) or is_placeholder(value):
+            report.dropped(
+                shown_name("parameter", name),
+                Text("a token request takes no other secrets than its own"),
+            )
+        else:
+            extra[name] = value
+    return extra
+
+
+def _password_grant(
+    url: str,
+    members: Mapping[str, str],
+    basic: PasswordAuth | None,
+    body_format: str,
+    report: Report,
+) -> LoginAuth:
+    report.changed(
+        "grant_type", Text("the password grant became a login with user and password")
+    )
+    body = dict(members)
+    if basic is not None:
+        body |= {"client_id": basic.username, "client_secret": basic.password or ""}
+        report.changed(
+            "client authentication", Text("client ID and secret are sent in the body")
+        )
+    return _login_auth(url, body, body_format, report)
+
+
+def _login(
+    request: SeenRequest, members: Mapping[str, str], body_format: str, report: Report
+) -> Auth | None:
+    path = request.url.partition("?")[0].rpartition("://")[2].partition("/")[2]
+    is_login = (
+        request.method in {"POST", "PUT"}
+        and not request.auth
+        and not request.header("Authorization")
+        and bool(_LOGIN_PATH.search(path))
+        and any(name in members for name in _PASSWORDS)
+    )
+    if not is_login:
+        return None
+    report.taken("login request", Text("it became a login that obtains tokens"))
+    return _login_auth(request.url, members, body_format, report)
+
+
+def _login_auth(
+    url: str, members: Mapping[str, str], body_format: str, report: Report
+) -> LoginAuth:
+    user_member = next((name for name in _USERNAMES if name in members), "")
+    password_member = next((name for name in _PASSWORDS if name in members), "")
+    secret_key: str | None = None
+    body: dict[str, str] = {}
+    for name, value in members.items():
+        if name == user_member:
+            body[name] = "{username}"
+        elif name == password_member:
+            body[name] = "{password}"
+        elif is_secret_parameter(name) and secret_key is None:
+            body[name] = "{secret_key}"
+            secret_key = value
+        elif is_secret_parameter(name) or "{" in value:
+            report.dropped(
+                shown_name("member", name),
+                Text("a login body has room for one secret besides the password"),
+            )
+        else:
+            body[name] = value
+    text = json.dumps(body) if body_format == "json" else _form(body)
+    report.changed(
+        "token",
+        Text(
+            "where the response has the token is not known: check Token in the response"
+        ),
+    )
+    settings = {
+        "format": body_format,
+        "body": text,
+        "token": TOKEN_PATH,
+        "expires_in": EXPIRY_PATH,
+    }
+    username = members.get(user_member, "")
+    return LoginAuth(
+        url, settings, username, members.get(password_member, ""), secret_key
+    )
+
+
+def _form(body: Mapping[str, str]) -> str:
+    return urlencode(body, safe="{}")

@@ -1,0 +1,210 @@
+"""The URLs of an import: their parts, the Base URL they share, and their parameters."""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import unquote, unquote_plus, urlsplit
+
+from outkey.core.errors import ConfigError
+from outkey.core.importing.placeholders import VARIABLE, is_secret_parameter
+from outkey.core.request.addresses import is_address, is_internal, judge
+from outkey.core.request.origin import Origin, parse_base_url
+from outkey.core.text import Text
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text as a set."""
+    return frozenset(text.split())
+
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_UNSAFE_IN_LABEL = re.compile(r"[^A-Za-z0-9]+")
+# A part of a path that tells a version or begins an API.
+_VERSION = re.compile(
+    r"v?\d{1,3}(?:\.\d{1,3}){0,2}|v\d{1,3}[a-z]{0,6}\d*|\d{4}-\d{2}(?:-\d{2})?"
+    r"|api|rest|latest|graph|services?|odata|json",
+    re.IGNORECASE,
+)
+_MAX_BASE_PARTS = 5
+MAX_URL = 16 * 1024
+_GENERIC_LABELS = words(
+    "www api apis rest app apps gateway gw sandbox secure auth login connect my web dev"
+    " test staging prod production eu us int stage public services service v1 v2 go"
+    " data account accounts platform oauth id"
+)
+_SECOND_LEVEL = words("co com org net ac gov edu")
+
+PAGE_NUMBERS = words("page page_number pagenumber pageno p currentpage")
+OFFSETS = words("offset skip start startat startindex start_index $skip from")
+CURSORS = words(
+    "cursor after starting_after page_token pagetoken next_token nexttoken next"
+    " continuation bookmark startcursor start_cursor page[after] page_cursor"
+    " continuationtoken continuation_token sync_token"
+)
+SIZES = words(
+    "limit per_page perpage pagesize page_size count size top $top maxresults"
+    " max_results rows first page[size] results items_per_page sysparm_limit"
+)
+
+_PAGING = PAGE_NUMBERS | OFFSETS | CURSORS | SIZES
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SeenUrl:
+    """The parts of a URL; a password in it is apart."""
+
+    origin: str
+    path: str
+    query: str
+    username: str = ""
+    password: str = ""
+    has_user: bool = False
+    unknown_host: bool = False
+
+    @property
+    def host(self) -> str:
+        """The host without its port."""
+        return urlsplit(self.origin).hostname or ""
+
+
+def split_url(text: str) -> SeenUrl:
+    """Return the parts of a URL; variables in its host become a name to replace.
+
+    Without a scheme it is http, as for curl and for browsers.
+    """
+    text = text.strip()
+    if len(text) > MAX_URL:
+        raise ConfigError(
+            Text("a URL is longer than {limit} characters", limit=MAX_URL)
+        )
+    if not _SCHEME.match(text):
+        text = f"http://{text.removeprefix('//')}"
+    scheme, _, rest = text.partition("://")
+    end = min((rest.find(sign) for sign in "/?#" if sign in rest), default=len(rest))
+    authority, rest = rest[:end], rest[end:].partition("#")[0]
+    user, at, host = authority.rpartition("@")
+    unknown = bool(VARIABLE.search(host)) or not host or "<" in host or "{" in host
+    if unknown:
+        label = _UNSAFE_IN_LABEL.sub("-", host).strip("-").lower()[:60].rstrip("-")
+        host = f"{label or 'host'}.invalid"
+    if scheme.lower() not in {"http", "https"}:
+        raise ConfigError(Text("the URL must start with https:// or http://"))
+    origin = f"{scheme.lower()}://{host}"
+    parse_base_url(origin)
+    path, _, query = rest.partition("?")
+    name, _, password = user.partition(":")
+    return SeenUrl(
+        origin=origin,
+        path=without_dot_segments(readable_variables(path) or "/"),
+        query=query,
+        username=unquote(name),
+        password=unquote(password),
+        has_user=bool(at and user),
+        unknown_host=unknown,
+    )
+
+
+def readable_variables(path: str) -> str:
+    """Return a path with its variables in single braces, as lines have them."""
+    return VARIABLE.sub(lambda match: "{" + match[1].strip(" _.") + "}", path)
+
+
+def without_dot_segments(path: str) -> str:
+    """Return a path without `.` and `..`, as clients send it (RFC 3986 §5.2.4)."""
+    if "/." not in path:
+        return path
+    kept: list[str] = []
+    parts = path.split("/")[1:]
+    for number, part in enumerate(parts):
+        is_last = number == len(parts) - 1
+        if part in {".", ".."}:
+            kept = kept[:-1] if part == ".." else kept
+            kept += [""] if is_last else []
+        else:
+            kept.append(part)
+    return "/" + "/".join(kept)
+
+
+def is_internal_host(host: str) -> bool:
+    """Whether a host is literally one of this machine or of a private network."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    return is_address(host) and is_internal(judge(host))
+
+
+def secured(origin: str) -> tuple[str, bool]:
+    """Return an origin as a configuration may have it, and whether that is another.
+
+    Plain http is for internal networks.
+    """
+    parsed: Origin = parse_base_url(origin).origin
+    if parsed.scheme == "https" or is_internal_host(parsed.host):
+        return str(parsed), False
+    port = "" if parsed.port == 80 else f":{parsed.port}"
+    host = f"[{parsed.host}]" if ":" in parsed.host else parsed.host
+    return f"https://{host}{port}", True
+
+
+def base_path(paths: list[str]) -> str:
+    """Return the path that a Base URL has: up to the API's version, if all share it."""
+    split_paths = [path.strip("/").split("/")[:-1] for path in paths]
+    shared: list[str] = []
+    for parts in zip(*split_paths, strict=False):
+        if len(set(parts)) > 1 or len(shared) == _MAX_BASE_PARTS:
+            break
+        shared.append(parts[0])
+    while shared and not _VERSION.fullmatch(shared[-1]):
+        shared.pop()
+    return "/" + "/".join(shared) if shared else ""
+
+
+def name_of_host(host: str) -> str:
+    """Return what a configuration is called after its host: the company's label."""
+    if is_address(host) or "." not in host:
+        return host
+    labels = host.split(".")[:-1]
+    if len(labels) > 1 and labels[-1] in _SECOND_LEVEL:
+        labels.pop()
+    named = [label for label in labels if label not in _GENERIC_LABELS]
+    return named[-1] if named else labels[-1]
+
+
+def query_pairs(query: str) -> list[tuple[str, str, str]]:
+    """Return the parameters of a query: name, value, and both as they are written."""
+    pairs = []
+    for part in query.split("&"):
+        if part:
+            name, _, value = part.partition("=")
+            pairs.append((unquote_plus(name), unquote_plus(value), part))
+    return pairs
+
+
+def is_paging_parameter(name: str) -> bool:
+    """Whether a parameter asks for a page of records."""
+    return name.lower() in _PAGING
+
+
+def is_credential(name: str) -> bool:
+    """Whether a query parameter carries a credential."""
+    return is_secret_parameter(name) and not is_paging_parameter(name)
+
+
+def pagination_of(query: str) -> dict[str, object]:
+    """Return how a query asks for pages, as the table of a line; empty if unseen."""
+    table: dict[str, object] = {}
+    for name, value, _ in query_pairs(query):
+        lower = name.lower()
+        if lower in SIZES:
+            table["size_parameter"] = name
+            if value.isdecimal() and 1 <= int(value[:6]) <= 10_000:
+                table["size"] = int(value[:6])
+            continue
+        for kind, names in (
+            ("page", PAGE_NUMBERS),
+            ("offset", OFFSETS),
+            ("cursor", CURSORS),
+        ):
+            if lower in names:
+                table |= {"kind": kind, "position_parameter": name}
+                if kind == "page" and value == "0":
+                    table["first"] = 0
+    return table if "kind" in table else {}

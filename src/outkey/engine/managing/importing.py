@@ -1,0 +1,88 @@
+"""Importing: what was read of others' descriptions is checked and saved as a whole."""
+
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, nullcontext
+
+from outkey.core.access.permissions import ASK_ADMINISTRATOR, Permission, requirements
+from outkey.core.config.configuration import Configuration
+from outkey.core.config.document import ConfigurationDraft, naming
+from outkey.core.errors import (
+    ConfigError,
+    UnknownConfiguration,
+    configuration_exists,
+    line_exists,
+)
+from outkey.core.importing.reading import Import
+from outkey.core.importing.report import ImportedConfiguration
+from outkey.engine.managing.changes import Administration, ConfigurationChange
+from outkey.engine.managing.registry import Registry
+from outkey.engine.sending.scripts import prove_examples
+from outkey.engine.wire.transmit import SendContext
+
+Allowed = Callable[[Permission], bool]
+
+
+def save_import(
+    administration: Administration,
+    context: SendContext,
+    imported: Import,
+    *,
+    allowed: Allowed = lambda _permission: True,
+    limit: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> list[str]:
+    """Save configurations, the secrets that were found, and lines, in one transaction.
+
+    Returns the names of the configurations. Raises ConfigError if a name is taken or
+    the user lacks a permission; without the permission to add lines they are left out.
+    `limit` surrounds the examples of a script.
+    """
+    changes = [change_for(one) for one in imported.configurations]
+    lines = [drafted.line for drafted in imported.lines]
+    if not allowed(Permission.ADD_LINE):
+        lines = []
+    made = [change.made for change in changes]
+    refuse_known(administration.registry, made, [line.name for line in lines])
+    for change in changes:
+        refuse_forbidden(change, allowed)
+    with limit():
+        prove_examples(context, (one for one in made if one.script))
+    administration.save(*changes, lines=lines)
+    return [one.name for one in made]
+
+
+def change_for(imported: ImportedConfiguration) -> ConfigurationChange:
+    """Return the save of a new configuration, with secrets instead of references."""
+    draft = imported.draft
+    configuration = ConfigurationDraft(
+        draft.name, draft.values, draft.headers, draft.query, {}
+    ).configuration()
+    return ConfigurationChange(None, configuration, imported.secrets)
+
+
+def refuse_known(
+    registry: Registry, made: Collection[Configuration], lines: Collection[str]
+) -> None:
+    """Refuse names that are taken: an import only creates."""
+    for known in registry.find(one.name for one in made):
+        with naming(known):
+            raise configuration_exists()
+    for name in lines:
+        try:
+            registry.line(name)
+        except UnknownConfiguration:
+            continue
+        raise line_exists()
+
+
+def refuse_forbidden(change: ConfigurationChange, allowed: Allowed) -> None:
+    """Refuse an import that needs a permission which the user does not have."""
+    for requirement in requirements(None, change.made, change.secrets):
+        if not allowed(requirement.permission):
+            raise ConfigError(
+                requirement.message, hint=ASK_ADMINISTRATOR, field=requirement.field
+            )
+
+
+def taken_names(registry: Registry) -> set[str]:
+    """Return the names that a new configuration cannot have."""
+    return {summary.name for summary in registry.summaries()}

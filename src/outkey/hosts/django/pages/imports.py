@@ -1,0 +1,54 @@
+"""The box on the page New that takes a curl command, a collection or a description.
+
+What is pasted is read, saved and forgotten within one request: the session has only the
+report, which holds names and sentences of our own.
+"""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext as _
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_POST
+
+from outkey.core.access.permissions import Permission
+from outkey.core.errors import HostError, OutkeyError
+from outkey.engine.managing.importing import taken_names
+from outkey.hosts.django.pages.access import (
+    administration_for,
+    editor_for,
+    installation,
+    require,
+)
+from outkey.hosts.django.pages.import_reports import keep_report
+from outkey.hosts.django.pages.new import new_page
+from outkey.hosts.django.pages.shell import limited_concurrency, url_of
+from outkey.hosts.importing import read_import
+
+
+@require_POST
+@sensitive_post_parameters()
+def import_page(request: HttpRequest) -> HttpResponse:
+    """Make configurations of what was pasted, and show the first with the report."""
+    require(request, Permission.ADD)
+    application = installation()
+    try:
+        imported = read_import(
+            *request.POST.getlist("text"),
+            name=request.POST.get("import-name", "").strip(),
+            taken=taken_names(application.registry),
+        )
+        names = application.save_import(
+            administration_for(request.user),
+            imported,
+            allowed=editor_for(request).allowed,
+            limit=limited_concurrency,
+        )
+    except HostError:
+        raise
+    except OutkeyError as error:
+        return new_page(request, import_error=error)
+    first = application.registry.get(names[0])
+    keep_report(request, first.record, imported.report)
+    listed = ", ".join(names)
+    messages.success(request, _("%s was imported. Run a connection test.") % listed)
+    return HttpResponseRedirect(url_of("change", first))

@@ -1,0 +1,24 @@
+"""Reading imports with the adapters of this package, for commands and pages."""
+
+from collections.abc import Collection, Sequence
+
+from outkey.adapters.script_templates import aws_script
+from outkey.adapters.yaml_events import parse_yaml
+from outkey.core.importing.reading import Import, Tools
+from outkey.core.importing.reading import read_import as read_texts
+
+
+def read_import(
+    *texts: str, source: str = "", name: str = "", taken: Collection[str] = ()
+) -> Import:
+    """Read a pasted text or the texts of several files; saves nothing.
+
+    `Application.save_import` saves it. Without a `source` the format is recognized; a
+    name that is `taken` gets a number. Raises ConfigError, which repeats no value.
+    """
+    tools = Tools(parse_yaml, aws_script())
+    return read_texts(_texts(texts), tools, source=source, name=name, taken=taken)
+
+
+def _texts(texts: Sequence[str]) -> list[str]:
+    return [text.removeprefix("\ufeff") for text in texts]

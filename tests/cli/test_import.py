@@ -1,0 +1,154 @@
+"""`outkey import`: what it prints, what it saves, and what it never shows."""
+
+import json
+import resource
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import forks
+from cli.conftest import Terminal
+from outkey.spar import Spar
+from outkey.testing.canary import Canaries
+
+MEMORY = 200 * 1024 * 1024
+SECONDS = 30
+
+
+def command(spar: Spar, token: str) -> str:
+    return (
+        f"curl '{spar.url}/bearer?page=1&per_page=10' -k"
+        f" -H 'Authorization: Bearer {token}'"
+    )
+
+
+def test_without_apply_toml_with_references_is_printed_and_nothing_saved(
+    outkey: Terminal, spar: Spar, canary: Canaries
+) -> None:
+    done = outkey("import", "-", "--name", "acme", stdin=command(spar, canary.token()))
+    assert done.code == 0
+    assert 'token = "env:ACME_TOKEN"' in done.out
+    assert '# position_parameter = "page"' in done.out
+    assert "--insecure: dropped" in done.err
+    assert not outkey.home.exists()
+
+
+def test_the_printed_toml_is_applied_and_works(outkey: Terminal, spar: Spar) -> None:
+    toml = outkey(
+        "import", "-", "--name", "acme", stdin=command(spar, "spar-token")
+    ).out
+    assert outkey("apply", "-", stdin=toml, ACME_TOKEN="spar-token").code == 0
+    assert outkey("test", "acme", ACME_TOKEN="spar-token").code == 0
+
+
+def test_json_has_the_shape_of_the_contract(outkey: Terminal, spar: Spar) -> None:
+    done = outkey("import", "-", "--json", stdin=command(spar, "spar-token"))
+    assert set(done.json) == {"configurations", "lines", "report"}
+    (one,) = done.json["configurations"]
+    assert set(one) == {"name", "toml", "secrets"}
+    assert one["secrets"] == ["token"]
+    assert one["toml"].startswith("[configuration.")
+    assert done.json["lines"][0]["pagination"]["kind"] == "page"
+    for item in done.json["report"]:
+        assert set(item) == {"level", "item", "action", "why"}
+        assert item["action"] in {"taken", "changed", "dropped"}
+        assert item["level"] in {"error", "warning", "notice"}
+        assert item["why"]
+
+
+def test_apply_saves_seals_and_prints_neither(
+    outkey: Terminal, spar: Spar, canary: Canaries
+) -> None:
+    secret = canary.token()
+    text = command(spar, secret) + f" -H 'X-Api-Key: {secret}' -b 'sid={secret}'"
+    done = outkey("import", "-", "--name", "acme", "--apply", stdin=text)
+    assert done.code == 0
+    assert "created: acme" in done.out
+    assert "[configuration" not in done.out
+    assert "created: line acme bearer" in done.out
+    assert outkey("import", "-", "--name", "acme", "--apply", stdin=text).code == 2
+    again = outkey("import", "-", "--name", "b", "--apply", "--json", stdin=text)
+    assert again.json["configurations"][0]["toml"] == ""
+    assert again.json["lines"][0]["toml"] == ""
+    listed = outkey("audit", "list", "--json").out
+    assert "api:secret:set" in listed
+
+
+def test_an_imported_configuration_works_at_once(outkey: Terminal, spar: Spar) -> None:
+    text = command(spar, "spar-token")
+    assert outkey("import", "-", "--name", "acme", "--apply", stdin=text).code == 0
+    assert outkey("test", "acme").code == 0
+    assert outkey("line", "list").code == 0
+
+
+def test_a_collection_and_its_environment_are_two_files(
+    outkey: Terminal, spar: Spar, tmp_path: Path
+) -> None:
+    collection = {
+        "info": {"name": "Acme", "schema": "v2.1.0"},
+        "auth": {"type": "bearer", "bearer": [{"key": "token", "value": "{{token}}"}]},
+        "item": [{"name": "me", "request": {"url": spar.url + "/bearer"}}],
+    }
+    environment = {"values": [{"key": "token", "value": "spar-token"}]}
+    (tmp_path / "c.json").write_text(json.dumps(collection))
+    (tmp_path / "e.json").write_text(json.dumps(environment))
+    files = [str(tmp_path / "c.json"), str(tmp_path / "e.json")]
+    assert outkey("import", *files, "--from", "postman", "--apply").code == 0
+    assert outkey("test", "Acme").code == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["import", "missing.json"], ["import", "/"], ["import", "-", "--from", "har"]],
+)
+def test_what_cannot_be_read_is_exit_2(
+    outkey: Terminal, arguments: list[str], canary: Canaries
+) -> None:
+    assert outkey(*arguments, stdin=f"a: {canary.token()}").code == 2
+
+
+def test_what_is_no_text_is_exit_2(outkey: Terminal, tmp_path: Path) -> None:
+    (tmp_path / "x.bin").write_bytes(b"\xff\xfe\x00")
+    assert outkey("import", str(tmp_path / "x.bin")).code == 2
+
+
+def aliases() -> str:
+    text = "openapi: 3.0.0\na: &a [x, x, x, x, x, x, x, x, x, x]\n"
+    for letter, before in zip("bcdefgh", "abcdefg", strict=True):
+        text += f"{letter}: &{letter} [{', '.join([f'*{before}'] * 10)}]\n"
+    return text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("a" * 40_000_000, id="40 MB"),
+        pytest.param('{"openapi": ' + "[" * 100_000, id="depth"),
+        pytest.param(aliases(), id="aliases"),
+        pytest.param('{"openapi": [' + "[]," * 600_000, id="lists"),
+        pytest.param("openapi: 3.0.0\na: [" + "x, " * 500_000, id="events"),
+    ],
+)
+def test_a_bomb_ends_within_the_limits_of_time_and_memory(
+    text: str, tmp_path: Path
+) -> None:
+    (tmp_path / "bomb").write_text(text)
+    began = time.monotonic()
+    process = subprocess.run(
+        [*forks.OUTKEY, "import", "bomb"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+        preexec_fn=limit_memory,
+    )
+    assert process.returncode == 2, process.stderr
+    assert process.stderr.startswith("error[configuration]")
+    assert time.monotonic() - began < SECONDS
+
+
+def limit_memory() -> None:
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
