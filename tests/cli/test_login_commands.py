@@ -152,6 +152,20 @@ def test_a_refused_login_is_named_first_and_not_repeated(
     assert arrived(spar, "/login/api") == 0
 
 
+def test_five_refused_logins_pause_the_configuration_until_a_good_test(
+    outkey: Terminal, spar: Spar
+) -> None:
+    prepare(outkey, spar, "not the password")
+    for _ in range(5):
+        assert outkey("test", "acme").code == 1
+    done = outkey("request", "acme", "/login/api", "--json")
+    assert (done.code, done.json["error"]["code"]) == (3, "paused")
+    assert arrived(spar, "/login/json") == 5
+    assert outkey("secret", "set", "acme", "password", stdin=PASSWORD).code == 0
+    assert outkey("test", "acme").code == 0
+    assert outkey("request", "acme", "/login/api").code == 0
+
+
 @pytest.fixture
 def canary_password(outkey: Terminal) -> str:
     """A wrong password that must not be in any output."""
