@@ -208,6 +208,7 @@ def copy_for(
         configuration.name,
         values,
         headers=configuration.headers,
+        query=configuration.query,
         secrets=secrets_to_replace,
     )
     names = {*secrets_to_replace, *copy.needed_secrets()}
