@@ -8,7 +8,7 @@ import trustme
 from outkey.adapters import tls_context
 from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.core.config.configuration import Configuration, SecretState
-from outkey.core.config.custom_rows import CustomHeader
+from outkey.core.config.custom_rows import CustomHeader, QueryParameter
 from outkey.core.config.reference import parse_reference
 from outkey.core.diagnosis import Diagnosis
 from outkey.core.errors import (
@@ -233,6 +233,23 @@ def test_the_second_request_has_nothing_that_proves_who_sends() -> None:
     assert set(first) - set(second) == {"Authorization", "X-Api-Key"}
     assert "X-Tenant" in second
     assert report.findings == ()
+
+
+def test_the_second_request_has_no_secret_parameter_either() -> None:
+    rows = (
+        QueryParameter("api_key", "", secret=True),
+        QueryParameter("tenant", "7", secret=False),
+    )
+    made = replace(configuration(no_auth_reason="public_api"), query=rows)
+    world = fake_gateway(
+        made,
+        answers=[Response(200), Response(401)],
+        secrets={"query:api_key": "key-0815"},
+    )
+    assert world.gateway.test("acme").ok
+    first, second = (request for request, _ in world.transport.sent)
+    assert list(first.secret_parameters) == ["api_key"]
+    assert (list(second.secret_parameters), second.target) == ([], "/?tenant=7")
 
 
 @pytest.mark.parametrize(

@@ -226,6 +226,9 @@ if (form) {
     const button = form.querySelector(`[data-act="${act}"]`);
     if (button) button.addEventListener("click", () => ask(button, form.dataset[act]));
   }
+  for (const other of document.querySelectorAll("[data-press]")) {
+    other.addEventListener("click", () => form.querySelector(`[data-act="${other.dataset.press}"]`).click());
+  }
   for (const moment of form.querySelectorAll("#run-at")) enterRuns(moment);
   for (const button of form.querySelectorAll("[data-discover]")) discovery(button);
   for (const shown of document.querySelectorAll("[data-left]")) countdown(shown);
