@@ -68,7 +68,7 @@ def consenting(
     """Save a configuration that waits for a consent, and return where its page is."""
     begin(page, spar, name, "authorization_code")
     fill(page, authorization_url=f"{spar.url}/oauth/authorize{query}")
-    page.get_by_text("More", exact=True).click()
+    page.get_by_text("More", exact=True).locator("visible=true").click()
     fill(
         page,
         revocation_url=f"{spar.url}/oauth/revoke",
@@ -128,7 +128,7 @@ def test_the_fields_follow_type_source_and_grant_without_a_reload(page: Page) ->
         assert fields(page) == USUAL | own
         shown = page.get_by_text("Redirect URL").is_visible()
         assert shown == (grant == "authorization_code")
-    page.get_by_text("More", exact=True).click()
+    page.get_by_text("More", exact=True).locator("visible=true").click()
     assert {"issuer", "dpop", "extra", "leeway_seconds"} < fields(page)
     the_tab.press("ArrowRight")
     assert (
@@ -191,7 +191,7 @@ def test_extra_parameters_and_a_key_of_many_lines_are_kept(
     page.locator('[name="secret:oauth2.client_secret"]').fill(
         "-----BEGIN\nmade up\n-----END\n"
     )
-    page.get_by_text("More", exact=True).click()
+    page.get_by_text("More", exact=True).locator("visible=true").click()
     fill(page, extra="account_id = 7\n\nregion = eu = west\n")
     save(page)
     expect(page.get_by_text("lines was saved.")).to_be_visible()
@@ -398,7 +398,7 @@ def test_the_issuer_fills_in_the_addresses_and_nothing_is_saved(
     page: Page, spar: Spar
 ) -> None:
     begin(page, spar, "discovered", "authorization_code")
-    page.get_by_text("More", exact=True).click()
+    page.get_by_text("More", exact=True).locator("visible=true").click()
     fill(page, issuer="https://nobody.invalid")
     told = page.locator("#discovered")
     page.get_by_role("button", name="Fill in from the issuer").click()

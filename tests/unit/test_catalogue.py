@@ -21,7 +21,7 @@ def test_every_id_has_its_form_and_one_level() -> None:
     assert numbers == [
         *(f"L{number:03}" for number in range(1, 19)),
         "N001",
-        *(f"W{number:03}" for number in range(1, 10)),
+        *(f"W{number:03}" for number in range(1, 11)),
     ]
 
 

@@ -468,7 +468,7 @@ def test_a_reference_that_cannot_be_read_does_not_replace_an_entered_value() -> 
     office.administration.set_secret("acme", "token", Secret("entered"))
     applied = office.apply(DOCUMENT)
     found = [(name, f.id, f.field) for name, f in applied.findings]
-    assert ("acme", "W009", "token") in found
+    assert ("acme", "W010", "token") in found
     assert applied.unchanged == ("acme", "other")
     stored = office.registry.get("acme")
     assert office.secrets.open(stored, "token") == Secret("entered")

@@ -97,7 +97,7 @@ REFERENCE_REPLACES_VALUE = Check(
     "Remove the key from the document to keep the entered value.",
 )
 REFERENCE_UNRESOLVED = Check(
-    "W009",
+    "W010",
     Level.WARNING,
     "the reference cannot be read, so the stored secret stays",
     "Set the variable or file that it names and apply again, or remove the key from"
