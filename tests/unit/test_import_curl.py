@@ -622,3 +622,10 @@ def test_what_looks_like_a_key_is_a_secret_whatever_its_name(value: str) -> None
     )
     assert found_secrets(imported) == {"header:X-Ref": value, "query:ref": value}
     assert imported.lines[0].line.path == "/x?page=1"
+
+
+def test_names_that_only_look_like_credentials_stay_in_the_line() -> None:
+    imported = read_import(
+        "curl 'https://a.example/v1/x?keywords=a&sort_key=b' -u a:s3c9"
+    )
+    assert imported.lines[0].line.path == "/x?keywords=a&sort_key=b"
