@@ -604,3 +604,28 @@ def test_a_path_that_is_too_long_for_a_line_is_named() -> None:
 def test_a_name_that_is_too_long_is_refused() -> None:
     with pytest.raises(ConfigError, match="longer than 200"):
         read_import("curl https://a.example/x -u a:s3c9", name="a" * 400)
+
+
+def test_a_digest_header_becomes_digest() -> None:
+    for value, expected in (('username="svc", nonce="8s"', "svc"), ("nonce", None)):
+        values = values_of(f"{BASE} -H 'Authorization: Digest {value}'")
+        assert values["authentication_type"] == "digest"
+        assert values.get("username") == expected
+
+
+@pytest.mark.parametrize(
+    "value", ["eyJhbGciOiJIUzI1NiJ9.e30.x8", "sk_live_8s7d6f", "8sKd7Jf6Hg5Fd4Sa3Pq2Zw"]
+)
+def test_what_looks_like_a_key_is_a_secret_whatever_its_name(value: str) -> None:
+    imported = read_import(
+        f"curl 'https://a.example/v1/x?ref={value}&page=1' -H 'X-Ref: {value}'"
+    )
+    assert found_secrets(imported) == {"header:X-Ref": value, "query:ref": value}
+    assert imported.lines[0].line.path == "/x?page=1"
+
+
+def test_names_that_only_look_like_credentials_stay_in_the_line() -> None:
+    imported = read_import(
+        "curl 'https://a.example/v1/x?keywords=a&sort_key=b' -u a:s3c9"
+    )
+    assert imported.lines[0].line.path == "/x?keywords=a&sort_key=b"

@@ -81,3 +81,11 @@ def test_lines_are_left_out_where_a_user_may_not_add_any() -> None:
     host = memory_host()
     save(host, COMMAND, lambda permission: permission is not Permission.ADD_LINE)
     assert host.registry.lines() == []
+
+
+def test_a_script_is_proved_before_it_is_saved() -> None:
+    host = memory_host()
+    save(host, AWS)
+    stored = host.registry.get("amazonaws")
+    assert stored.is_scripted
+    assert list(stored.secrets) == ["secret_key"]

@@ -187,7 +187,7 @@ def add_credential_parameters(drafter: Drafter, urls: Iterable[SeenUrl]) -> None
     taken = set()
     for url in urls:
         for name, value, _ in query_pairs(url.query):
-            if is_credential(name) and name not in taken:
+            if is_credential(name, value) and name not in taken:
                 taken.add(name)
                 drafter.add_parameter(name, value)
 
@@ -248,7 +248,9 @@ def drafted_lines(
         method = checked_method(request.method, report)
         below = path_below(url.path, path, report)
         query = "&".join(
-            part for name, _, part in query_pairs(url.query) if not is_credential(name)
+            part
+            for key, value, part in query_pairs(url.query)
+            if not is_credential(key, value)
         )
         if "{" in below:
             report.dropped(

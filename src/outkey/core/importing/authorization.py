@@ -15,17 +15,24 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,30}")
 _PARAMETER_AND_SECRET = re.compile(
     r"([A-Za-z][A-Za-z0-9_-]{0,30} +[a-z_]{1,30}=\"?)([^\",= ]+)(\"?)"
 )
-_SIGNATURES = ("aws4-", "digest ", "oauth ", "hawk ", "signature ", "hmac")
+_DIGEST_USER = re.compile(r"username=\"([^\"]{0,200})\"")
+_SIGNATURES = ("aws4-", "oauth ", "hawk ", "signature ", "hmac")
 
 
 def authorization(value: str, report: Report) -> list[Auth]:
     """Return what an Authorization header says."""
     value = value.strip()
     lower = value.lower()
+    if lower.startswith("digest "):
+        report.changed(
+            "Authorization", Text("Digest computes it anew: enter the password")
+        )
+        username = _DIGEST_USER.search(value)
+        return [PasswordAuth(username[1] if username else "", None, is_digest=True)]
     if lower.startswith(_SIGNATURES):
         report.dropped(
             "Authorization",
-            Text("it signs one request only: write a script, or choose Digest"),
+            Text("it signs one request only: write a script"),
             Level.ERROR,
         )
         return []

@@ -20,7 +20,7 @@ from outkey.core.config.reference import OWN_PREFIX, Reference, Store
 from outkey.core.config.secret_values import refuse_unusable
 from outkey.core.errors import ConfigError
 from outkey.core.findings.checks import Level
-from outkey.core.importing.placeholders import is_placeholder
+from outkey.core.importing.placeholders import is_placeholder, is_secret_value
 from outkey.core.importing.report import ImportedConfiguration, Report, shown_name
 from outkey.core.importing.scripts import aws_script
 from outkey.core.importing.seen import (
@@ -231,7 +231,8 @@ class Drafter:
         """Add a header row, secret if it looks like a credential."""
         item = shown_name("header", name)
         value = tidy_value(value)
-        secret = looks_like_credential(name) if is_secret is None else is_secret
+        secret = looks_like_credential(name) or is_secret_value(value)
+        secret = secret if is_secret is None else is_secret
         is_taken = any(row.key.lower() == name.lower() for row in self.headers)
         if is_taken or len(self.headers) >= MAX_ROWS:
             self.report.dropped(item, Text("each header has one row"))

@@ -48,12 +48,20 @@ _NOT_A_CREDENTIAL = re.compile(
     re.IGNORECASE,
 )
 _CREDENTIAL_PARAMETER = re.compile(
-    r"app[_-]?id|appid|sig|hapikey|pwd|pass|jwt|sid|access[_-]?id", re.IGNORECASE
+    r"app[_-]?id|appid|sig|hapikey|pwd|pass|passcode|passphrase|pin|otp|jwt|sid"
+    r"|access[_-]?id|(?:client[_-]?)?assertion",
+    re.IGNORECASE,
 )
 # A part of a path that is a credential: a bot's token, a webhook's key.
 _SECRET_SEGMENT = re.compile(
     r"bot\d{5,}:[\w-]{20,}"
     r"|(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*\d)[A-Za-z0-9_-]{22,}"
+)
+
+# JSON Web Tokens, and the prefixes of keys of well-known providers.
+_KEY = re.compile(
+    r"eyJ[\w-]{8,}\.[\w-]{2,}|(?:sk|pk|rk)_(?:live|test)_\w|gh[pousr]_\w|glpat-\w"
+    r"|xox[abeprs]-\w|SG\.\w|AKIA[0-9A-Z]{12}|AIza\w{8}|sk-\w{2,}"
 )
 
 
@@ -72,6 +80,11 @@ def is_secret_parameter(name: str) -> bool:
     if _NOT_A_CREDENTIAL.fullmatch(name):
         return False
     return looks_like_credential(name) or bool(_CREDENTIAL_PARAMETER.fullmatch(name))
+
+
+def is_secret_value(text: str) -> bool:
+    """Whether a value looks like a credential, whatever its name is."""
+    return bool(_KEY.match(text)) or is_secret_segment(text)
 
 
 def is_secret_segment(segment: str) -> bool:

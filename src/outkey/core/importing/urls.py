@@ -5,7 +5,11 @@ from dataclasses import dataclass
 from urllib.parse import unquote, unquote_plus, urlsplit
 
 from outkey.core.errors import ConfigError
-from outkey.core.importing.placeholders import VARIABLE, is_secret_parameter
+from outkey.core.importing.placeholders import (
+    VARIABLE,
+    is_secret_parameter,
+    is_secret_value,
+)
 from outkey.core.request.addresses import is_address, is_internal, judge
 from outkey.core.request.origin import Origin, parse_base_url
 from outkey.core.text import Text
@@ -183,9 +187,11 @@ def is_paging_parameter(name: str) -> bool:
     return name.lower() in _PAGING
 
 
-def is_credential(name: str) -> bool:
+def is_credential(name: str, value: str) -> bool:
     """Whether a query parameter carries a credential."""
-    return is_secret_parameter(name) and not is_paging_parameter(name)
+    if is_paging_parameter(name):
+        return False
+    return is_secret_parameter(name) or is_secret_value(value)
 
 
 def pagination_of(query: str) -> dict[str, object]:

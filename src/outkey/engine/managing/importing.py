@@ -44,8 +44,10 @@ def save_import(
     refuse_known(administration.registry, made, [line.name for line in lines])
     for change in changes:
         refuse_forbidden(change, allowed)
-    with limit():
-        prove_examples(context, (one for one in made if one.script))
+    scripted = [one for one in made if one.script]
+    if scripted:
+        with limit():
+            prove_examples(context, scripted)
     administration.save(*changes, lines=lines)
     return [one.name for one in made]
 
