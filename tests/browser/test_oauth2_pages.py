@@ -158,7 +158,8 @@ def test_client_credentials_are_saved_tested_and_shown_with_their_token(
     page: Page, spar: Spar
 ) -> None:
     begin(page, spar, "machine")
-    expect(page.get_by_text("Save this configuration first")).to_be_visible()
+    message = page.get_by_text("Save this configuration first")
+    expect(message.locator("visible=true")).to_be_visible()
     assert "machine works." in run_test(page)
     save(page)
     assert "machine works." in run_test(page)

@@ -174,7 +174,7 @@ def test_secrets_are_bound_to_the_origin_that_was_entered_whoever_saves_beside(
             while not done.is_set():
                 stored = application.registry.find(["acme"])["acme"]
                 moved = ConfigurationDraft(
-                    "acme", {"base_url": attacker.url}, None, {}
+                    "acme", {"base_url": attacker.url}, None, None, {}
                 ).merged(stored)
                 try:
                     application.administration("editor").save(

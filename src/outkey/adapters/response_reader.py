@@ -80,6 +80,7 @@ class ResponseReader:
         "_parts",
         "_space",
         "_to_head",
+        "_view",
         "body",
         "encodings",
         "reusable",
@@ -103,7 +104,8 @@ class ResponseReader:
         self._length: int | None = None
         self._chunks: _Chunks | None = None
         self._parts: list[bytes] = []  # of a body that the connection's end completes
-        self._space: BytesIO | None = None  # for a body of a known length
+        self._space = BytesIO()  # for a body of a known length
+        self._view: memoryview | None = None  # of the space, until it is full
         self._filled = 0  # how much of the body is there
 
     def feed(self, data: bytes) -> bool:
@@ -124,15 +126,15 @@ class ResponseReader:
         A transport that receives there calls `fill`; a large body is copied less often
         than if it were fed.
         """
-        if self._space is None:
-            return None
-        return self._space.getbuffer()[self._filled :]
+        return None if self._view is None else self._view[self._filled :]
 
     def fill(self, size: int) -> bool:
         """Take bytes that were received into `space`; return whether that was all."""
         self._filled += size
-        if self._filled != self._length or self._space is None:
+        if self._filled != self._length or self._view is None:
             return False
+        self._view.release()
+        self._view = None
         self.body = self._space.getvalue()
         return True
 
@@ -294,11 +296,11 @@ class ResponseReader:
         if len(data) == self._length:
             self.body = data
             return True
-        if self._space is None:
+        if self._view is None:
             # Memory that is used only as it is filled; a server may promise too much.
             self._space = BytesIO(bytes(self._length))
-        with self._space.getbuffer() as space:
-            space[self._filled : self._filled + len(data)] = data
+            self._view = self._space.getbuffer()
+        self._view[self._filled : self._filled + len(data)] = data
         return self.fill(len(data))
 
 
