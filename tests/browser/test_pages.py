@@ -484,7 +484,8 @@ def test_a_verdict_numbers_its_reasons_and_shows_what_a_fix_changes(page: Page) 
     page.goto(LIST + "?q=error+header+format")
     page.get_by_role("link", name="error header format").click()
     told = run_test(page)
-    assert told.count("Review the authentication header format.") == 1
+    remedy = "Review the authentication header format. The API asks for Basic."
+    assert told.count(remedy) == 1
     assert "Cause: header format\n" in told
     reasons = page.locator(".ok-reasons")
     assert reasons.evaluate("list => getComputedStyle(list).listStyleType") == "decimal"
