@@ -23,8 +23,8 @@ from outkey.core.findings.monitoring import Attempt
 from outkey.core.request.challenge import parse_challenges
 from outkey.core.request.digest import (
     DigestChallenge,
+    DigestProof,
     NonceUse,
-    Proof,
     is_stale,
     strongest_challenge,
 )
@@ -59,7 +59,7 @@ def proof_of(
     method: str = "GET",
 ) -> dict[str, str]:
     use = NonceUse(challenge, number, client_nonce)
-    return parameters(Proof(user, method, use).header(password, target))
+    return parameters(DigestProof(user, method, use).header(password, target))
 
 
 # ── computing ─────────────────────────────────────────────────────────────────────────
@@ -157,7 +157,7 @@ def test_a_user_name_outside_ascii_is_sent_as_the_server_reads_it() -> None:
 
 
 def test_quotes_and_backslashes_are_escaped() -> None:
-    header = Proof('a"\\b', "GET", NonceUse(DigestChallenge('r"x', "n"), 1, "c"))
+    header = DigestProof('a"\\b', "GET", NonceUse(DigestChallenge('r"x', "n"), 1, "c"))
     text = header.header("p", "/")
     assert 'username="a\\"\\\\b"' in text
     assert 'realm="r\\"x"' in text

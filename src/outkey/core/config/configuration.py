@@ -161,7 +161,7 @@ class Configuration:
     no_auth_reason: choices.NoAuthReason | None
     username: str
     key_as_username: bool
-    token_source: choices.TokenSource
+    token_source: choices.TokenSourceKind
     token_expires_on: date | None
     token_header: str
     token_prefix: str | None
@@ -209,12 +209,12 @@ class Configuration:
     @property
     def uses_oauth2(self) -> bool:
         """Whether tokens are obtained from a Token URL."""
-        return self.sends_token and self.token_source is choices.TokenSource.OAUTH2
+        return self.sends_token and self.token_source is choices.TokenSourceKind.OAUTH2
 
     @property
     def uses_login(self) -> bool:
         """Whether tokens are obtained by a login at the API itself."""
-        return self.sends_token and self.token_source is choices.TokenSource.LOGIN
+        return self.sends_token and self.token_source is choices.TokenSourceKind.LOGIN
 
     @property
     def fetches_token(self) -> bool:

@@ -13,7 +13,7 @@ from outkey.core.findings.checks import Level
 from outkey.core.importing.authorization import authorization
 from outkey.core.importing.drafting import Drafter
 from outkey.core.importing.placeholders import is_secret_segment
-from outkey.core.importing.report import ImportedConfiguration, Report, shown_name
+from outkey.core.importing.report import ImportedConfiguration, ImportReport, shown_name
 from outkey.core.importing.seen import (
     Auth,
     AwsAuth,
@@ -56,7 +56,7 @@ class DraftedLine:
 
 
 def draft_api(
-    api: SeenApi, report: Report, script: str, *, name: str, taken: set[str]
+    api: SeenApi, report: ImportReport, script: str, *, name: str, taken: set[str]
 ) -> tuple[ImportedConfiguration, list[DraftedLine]]:
     """Return the configuration of an API, and its first lines."""
     drafter = Drafter(report, script)
@@ -90,7 +90,7 @@ def draft_api(
     return drafter.finish(chosen), lines
 
 
-def source_of_token(request: SeenRequest, report: Report) -> Auth | None:
+def source_of_token(request: SeenRequest, report: ImportReport) -> Auth | None:
     """Return how tokens are obtained, if a request with a body obtains one."""
     is_asking = request.has_body or "grant_type=" in request.url
     return token_auth(request, report) if is_asking else None
@@ -147,7 +147,7 @@ def add_header_once(drafter: Drafter, name: str, value: str) -> None:
 
 
 def first_auth(
-    requests: Iterable[SeenRequest], urls: Iterable[SeenUrl], report: Report
+    requests: Iterable[SeenRequest], urls: Iterable[SeenUrl], report: ImportReport
 ) -> list[Auth]:
     """Return how the first request authenticates that does."""
     for request, url in zip(requests, urls, strict=True):
@@ -229,7 +229,7 @@ def drafted_lines(
     path: str,
     requests: Iterable[tuple[SeenRequest, SeenUrl]],
     origin: str,
-    report: Report,
+    report: ImportReport,
 ) -> Iterator[DraftedLine]:
     """Yield a line for each request at the API, without credentials in its path."""
     taken: set[str] = set()
@@ -278,7 +278,7 @@ def drafted_lines(
         yield DraftedLine(line, pagination)
 
 
-def checked_method(method: str, report: Report) -> str:
+def checked_method(method: str, report: ImportReport) -> str:
     """Return a method that a line may have."""
     try:
         return check_method(method, field="method")
@@ -287,7 +287,7 @@ def checked_method(method: str, report: Report) -> str:
         return "GET"
 
 
-def path_below(path: str, base: str, report: Report) -> str:
+def path_below(path: str, base: str, report: ImportReport) -> str:
     """Return the path below the Base URL, cut before a credential."""
     below = path.removeprefix(base) or "/"
     parts = below.split("/")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from outkey.core.findings.checks import Level
 from outkey.core.importing.placeholders import is_placeholder, is_secret_parameter
-from outkey.core.importing.report import Report, shown_name
+from outkey.core.importing.report import ImportReport, shown_name
 from outkey.core.importing.seen import (
     Auth,
     AwsAuth,
@@ -66,7 +66,7 @@ class OAuth2Facts:
 
 
 def auth_of_kind(
-    kind: str, get: Get, report: Report, extra: Mapping[str, str] | None = None
+    kind: str, get: Get, report: ImportReport, extra: Mapping[str, str] | None = None
 ) -> tuple[Auth, ...]:
     """Return what a kind of authentication says; `get` returns one of its settings.
 
@@ -102,8 +102,8 @@ def bearer_auth(get: Get) -> tuple[Auth, ...]:
     return (TokenAuth(get("token"), get("prefix") or None),)
 
 
-def refuse_kind(kind: str, report: Report) -> None:
-    """Report a kind of authentication that outkey does not have."""
+def refuse_kind(kind: str, report: ImportReport) -> None:
+    """ImportReport a kind of authentication that outkey does not have."""
     item = shown_name("authentication", kind)
     if kind in _SCRIPTS:
         why = Text("write a script for it: the guide to scripts has examples")
@@ -176,7 +176,7 @@ def oauth2_facts(get: Get) -> OAuth2Facts:
     )
 
 
-def oauth2_auth(facts: OAuth2Facts, report: Report) -> tuple[Auth, ...]:
+def oauth2_auth(facts: OAuth2Facts, report: ImportReport) -> tuple[Auth, ...]:
     """Return OAuth 2.0 in the form that outkey can do, and report the rest."""
     grant = _GRANTS.get(facts.grant, facts.grant)
     if facts.refresh_url and facts.refresh_url != facts.token_url:
@@ -220,7 +220,7 @@ def oauth2_auth(facts: OAuth2Facts, report: Report) -> tuple[Auth, ...]:
     )
 
 
-def chosen_grant(grant: str, facts: OAuth2Facts, report: Report) -> str:
+def chosen_grant(grant: str, facts: OAuth2Facts, report: ImportReport) -> str:
     """Return the grant, or another where the URL that it needs is missing."""
     needed = {
         "authorization_code": facts.authorization_url,
@@ -240,7 +240,7 @@ def chosen_grant(grant: str, facts: OAuth2Facts, report: Report) -> str:
     return "refresh_token"
 
 
-def password_login(facts: OAuth2Facts, report: Report) -> LoginAuth:
+def password_login(facts: OAuth2Facts, report: ImportReport) -> LoginAuth:
     """Return the password grant as a login with user and password."""
     report.changed(
         "grant_type", Text("the password grant became a login with user and password")
@@ -265,7 +265,7 @@ def password_login(facts: OAuth2Facts, report: Report) -> LoginAuth:
     )
 
 
-def plain_extra(parameters: Mapping[str, str], report: Report) -> dict[str, str]:
+def plain_extra(parameters: Mapping[str, str], report: ImportReport) -> dict[str, str]:
     """Return the extra parameters of a token request that are no secrets."""
     extra = {}
     for name, value in parameters.items():

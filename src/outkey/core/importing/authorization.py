@@ -7,7 +7,7 @@ from base64 import b64decode
 from outkey.core.config.custom_rows import PLACEHOLDER
 from outkey.core.findings.checks import Level
 from outkey.core.importing.placeholders import is_placeholder
-from outkey.core.importing.report import Report
+from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import Auth, KeyAuth, PasswordAuth, TokenAuth
 from outkey.core.text import Text
 
@@ -19,7 +19,7 @@ _DIGEST_USER = re.compile(r"username=\"([^\"]{0,200})\"")
 _SIGNATURES = ("aws4-", "oauth ", "hawk ", "signature ", "hmac")
 
 
-def authorization(value: str, report: Report) -> list[Auth]:
+def authorization(value: str, report: ImportReport) -> list[Auth]:
     """Return what an Authorization header says."""
     value = value.strip()
     lower = value.lower()
@@ -50,7 +50,7 @@ def authorization(value: str, report: Report) -> list[Auth]:
     return [TokenAuth(value, "")]
 
 
-def basic_header(text: str, report: Report) -> PasswordAuth:
+def basic_header(text: str, report: ImportReport) -> PasswordAuth:
     """Return the user and password of a Basic header."""
     try:
         pair = b64decode(text, validate=True).decode()

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from outkey.core.importing.auth_types import auth_of_kind
 from outkey.core.importing.collections import CollectedRequest, group_requests
-from outkey.core.importing.report import Report
+from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import Auth, SeenApi, SeenRequest
 from outkey.core.importing.tree import (
     ReadYaml,
@@ -46,7 +46,7 @@ class BruFile:
 
 
 def read_bruno(
-    texts: Sequence[str], read_yaml: ReadYaml, report: Report
+    texts: Sequence[str], read_yaml: ReadYaml, report: ImportReport
 ) -> list[SeenApi]:
     """Return the APIs of Bruno's files, which may come in any order."""
     reader = BrunoReader(report, Variables())
@@ -83,7 +83,7 @@ def parse_bru(text: str) -> BruFile:
 class BrunoReader:
     """Reads files and trees of Bruno."""
 
-    report: Report
+    report: ImportReport
     variables: Variables
     name: str = ""
 

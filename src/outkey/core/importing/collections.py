@@ -6,7 +6,7 @@ from itertools import islice
 
 from outkey.core.errors import ConfigError
 from outkey.core.findings.checks import Level
-from outkey.core.importing.report import Report
+from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import Auth, SeenApi, SeenRequest
 from outkey.core.importing.token_requests import token_auth
 from outkey.core.importing.urls import split_url
@@ -24,7 +24,7 @@ class CollectedRequest:
 
 
 def group_requests(
-    collected: Iterable[CollectedRequest], name: str, report: Report
+    collected: Iterable[CollectedRequest], name: str, report: ImportReport
 ) -> list[SeenApi]:
     """Return an API for each origin and way to authenticate.
 
@@ -70,7 +70,7 @@ def find_group(
     return api
 
 
-def origin_of(request: SeenRequest, report: Report) -> str | None:
+def origin_of(request: SeenRequest, report: ImportReport) -> str | None:
     """Return the origin of a request, None where its URL cannot be one."""
     try:
         return split_url(request.url).origin
@@ -83,4 +83,4 @@ def is_wanted(request: SeenRequest) -> bool:
     """Whether a request only reads, or obtains a token."""
     if request.method.upper() in {"GET", "HEAD"}:
         return True
-    return request.has_body and token_auth(request, Report()) is not None
+    return request.has_body and token_auth(request, ImportReport()) is not None

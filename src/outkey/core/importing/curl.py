@@ -8,7 +8,7 @@ from urllib.parse import quote, quote_plus, unquote, urlsplit
 from outkey.core.errors import ConfigError
 from outkey.core.findings.checks import Level
 from outkey.core.importing.curl_options import FLAGS, SHORT, WITH_VALUE, WITHOUT_EFFECT
-from outkey.core.importing.report import Report
+from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import (
     AwsAuth,
     PasswordAuth,
@@ -16,7 +16,7 @@ from outkey.core.importing.seen import (
     SeenRequest,
     TokenAuth,
 )
-from outkey.core.importing.shell_words import Command, split_commands
+from outkey.core.importing.shell_words import ShellCommand, split_commands
 from outkey.core.importing.urls import split_url
 from outkey.core.text import Text
 
@@ -46,7 +46,7 @@ _LEVELS = {"location": Level.NOTICE}
 
 
 @dataclass(slots=True, repr=False)
-class Call:
+class CurlCall:
     """The options of one command, up to `--next`."""
 
     urls: list[str] = field(default_factory=list)
@@ -66,7 +66,7 @@ class Call:
     has_unread_body: bool = False
 
 
-def read_curl(text: str, report: Report) -> list[SeenApi]:
+def read_curl(text: str, report: ImportReport) -> list[SeenApi]:
     """Return the APIs that the curl commands of a text call."""
     if len(text) > MAX_TEXT:
         raise ConfigError(
@@ -78,7 +78,7 @@ def read_curl(text: str, report: Report) -> list[SeenApi]:
             Text("this is a PowerShell command, not a curl command"),
             hint=Text("In the browser choose Copy as cURL (bash) or Copy as cURL."),
         )
-    calls: list[Call] = []
+    calls: list[CurlCall] = []
     for command in split_commands(text):
         words = curl_arguments(command)
         if words is None:
@@ -95,7 +95,7 @@ def read_curl(text: str, report: Report) -> list[SeenApi]:
     return group_calls(calls, report)
 
 
-def curl_arguments(command: Command) -> list[str] | None:
+def curl_arguments(command: ShellCommand) -> list[str] | None:
     """Return the arguments of curl, None where another program is called."""
     for number, word in enumerate(command.words[:4]):
         if _CURL.fullmatch(word):
@@ -108,11 +108,11 @@ def curl_arguments(command: Command) -> list[str] | None:
 class CommandReader:
     """Reads the arguments of one curl command."""
 
-    def __init__(self, words: list[str], report: Report) -> None:
+    def __init__(self, words: list[str], report: ImportReport) -> None:
         self._words = words
         self._report = report
-        self._calls: list[Call] = [Call()]
-        self._handlers: dict[str, Callable[[Call, str], None]] = {
+        self._calls: list[CurlCall] = [CurlCall()]
+        self._handlers: dict[str, Callable[[CurlCall, str], None]] = {
             "url": lambda call, value: call.urls.append(value),
             "header": self._header,
             "request": self._method,
@@ -146,7 +146,7 @@ class CommandReader:
             "upload-file": self._upload,
         }
 
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[CurlCall]:
         """Return what the command sends; nothing without a URL."""
         for count, (name, value) in enumerate(self._options()):
             if count >= MAX_OPTIONS:
@@ -181,7 +181,7 @@ class CommandReader:
     def _take(self, name: str, value: str) -> None:
         call = self._calls[-1]
         if name == "next":
-            self._calls.append(Call())
+            self._calls.append(CurlCall())
         elif name in self._handlers:
             self._handlers[name](call, value)
         elif name in _REFUSED:
@@ -199,7 +199,7 @@ class CommandReader:
 
     # ── headers and credentials ─────────────────────────────────────────────────────
 
-    def _header(self, call: Call, value: str) -> None:
+    def _header(self, call: CurlCall, value: str) -> None:
         if value.startswith("@"):
             self._report.dropped("--header", _NOT_READ)
             return
@@ -213,28 +213,28 @@ class CommandReader:
         else:
             self._add(call, name.strip(), text.strip())
 
-    def _add(self, call: Call, name: str, value: str) -> None:
+    def _add(self, call: CurlCall, name: str, value: str) -> None:
         call.headers.append((name, value))
 
     def _set(
-        self, call: Call, name: str, value: str, *, is_empty: bool = False
+        self, call: CurlCall, name: str, value: str, *, is_empty: bool = False
     ) -> None:
         if value or is_empty:
             self._add(call, name, value)
 
-    def _method(self, call: Call, value: str) -> None:
+    def _method(self, call: CurlCall, value: str) -> None:
         call.method = value
 
-    def _user(self, call: Call, value: str) -> None:
+    def _user(self, call: CurlCall, value: str) -> None:
         call.user = value
 
-    def _bearer(self, call: Call, value: str) -> None:
+    def _bearer(self, call: CurlCall, value: str) -> None:
         call.bearer = value
 
-    def _sigv4(self, call: Call, value: str) -> None:
+    def _sigv4(self, call: CurlCall, value: str) -> None:
         call.sigv4 = value
 
-    def _cookie(self, call: Call, value: str) -> None:
+    def _cookie(self, call: CurlCall, value: str) -> None:
         if "=" in value:
             self._add(call, "Cookie", value)
         else:
@@ -242,7 +242,7 @@ class CommandReader:
 
     # ── body and parameters ─────────────────────────────────────────────────────────
 
-    def _data(self, call: Call, value: str) -> None:
+    def _data(self, call: CurlCall, value: str) -> None:
         if value.startswith("@"):
             self._report.dropped("--data", _NOT_READ)
             call.has_unread_body = True
@@ -250,11 +250,11 @@ class CommandReader:
         else:
             self._raw(call, value)
 
-    def _raw(self, call: Call, value: str) -> None:
+    def _raw(self, call: CurlCall, value: str) -> None:
         call.body.append(value)
         call.content_type = call.content_type or FORM
 
-    def _encoded(self, call: Call, value: str) -> None:
+    def _encoded(self, call: CurlCall, value: str) -> None:
         name, sign, text = value.partition("=")
         if not sign and "@" in value:
             self._report.dropped("--data-urlencode", _NOT_READ)
@@ -265,7 +265,7 @@ class CommandReader:
             prefix = f"{name}=" if name else ""
             self._raw(call, prefix + quote(text, safe="-._~"))
 
-    def _json(self, call: Call, value: str) -> None:
+    def _json(self, call: CurlCall, value: str) -> None:
         call.content_type = "application/json"
         if value.startswith("@"):
             self._report.dropped("--json", _NOT_READ)
@@ -275,19 +275,19 @@ class CommandReader:
         if "accept" not in (name.lower() for name, _ in call.headers):
             self._add(call, "Accept", "application/json")
 
-    def _form(self, call: Call, value: str) -> None:
+    def _form(self, call: CurlCall, value: str) -> None:
         del value
         self._report.dropped("--form", Text("forms of several parts are not taken"))
         call.has_unread_body = True
         call.content_type = "multipart/form-data"
 
-    def _upload(self, call: Call, value: str) -> None:
+    def _upload(self, call: CurlCall, value: str) -> None:
         del value
         self._report.dropped("--upload-file", _NOT_READ)
         call.method = call.method or "PUT"
         call.has_unread_body = True
 
-    def _url_query(self, call: Call, value: str) -> None:
+    def _url_query(self, call: CurlCall, value: str) -> None:
         if value.startswith("+"):
             call.parameters.append(value[1:])
         elif value.startswith("@") or ("@" in value and "=" not in value):
@@ -299,7 +299,7 @@ class CommandReader:
 
     # ── proxy, TLS and limits ───────────────────────────────────────────────────────
 
-    def _proxy(self, call: Call, value: str) -> None:
+    def _proxy(self, call: CurlCall, value: str) -> None:
         text = value if "://" in value else f"http://{value}"
         parts = urlsplit(text)
         if parts.scheme not in {"http", "https"}:
@@ -313,16 +313,16 @@ class CommandReader:
         if "@" in parts.netloc:
             self._proxy_user(call, unquote(parts.netloc.rpartition("@")[0]))
 
-    def _proxy_user(self, call: Call, value: str) -> None:
+    def _proxy_user(self, call: CurlCall, value: str) -> None:
         username, _, password = value.partition(":")
         call.values["proxy.username"] = username
         call.secrets["proxy_password"] = password
 
-    def _path(self, call: Call, path: str, value: str) -> None:
+    def _path(self, call: CurlCall, path: str, value: str) -> None:
         call.values[path] = value
         self._report.taken(path, Text("the file must be on the machine of outkey"))
 
-    def _certificate(self, call: Call, value: str) -> None:
+    def _certificate(self, call: CurlCall, value: str) -> None:
         file, _, password = value.partition(":")
         if file.lower().endswith((".p12", ".pfx")):
             self._report.dropped("--cert", Text("PKCS #12 files must become PEM files"))
@@ -332,14 +332,14 @@ class CommandReader:
             self._passphrase(call, password)
         call.files.setdefault("client_key", file)  # curl looks for it there too
 
-    def _key(self, call: Call, value: str) -> None:
+    def _key(self, call: CurlCall, value: str) -> None:
         call.files["client_key"] = value
 
-    def _passphrase(self, call: Call, value: str) -> None:
+    def _passphrase(self, call: CurlCall, value: str) -> None:
         del call, value
         self._report.dropped("--pass", Text("enter the key without a passphrase"))
 
-    def _number(self, call: Call, path: str, value: str) -> None:
+    def _number(self, call: CurlCall, path: str, value: str) -> None:
         try:
             call.values[path] = float(value)
         except ValueError:
@@ -347,7 +347,7 @@ class CommandReader:
         else:
             self._report.taken(path, Text("as a limit"))
 
-    def _retries(self, call: Call, value: str) -> None:
+    def _retries(self, call: CurlCall, value: str) -> None:
         if value.isdecimal() and len(value) < 5:
             call.values["limits.retries"] = min(int(value), 10)
             self._report.taken("limits.retries", Text("as a limit"))
@@ -365,7 +365,7 @@ def full_name(name: str) -> str:
     return matches[0] if len(matches) == 1 and len(name) > 2 else ""
 
 
-def group_calls(calls: list[Call], report: Report) -> list[SeenApi]:
+def group_calls(calls: list[CurlCall], report: ImportReport) -> list[SeenApi]:
     """Return one API for each origin; what gives tokens joins the others."""
     apis: dict[str, SeenApi] = {}
     for call in calls:
@@ -379,7 +379,7 @@ def group_calls(calls: list[Call], report: Report) -> list[SeenApi]:
     return list(apis.values())
 
 
-def requests_of(call: Call, report: Report) -> Iterator[SeenRequest]:
+def requests_of(call: CurlCall, report: ImportReport) -> Iterator[SeenRequest]:
     """Yield the requests of a call: one for each URL."""
     body = "&".join(call.body)
     has_data = bool(call.body) or call.has_unread_body
@@ -414,7 +414,7 @@ def requests_of(call: Call, report: Report) -> Iterator[SeenRequest]:
         yield request
 
 
-def method_of(call: Call, *, has_data: bool) -> str:
+def method_of(call: CurlCall, *, has_data: bool) -> str:
     """Return the method that curl would choose."""
     if call.method:
         return call.method.upper()
@@ -424,7 +424,7 @@ def method_of(call: Call, *, has_data: bool) -> str:
 
 
 def auth_of(
-    call: Call, url: str, report: Report
+    call: CurlCall, url: str, report: ImportReport
 ) -> tuple[PasswordAuth | TokenAuth | AwsAuth, ...]:
     """Return how a call authenticates, but for its headers."""
     if call.sigv4 is not None:
@@ -438,7 +438,7 @@ def auth_of(
     return (PasswordAuth(username, password if colon else None, is_digest),)
 
 
-def aws_auth(call: Call, url: str, report: Report) -> tuple[AwsAuth, ...]:
+def aws_auth(call: CurlCall, url: str, report: ImportReport) -> tuple[AwsAuth, ...]:
     """Return the keys of `--aws-sigv4`, with region and service."""
     words = [*(call.sigv4 or "").split(":"), "", "", "", ""]
     if words[0].lower() != "aws":
@@ -455,7 +455,7 @@ def aws_auth(call: Call, url: str, report: Report) -> tuple[AwsAuth, ...]:
     return (AwsAuth(access_key, secret_key, region, service, has_token),)
 
 
-def first_of_glob(url: str, report: Report) -> str:
+def first_of_glob(url: str, report: ImportReport) -> str:
     """Return the first URL of a pattern, which curl would call for each value."""
     first = _GLOB_LIST.sub(lambda match: match[1], url)
     first = _GLOB_RANGE.sub(lambda match: match[1], first)

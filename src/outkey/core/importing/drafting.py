@@ -21,7 +21,7 @@ from outkey.core.config.secret_values import refuse_unusable
 from outkey.core.errors import ConfigError
 from outkey.core.findings.checks import Level
 from outkey.core.importing.placeholders import is_placeholder, is_secret_value
-from outkey.core.importing.report import ImportedConfiguration, Report, shown_name
+from outkey.core.importing.report import ImportedConfiguration, ImportReport, shown_name
 from outkey.core.importing.scripts import aws_script
 from outkey.core.importing.seen import (
     Auth,
@@ -45,7 +45,7 @@ FOUND = Text("it is a secret, and kept as one")
 class Drafter:
     """Collects the parts of one configuration."""
 
-    report: Report
+    report: ImportReport
     script: str  # the example script for AWS
     values: dict[str, object] = field(default_factory=dict)
     headers: list[CustomHeader] = field(default_factory=list)

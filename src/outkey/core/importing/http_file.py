@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from outkey.core.errors import ConfigError
 from outkey.core.findings.checks import Level
 from outkey.core.importing.collections import CollectedRequest, group_requests
-from outkey.core.importing.report import Report
+from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import PasswordAuth, SeenApi, SeenRequest
 from outkey.core.importing.tree import read_json, table, text_of
 from outkey.core.importing.variables import Variables
@@ -21,7 +21,7 @@ _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"
 _BASIC_PAIR = re.compile(r"Basic +([^\s:]+)(?: +|:)(\S+)", re.IGNORECASE)
 
 
-def read_http_file(texts: Sequence[str], report: Report) -> list[SeenApi]:
+def read_http_file(texts: Sequence[str], report: ImportReport) -> list[SeenApi]:
     """Return the APIs of a file; other texts are its environments, as JSON."""
     variables = Variables()
     requests = []
@@ -48,7 +48,7 @@ def read_http_file(texts: Sequence[str], report: Report) -> list[SeenApi]:
 
 
 def read_part(
-    part: str, variables: Variables, report: Report
+    part: str, variables: Variables, report: ImportReport
 ) -> Iterator[CollectedRequest]:
     """Yield the request between two separators, if there is one."""
     lines = deque(part.split("\n"))
@@ -97,7 +97,10 @@ def add_header(request: SeenRequest, line: str) -> None:
 
 
 def add_body(
-    request: SeenRequest, lines: Iterable[str], variables: Variables, report: Report
+    request: SeenRequest,
+    lines: Iterable[str],
+    variables: Variables,
+    report: ImportReport,
 ) -> None:
     """Add the body, without the scripts that handle the response."""
     kept = []

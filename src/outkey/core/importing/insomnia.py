@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from outkey.core.importing.auth_types import Get, auth_of_kind
 from outkey.core.importing.collections import CollectedRequest, group_requests
-from outkey.core.importing.report import Report
+from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import Auth, SeenApi, SeenRequest
 from outkey.core.importing.tree import MAX_DEPTH, Table, rows, table, text_of
 from outkey.core.importing.variables import Variables
@@ -15,7 +15,7 @@ from outkey.core.importing.variables import Variables
 _TEMPLATE_TAG = re.compile(r"\{%[^%]*%\}")
 
 
-def read_insomnia(trees: Sequence[Table], report: Report) -> list[SeenApi]:
+def read_insomnia(trees: Sequence[Table], report: ImportReport) -> list[SeenApi]:
     """Return the APIs of an export."""
     tree = trees[0]
     reader = InsomniaReader(report, Variables())
@@ -49,7 +49,7 @@ def without_tags(text: str) -> str:
 class InsomniaReader:
     """Reads requests and their folders."""
 
-    report: Report
+    report: ImportReport
     variables: Variables
 
     def workspace_name(self, tree: Table) -> str:

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urljoin
 from outkey.core.errors import ConfigError
 from outkey.core.findings.checks import Level
 from outkey.core.importing.auth_types import OAuth2Facts, oauth2_auth
-from outkey.core.importing.report import Report, shown_name
+from outkey.core.importing.report import ImportReport, shown_name
 from outkey.core.importing.seen import (
     Auth,
     KeyAuth,
@@ -39,14 +39,14 @@ _VARIABLE = re.compile(r"\{([^{}]{1,80})\}")
 Requirement = list[tuple[str, list[str]]]
 
 
-def read_openapi(trees: Sequence[Table], report: Report) -> list[SeenApi]:
+def read_openapi(trees: Sequence[Table], report: ImportReport) -> list[SeenApi]:
     """Return the API that a document describes."""
     tree = trees[0]
-    document = Document(tree, report)
-    base_url = document.base_url()
-    requirements = document.requirements()
-    auth, values = document.choose(requirements, base_url)
-    operations = list(document.read_operations())
+    reader = OpenApiReader(tree, report)
+    base_url = reader.base_url()
+    requirements = reader.requirements()
+    auth, values = reader.choose(requirements, base_url)
+    operations = list(reader.read_operations())
     api = SeenApi(
         [
             SeenRequest(base_url.rstrip("/") + path, name=name)
@@ -86,10 +86,10 @@ def test_path(operations: list[Operation]) -> str:
     return next((one.path for one in (*own, *secured)), "")
 
 
-class Document:
+class OpenApiReader:
     """One description of an API."""
 
-    def __init__(self, tree: Table, report: Report) -> None:
+    def __init__(self, tree: Table, report: ImportReport) -> None:
         self._tree = tree
         self._report = report
         self._is_swagger = "swagger" in tree

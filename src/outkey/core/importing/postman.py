@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from outkey.core.errors import ConfigError
 from outkey.core.importing.auth_types import Get, auth_of_kind
 from outkey.core.importing.collections import CollectedRequest, group_requests
-from outkey.core.importing.report import Report
+from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import Auth, SeenApi, SeenRequest
 from outkey.core.importing.tree import Table, rows, table, text_of
 from outkey.core.importing.variables import Variables
@@ -22,7 +22,7 @@ def is_environment(tree: Table) -> bool:
     return isinstance(tree.get("values"), list)
 
 
-def read_postman(trees: Sequence[Table], report: Report) -> list[SeenApi]:
+def read_postman(trees: Sequence[Table], report: ImportReport) -> list[SeenApi]:
     """Return the APIs of a collection; the other documents are its environments."""
     collection = next((tree for tree in trees if "item" in tree), None)
     if collection is None:
@@ -54,7 +54,7 @@ def pairs_of(value: object) -> dict[str, str]:
 class PostmanReader:
     """Reads the folders and requests of a collection."""
 
-    report: Report
+    report: ImportReport
     variables: Variables
 
     def requests(

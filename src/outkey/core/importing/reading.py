@@ -17,7 +17,7 @@ from outkey.core.importing.http_file import read_http_file
 from outkey.core.importing.insomnia import read_insomnia
 from outkey.core.importing.openapi import read_openapi
 from outkey.core.importing.postman import is_environment, read_postman
-from outkey.core.importing.report import ImportedConfiguration, Report, ReportItem
+from outkey.core.importing.report import ImportedConfiguration, ImportReport, ReportItem
 from outkey.core.importing.seen import SeenApi
 from outkey.core.importing.tree import ReadYaml, Table, read_tree, refuse_long
 from outkey.core.text import Text
@@ -81,7 +81,7 @@ def read_import(
     texts = [text for text in texts if text.strip()]
     if not texts:
         raise ConfigError(Text("there is nothing to import"))
-    report = Report()
+    report = ImportReport()
     apis = read_apis(texts, tools, source, report)[:MAX_APIS]
     if not apis:
         raise ConfigError(
@@ -102,7 +102,7 @@ def read_import(
 
 
 def read_apis(
-    texts: Sequence[str], tools: Tools, source: str, report: Report
+    texts: Sequence[str], tools: Tools, source: str, report: ImportReport
 ) -> list[SeenApi]:
     """Return the APIs that the texts describe."""
     chosen = Format(source) if source else recognize(texts[0], tools)

@@ -47,7 +47,7 @@ class ReportItem:
 
 
 @dataclass(slots=True)
-class Report:
+class ImportReport:
     """Collects the items of one import; the same item is reported once."""
 
     items: list[ReportItem] = field(default_factory=list)

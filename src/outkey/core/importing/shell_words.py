@@ -62,7 +62,7 @@ class Dialect(StrEnum):
 
 
 @dataclass(slots=True)
-class Command:
+class ShellCommand:
     """The words of one command, and whether something followed it that is not run."""
 
     words: list[str] = field(default_factory=list)
@@ -83,7 +83,7 @@ def dialect_of(text: str) -> Dialect:
     return Dialect.POSIX
 
 
-def split_commands(text: str) -> list[Command]:
+def split_commands(text: str) -> list[ShellCommand]:
     """Return the commands of a pasted text; assignments and prompts are left out."""
     text = without_prompts(plain_spaces(text))
     dialect = dialect_of(text)
@@ -144,13 +144,13 @@ class _Splitter:
         self._at = 0
         self._is_posix = dialect is Dialect.POSIX
         self._escape = "\\" if self._is_posix else "`"
-        self._commands = [Command()]
+        self._commands = [ShellCommand()]
         self._word: list[str] | None = None
         self._has_query = False  # whether the word has a question mark
         self._skips = False  # what follows a pipe, until the next command
         self._here_documents: list[str] = []
 
-    def split(self) -> list[Command]:
+    def split(self) -> list[ShellCommand]:
         while self._at < len(self._text):
             self._step()
         self._end_word()
@@ -209,7 +209,7 @@ class _Splitter:
     def _end_command(self, *, skips: bool = False) -> None:
         self._end_word()
         if not skips:
-            self._commands.append(Command())
+            self._commands.append(ShellCommand())
         self._skips = skips
 
     def _read_escape(self) -> None:
@@ -376,14 +376,14 @@ def straight_dashes(word: str) -> str:
     return f"--{rest}" if len(rest) > 1 else f"-{rest}"
 
 
-def _split_cmd(text: str) -> list[Command]:
+def _split_cmd(text: str) -> list[ShellCommand]:
     """Split the text of a Windows command prompt.
 
     First the prompt removes its carets, then the program splits its command line by the
     rules of Microsoft's C library.
     """
     return [
-        Command(_split_c_line(line), is_piped=is_piped)
+        ShellCommand(_split_c_line(line), is_piped=is_piped)
         for line, is_piped in _CmdReader(text).lines()
     ]
 

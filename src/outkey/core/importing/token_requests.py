@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from outkey.core.errors import ConfigError
 from outkey.core.importing.authorization import authorization
 from outkey.core.importing.placeholders import is_placeholder, is_secret_parameter
-from outkey.core.importing.report import Report, shown_name
+from outkey.core.importing.report import ImportReport, shown_name
 from outkey.core.importing.seen import (
     Auth,
     LoginAuth,
@@ -61,7 +61,7 @@ def body_members(request: SeenRequest) -> tuple[dict[str, str], str]:
     return {name: value for name, value, _ in query_pairs(text)}, "form"
 
 
-def token_auth(request: SeenRequest, report: Report) -> Auth | None:
+def token_auth(request: SeenRequest, report: ImportReport) -> Auth | None:
     """Return how tokens are obtained, if this is the request that obtains one."""
     members, body_format = body_members(request)
     query = request.url.partition("?")[2]
@@ -77,7 +77,10 @@ def token_auth(request: SeenRequest, report: Report) -> Auth | None:
 
 
 def _oauth2(
-    request: SeenRequest, members: Mapping[str, str], body_format: str, report: Report
+    request: SeenRequest,
+    members: Mapping[str, str],
+    body_format: str,
+    report: ImportReport,
 ) -> Auth:
     url = request.url.partition("?")[0]
     client_id = members.get("client_id", "")
@@ -116,7 +119,7 @@ def _oauth2(
     return OAuth2Auth(settings, client_secret, "")
 
 
-def _extra(members: Mapping[str, str], report: Report) -> dict[str, str]:
+def _extra(members: Mapping[str, str], report: ImportReport) -> dict[str, str]:
     """Return the other parameters of a token request; secrets cannot be among them."""
     extra = {}
     for name, value in members.items():
@@ -137,7 +140,7 @@ def _password_grant(
     members: Mapping[str, str],
     basic: PasswordAuth | None,
     body_format: str,
-    report: Report,
+    report: ImportReport,
 ) -> LoginAuth:
     report.changed(
         "grant_type", Text("the password grant became a login with user and password")
@@ -152,7 +155,10 @@ def _password_grant(
 
 
 def _login(
-    request: SeenRequest, members: Mapping[str, str], body_format: str, report: Report
+    request: SeenRequest,
+    members: Mapping[str, str],
+    body_format: str,
+    report: ImportReport,
 ) -> Auth | None:
     path = request.url.partition("?")[0].rpartition("://")[2].partition("/")[2]
     is_login = (
@@ -169,7 +175,7 @@ def _login(
 
 
 def _login_auth(
-    url: str, members: Mapping[str, str], body_format: str, report: Report
+    url: str, members: Mapping[str, str], body_format: str, report: ImportReport
 ) -> LoginAuth:
     user_member = next((name for name in _USERNAMES if name in members), "")
     password_member = next((name for name in _PASSWORDS if name in members), "")

@@ -65,7 +65,7 @@ class NonceUse(NamedTuple):
     client_nonce: str
 
 
-class Proof(NamedTuple):
+class DigestProof(NamedTuple):
     """What a request proves the password for."""
 
     username: str

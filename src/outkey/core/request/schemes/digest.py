@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from outkey.core.request.challenge import Challenge, parse_challenges
 from outkey.core.request.digest import (
     DigestChallenge,
+    DigestProof,
     NonceUse,
-    Proof,
     is_stale,
     strongest_challenge,
 )
@@ -52,7 +52,7 @@ class Digest(NamedTuple):
         return (yield from need_nonce(challenge))
 
     def _send(self, request: Request, use: NonceUse) -> Generator[Any, Any, Response]:
-        proof = Proof(self.username, request.method, use)
+        proof = DigestProof(self.username, request.method, use)
 
         def header(text: str) -> str:
             password, _, target = text.rpartition(_BETWEEN)
