@@ -45,22 +45,19 @@ def read_openapi(trees: Sequence[Table], report: ImportReport) -> list[SeenApi]:
     reader = OpenApiReader(tree, report)
     base_url = reader.base_url()
     requirements = reader.requirements()
-    auth, values = reader.choose(requirements, base_url)
+    auth, needs_certificate = reader.choose(requirements, base_url)
     operations = list(reader.read_operations())
     api = SeenApi(
         [
-            SeenRequest(base_url.rstrip("/") + path, name=name)
-            for path, name in first_lines(operations)
+            SeenRequest(base_url.rstrip("/") + operation.path, name=operation.name)
+            for operation in operations[:MAX_LINES]
         ],
         auth=auth,
         name=text_of(table(tree.get("info")).get("title"))[:100],
         base_url=base_url,
         test_path=test_path(operations),
-        values=values,
+        secrets={"client_key": ""} if needs_certificate else {},
     )
-    if "tls.client_certificate" in values:
-        api.secrets["client_key"] = ""
-        del values["tls.client_certificate"]
     return [api]
 
 
@@ -73,17 +70,11 @@ class Operation:
     is_secured: bool
 
 
-def first_lines(operations: list[Operation]) -> Iterator[tuple[str, str]]:
-    """Yield path and name of the first operations that could be lines."""
-    for operation in operations[:MAX_LINES]:
-        yield operation.path, operation.name
-
-
 def test_path(operations: list[Operation]) -> str:
     """Return the path that best shows whether credentials are valid."""
-    secured = [operation for operation in operations if operation.is_secured]
-    own = [one for one in secured if _OWN_DATA.fullmatch(one.path)]
-    return next((one.path for one in (*own, *secured)), "")
+    paths = [operation.path for operation in operations if operation.is_secured]
+    own_data = [path for path in paths if _OWN_DATA.fullmatch(path)]
+    return next(iter((*own_data, *paths)), "")
 
 
 class OpenApiReader:
@@ -97,9 +88,9 @@ class OpenApiReader:
     def resolve(self, value: object) -> Table:
         """Return a table, behind local references if it is one."""
         visited: set[str] = set()
-        found = table(value)
-        while "$ref" in found:
-            reference = text_of(found["$ref"])
+        target = table(value)
+        while "$ref" in target:
+            reference = text_of(target["$ref"])
             if (
                 not reference.startswith("#/")
                 or reference in visited
@@ -114,8 +105,8 @@ class OpenApiReader:
             for part in reference[2:].split("/"):
                 key = unquote(part).replace("~1", "/").replace("~0", "~")
                 node = table(node).get(key)
-            found = table(node)
-        return found
+            target = table(node)
+        return target
 
     # ── servers ─────────────────────────────────────────────────────────────────────
 
@@ -168,31 +159,34 @@ class OpenApiReader:
 
     def requirements(self) -> list[Requirement]:
         """Return the alternatives: each a list of schemes that are needed together."""
-        found = read_requirements(self._tree.get("security"))
-        if found or "security" in self._tree:
-            return found
-        for operation in self._operations():
-            found = read_requirements(operation[2].get("security"))
-            if any(found):
-                return found
+        requirements = read_requirements(self._tree.get("security"))
+        if requirements or "security" in self._tree:
+            return requirements
+        for _, _, operation in self._operations():
+            requirements = read_requirements(operation.get("security"))
+            if any(requirements):
+                return requirements
         return [[(name, [])] for name in self.schemes()]
 
     def choose(
         self, requirements: list[Requirement], base_url: str
-    ) -> tuple[tuple[Auth, ...], dict[str, object]]:
-        """Return the first alternative that outkey can do; name the others."""
-        ranked = sorted(filter(None, requirements), key=self._rank)
-        for number, requirement in enumerate(ranked):
-            found = self._all_auth(requirement, base_url)
-            if found is None:
+    ) -> tuple[tuple[Auth, ...], bool]:
+        """Return the best alternative that outkey can do; report the others.
+
+        Also whether it needs a client certificate.
+        """
+        alternatives = sorted(filter(None, requirements), key=self._rank)
+        for number, requirement in enumerate(alternatives):
+            auth = self._all_auth(requirement, base_url)
+            if auth is None:
                 continue
-            for other in ranked[number + 1 :]:
+            for other in alternatives[number + 1 :]:
                 self._note(other, Text("another alternative was taken"), Level.NOTICE)
             self._report.taken(
                 self._names(requirement), Text("it became the authentication")
             )
-            return found
-        return (), {}
+            return auth, self._needs_certificate(requirement)
+        return (), False
 
     def _note(self, requirement: Requirement, why: Text, level: Level) -> None:
         self._report.dropped(self._names(requirement), why, level)
@@ -204,21 +198,16 @@ class OpenApiReader:
     def _rank(self, requirement: Requirement) -> int:
         """Return how well an alternative suits programs: lower is better."""
         ranks = {"oauth2": 1, "http": 2, "basic": 2, "apiKey": 0}
-        kinds = [
-            text_of(self.resolve(self.schemes().get(name)).get("type"))
-            for name, _ in requirement
-        ]
+        kinds = self._kinds(requirement)
         return max((ranks.get(kind, 3) for kind in kinds), default=9)
 
     def _all_auth(
         self, requirement: Requirement, base_url: str
-    ) -> tuple[tuple[Auth, ...], dict[str, object]] | None:
-        found: list[Auth] = []
-        values: dict[str, object] = {}
+    ) -> tuple[Auth, ...] | None:
+        credentials: list[Auth] = []
         for name, scopes in requirement:
             scheme = self.resolve(self.schemes().get(name))
             if text_of(scheme.get("type")) == "mutualTLS":
-                values["tls.client_certificate"] = "to enter"
                 self._report.changed(
                     "mutualTLS", Text("enter the client certificate and its key")
                 )
@@ -228,33 +217,42 @@ class OpenApiReader:
                 why = Text("outkey does not have this kind of authentication")
                 self._note([(name, [])], why, Level.WARNING)
                 return None
-            found += auth
-        main = [one for one in found if not isinstance(one, KeyAuth)]
-        if len(main) > 1:
+            credentials += auth
+        in_header = [auth for auth in credentials if not isinstance(auth, KeyAuth)]
+        if len(in_header) > 1:
             why = Text("two of them need the same header")
             self._note(requirement, why, Level.WARNING)
             return None
-        return tuple(found), values
+        return tuple(credentials)
+
+    def _needs_certificate(self, requirement: Requirement) -> bool:
+        return "mutualTLS" in self._kinds(requirement)
+
+    def _kinds(self, requirement: Requirement) -> list[str]:
+        return [
+            text_of(self.resolve(self.schemes().get(name)).get("type"))
+            for name, _ in requirement
+        ]
 
     def _auth(
         self, scheme: Table, scopes: list[str], base_url: str
     ) -> tuple[Auth, ...] | None:
         kind = text_of(scheme.get("type"))
         name = text_of(scheme.get("scheme")).lower()
-        found: tuple[Auth, ...] | None = None
+        auth: tuple[Auth, ...] | None = None
         if kind == "basic" or (kind, name) == ("http", "basic"):
-            found = (PasswordAuth("", None),)
+            auth = (PasswordAuth("", None),)
         elif (kind, name) == ("http", "digest"):
-            found = (PasswordAuth("", None, is_digest=True),)
+            auth = (PasswordAuth("", None, is_digest=True),)
         elif (kind, name) == ("http", "bearer"):
-            found = (TokenAuth(""),)
+            auth = (TokenAuth(""),)
         elif kind == "apiKey":
-            found = self._key(scheme)
+            auth = self._key(scheme)
         elif kind == "oauth2":
-            found = self._oauth2(scheme, scopes, base_url)
+            auth = self._oauth2(scheme, scopes, base_url)
         elif kind == "openIdConnect":
-            found = self._open_id(scheme, scopes)
-        return found
+            auth = self._open_id(scheme, scopes)
+        return auth
 
     def _key(self, scheme: Table) -> tuple[Auth, ...]:
         name = text_of(scheme.get("name"))
@@ -285,12 +283,16 @@ class OpenApiReader:
         others = [shown_name("flow", other) for other in flows if other != name]
         for other in others:
             self._report.dropped(other, Text("another flow was taken"), Level.NOTICE)
-        known = table(flow.get("scopes"))
-        wanted = [scope for scope in scopes if scope in known or not known]
-        if known and not wanted:
+        possible_scopes = table(flow.get("scopes"))
+        if possible_scopes:
+            scopes = [scope for scope in scopes if scope in possible_scopes]
+        if possible_scopes and not scopes:
             self._report.changed(
                 "scopes",
-                Text("{count} are possible: enter those you need", count=len(known)),
+                Text(
+                    "{count} are possible: enter those you need",
+                    count=len(possible_scopes),
+                ),
             )
         facts = OAuth2Facts(
             grant=name,
@@ -298,7 +300,7 @@ class OpenApiReader:
             authorization_url=absolute(base_url, text_of(flow.get("authorizationUrl"))),
             device_url=absolute(base_url, text_of(flow.get("deviceAuthorizationUrl"))),
             refresh_url=absolute(base_url, text_of(flow.get("refreshUrl"))),
-            scope=" ".join(wanted),
+            scope=" ".join(scopes),
         )
         if name not in _OTHER_FLOWS:
             self._report.changed(
@@ -331,18 +333,18 @@ class OpenApiReader:
 
     def read_operations(self) -> Iterator[Operation]:
         """Yield what can be called without any parameter."""
-        top = any(read_requirements(self._tree.get("security")))
+        is_secured_by_default = any(read_requirements(self._tree.get("security")))
         is_unsaid = not self._says_security()
         for path, shared, operation in self._operations():
             parameters = [*shared, *first_rows(operation)]
-            needed = any(
+            needs_parameter = any(
                 self.resolve(parameter).get("required") is True
                 or self.resolve(parameter).get("required") == "true"
                 for parameter in parameters
             )
-            if needed or "{" in path or not path.startswith("/"):
+            if needs_parameter or "{" in path or not path.startswith("/"):
                 continue
-            is_secured = top
+            is_secured = is_secured_by_default
             if "security" in operation:
                 is_secured = any(read_requirements(operation.get("security")))
             name = text_of(operation.get("operationId"))[:80]
