@@ -101,7 +101,7 @@ def add_common_headers(drafter: Drafter, requests: list[SeenRequest]) -> None:
     shared = shared_headers(requests)
     for request in requests:
         if len(request.headers) > MAX_HEADERS:
-            drafter.report.dropped(
+            drafter.report.note_dropped(
                 "headers", Text("only the first {count} were read", count=MAX_HEADERS)
             )
         for name, value in request.headers[:MAX_HEADERS]:
@@ -110,13 +110,13 @@ def add_common_headers(drafter: Drafter, requests: list[SeenRequest]) -> None:
                 continue
             item = shown_name("header", name)
             if of_connection(name) or _OF_CLIENTS.fullmatch(name):
-                drafter.report.dropped(
+                drafter.report.note_dropped(
                     item, Text("outkey sets it where it is needed"), Level.NOTICE
                 )
             elif lower == "cookie":
                 drafter.add_cookies(value)
             elif lower == "content-type" and request.has_body:
-                drafter.report.dropped(
+                drafter.report.note_dropped(
                     item,
                     Text("it describes the body, and is sent with one"),
                     Level.NOTICE,
@@ -124,7 +124,9 @@ def add_common_headers(drafter: Drafter, requests: list[SeenRequest]) -> None:
             elif looks_like_credential(name) or (lower, value) in shared:
                 add_header_once(drafter, name, value)
             else:
-                drafter.report.dropped(item, Text("only some of the requests have it"))
+                drafter.report.note_dropped(
+                    item, Text("only some of the requests have it")
+                )
 
 
 def shared_headers(requests: Iterable[SeenRequest]) -> set[tuple[str, str]]:
@@ -153,7 +155,7 @@ def first_auth(
     for request, url in zip(requests, urls, strict=True):
         found = [*request.auth]
         if not found and url.has_user:
-            report.changed(
+            report.note_changed(
                 "URL", Text("user and password of the URL became Basic authentication")
             )
             found.append(PasswordAuth(url.username, url.password))
@@ -175,7 +177,7 @@ def add_found(drafter: Drafter, found: Iterable[Auth]) -> None:
             auth, KeyAuth | AwsAuth
         )
         if is_second:
-            drafter.report.dropped(
+            drafter.report.note_dropped(
                 "authentication", Text("there is another one, which was taken")
             )
         else:
@@ -209,7 +211,7 @@ def set_location(
     else:
         base = split_url(str(drafter.values.get("oauth2.token_url", "https://")))
         path = ""
-        drafter.report.changed(
+        drafter.report.note_changed(
             "base_url",
             Text("only the token request was there: enter the API's Base URL"),
         )
@@ -235,13 +237,13 @@ def drafted_lines(
     taken: set[str] = set()
     for request, url in requests:
         if url.origin != origin:
-            report.dropped(
+            report.note_dropped(
                 shown_name("request", request.name),
                 Text("it goes to another origin, which needs its own configuration"),
             )
             continue
         if len(taken) == MAX_LINES:
-            report.dropped(
+            report.note_dropped(
                 "lines", Text("only the first {count} were taken", count=MAX_LINES)
             )
             return
@@ -253,11 +255,11 @@ def drafted_lines(
             if not is_credential(key, value)
         )
         if "{" in below:
-            report.dropped(
+            report.note_dropped(
                 "path", Text("it has a placeholder: enter the value in the line")
             )
         if request.has_body:
-            report.dropped(
+            report.note_dropped(
                 "body",
                 Text("a line for single requests has none: pass it when sending"),
             )
@@ -268,11 +270,11 @@ def drafted_lines(
         try:
             line = read_request(label, table, None)
         except ConfigError as error:
-            report.dropped(shown_name("line", request.name), error.message)
+            report.note_dropped(shown_name("line", request.name), error.message)
             continue
         pagination = pagination_of(url.query)
         if pagination:
-            report.taken(
+            report.note_taken(
                 "pages", Text("the parameters of pages were seen: see the line")
             )
         yield DraftedLine(line, pagination)
@@ -283,7 +285,7 @@ def checked_method(method: str, report: ImportReport) -> str:
     try:
         return check_method(method, field="method")
     except ConfigError as error:
-        report.dropped("method", error.message)
+        report.note_dropped("method", error.message)
         return "GET"
 
 
@@ -293,7 +295,7 @@ def path_below(path: str, base: str, report: ImportReport) -> str:
     parts = below.split("/")
     for number, part in enumerate(parts):
         if is_secret_segment(part):
-            report.dropped(
+            report.note_dropped(
                 "path",
                 Text(
                     "a part of the path looks like a credential: outkey has no field"
@@ -333,7 +335,7 @@ def set_test(drafter: Drafter, api: SeenApi, lines: Iterable[DraftedLine]) -> No
     if path:
         drafter.values["verification.test_path"] = path
     else:
-        drafter.report.changed(
+        drafter.report.note_changed(
             "test_path",
             Text("no request was seen that only reads: enter a Test Path"),
         )

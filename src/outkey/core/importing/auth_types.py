@@ -109,7 +109,7 @@ def refuse_kind(kind: str, report: ImportReport) -> None:
         why = Text("write a script for it: the guide to scripts has examples")
     else:
         why = Text("outkey does not have this kind of authentication")
-    report.dropped(item, why, Level.ERROR)
+    report.note_dropped(item, why, Level.ERROR)
 
 
 def key_auth(get: Get) -> tuple[Auth, ...]:
@@ -180,16 +180,18 @@ def oauth2_auth(facts: OAuth2Facts, report: ImportReport) -> tuple[Auth, ...]:
     """Return OAuth 2.0 in the form that outkey can do, and report the rest."""
     grant = _GRANTS.get(facts.grant, facts.grant)
     if facts.refresh_url and facts.refresh_url != facts.token_url:
-        report.dropped("refresh URL", Text("tokens are renewed at the Token URL"))
+        report.note_dropped("refresh URL", Text("tokens are renewed at the Token URL"))
     if grant == "implicit" or (not facts.token_url and facts.access_token):
-        report.changed(
+        report.note_changed(
             "grant_type", Text("outkey cannot obtain such tokens: enter the token")
         )
         return (TokenAuth(facts.access_token, facts.prefix, facts.header),)
     if grant == "password":
         return (password_login(facts, report),)
     if facts.access_token:
-        report.dropped("access token", Text("outkey obtains its own"), Level.NOTICE)
+        report.note_dropped(
+            "access token", Text("outkey obtains its own"), Level.NOTICE
+        )
     is_public = grant != "client_credentials" and not facts.client_secret
     settings: dict[str, object] = {
         "grant": chosen_grant(grant, facts, report),
@@ -230,7 +232,7 @@ def chosen_grant(grant: str, facts: OAuth2Facts, report: ImportReport) -> str:
     }
     if needed.get(grant):
         return grant
-    report.changed(
+    report.note_changed(
         "grant_type",
         Text(
             "this grant needs more than is there: enter a refresh token, or choose the"
@@ -242,7 +244,7 @@ def chosen_grant(grant: str, facts: OAuth2Facts, report: ImportReport) -> str:
 
 def password_login(facts: OAuth2Facts, report: ImportReport) -> LoginAuth:
     """Return the password grant as a login with user and password."""
-    report.changed(
+    report.note_changed(
         "grant_type", Text("the password grant became a login with user and password")
     )
     body = "grant_type=password&username={username}&password={password}"
@@ -270,7 +272,7 @@ def plain_extra(parameters: Mapping[str, str], report: ImportReport) -> dict[str
     extra = {}
     for name, value in parameters.items():
         if is_secret_parameter(name) or "{{" in value:
-            report.dropped(
+            report.note_dropped(
                 shown_name("parameter", name),
                 Text("a token request takes no other secrets than its own"),
             )

@@ -24,13 +24,13 @@ def authorization(value: str, report: ImportReport) -> list[Auth]:
     value = value.strip()
     lower = value.lower()
     if lower.startswith("digest "):
-        report.changed(
+        report.note_changed(
             "Authorization", Text("Digest computes it anew: enter the password")
         )
         username = _DIGEST_USER.search(value)
         return [PasswordAuth(username[1] if username else "", None, is_digest=True)]
     if lower.startswith(_SIGNATURES):
-        report.dropped(
+        report.note_dropped(
             "Authorization",
             Text("it signs one request only: write a script"),
             Level.ERROR,
@@ -57,7 +57,7 @@ def basic_header(text: str, report: ImportReport) -> PasswordAuth:
     except (binascii.Error, ValueError):
         pair = ""
     if not pair and not is_placeholder(text) and ":" in text:
-        report.changed("Authorization", Text("user and password were not encoded"))
+        report.note_changed("Authorization", Text("user and password were not encoded"))
         pair = text
     username, _, password = pair.partition(":")
     return PasswordAuth(username, password)

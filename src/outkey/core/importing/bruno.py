@@ -94,7 +94,7 @@ class BrunoReader:
             self.variables.add(file.pairs("vars"))
             self.variables.add(file.pairs("vars:pre-request"))
             if file.blocks.get("vars:secret", "").strip():
-                self.report.dropped(
+                self.report.note_dropped(
                     "vars:secret", Text("their values are not in the file: enter them")
                 )
         for file in files:
@@ -143,7 +143,7 @@ class BrunoReader:
 
     def _note_scripts(self, blocks: Table) -> None:
         if any(name.startswith("script:pre-request") for name in blocks):
-            self.report.dropped(
+            self.report.note_dropped(
                 "pre-request script",
                 Text("it is never run: if it signs requests, write a script"),
             )

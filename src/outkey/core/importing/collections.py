@@ -42,7 +42,7 @@ def group_requests(
         else:
             left_out += 1
     if left_out:
-        report.dropped(
+        report.note_dropped(
             "requests",
             Text("{count} requests that write were left out", count=left_out),
             Level.NOTICE,
@@ -75,7 +75,7 @@ def origin_of(request: SeenRequest, report: ImportReport) -> str | None:
     try:
         return split_url(request.url).origin
     except ConfigError as error:
-        report.dropped("request", error.message)
+        report.note_dropped("request", error.message)
         return None
 
 

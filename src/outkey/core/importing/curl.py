@@ -82,10 +82,12 @@ def read_curl(text: str, report: ImportReport) -> list[SeenApi]:
     for command in split_commands(text):
         words = curl_arguments(command)
         if words is None:
-            report.dropped("command", Text("it is not a curl command"), Level.NOTICE)
+            report.note_dropped(
+                "command", Text("it is not a curl command"), Level.NOTICE
+            )
             continue
         if command.is_piped:
-            report.dropped("|", Text("what follows is not run"), Level.NOTICE)
+            report.note_dropped("|", Text("what follows is not run"), Level.NOTICE)
         calls += CommandReader(words, report).calls()
     if not calls:
         raise ConfigError(
@@ -186,28 +188,28 @@ class CommandReader:
             self._handlers[name](call, value)
         elif name in _REFUSED:
             level = _LEVELS.get(name, Level.WARNING)
-            self._report.dropped(f"--{name}", _REFUSED[name], level)
+            self._report.note_dropped(f"--{name}", _REFUSED[name], level)
         elif name in {"get", "head", "digest"}:
             call.flags.add(name)
         elif name in {"tlsv1.3", "tlsv1.2", "tlsv1", "tlsv1.0", "tlsv1.1"}:
             if name == "tlsv1.3":
                 call.values["tls.minimum_version"] = "1.3"
         elif not name:
-            self._report.dropped("option", Text("curl has no such option"))
+            self._report.note_dropped("option", Text("curl has no such option"))
         elif name not in WITHOUT_EFFECT:
-            self._report.dropped(f"--{name}", _IMPOSSIBLE)
+            self._report.note_dropped(f"--{name}", _IMPOSSIBLE)
 
     # ── headers and credentials ─────────────────────────────────────────────────────
 
     def _header(self, call: CurlCall, value: str) -> None:
         if value.startswith("@"):
-            self._report.dropped("--header", _NOT_READ)
+            self._report.note_dropped("--header", _NOT_READ)
             return
         name, colon, text = value.partition(":")
         if not colon and name.endswith(";"):
             self._set(call, name[:-1].strip(), "", is_empty=True)
         elif not colon:
-            self._report.dropped("--header", Text("a header needs a colon"))
+            self._report.note_dropped("--header", Text("a header needs a colon"))
         elif not text.strip():
             call.removed.add(name.strip().lower())
         else:
@@ -238,13 +240,13 @@ class CommandReader:
         if "=" in value:
             self._add(call, "Cookie", value)
         else:
-            self._report.dropped("--cookie", _NOT_READ)
+            self._report.note_dropped("--cookie", _NOT_READ)
 
     # ── body and parameters ─────────────────────────────────────────────────────────
 
     def _data(self, call: CurlCall, value: str) -> None:
         if value.startswith("@"):
-            self._report.dropped("--data", _NOT_READ)
+            self._report.note_dropped("--data", _NOT_READ)
             call.has_unread_body = True
             call.content_type = call.content_type or FORM
         else:
@@ -257,7 +259,7 @@ class CommandReader:
     def _encoded(self, call: CurlCall, value: str) -> None:
         name, sign, text = value.partition("=")
         if not sign and "@" in value:
-            self._report.dropped("--data-urlencode", _NOT_READ)
+            self._report.note_dropped("--data-urlencode", _NOT_READ)
             call.has_unread_body = True
         elif not sign:
             self._raw(call, quote(value, safe="-._~"))
@@ -268,7 +270,7 @@ class CommandReader:
     def _json(self, call: CurlCall, value: str) -> None:
         call.content_type = "application/json"
         if value.startswith("@"):
-            self._report.dropped("--json", _NOT_READ)
+            self._report.note_dropped("--json", _NOT_READ)
             call.has_unread_body = True
         else:
             call.body.append(value)
@@ -277,13 +279,15 @@ class CommandReader:
 
     def _form(self, call: CurlCall, value: str) -> None:
         del value
-        self._report.dropped("--form", Text("forms of several parts are not taken"))
+        self._report.note_dropped(
+            "--form", Text("forms of several parts are not taken")
+        )
         call.has_unread_body = True
         call.content_type = "multipart/form-data"
 
     def _upload(self, call: CurlCall, value: str) -> None:
         del value
-        self._report.dropped("--upload-file", _NOT_READ)
+        self._report.note_dropped("--upload-file", _NOT_READ)
         call.method = call.method or "PUT"
         call.has_unread_body = True
 
@@ -291,7 +295,7 @@ class CommandReader:
         if value.startswith("+"):
             call.parameters.append(value[1:])
         elif value.startswith("@") or ("@" in value and "=" not in value):
-            self._report.dropped("--url-query", _NOT_READ)
+            self._report.note_dropped("--url-query", _NOT_READ)
         else:
             name, sign, text = value.partition("=")
             encoded = quote_plus(text if sign else value)
@@ -303,13 +307,15 @@ class CommandReader:
         text = value if "://" in value else f"http://{value}"
         parts = urlsplit(text)
         if parts.scheme not in {"http", "https"}:
-            self._report.dropped("--proxy", Text("only http and https proxies work"))
+            self._report.note_dropped(
+                "--proxy", Text("only http and https proxies work")
+            )
             return
         address = parts.netloc.rpartition("@")[2]
         if ":" not in address.rpartition("]")[2]:
             address = f"{address}:1080"  # curl's default
         call.values["proxy.url"] = f"{parts.scheme}://{address}"
-        self._report.taken("--proxy", Text("requests go through it"))
+        self._report.note_taken("--proxy", Text("requests go through it"))
         if "@" in parts.netloc:
             self._proxy_user(call, unquote(parts.netloc.rpartition("@")[0]))
 
@@ -320,12 +326,14 @@ class CommandReader:
 
     def _path(self, call: CurlCall, path: str, value: str) -> None:
         call.values[path] = value
-        self._report.taken(path, Text("the file must be on the machine of outkey"))
+        self._report.note_taken(path, Text("the file must be on the machine of outkey"))
 
     def _certificate(self, call: CurlCall, value: str) -> None:
         file, _, password = value.partition(":")
         if file.lower().endswith((".p12", ".pfx")):
-            self._report.dropped("--cert", Text("PKCS #12 files must become PEM files"))
+            self._report.note_dropped(
+                "--cert", Text("PKCS #12 files must become PEM files")
+            )
             return
         self._path(call, "tls.client_certificate", file)
         if password:
@@ -337,20 +345,20 @@ class CommandReader:
 
     def _passphrase(self, call: CurlCall, value: str) -> None:
         del call, value
-        self._report.dropped("--pass", Text("enter the key without a passphrase"))
+        self._report.note_dropped("--pass", Text("enter the key without a passphrase"))
 
     def _number(self, call: CurlCall, path: str, value: str) -> None:
         try:
             call.values[path] = float(value)
         except ValueError:
-            self._report.dropped(path, Text("it is not a number"))
+            self._report.note_dropped(path, Text("it is not a number"))
         else:
-            self._report.taken(path, Text("as a limit"))
+            self._report.note_taken(path, Text("as a limit"))
 
     def _retries(self, call: CurlCall, value: str) -> None:
         if value.isdecimal() and len(value) < 5:
             call.values["limits.retries"] = min(int(value), 10)
-            self._report.taken("limits.retries", Text("as a limit"))
+            self._report.note_taken("limits.retries", Text("as a limit"))
 
 
 def full_name(name: str) -> str:
@@ -442,14 +450,16 @@ def aws_auth(call: CurlCall, url: str, report: ImportReport) -> tuple[AwsAuth, .
     """Return the keys of `--aws-sigv4`, with region and service."""
     words = [*(call.sigv4 or "").split(":"), "", "", "", ""]
     if words[0].lower() != "aws":
-        report.dropped("--aws-sigv4", Text("only the signature of AWS is known"))
+        report.note_dropped("--aws-sigv4", Text("only the signature of AWS is known"))
         return ()
     host = _AWS_HOST.search(url)
     region = words[2] or (host[2] if host else "")
     service = words[3] or (host[1] if host else "")
     if not all(_AWS_WORD.fullmatch(word) for word in (region, service)):
         region = service = ""
-        report.dropped("--aws-sigv4", Text("enter REGION and SERVICE in the script"))
+        report.note_dropped(
+            "--aws-sigv4", Text("enter REGION and SERVICE in the script")
+        )
     access_key, _, secret_key = (call.user or "").partition(":")
     has_token = any(n.lower() == "x-amz-security-token" for n, _ in call.headers)
     return (AwsAuth(access_key, secret_key, region, service, has_token),)
@@ -460,5 +470,7 @@ def first_of_glob(url: str, report: ImportReport) -> str:
     first = _GLOB_LIST.sub(lambda match: match[1], url)
     first = _GLOB_RANGE.sub(lambda match: match[1], first)
     if first != url:
-        report.changed("URL", Text("of several URLs in a pattern the first was taken"))
+        report.note_changed(
+            "URL", Text("of several URLs in a pattern the first was taken")
+        )
     return first

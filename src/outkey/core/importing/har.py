@@ -21,7 +21,7 @@ def read_har(trees: Sequence[Table], report: ImportReport) -> list[SeenApi]:
         raise ConfigError(Text("the recording has no requests"))
     entry = max(entries, key=score)
     if len(entries) > 1:
-        report.dropped(
+        report.note_dropped(
             "entries",
             Text("of {count} requests one was read", count=len(entries)),
             Level.NOTICE,

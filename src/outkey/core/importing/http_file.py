@@ -106,10 +106,10 @@ def add_body(
     kept = []
     for line in lines:
         if line.startswith(("> ", ">>")):
-            report.dropped("script", Text("it is never run"), Level.NOTICE)
+            report.note_dropped("script", Text("it is never run"), Level.NOTICE)
             break
         if line.startswith("< "):
-            report.dropped("body", Text("files of this machine are not read"))
+            report.note_dropped("body", Text("files of this machine are not read"))
         else:
             kept.append(line)
     request.body = variables.resolve("\n".join(kept).strip())

@@ -96,7 +96,7 @@ class OpenApiReader:
                 or reference in visited
                 or len(visited) > MAX_HOPS
             ):
-                self._report.dropped(
+                self._report.note_dropped(
                     "$ref", Text("only references inside of the document are followed")
                 )
                 return EMPTY
@@ -114,7 +114,7 @@ class OpenApiReader:
         """Return the URL of the first server, its variables filled in."""
         urls = self._swagger_urls() if self._is_swagger else self._server_urls()
         if len(urls) > 1:
-            self._report.dropped(
+            self._report.note_dropped(
                 "servers",
                 Text("of {count} servers the first was taken", count=len(urls)),
             )
@@ -138,7 +138,7 @@ class OpenApiReader:
 
             def value_of(match: re.Match[str], variables: Table = variables) -> str:
                 default = text_of(table(variables.get(match[1])).get("default"))
-                self._report.changed(
+                self._report.note_changed(
                     shown_name("server variable", match[1]),
                     Text("its default was taken: check Base URL")
                     if default
@@ -182,14 +182,14 @@ class OpenApiReader:
                 continue
             for other in alternatives[number + 1 :]:
                 self._note(other, Text("another alternative was taken"), Level.NOTICE)
-            self._report.taken(
+            self._report.note_taken(
                 self._names(requirement), Text("it became the authentication")
             )
             return auth, self._needs_certificate(requirement)
         return (), False
 
     def _note(self, requirement: Requirement, why: Text, level: Level) -> None:
-        self._report.dropped(self._names(requirement), why, level)
+        self._report.note_dropped(self._names(requirement), why, level)
 
     def _names(self, requirement: Requirement) -> str:
         names = [shown_name("", name).strip() or "…" for name, _ in requirement]
@@ -208,7 +208,7 @@ class OpenApiReader:
         for name, scopes in requirement:
             scheme = self.resolve(self.schemes().get(name))
             if text_of(scheme.get("type")) == "mutualTLS":
-                self._report.changed(
+                self._report.note_changed(
                     "mutualTLS", Text("enter the client certificate and its key")
                 )
                 continue
@@ -259,7 +259,7 @@ class OpenApiReader:
         place = text_of(scheme.get("in"))
         if name.lower() != "authorization":
             return (KeyAuth(name, "", place),)
-        self._report.changed(
+        self._report.note_changed(
             "Authorization",
             Text(
                 "the document does not say what stands before the key: check Token"
@@ -282,12 +282,14 @@ class OpenApiReader:
             return None
         others = [shown_name("flow", other) for other in flows if other != name]
         for other in others:
-            self._report.dropped(other, Text("another flow was taken"), Level.NOTICE)
+            self._report.note_dropped(
+                other, Text("another flow was taken"), Level.NOTICE
+            )
         possible_scopes = table(flow.get("scopes"))
         if possible_scopes:
             scopes = [scope for scope in scopes if scope in possible_scopes]
         if possible_scopes and not scopes:
-            self._report.changed(
+            self._report.note_changed(
                 "scopes",
                 Text(
                     "{count} are possible: enter those you need",
@@ -303,7 +305,7 @@ class OpenApiReader:
             scope=" ".join(scopes),
         )
         if name not in _OTHER_FLOWS:
-            self._report.changed(
+            self._report.note_changed(
                 "client authentication",
                 Text("the document does not say how: in the body, else try HTTP Basic"),
                 Level.NOTICE,
@@ -313,7 +315,7 @@ class OpenApiReader:
     def _open_id(self, scheme: Table, scopes: list[str]) -> tuple[Auth, ...]:
         url = text_of(scheme.get("openIdConnectUrl"))
         issuer = url.partition("/.well-known/")[0]
-        self._report.changed(
+        self._report.note_changed(
             "openIdConnect",
             Text("fill in the URLs from the issuer on the configuration's page"),
         )

@@ -75,7 +75,7 @@ class PostmanReader:
             lines = table(event.get("script")).get("exec")
             is_used = event.get("listen") == "prerequest" and bool(lines)
             if is_used and any(text_of(line).strip() for line in as_list(lines)):
-                self.report.dropped(
+                self.report.note_dropped(
                     "pre-request script",
                     Text("it is never run: if it signs requests, write a script"),
                 )

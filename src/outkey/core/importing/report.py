@@ -52,15 +52,15 @@ class ImportReport:
 
     items: list[ReportItem] = field(default_factory=list)
 
-    def taken(self, item: str, why: Text = NO_TEXT) -> None:
+    def note_taken(self, item: str, why: Text = NO_TEXT) -> None:
         """Note that a part was taken over as it is."""
         self._add(ReportItem(Level.NOTICE, item, Action.TAKEN, why))
 
-    def changed(self, item: str, why: Text, level: Level = Level.WARNING) -> None:
+    def note_changed(self, item: str, why: Text, level: Level = Level.WARNING) -> None:
         """Note that a part was taken over in another form."""
         self._add(ReportItem(level, item, Action.CHANGED, why))
 
-    def dropped(self, item: str, why: Text, level: Level = Level.WARNING) -> None:
+    def note_dropped(self, item: str, why: Text, level: Level = Level.WARNING) -> None:
         """Note that a part was not taken over."""
         self._add(ReportItem(level, item, Action.DROPPED, why))
 

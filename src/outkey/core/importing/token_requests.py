@@ -67,7 +67,7 @@ def token_auth(request: SeenRequest, report: ImportReport) -> Auth | None:
     query = request.url.partition("?")[2]
     if "grant_type" not in members and "grant_type=" in query:
         members = {name: value for name, value, _ in query_pairs(query)}
-        report.changed(
+        report.note_changed(
             "token request",
             Text("its parameters are sent in the body, not in the URL"),
         )
@@ -103,13 +103,15 @@ def _oauth2(
             settings[name] = members[name]
     settings["extra"] = _extra(members, report)
     if grant == "client_credentials":
-        report.taken("token request", Text("it became OAuth 2.0, client credentials"))
+        report.note_taken(
+            "token request", Text("it became OAuth 2.0, client credentials")
+        )
         return OAuth2Auth(settings, client_secret or "")
     settings["grant"] = "refresh_token"
     if grant == "refresh_token":
-        report.taken("token request", Text("it became OAuth 2.0, refresh token"))
+        report.note_taken("token request", Text("it became OAuth 2.0, refresh token"))
         return OAuth2Auth(settings, client_secret, members.get("refresh_token", ""))
-    report.changed(
+    report.note_changed(
         "grant_type",
         Text(
             "this grant needs more than a request shows: enter a refresh token, or"
@@ -126,7 +128,7 @@ def _extra(members: Mapping[str, str], report: ImportReport) -> dict[str, str]:
         if name in _KNOWN:
             continue
         if is_secret_parameter(name) or is_placeholder(value):
-            report.dropped(
+            report.note_dropped(
                 shown_name("parameter", name),
                 Text("a token request takes no other secrets than its own"),
             )
@@ -142,13 +144,13 @@ def _password_grant(
     body_format: str,
     report: ImportReport,
 ) -> LoginAuth:
-    report.changed(
+    report.note_changed(
         "grant_type", Text("the password grant became a login with user and password")
     )
     body = dict(members)
     if basic is not None:
         body |= {"client_id": basic.username, "client_secret": basic.password or ""}
-        report.changed(
+        report.note_changed(
             "client authentication", Text("client ID and secret are sent in the body")
         )
     return _login_auth(url, body, body_format, report)
@@ -170,7 +172,7 @@ def _login(
     )
     if not is_login:
         return None
-    report.taken("login request", Text("it became a login that obtains tokens"))
+    report.note_taken("login request", Text("it became a login that obtains tokens"))
     return _login_auth(request.url, members, body_format, report)
 
 
@@ -190,14 +192,14 @@ def _login_auth(
             body[name] = "{secret_key}"
             secret_key = value
         elif is_secret_parameter(name) or "{" in value:
-            report.dropped(
+            report.note_dropped(
                 shown_name("member", name),
                 Text("a login body has room for one secret besides the password"),
             )
         else:
             body[name] = value
     text = json.dumps(body) if body_format == "json" else _form(body)
-    report.changed(
+    report.note_changed(
         "token",
         Text(
             "where the response has the token is not known: check Token in the response"
