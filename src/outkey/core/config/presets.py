@@ -153,7 +153,7 @@ class Preset:
             for name, variable in wanted.items()
         }
         table = {
-            **filled(method.table, checked),
+            **fill_tree(method.table, checked),
             "preset": self.name,
             "preset_day": self.corrected,
         }
@@ -253,14 +253,14 @@ def texts_in(value: object) -> Iterator[str]:
             yield from texts_in(inner)
 
 
-def filled(value: Any, values: Mapping[str, str]) -> Any:  # noqa: ANN401 - a TOML tree
+def fill_tree(value: Any, values: Mapping[str, str]) -> Any:  # noqa: ANN401 - a TOML tree
     """Return a table with the variables in place; other placeholders stay."""
     if isinstance(value, str):
         return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), value)
     if isinstance(value, Mapping):
-        return {key: filled(inner, values) for key, inner in value.items()}
+        return {key: fill_tree(inner, values) for key, inner in value.items()}
     if isinstance(value, list):
-        return [filled(inner, values) for inner in value]
+        return [fill_tree(inner, values) for inner in value]
     return value
 
 

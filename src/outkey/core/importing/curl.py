@@ -128,7 +128,7 @@ class CommandReader:
             "data-ascii": self._data,
             "data-binary": self._data,
             "data-raw": self._raw,
-            "data-urlencode": self._encoded,
+            "data-urlencode": self._data_urlencode,
             "json": self._json,
             "form": self._form,
             "form-string": self._form,
@@ -256,7 +256,7 @@ class CommandReader:
         call.body.append(value)
         call.content_type = call.content_type or FORM
 
-    def _encoded(self, call: CurlCall, value: str) -> None:
+    def _data_urlencode(self, call: CurlCall, value: str) -> None:
         name, sign, text = value.partition("=")
         if not sign and "@" in value:
             self._report.note_dropped("--data-urlencode", _NOT_READ)

@@ -32,7 +32,7 @@ from outkey.core.importing.seen import (
     PasswordAuth,
     TokenAuth,
 )
-from outkey.core.importing.urls import is_internal_host, secured, split_url
+from outkey.core.importing.urls import is_internal_host, secure_origin, split_url
 from outkey.core.request.headers import check_value, looks_like_credential, tidy_value
 from outkey.core.secret import Secret
 from outkey.core.text import Text
@@ -166,7 +166,7 @@ class Drafter:
             if not path.startswith("oauth2.") or not path.endswith("_url"):
                 continue
             url = split_url(str(value))
-            origin, is_changed = secured(url.origin)
+            origin, is_changed = secure_origin(url.origin)
             if is_changed:
                 self._note_https(path)
             query = f"?{url.query}" if url.query else ""
@@ -278,7 +278,7 @@ class Drafter:
 
     def set_base_url(self, origin: str, path: str, *, is_unknown: bool) -> None:
         """Set Base URL and Network."""
-        secure, is_changed = secured(origin)
+        secure, is_changed = secure_origin(origin)
         if is_changed:
             self._note_https("URL")
         if is_unknown:

@@ -75,9 +75,11 @@ class InsomniaReader:
                 self.add_environment(one)
         for one in resources:
             if one.get("_type") == "request":
-                yield self._request(one, self._inherited(one, folders))
+                yield self._request(one, self._folder_auth(one, folders))
 
-    def _inherited(self, one: Table, folders: Mapping[str, Table]) -> tuple[Auth, ...]:
+    def _folder_auth(
+        self, one: Table, folders: Mapping[str, Table]
+    ) -> tuple[Auth, ...]:
         visited: set[str] = set()
         parent = text_of(one.get("parentId"))
         # A folder may name itself.

@@ -135,7 +135,7 @@ def is_internal_host(host: str) -> bool:
     return is_address(host) and is_internal(judge(host))
 
 
-def secured(origin: str) -> tuple[str, bool]:
+def secure_origin(origin: str) -> tuple[str, bool]:
     """Return an origin as a configuration may have it, and whether that is another.
 
     Plain http is for internal networks.

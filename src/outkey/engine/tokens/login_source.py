@@ -54,7 +54,7 @@ class LoginSource:
         """A fingerprint of the settings that a token depends on."""
         return login_basis_of(self.configuration)
 
-    def prepared(self, state: TokenState) -> TokenState:
+    def state_to_renew(self, state: TokenState) -> TokenState:
         """Return the state as it is."""
         return state
 

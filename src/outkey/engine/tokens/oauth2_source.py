@@ -52,7 +52,7 @@ class OAuth2Source:
 
     # ── credentials ─────────────────────────────────────────────────────────────────
 
-    def prepared(self, state: TokenState) -> TokenState:
+    def state_to_renew(self, state: TokenState) -> TokenState:
         """Return the state to renew; with another refresh token entered, a new one.
 
         The value of a reference changes without a trace in the configuration, so that

@@ -127,7 +127,7 @@ class TokenManager:
         """
         is_spent = self.configuration.needs_consent and (revoked or self._is_leased())
         yield from self._replace_state(
-            lambda empty: self._source.prepared(
+            lambda empty: self._source.state_to_renew(
                 replace(empty, serial=empty.serial + 1, spent=is_spent)
             )
         )
@@ -236,7 +236,7 @@ class TokenManager:
             token = self._usable_token(current, request)
             if token is not None and clock.monotonic() < current.fresh_until:
                 return token
-            state = self._source.prepared(current.state)
+            state = self._source.state_to_renew(current.state)
             leased = self._take_lease(state, request)
             if leased is None:
                 return None

@@ -55,7 +55,7 @@ class TokenSource(Protocol):
         `TokenState.for_basis` compares them.
         """
 
-    def prepared(self, state: TokenState) -> TokenState:
+    def state_to_renew(self, state: TokenState) -> TokenState:
         """Return the state to renew, without what new credentials have replaced."""
 
     def refuse_dead(self, state: TokenState, request: TokenRequest) -> None:
