@@ -19,8 +19,10 @@ from outkey.core.importing.seen import (
     TokenAuth,
 )
 from outkey.core.importing.token_requests import EXPIRY_PATH, TOKEN_PATH
+from outkey.core.importing.tree import Table, text_of
 from outkey.core.text import Text
 
+# Returns a setting under the first of some names that has a value, "" without one.
 Get = Callable[..., str]
 _SCRIPTS = frozenset({"oauth1", "jwt", "hawk", "edgegrid", "akamai-edgegrid", "wsse"})
 _GRANTS = {
@@ -84,6 +86,16 @@ def auth_of_kind(
         return MAKERS[name](get)
     refuse_kind(name, report)
     return ()
+
+
+def settings_getter(settings: Table, resolve: Callable[[str], str]) -> Get:
+    """Return what reads settings; `resolve` fills in the variables of a text."""
+
+    def get(*names: str) -> str:
+        texts = (text_of(settings.get(name)) for name in names)
+        return resolve(next(filter(None, texts), ""))
+
+    return get
 
 
 def basic_auth(get: Get) -> tuple[Auth, ...]:
@@ -224,13 +236,13 @@ def oauth2_auth(facts: OAuth2Facts, report: ImportReport) -> tuple[Auth, ...]:
 
 def chosen_grant(grant: str, facts: OAuth2Facts, report: ImportReport) -> str:
     """Return the grant, or another where the URL that it needs is missing."""
-    needed = {
+    needed_urls = {
         "authorization_code": facts.authorization_url,
         "device_code": facts.device_url,
         "client_credentials": "nothing",
         "refresh_token": "nothing",
     }
-    if needed.get(grant):
+    if needed_urls.get(grant):
         return grant
     report.note_changed(
         "grant_type",

@@ -31,20 +31,20 @@ def group_requests(
     Lines begin with what reads: other requests are counted in the report.
     """
     groups: list[tuple[str, SeenApi]] = []
-    left_out = 0
-    for one in islice(collected, MAX_REQUESTS):
-        origin = origin_of(one.request, report)
+    writing_requests = 0
+    for item in islice(collected, MAX_REQUESTS):
+        origin = origin_of(item.request, report)
         if origin is None:
             continue
-        api = find_group(groups, origin, one.auth)
-        if is_wanted(one.request):
-            api.requests.append(one.request)
+        api = find_group(groups, origin, item.auth)
+        if is_wanted(item.request):
+            api.requests.append(item.request)
         else:
-            left_out += 1
-    if left_out:
+            writing_requests += 1
+    if writing_requests:
         report.note_dropped(
             "requests",
-            Text("{count} requests that write were left out", count=left_out),
+            Text("{count} requests that write were left out", count=writing_requests),
             Level.NOTICE,
         )
     for number, (origin, api) in enumerate(groups, start=1):
@@ -54,6 +54,14 @@ def group_requests(
     return [api for _, api in groups]
 
 
+def note_pre_request_script(report: ImportReport) -> None:
+    """Report that a script which runs before a request is not taken over."""
+    report.note_dropped(
+        "pre-request script",
+        Text("it is never run: if it signs requests, write a script"),
+    )
+
+
 def find_group(
     groups: list[tuple[str, SeenApi]], origin: str, auth: tuple[Auth, ...]
 ) -> SeenApi:
@@ -61,8 +69,8 @@ def find_group(
 
     Requests without credentials of their own join any group of their origin.
     """
-    for known, api in groups:
-        if known == origin and (not auth or not api.auth or api.auth == auth):
+    for group_origin, api in groups:
+        if group_origin == origin and (not auth or not api.auth or api.auth == auth):
             api.auth = api.auth or auth
             return api
     api = SeenApi([], auth=auth)
