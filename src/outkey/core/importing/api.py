@@ -66,28 +66,32 @@ def draft_api(
     token_sources = [source for _, source in sources if source is not None]
     urls = [split_url(request.url) for request in requests]
     add_common_headers(drafter, requests)
-    found = [*api.auth, *first_auth(requests, urls, report)]
+    credentials = [*api.auth, *first_auth(requests, urls, report)]
     if token_sources:
         # The token of a pasted request is one that such a request obtained.
-        found = [a for a in found if not isinstance(a, TokenAuth | PasswordAuth)]
-        found.append(token_sources[0])
-    add_found(drafter, found)
+        credentials = [
+            auth
+            for auth in credentials
+            if not isinstance(auth, TokenAuth | PasswordAuth)
+        ]
+        credentials.append(token_sources[0])
+    add_credentials(drafter, credentials)
     for secret, text in api.secrets.items():
         drafter.add_secret(secret, text, secret.replace("_", " "))
     for secret, file in api.files.items():
         drafter.add_file(secret, file)
     add_credential_parameters(drafter, urls)
-    login = next((one for one in found if isinstance(one, LoginAuth)), None)
+    login = next((auth for auth in credentials if isinstance(auth, LoginAuth)), None)
     origin, path = set_location(drafter, api, urls, login)
     drafter.set_reason()
     readable = "".join(filter(str.isprintable, api.name)).strip()
     if name:
         BY_PATH["name"].parse(name)
-    chosen = unique(name or readable or name_of_host(split_url(origin).host), taken)
+    name = unique(name or readable or name_of_host(split_url(origin).host), taken)
     pairs = list(zip(requests, urls, strict=True))
-    lines = list(drafted_lines(chosen, path, pairs, origin, report))
+    lines = list(drafted_lines(name, path, pairs, origin, report))
     set_test(drafter, api, lines)
-    return drafter.finish(chosen), lines
+    return drafter.finish(name), lines
 
 
 def source_of_token(request: SeenRequest, report: ImportReport) -> Auth | None:
@@ -131,13 +135,13 @@ def add_common_headers(drafter: Drafter, requests: list[SeenRequest]) -> None:
 
 def shared_headers(requests: Iterable[SeenRequest]) -> set[tuple[str, str]]:
     """Return the names and values of headers that all requests have."""
-    found: list[set[tuple[str, str]]] = []
+    header_sets: list[set[tuple[str, str]]] = []
     for request in requests:
         first: dict[str, str] = {}
         for name, value in request.headers:
             first.setdefault(name.lower(), value)
-        found.append(set(first.items()))
-    return set.intersection(*found) if found else set()
+        header_sets.append(set(first.items()))
+    return set.intersection(*header_sets) if header_sets else set()
 
 
 def add_header_once(drafter: Drafter, name: str, value: str) -> None:
@@ -153,26 +157,30 @@ def first_auth(
 ) -> list[Auth]:
     """Return how the first request authenticates that does."""
     for request, url in zip(requests, urls, strict=True):
-        found = [*request.auth]
-        if not found and url.has_user:
+        credentials = [*request.auth]
+        if not credentials and url.has_user:
             report.note_changed(
                 "URL", Text("user and password of the URL became Basic authentication")
             )
-            found.append(PasswordAuth(url.username, url.password))
-        has_header = any(isinstance(a, PasswordAuth | TokenAuth) for a in found)
+            credentials.append(PasswordAuth(url.username, url.password))
+        has_header = any(
+            isinstance(auth, PasswordAuth | TokenAuth) for auth in credentials
+        )
         value = request.header("Authorization")
-        if value and not any(isinstance(a, AwsAuth) for a in found):
+        if value and not any(isinstance(auth, AwsAuth) for auth in credentials):
             if has_header:  # a header that is given wins over one that is computed
-                found = [a for a in found if isinstance(a, KeyAuth)]
-            found += authorization(value, report)
-        if found:
-            return found
+                credentials = [
+                    auth for auth in credentials if isinstance(auth, KeyAuth)
+                ]
+            credentials += authorization(value, report)
+        if credentials:
+            return credentials
     return []
 
 
-def add_found(drafter: Drafter, found: Iterable[Auth]) -> None:
+def add_credentials(drafter: Drafter, credentials: Iterable[Auth]) -> None:
     """Set the fields of all credentials; only one can be the Authentication Type."""
-    for auth in found:
+    for auth in credentials:
         is_second = "authentication_type" in drafter.values and not isinstance(
             auth, KeyAuth | AwsAuth
         )
@@ -186,11 +194,11 @@ def add_found(drafter: Drafter, found: Iterable[Auth]) -> None:
 
 def add_credential_parameters(drafter: Drafter, urls: Iterable[SeenUrl]) -> None:
     """Add rows for the credentials in the queries of URLs."""
-    taken = set()
+    names = set()
     for url in urls:
         for name, value, _ in query_pairs(url.query):
-            if is_credential(name, value) and name not in taken:
-                taken.add(name)
+            if is_credential(name, value) and name not in names:
+                names.add(name)
                 drafter.add_parameter(name, value)
 
 
@@ -317,12 +325,12 @@ def unique(name: str, taken: set[str]) -> str:
     """Return a name that is not taken yet, with a number if need be."""
     name = name[:180]
     number = 2
-    chosen = name
-    while chosen in taken:
-        chosen = f"{name} {number}"
+    candidate = name
+    while candidate in taken:
+        candidate = f"{name} {number}"
         number += 1
-    taken.add(chosen)
-    return chosen
+    taken.add(candidate)
+    return candidate
 
 
 def set_test(drafter: Drafter, api: SeenApi, lines: Iterable[DraftedLine]) -> None:

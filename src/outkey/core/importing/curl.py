@@ -363,13 +363,13 @@ class CommandReader:
 
 def full_name(name: str) -> str:
     """Return the name of a long option; "" if curl has no such one."""
-    known = WITH_VALUE | FLAGS
-    if name in known:
+    options = WITH_VALUE | FLAGS
+    if name in options:
         return name
     bare = name.removeprefix("no-")
     if bare in FLAGS:
         return "silent"  # switched off, and so without effect
-    matches = [option for option in known if option.startswith(name)]
+    matches = [option for option in options if option.startswith(name)]
     return matches[0] if len(matches) == 1 and len(name) > 2 else ""
 
 
@@ -394,7 +394,8 @@ def requests_of(call: CurlCall, report: ImportReport) -> Iterator[SeenRequest]:
     parameters = list(call.parameters)
     if "get" in call.flags and call.body:
         parameters.append(body)
-        body, has_data = "", False
+        body = ""
+        has_data = False
     headers = [
         (name, value)
         for name, value in call.headers

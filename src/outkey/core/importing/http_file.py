@@ -39,10 +39,10 @@ def read_http_file(texts: Sequence[str], report: ImportReport) -> list[SeenApi]:
             if match := _VARIABLE.match(line.strip()):
                 variables.add({match[1]: match[2].strip()})
     collected = (
-        one
+        request
         for text in requests
         for part in _SEPARATOR.split(text)
-        for one in read_part(part, variables, report)
+        for request in read_part(part, variables, report)
     )
     return group_requests(collected, "", report)
 
@@ -73,7 +73,8 @@ def split_request_line(line: str) -> tuple[str, str]:
     """Return method and URL of a line; both method and version may be left out."""
     method, _, rest = line.partition(" ")
     if method not in _METHODS:
-        method, rest = "GET", line
+        method = "GET"
+        rest = line
     url, _, version = rest.strip().rpartition(" ")
     return method, url.strip() if version.startswith("HTTP/") else rest.strip()
 
@@ -103,7 +104,7 @@ def add_body(
     report: ImportReport,
 ) -> None:
     """Add the body, without the scripts that handle the response."""
-    kept = []
+    body_lines = []
     for line in lines:
         if line.startswith(("> ", ">>")):
             report.note_dropped("script", Text("it is never run"), Level.NOTICE)
@@ -111,6 +112,6 @@ def add_body(
         if line.startswith("< "):
             report.note_dropped("body", Text("files of this machine are not read"))
         else:
-            kept.append(line)
-    request.body = variables.resolve("\n".join(kept).strip())
+            body_lines.append(line)
+    request.body = variables.resolve("\n".join(body_lines).strip())
     request.has_body = bool(request.body)

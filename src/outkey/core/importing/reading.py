@@ -93,12 +93,12 @@ def read_apis(
     texts: Sequence[str], tools: Tools, source: str, report: ImportReport
 ) -> list[SeenApi]:
     """Return the APIs that the texts describe."""
-    chosen = ImportFormat(source) if source else recognize(texts[0], tools)
-    if chosen is ImportFormat.CURL:
+    import_format = ImportFormat(source) if source else recognize(texts[0], tools)
+    if import_format is ImportFormat.CURL:
         return read_curl("\n".join(texts), report)
-    if chosen is ImportFormat.HTTP:
+    if import_format is ImportFormat.HTTP:
         return read_http_file(texts, report)
-    if chosen is ImportFormat.BRUNO:
+    if import_format is ImportFormat.BRUNO:
         return read_bruno(texts, tools.read_yaml, report)
     trees = [read_tree(text, tools.read_yaml) for text in texts]
     readers = {
@@ -107,7 +107,7 @@ def read_apis(
         ImportFormat.INSOMNIA: read_insomnia,
         ImportFormat.HAR: read_har,
     }
-    return readers[chosen](trees, report)
+    return readers[import_format](trees, report)
 
 
 def recognize(text: str, tools: Tools) -> ImportFormat:

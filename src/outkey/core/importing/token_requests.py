@@ -87,11 +87,12 @@ def _oauth2(
     client_secret = members.get("client_secret")
     settings: dict[str, object] = {"token_url": url}
     header = request.header("Authorization")
-    found = [*request.auth, *(authorization(header, report) if header else ())]
-    basic = next((a for a in found if isinstance(a, PasswordAuth)), None)
+    credentials = [*request.auth, *(authorization(header, report) if header else ())]
+    basic = next((auth for auth in credentials if isinstance(auth, PasswordAuth)), None)
     if basic is not None:
         settings["client_auth"] = "basic"
-        client_id, client_secret = basic.username, basic.password or ""
+        client_id = basic.username
+        client_secret = basic.password or ""
     if body_format == "json":
         settings["body_format"] = "json"
     grant = members["grant_type"]
