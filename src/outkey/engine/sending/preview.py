@@ -91,14 +91,14 @@ class Preview:
     def _curl_url(self) -> str:
         parts = _MASKED_PARAMETER.split(self.url)
         # Text, name of a masked parameter, text, name …
-        quoted = [shlex.quote(parts[0] + (f"{parts[1]}=" if parts[1:] else ""))]
+        words = [shlex.quote(parts[0] + (f"{parts[1]}=" if parts[1:] else ""))]
         for number in range(1, len(parts), 2):
-            quoted.append(shell_variable(parts[number]))
+            words.append(shell_variable(parts[number]))
             text = parts[number + 1]
             if number + 2 < len(parts):
                 text += f"{parts[number + 2]}="
-            quoted += [shlex.quote(text)] if text else []
-        return "".join(quoted)
+            words += [shlex.quote(text)] if text else []
+        return "".join(words)
 
 
 def preview(context: SendContext, call: Call) -> Preview:
@@ -137,17 +137,17 @@ def masked_headers(
     """
     visible = visible_texts(request, configuration)
     now = context.moment(configuration, request.origin)
-    entered = entered_secrets(context, configuration)
+    secrets = entered_secrets(context, configuration)
     headers = []
     for header in request.headers:
         value = header.value
         if isinstance(value, Secret):
-            shown = None
-            if header.source is Source.SCRIPT and value not in entered:
-                shown = public_text(value, visible, now)
-            if shown is None:
-                shown = masked_value(value, text_around(header, configuration))
-            value = shown
+            text = None
+            if header.source is Source.SCRIPT and value not in secrets:
+                text = public_text(value, visible, now)
+            if text is None:
+                text = masked_value(value, text_around(header, configuration))
+            value = text
         headers.append(PreviewHeader(header.name, value, header.source))
     return tuple(headers)
 
