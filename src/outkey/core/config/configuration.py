@@ -227,6 +227,17 @@ class Configuration:
         return self.uses_oauth2 and self.oauth2.needs_consent
 
     @property
+    def uses_digest(self) -> bool:
+        """Whether requests prove the password by Digest, and never carry it."""
+        return self.authentication_type is choices.AuthenticationType.DIGEST
+
+    @property
+    def token_place(self) -> tuple[str, str]:
+        """Where requests carry their token: header, cookie or query, and its name."""
+        kind, colon, name = self.token_header.partition(":")
+        return (kind, name) if colon else ("header", self.token_header)
+
+    @property
     def uses_dpop(self) -> bool:
         """Whether tokens are bound to a key, which each request proves to have."""
         return self.uses_oauth2 and self.oauth2.dpop
@@ -362,7 +373,7 @@ class Configuration:
     def parameter_names(self) -> set[str]:
         """Return the query parameters that rows and the token add to each request."""
         names = {row.key for row in self.query}
-        place, _, name = self.token_header.partition(":")
+        place, name = self.token_place
         if self.sends_token and place == "query":
             names.add(name)
         return names

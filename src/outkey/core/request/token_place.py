@@ -18,18 +18,18 @@ def with_token(
     request: Request, configuration: Configuration, token: Secret, kind: str = "Bearer"
 ) -> Request:
     """Return a request with its token; `kind` is the word before it by default."""
-    place, _, name = configuration.token_header.partition(":")
+    place, name = configuration.token_place
     token = token.derive(_check_token)
-    if place == "query" and name:
+    if place == "query":
         return with_parameter(request, name, token)
     prefix = token_prefix(configuration, kind)
-    if place == "cookie" and name:
+    if place == "cookie":
         value = Secret.joined(f"{name}={prefix}", token).derive(_check_value)
         refuse_second_cookie(request)
         header = Header("Cookie", value, Source.AUTHENTICATION)
     else:
         value = Secret.joined(prefix, token).derive(_check_value)
-        header = Header(configuration.token_header, value, Source.AUTHENTICATION)
+        header = Header(name, value, Source.AUTHENTICATION)
     return request.with_headers((*request.headers, header))
 
 

@@ -16,11 +16,10 @@ from outkey.core.errors import (
 from outkey.core.importing.reading import Import
 from outkey.core.importing.report import ImportedConfiguration
 from outkey.engine.managing.changes import Administration, ConfigurationChange
+from outkey.engine.managing.editing import Allowed
 from outkey.engine.managing.registry import Registry
 from outkey.engine.sending.scripts import prove_examples
 from outkey.engine.wire.transmit import SendContext
-
-Allowed = Callable[[Permission], bool]
 
 
 def save_import(

@@ -13,7 +13,6 @@ from functools import partial
 from typing import assert_never
 
 from outkey.core.audit.events import Refusal
-from outkey.core.config.choices import AuthenticationType
 from outkey.core.diagnosis import retry_after
 from outkey.core.errors import OutkeyError, RedirectBlocked, RemoteError
 from outkey.core.findings.configuration_checks import refuse_unsendable
@@ -101,8 +100,7 @@ class Exchange:
         # refusal of the renewed one counts.
         if configuration.fetches_token:
             return self._renewed
-        is_digest = configuration.authentication_type is AuthenticationType.DIGEST
-        return self._has_nonce if is_digest else True
+        return self._has_nonce if configuration.uses_digest else True
 
     def refusal(self, error: OutkeyError) -> Refusal:
         """Return the record of a call that was refused before it was sent."""

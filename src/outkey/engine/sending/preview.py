@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from outkey.core.config.choices import AuthenticationType
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.custom_rows import PLACEHOLDER
 from outkey.core.echo.sent_secrets import public_text, visible_texts
@@ -111,7 +110,6 @@ def preview(context: SendContext, call: Call) -> Preview:
         secret,
         signed=partial(sign, context, configuration, call.line),
     )
-    is_digest = configuration.authentication_type is AuthenticationType.DIGEST
     proxy, proxy_username = context.proxies.shown_for(configuration)
     return Preview(
         method=request.method,
@@ -123,7 +121,7 @@ def preview(context: SendContext, call: Call) -> Preview:
         username=configuration.username,
         proxy=proxy,
         proxy_username=proxy_username,
-        note=DIGEST_NOTE if is_digest else NO_TEXT,
+        note=DIGEST_NOTE if configuration.uses_digest else NO_TEXT,
     )
 
 
@@ -179,11 +177,11 @@ def text_around(header: Header, configuration: Configuration) -> str:
         return next(texts, "")
     if header.source is not Source.AUTHENTICATION or not configuration.sends_token:
         return ""
-    place, _, name = configuration.token_header.partition(":")
-    if place == "cookie" and name:
+    place, name = configuration.token_place
+    if place == "cookie":
         return f"{name}={token_prefix(configuration)}{PLACEHOLDER}"
     prefix = configuration.token_prefix
-    is_token = header.name == configuration.token_header
+    is_token = place == "header" and header.name == name
     return f"{prefix} {PLACEHOLDER}" if prefix and is_token else ""
 
 
