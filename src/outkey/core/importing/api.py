@@ -256,25 +256,16 @@ def drafted_lines(
             )
             return
         method = checked_method(request.method, report)
-        below = path_below(url.path, path, report)
-        query = "&".join(
-            part
-            for key, value, part in query_pairs(url.query)
-            if not is_credential(key, value)
-        )
-        if "{" in below:
-            report.note_dropped(
-                "path", Text("it has a placeholder: enter the value in the line")
-            )
+        target = target_below(url, path, report)
         if request.has_body:
             report.note_dropped(
                 "body",
                 Text("a line for single requests has none: pass it when sending"),
             )
         readable = "".join(filter(str.isprintable, request.name)).strip()
-        label = unique(f"{name} {readable or last_word(below)}", taken)
-        whole = f"{below}?{query}" if query else below
-        table = {"configuration": name, "method": method, "path": whole}
+        word = readable or last_word(target.partition("?")[0])
+        label = unique(f"{name} {word}", taken)
+        table = {"configuration": name, "method": method, "path": target}
         try:
             line = read_request(label, table, None)
         except ConfigError as error:
@@ -295,6 +286,21 @@ def checked_method(method: str, report: ImportReport) -> str:
     except ConfigError as error:
         report.note_dropped("method", error.message)
         return "GET"
+
+
+def target_below(url: SeenUrl, base: str, report: ImportReport) -> str:
+    """Return path and query below the Base URL, without credentials."""
+    path = path_below(url.path, base, report)
+    if "{" in path:
+        report.note_dropped(
+            "path", Text("it has a placeholder: enter the value in the line")
+        )
+    query = "&".join(
+        part
+        for name, value, part in query_pairs(url.query)
+        if not is_credential(name, value)
+    )
+    return f"{path}?{query}" if query else path
 
 
 def path_below(path: str, base: str, report: ImportReport) -> str:
