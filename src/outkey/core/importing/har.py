@@ -1,4 +1,4 @@
-"""HAR 1.2: one request of a recording is read, and the others are forgotten.
+"""HAR 1.2: one request of a recording is read, and the others are ignored.
 
 Recordings hold live sessions and whole bodies, so that no more of them is looked at.
 """

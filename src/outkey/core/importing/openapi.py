@@ -336,7 +336,7 @@ class OpenApiReader:
     def read_operations(self) -> Iterator[Operation]:
         """Yield what can be called without any parameter."""
         is_secured_by_default = any(read_requirements(self._tree.get("security")))
-        is_unsaid = not self._says_security()
+        is_unstated = not self._states_security()
         for path, shared, operation in self._operations():
             parameters = [*shared, *first_rows(operation)]
             needs_parameter = any(
@@ -350,9 +350,9 @@ class OpenApiReader:
             if "security" in operation:
                 is_secured = any(read_requirements(operation.get("security")))
             name = text_of(operation.get("operationId"))[:80]
-            yield Operation(path, name, is_secured or is_unsaid)
+            yield Operation(path, name, is_secured or is_unstated)
 
-    def _says_security(self) -> bool:
+    def _states_security(self) -> bool:
         has_any = any("security" in operation for _, _, operation in self._operations())
         return has_any or "security" in self._tree
 

@@ -154,12 +154,12 @@ def join_token_requests(apis: list[SeenApi]) -> list[SeenApi]:
 
     With more than one API it is not known for which, so that they stay apart.
     """
-    askers = [api for api in apis if all(map(asks_for_token, api.requests))]
-    others = [api for api in apis if api not in askers]
-    if len(others) != 1 or not all(api.requests for api in askers):
+    token_apis = [api for api in apis if all(map(asks_for_token, api.requests))]
+    others = [api for api in apis if api not in token_apis]
+    if len(others) != 1 or not all(api.requests for api in token_apis):
         return apis
-    for asker in askers:
-        others[0].requests += asker.requests
+    for token_api in token_apis:
+        others[0].requests += token_api.requests
     return others
 
 

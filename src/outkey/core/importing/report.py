@@ -12,7 +12,7 @@ from outkey.core.text import NO_TEXT, Text
 
 # What is named after a part of the pasted text must be a name, never a value.
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.\[\]-]{0,39}")
-# Somebody may paste a key where a name belongs.
+# A user may paste a key where a name belongs.
 _LIKE_A_KEY = re.compile(
     r"(?=[^_-]*\d)(?=[^_-]*[A-Za-z])[A-Za-z0-9]{16,}|^[sprg]k_|^gh._"
 )

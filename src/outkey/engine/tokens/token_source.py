@@ -32,7 +32,7 @@ class TokenRequest(NamedTuple):
     force: bool = False
 
 
-class TokenAnswer(NamedTuple):
+class TokenResult(NamedTuple):
     """The response to a token request, and what makes a state of it.
 
     `granted` takes the state before and the moment of the request. It raises why the
@@ -63,7 +63,7 @@ class TokenSource(Protocol):
 
     def request_token(
         self, leased: TokenState, request: TokenRequest
-    ) -> Steps[TokenAnswer]:
+    ) -> Steps[TokenResult]:
         """Request a token and return the response, within TOKEN_SECONDS."""
 
     def final_error(

@@ -11,7 +11,7 @@ from outkey.core.request.digest import (
     is_stale,
     strongest_challenge,
 )
-from outkey.core.request.flow import AuthFlow, KeepNonce, Send, need_nonce, send
+from outkey.core.request.flow import AuthFlow, Send, StoreNonce, need_nonce, send
 from outkey.core.request.message import Header, Request, Response, Source
 from outkey.core.secret import Secret
 
@@ -63,7 +63,7 @@ class Digest(NamedTuple):
         response = yield from send(request.with_headers((*request.headers, value)))
         following = following_challenge(use.challenge, response)
         if following is not None:
-            yield KeepNonce(following)
+            yield StoreNonce(following)
         return response
 
 
