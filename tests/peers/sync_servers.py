@@ -27,6 +27,7 @@ Row = dict[str, object]
 
 # What nginx checks itself before it passes a request on.
 KEYED = f'if ($http_x_api_key != "{KEY}") {{ return 403; }}'
+QUERY_KEY = "_auth_token"  # where datasette takes the token in the query
 SIGNED = f"""
       secure_link $http_x_signature,$http_x_expires;
       secure_link_md5 "$secure_link_expires $request_method $request_uri {KEY}";
@@ -45,7 +46,10 @@ def datasette_running(folder: Path, rows: Sequence[Row]) -> Iterator[str]:
             f"CREATE TABLE contacts ({', '.join(columns)}, PRIMARY KEY (id))"
         )
         database.executemany(f"INSERT INTO contacts VALUES ({marks})", rows)
-    tokens = {"tokens": [{"token": TOKEN, "actor": {"id": "reader"}}]}
+    tokens = {
+        "tokens": [{"token": TOKEN, "actor": {"id": "reader"}}],
+        "param": QUERY_KEY,
+    }
     settings = {"allow": {"id": "reader"}, "plugins": {"datasette-auth-tokens": tokens}}
     (folder / "metadata.json").write_text(json.dumps(settings))
 

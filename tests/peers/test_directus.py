@@ -150,3 +150,69 @@ def test_a_wrong_password_is_sent_once(
         with pytest.raises(LoginRefused):
             gateway.send("peer", "GET", "/users/me")
     assert token_actions(gateway).status().error == "login-refused"
+
+
+PLACES = {
+    "a row of the query": {
+        "authentication_type": "none",
+        "query": [
+            {"key": "access_token", "value": Given(STATIC_TOKEN), "secret": True}
+        ],
+    },
+    "a row with text around the secret": {
+        "authentication_type": "none",
+        "headers": [
+            {
+                "key": "Authorization",
+                "value": "Bearer {secret}",
+                "reference": Given(STATIC_TOKEN),
+            }
+        ],
+    },
+    "a token in the query": bearer(STATIC_TOKEN)
+    | {"token_header": "query:access_token"},
+}
+
+
+def at(directus: Directus, table: Table) -> Table:
+    return table | {
+        "base_url": directus.url,
+        "verification": {"test_path": "/users/me"},
+    }
+
+
+def with_wrong_value(table: Table) -> Table:
+    """Return a table whose secret is another one."""
+    if "token" in table:
+        return table | {"token": Given(WRONG)}
+    (kind,) = {"query", "headers"} & table.keys()
+    (row,) = table[kind]  # type: ignore[misc]
+    wrong = {
+        name: Given(WRONG) if isinstance(value, Given) else value
+        for name, value in row.items()
+    }
+    return table | {kind: [wrong]}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_key_is_sent_where_the_configuration_says(
+    place: str, directus: Directus, gateway_for: GatewayFor
+) -> None:
+    gateway = gateway_for(peer=at(directus, PLACES[place]))
+    report = gateway.test("peer")
+    assert (report.ok, reasons(report)) == (True, [])
+    shown = gateway.preview("peer", "GET", "/users/me")
+    assert STATIC_TOKEN not in f"{shown.url} {shown.headers} {shown.curl()}"
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_wrong_key_is_suspected_first_wherever_it_is_sent(
+    place: str, directus: Directus, gateway_for: GatewayFor
+) -> None:
+    table = with_wrong_value(at(directus, PLACES[place]))
+    report = gateway_for(peer=table).test("peer")
+    assert (report.cause, reasons(report)[:1]) == (
+        "invalid_credentials",
+        ["wrong-credentials"],
+    )
+    assert leaks(report, table) == []

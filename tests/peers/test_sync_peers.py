@@ -38,6 +38,7 @@ from peers.registries import USERS
 from peers.sync_servers import (
     KEY,
     KEYED,
+    QUERY_KEY,
     SIGNED,
     TOKEN,
     Row,
@@ -145,6 +146,10 @@ class Peer:
         return self.credentials(secret or self.secret) | {"base_url": self.url}
 
 
+def in_query(secret: str) -> Table:
+    return {"query": [{"key": QUERY_KEY, "value": Given(secret), "secret": True}]}
+
+
 def signing(secret: str) -> Table:
     return {"script": SIGNING, "secret_key": Given(secret)}
 
@@ -161,6 +166,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
 def datasette(folder: Folder) -> Iterator[Peer]:
     with datasette_running(folder("datasette"), CONTACTS) as url:
         yield Peer(url, TOKEN, bearer)
+
+
+@pytest.fixture(scope="module")
+def datasette_by_query(datasette: Peer) -> Peer:
+    return Peer(datasette.url, TOKEN, in_query)
 
 
 @pytest.fixture(scope="module")
@@ -274,6 +284,11 @@ WAYS: dict[str, tuple[str, str, Sync]] = {
     "datasette, address": of_datasette(
         paged(Paging.CURSOR, 100, "_size", cursor="next_url")
     ),
+    # Its URL of the next page repeats the key, which must not be stored with it.
+    "datasette, address, key in the query": (
+        "datasette_by_query",
+        *of_datasette(paged(Paging.CURSOR, 100, "_size", cursor="next_url"))[1:],
+    ),
     "docker-registry, Link": (
         "catalog",
         "/v2/_catalog",
@@ -305,6 +320,7 @@ WAYS: dict[str, tuple[str, str, Sync]] = {
 # What each makes of wrong credentials; most of them answer 403 to those, too.
 CAUSES = {
     "datasette": "insufficient_permissions",
+    "datasette_by_query": "insufficient_permissions",
     "catalog": "invalid_credentials",
     "keyed": "insufficient_permissions",
     "signed": "insufficient_permissions",
