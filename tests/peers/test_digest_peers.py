@@ -14,7 +14,7 @@ import pytest
 
 from contract.raw_peer import raw_peer
 from outkey.core.request.challenge import parse_challenges
-from outkey.core.request.digest import NonceUse, Proof, strongest_challenge
+from outkey.core.request.digest import DigestProof, NonceUse, strongest_challenge
 from peers.documents import GatewayFor, Given, Table, run_on_loop
 from peers.servers import require_program
 from peers.test_diagnosis_peers import WRONG, leaks, reasons
@@ -216,7 +216,7 @@ def test_curl_computes_the_same(challenge: str) -> None:
     theirs = parameters(f"Digest {sent[1].decode()}")
     use = strongest_challenge(parse_challenges([f"Digest {challenge}"]))
     assert use is not None
-    proof = Proof(user, "GET", NonceUse(use, 1, theirs.get("cnonce", "")))
+    proof = DigestProof(user, "GET", NonceUse(use, 1, theirs.get("cnonce", "")))
     assert parameters(proof.header("p:w", "/a?b=c")) == theirs
 
 

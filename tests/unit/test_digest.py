@@ -23,8 +23,8 @@ from outkey.core.findings.monitoring import Attempt
 from outkey.core.request.challenge import parse_challenges
 from outkey.core.request.digest import (
     DigestChallenge,
+    DigestProof,
     NonceUse,
-    Proof,
     is_stale,
     strongest_challenge,
 )
@@ -59,7 +59,7 @@ def proof_of(
     method: str = "GET",
 ) -> dict[str, str]:
     use = NonceUse(challenge, number, client_nonce)
-    return parameters(Proof(user, method, use).header(password, target))
+    return parameters(DigestProof(user, method, use).header(password, target))
 
 
 # ── computing ─────────────────────────────────────────────────────────────────────────
@@ -157,7 +157,7 @@ def test_a_user_name_outside_ascii_is_sent_as_the_server_reads_it() -> None:
 
 
 def test_quotes_and_backslashes_are_escaped() -> None:
-    header = Proof('a"\\b', "GET", NonceUse(DigestChallenge('r"x', "n"), 1, "c"))
+    header = DigestProof('a"\\b', "GET", NonceUse(DigestChallenge('r"x', "n"), 1, "c"))
     text = header.header("p", "/")
     assert 'username="a\\"\\\\b"' in text
     assert 'realm="r\\"x"' in text
@@ -234,7 +234,7 @@ def test_stale_is_a_word_of_digest_alone() -> None:
 
 def test_the_uses_of_a_nonce_are_counted_once_for_all_threads() -> None:
     nonces = Nonces()
-    nonces.keep("acme", ORIGIN, DigestChallenge("r", "n"), lambda: "first")
+    nonces.store("acme", ORIGIN, DigestChallenge("r", "n"), lambda: "first")
     numbers: list[int] = []
 
     def use_often() -> None:
@@ -255,7 +255,7 @@ def test_a_nonce_belongs_to_a_configuration_an_origin_and_a_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     nonces = Nonces()
-    nonces.keep("acme", ORIGIN, DigestChallenge("r", "n"), lambda: "c")
+    nonces.store("acme", ORIGIN, DigestChallenge("r", "n"), lambda: "c")
     other = replace(ORIGIN, port=8443)
     assert nonces.next_use("acme", other, lambda: "c") is None
     assert nonces.next_use("other", ORIGIN, lambda: "c") is None
@@ -266,13 +266,13 @@ def test_a_nonce_belongs_to_a_configuration_an_origin_and_a_process(
 def test_a_session_keeps_its_client_nonce_and_others_get_new_ones() -> None:
     nonces = Nonces()
     fresh = iter("abcdef").__next__
-    nonces.keep("acme", ORIGIN, DigestChallenge("r", "n", "MD5-sess"), fresh)
+    nonces.store("acme", ORIGIN, DigestChallenge("r", "n", "MD5-sess"), fresh)
     uses = [nonces.next_use("acme", ORIGIN, fresh) for _ in range(2)]
     assert [(use.number, use.client_nonce) for use in uses if use] == [
         (1, "a"),
         (2, "a"),
     ]
-    nonces.keep("acme", ORIGIN, DigestChallenge("r", "n", "MD5"), fresh)
+    nonces.store("acme", ORIGIN, DigestChallenge("r", "n", "MD5"), fresh)
     uses = [nonces.next_use("acme", ORIGIN, fresh) for _ in range(2)]
     assert [use.client_nonce for use in uses if use] == ["c", "d"]
 
@@ -284,7 +284,7 @@ def test_the_memory_is_bounded_and_so_is_the_count(
     monkeypatch.setattr("outkey.engine.wire.nonces._LARGEST_COUNT", 1)
     nonces = Nonces()
     for name in ("a", "b", "c"):
-        nonces.keep(name, ORIGIN, DigestChallenge("r", "n"), lambda: "x")
+        nonces.store(name, ORIGIN, DigestChallenge("r", "n"), lambda: "x")
     assert nonces.next_use("a", ORIGIN, lambda: "x") is None
     assert nonces.next_use("c", ORIGIN, lambda: "x") is not None
     assert nonces.next_use("c", ORIGIN, lambda: "x") is None  # nine digits

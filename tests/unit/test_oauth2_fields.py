@@ -9,7 +9,7 @@ from outkey.core.config.choices import (
     AuthenticationType,
     ClientAuth,
     Grant,
-    TokenSource,
+    TokenSourceKind,
 )
 from outkey.core.config.configuration import Configuration, SecretState, build
 from outkey.core.config.document import parse_document
@@ -368,7 +368,7 @@ def test_the_required_secrets_are_those_of_the_table_that_apply(
     made = replace(
         oauth(grant=grant),
         authentication_type=AuthenticationType(authentication_type),
-        token_source=TokenSource(token_source),
+        token_source=TokenSourceKind(token_source),
     )
     required = [
         field.secret_name

@@ -9,7 +9,7 @@ from outkey.core.findings.posture import Policy
 from outkey.core.request.proxy import ProxyPolicy
 from outkey.core.secret import Secret
 
-_LOOK_AGAIN = 5.0  # seconds: every send asks, and an operator changes it rarely
+_CACHE_SECONDS = 5.0  # every send asks, and an operator changes it rarely
 
 
 class PolicyProxies:
@@ -24,16 +24,16 @@ class PolicyProxies:
     ) -> None:
         self._read = read
         self._references = references
-        self._known = ProxyPolicy()
-        self._known_until = 0.0
+        self._cached = ProxyPolicy()
+        self._cached_until = 0.0
 
     def policy(self) -> ProxyPolicy:
         """Return what the policy says about proxies."""
         now = time.monotonic()
-        if now >= self._known_until:
-            self._known = self._read().proxy
-            self._known_until = now + _LOOK_AGAIN
-        return self._known
+        if now >= self._cached_until:
+            self._cached = self._read().proxy
+            self._cached_until = now + _CACHE_SECONDS
+        return self._cached
 
     def password(self) -> Secret:
         """Return the password of the installation's proxy."""

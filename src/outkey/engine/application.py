@@ -181,10 +181,10 @@ class Application:
         values: Mapping[str, str],
     ) -> Configuration:
         """Create a configuration from a preset; its secrets follow."""
-        made = preset.draft(name, method, values).configuration()
+        configuration = preset.draft(name, method, values).configuration()
         if self.registry.find([name]):
             raise configuration_exists()
-        administration.save(ConfigurationChange(None, made))
+        administration.save(ConfigurationChange(None, configuration))
         return self.registry.get(name)
 
     def proxy_of(self, configuration: Configuration) -> str:

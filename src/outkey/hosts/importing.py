@@ -1,6 +1,6 @@
 """Reading imports with the adapters of this package, for commands and pages."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from outkey.adapters.script_templates import aws_script
 from outkey.adapters.yaml_events import parse_yaml
@@ -17,8 +17,5 @@ def read_import(
     name that is `taken` gets a number. Raises ConfigError, which repeats no value.
     """
     tools = Tools(parse_yaml, aws_script())
-    return read_texts(_texts(texts), tools, source=source, name=name, taken=taken)
-
-
-def _texts(texts: Sequence[str]) -> list[str]:
-    return [text.removeprefix("\ufeff") for text in texts]
+    without_marks = [text.removeprefix("\ufeff") for text in texts]
+    return read_texts(without_marks, tools, source=source, name=name, taken=taken)

@@ -51,7 +51,7 @@ class Network(Choice):
     INTERNAL = "internal", "Internal trusted network"
 
 
-class TokenSource(Choice):
+class TokenSourceKind(Choice):
     """Where a token comes from."""
 
     ENTERED = "entered", "Entered token"

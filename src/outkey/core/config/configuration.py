@@ -161,7 +161,7 @@ class Configuration:
     no_auth_reason: choices.NoAuthReason | None
     username: str
     key_as_username: bool
-    token_source: choices.TokenSource
+    token_source: choices.TokenSourceKind
     token_expires_on: date | None
     token_header: str
     token_prefix: str | None
@@ -209,12 +209,12 @@ class Configuration:
     @property
     def uses_oauth2(self) -> bool:
         """Whether tokens are obtained from a Token URL."""
-        return self.sends_token and self.token_source is choices.TokenSource.OAUTH2
+        return self.sends_token and self.token_source is choices.TokenSourceKind.OAUTH2
 
     @property
     def uses_login(self) -> bool:
         """Whether tokens are obtained by a login at the API itself."""
-        return self.sends_token and self.token_source is choices.TokenSource.LOGIN
+        return self.sends_token and self.token_source is choices.TokenSourceKind.LOGIN
 
     @property
     def fetches_token(self) -> bool:
@@ -225,6 +225,17 @@ class Configuration:
     def needs_consent(self) -> bool:
         """Whether a user has to authorize the access before there is a token."""
         return self.uses_oauth2 and self.oauth2.needs_consent
+
+    @property
+    def uses_digest(self) -> bool:
+        """Whether requests prove the password by Digest, and never carry it."""
+        return self.authentication_type is choices.AuthenticationType.DIGEST
+
+    @property
+    def token_place(self) -> tuple[str, str]:
+        """Where requests carry their token: header, cookie or query, and its name."""
+        kind, colon, name = self.token_header.partition(":")
+        return (kind, name) if colon else ("header", self.token_header)
 
     @property
     def uses_dpop(self) -> bool:
@@ -362,7 +373,7 @@ class Configuration:
     def parameter_names(self) -> set[str]:
         """Return the query parameters that rows and the token add to each request."""
         names = {row.key for row in self.query}
-        place, _, name = self.token_header.partition(":")
+        place, name = self.token_place
         if self.sends_token and place == "query":
             names.add(name)
         return names

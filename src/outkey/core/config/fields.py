@@ -147,7 +147,7 @@ FIELDS: tuple[Field, ...] = (
         "token_source",
         "Token Source",
         Kind.CHOICE,
-        choices.TokenSource,
+        choices.TokenSourceKind,
         when=BY_BEARER,
         default="entered",
         help="Where the token comes from.",

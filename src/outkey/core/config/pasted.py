@@ -27,36 +27,12 @@ def fault_of(text: str) -> str:
     return "" if text == visible_text(text) else INVISIBLE
 
 
-def tidy(text: str) -> str:
+def tidy(text: str, *, keeps_scheme: bool = False) -> str:
     """Remove each fault of a value, one after the other, until it has none.
 
     A JSON document stays one: which of its members is the secret is not known here.
+    With `keeps_scheme` the last scheme stays before the value.
     """
-    while True:
-        match fault_of(text):
-            case "secret-in-quotes":
-                text = text[1:-1]
-            case "doubled-prefix":
-                text = PREFIX.sub("", text, count=1)
-            case "invisible-characters":
-                text = visible_text(text)
-            case _:
-                return text
-
-
-def tidy_secret(name: str, text: str) -> str:
-    """Remove each fault of the secret of this name."""
-    return tidy_with_scheme(text) if may_have_scheme(name) else tidy(text)
-
-
-def may_have_scheme(name: str) -> bool:
-    """Whether this is the secret of a header row whose value begins with a scheme."""
-    kind, _, key = name.partition(":")
-    return kind == "header" and "auth" in key.lower()
-
-
-def tidy_with_scheme(text: str) -> str:
-    """Remove each fault of a header value, and leave the one scheme that it needs."""
     scheme = ""
     while True:
         match fault_of(text):
@@ -67,11 +43,22 @@ def tidy_with_scheme(text: str) -> str:
             case "invisible-characters":
                 text = visible_text(text)
             case _:
-                return f"{scheme} {text}".lstrip(" ")
+                return f"{scheme} {text}".lstrip(" ") if keeps_scheme else text
+
+
+def tidy_secret(name: str, text: str) -> str:
+    """Remove each fault of the secret of this name, but the one scheme it needs."""
+    return tidy(text, keeps_scheme=may_have_scheme(name))
+
+
+def may_have_scheme(name: str) -> bool:
+    """Whether this is the secret of a header row whose value begins with a scheme."""
+    kind, _, key = name.partition(":")
+    return kind == "header" and "auth" in key.lower()
 
 
 def without_prefix(text: str, scheme: str) -> tuple[str, str]:
-    """Return a text without its first prefix, and the scheme that this was."""
+    """Return a text without its first prefix, and the scheme: this one or the last."""
     rest = PREFIX.sub("", text, count=1)
     word = text[: len(text) - len(rest)].strip()
     return rest, word if word.isalpha() else scheme

@@ -5,7 +5,7 @@ table of a configuration; `{name}` in a text of that table is replaced by a vari
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -140,20 +140,22 @@ class Preset:
         self, name: str, method: PresetMethod, values: Mapping[str, str]
     ) -> ConfigurationDraft:
         """Return the configuration that this preset makes of some variables."""
-        wanted = {variable.name: variable for variable in self.variables_of(method)}
-        for given in values:
-            if given not in wanted:
+        variables = {variable.name: variable for variable in self.variables_of(method)}
+        for variable_name in values:
+            if variable_name not in variables:
                 raise ConfigError(
                     Text("the preset {preset} has no such variable", preset=self.name),
-                    field=given,
-                    hint=known_names([*wanted]),
+                    field=variable_name,
+                    hint=known_names([*variables]),
                 )
-        checked = {
-            name: variable.check(values.get(name, variable.default or ""))
-            for name, variable in wanted.items()
+        texts = {
+            variable.name: variable.check(
+                values.get(variable.name, variable.default or "")
+            )
+            for variable in variables.values()
         }
         table = {
-            **filled(method.table, checked),
+            **fill_tree(method.table, texts),
             "preset": self.name,
             "preset_day": self.corrected,
         }
@@ -213,7 +215,7 @@ def read_method(name: str, table: Mapping[str, Any]) -> PresetMethod:
     return PresetMethod(name, table["title"], table["configuration"], secrets)
 
 
-def one_of(value: object, known: "frozenset[str] | tuple[str, ...]", key: str) -> str:
+def one_of(value: object, known: Collection[str], key: str) -> str:
     """Return a text that is one of those known."""
     if value not in known:
         raise ConfigError(
@@ -253,14 +255,14 @@ def texts_in(value: object) -> Iterator[str]:
             yield from texts_in(inner)
 
 
-def filled(value: Any, values: Mapping[str, str]) -> Any:  # noqa: ANN401 - a TOML tree
+def fill_tree(value: Any, values: Mapping[str, str]) -> Any:  # noqa: ANN401 - a TOML tree
     """Return a table with the variables in place; other placeholders stay."""
     if isinstance(value, str):
         return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), value)
     if isinstance(value, Mapping):
-        return {key: filled(inner, values) for key, inner in value.items()}
+        return {key: fill_tree(inner, values) for key, inner in value.items()}
     if isinstance(value, list):
-        return [filled(inner, values) for inner in value]
+        return [fill_tree(inner, values) for inner in value]
     return value
 
 

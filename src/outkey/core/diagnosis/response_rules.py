@@ -5,7 +5,7 @@ from collections.abc import Callable, Container, Iterator
 
 from outkey.core.config.choices import AuthenticationType, Environment
 from outkey.core.diagnosis.comparison import by_comparison
-from outkey.core.diagnosis.evidence import Clue, Evidence, fix_of
+from outkey.core.diagnosis.evidence import Clue, Evidence, Fix, fix_of
 from outkey.core.diagnosis.mentions import by_mentions
 from outkey.core.diagnosis.phrases import by_phrases
 from outkey.core.diagnosis.reasons import REASONS
@@ -208,19 +208,11 @@ def by_scheme(evidence: Evidence) -> Iterator[Clue]:
     configuration = evidence.configuration
     offered = evidence.offered
     ours = configuration.authentication_type
-    # Jira always names OAuth; a row or script may have any scheme;
-    # and with DPoP the type of the token decides.
     if ours is AuthenticationType.DIGEST and "digest" in offered:
         if strongest_challenge(evidence.challenges) is None:
             yield Clue(90, "wrong-scheme", _OTHER_DIGEST)
         return
-    if not offered - {"oauth", "dpop"} or ours in offered:
-        return
-    if configuration.is_scripted or not configuration.sends_credentials:
-        return
-    if any(row.key.lower() == "authorization" for row in configuration.headers):
-        return
-    if configuration.uses_dpop:
+    if ours in offered or not may_compare_schemes(evidence):
         return
     sent = scheme_names({ours})
     if ours is AuthenticationType.NONE:
@@ -248,22 +240,41 @@ def by_scheme(evidence: Evidence) -> Iterator[Clue]:
             Text("The API asks for {wanted}.", wanted=wanted),
         ]
     )
-    # A fix never chooses None, whatever schemes the server names.
+    yield Clue(68, "wrong-scheme", text, remedy, scheme_fix(offered))
+
+
+def may_compare_schemes(evidence: Evidence) -> bool:
+    """Whether a challenge names a scheme, and it is known which one is sent.
+
+    Jira always names OAuth; a row or script may have any scheme; and with DPoP the
+    type of the token decides.
+    """
+    configuration = evidence.configuration
+    return (
+        bool(evidence.offered - {"oauth", "dpop"})
+        and configuration.sends_credentials
+        and not configuration.is_scripted
+        and not configuration.uses_dpop
+        and "authorization" not in evidence.row_names
+    )
+
+
+def scheme_fix(offered: set[str]) -> Fix | None:
+    """Return the fix that chooses a scheme of the server, if outkey has one of them.
+
+    It never chooses the Authentication Type None, whatever the server names.
+    """
+    # The best comes last.
     supported = (
         AuthenticationType.BASIC,
         AuthenticationType.DIGEST,
         AuthenticationType.BEARER,
     )
     choices = [choice for choice in supported if choice in offered]
-    fix = None
-    if choices:
-        choice = choices[-1]
-        fix = fix_of(
-            "wrong-scheme",
-            ("authentication_type", str(choice)),
-            value=choice.label,
-        )
-    yield Clue(68, "wrong-scheme", text, remedy, fix)
+    if not choices:
+        return None
+    change = ("authentication_type", str(choices[-1]))
+    return fix_of("wrong-scheme", change, value=choices[-1].label)
 
 
 def scheme_names(schemes: set[str]) -> Text:

@@ -13,7 +13,7 @@ from outkey.core.findings.checks import Level
 from outkey.core.importing.authorization import authorization
 from outkey.core.importing.drafting import Drafter
 from outkey.core.importing.placeholders import is_secret_segment
-from outkey.core.importing.report import ImportedConfiguration, Report, shown_name
+from outkey.core.importing.report import ImportedConfiguration, ImportReport, shown_name
 from outkey.core.importing.seen import (
     Auth,
     AwsAuth,
@@ -56,7 +56,7 @@ class DraftedLine:
 
 
 def draft_api(
-    api: SeenApi, report: Report, script: str, *, name: str, taken: set[str]
+    api: SeenApi, report: ImportReport, script: str, *, name: str, taken: set[str]
 ) -> tuple[ImportedConfiguration, list[DraftedLine]]:
     """Return the configuration of an API, and its first lines."""
     drafter = Drafter(report, script)
@@ -66,31 +66,35 @@ def draft_api(
     token_sources = [source for _, source in sources if source is not None]
     urls = [split_url(request.url) for request in requests]
     add_common_headers(drafter, requests)
-    found = [*api.auth, *first_auth(requests, urls, report)]
+    credentials = [*api.auth, *first_auth(requests, urls, report)]
     if token_sources:
         # The token of a pasted request is one that such a request obtained.
-        found = [a for a in found if not isinstance(a, TokenAuth | PasswordAuth)]
-        found.append(token_sources[0])
-    add_found(drafter, found)
+        credentials = [
+            auth
+            for auth in credentials
+            if not isinstance(auth, TokenAuth | PasswordAuth)
+        ]
+        credentials.append(token_sources[0])
+    add_credentials(drafter, credentials)
     for secret, text in api.secrets.items():
         drafter.add_secret(secret, text, secret.replace("_", " "))
     for secret, file in api.files.items():
         drafter.add_file(secret, file)
     add_credential_parameters(drafter, urls)
-    login = next((one for one in found if isinstance(one, LoginAuth)), None)
+    login = next((auth for auth in credentials if isinstance(auth, LoginAuth)), None)
     origin, path = set_location(drafter, api, urls, login)
     drafter.set_reason()
     readable = "".join(filter(str.isprintable, api.name)).strip()
     if name:
         BY_PATH["name"].parse(name)
-    chosen = unique(name or readable or name_of_host(split_url(origin).host), taken)
+    name = unique(name or readable or name_of_host(split_url(origin).host), taken)
     pairs = list(zip(requests, urls, strict=True))
-    lines = list(drafted_lines(chosen, path, pairs, origin, report))
+    lines = list(drafted_lines(name, path, pairs, origin, report))
     set_test(drafter, api, lines)
-    return drafter.finish(chosen), lines
+    return drafter.finish(name), lines
 
 
-def source_of_token(request: SeenRequest, report: Report) -> Auth | None:
+def source_of_token(request: SeenRequest, report: ImportReport) -> Auth | None:
     """Return how tokens are obtained, if a request with a body obtains one."""
     is_asking = request.has_body or "grant_type=" in request.url
     return token_auth(request, report) if is_asking else None
@@ -101,7 +105,7 @@ def add_common_headers(drafter: Drafter, requests: list[SeenRequest]) -> None:
     shared = shared_headers(requests)
     for request in requests:
         if len(request.headers) > MAX_HEADERS:
-            drafter.report.dropped(
+            drafter.report.note_dropped(
                 "headers", Text("only the first {count} were read", count=MAX_HEADERS)
             )
         for name, value in request.headers[:MAX_HEADERS]:
@@ -110,13 +114,13 @@ def add_common_headers(drafter: Drafter, requests: list[SeenRequest]) -> None:
                 continue
             item = shown_name("header", name)
             if of_connection(name) or _OF_CLIENTS.fullmatch(name):
-                drafter.report.dropped(
+                drafter.report.note_dropped(
                     item, Text("outkey sets it where it is needed"), Level.NOTICE
                 )
             elif lower == "cookie":
                 drafter.add_cookies(value)
             elif lower == "content-type" and request.has_body:
-                drafter.report.dropped(
+                drafter.report.note_dropped(
                     item,
                     Text("it describes the body, and is sent with one"),
                     Level.NOTICE,
@@ -124,18 +128,20 @@ def add_common_headers(drafter: Drafter, requests: list[SeenRequest]) -> None:
             elif looks_like_credential(name) or (lower, value) in shared:
                 add_header_once(drafter, name, value)
             else:
-                drafter.report.dropped(item, Text("only some of the requests have it"))
+                drafter.report.note_dropped(
+                    item, Text("only some of the requests have it")
+                )
 
 
 def shared_headers(requests: Iterable[SeenRequest]) -> set[tuple[str, str]]:
     """Return the names and values of headers that all requests have."""
-    found: list[set[tuple[str, str]]] = []
+    header_sets: list[set[tuple[str, str]]] = []
     for request in requests:
         first: dict[str, str] = {}
         for name, value in request.headers:
             first.setdefault(name.lower(), value)
-        found.append(set(first.items()))
-    return set.intersection(*found) if found else set()
+        header_sets.append(set(first.items()))
+    return set.intersection(*header_sets) if header_sets else set()
 
 
 def add_header_once(drafter: Drafter, name: str, value: str) -> None:
@@ -147,35 +153,39 @@ def add_header_once(drafter: Drafter, name: str, value: str) -> None:
 
 
 def first_auth(
-    requests: Iterable[SeenRequest], urls: Iterable[SeenUrl], report: Report
+    requests: Iterable[SeenRequest], urls: Iterable[SeenUrl], report: ImportReport
 ) -> list[Auth]:
     """Return how the first request authenticates that does."""
     for request, url in zip(requests, urls, strict=True):
-        found = [*request.auth]
-        if not found and url.has_user:
-            report.changed(
+        credentials = [*request.auth]
+        if not credentials and url.has_user:
+            report.note_changed(
                 "URL", Text("user and password of the URL became Basic authentication")
             )
-            found.append(PasswordAuth(url.username, url.password))
-        has_header = any(isinstance(a, PasswordAuth | TokenAuth) for a in found)
+            credentials.append(PasswordAuth(url.username, url.password))
+        has_header = any(
+            isinstance(auth, PasswordAuth | TokenAuth) for auth in credentials
+        )
         value = request.header("Authorization")
-        if value and not any(isinstance(a, AwsAuth) for a in found):
+        if value and not any(isinstance(auth, AwsAuth) for auth in credentials):
             if has_header:  # a header that is given wins over one that is computed
-                found = [a for a in found if isinstance(a, KeyAuth)]
-            found += authorization(value, report)
-        if found:
-            return found
+                credentials = [
+                    auth for auth in credentials if isinstance(auth, KeyAuth)
+                ]
+            credentials += authorization(value, report)
+        if credentials:
+            return credentials
     return []
 
 
-def add_found(drafter: Drafter, found: Iterable[Auth]) -> None:
+def add_credentials(drafter: Drafter, credentials: Iterable[Auth]) -> None:
     """Set the fields of all credentials; only one can be the Authentication Type."""
-    for auth in found:
+    for auth in credentials:
         is_second = "authentication_type" in drafter.values and not isinstance(
             auth, KeyAuth | AwsAuth
         )
         if is_second:
-            drafter.report.dropped(
+            drafter.report.note_dropped(
                 "authentication", Text("there is another one, which was taken")
             )
         else:
@@ -184,11 +194,11 @@ def add_found(drafter: Drafter, found: Iterable[Auth]) -> None:
 
 def add_credential_parameters(drafter: Drafter, urls: Iterable[SeenUrl]) -> None:
     """Add rows for the credentials in the queries of URLs."""
-    taken = set()
+    names = set()
     for url in urls:
         for name, value, _ in query_pairs(url.query):
-            if is_credential(name, value) and name not in taken:
-                taken.add(name)
+            if is_credential(name, value) and name not in names:
+                names.add(name)
                 drafter.add_parameter(name, value)
 
 
@@ -209,7 +219,7 @@ def set_location(
     else:
         base = split_url(str(drafter.values.get("oauth2.token_url", "https://")))
         path = ""
-        drafter.report.changed(
+        drafter.report.note_changed(
             "base_url",
             Text("only the token request was there: enter the API's Base URL"),
         )
@@ -229,71 +239,77 @@ def drafted_lines(
     path: str,
     requests: Iterable[tuple[SeenRequest, SeenUrl]],
     origin: str,
-    report: Report,
+    report: ImportReport,
 ) -> Iterator[DraftedLine]:
     """Yield a line for each request at the API, without credentials in its path."""
     taken: set[str] = set()
     for request, url in requests:
         if url.origin != origin:
-            report.dropped(
+            report.note_dropped(
                 shown_name("request", request.name),
                 Text("it goes to another origin, which needs its own configuration"),
             )
             continue
         if len(taken) == MAX_LINES:
-            report.dropped(
+            report.note_dropped(
                 "lines", Text("only the first {count} were taken", count=MAX_LINES)
             )
             return
         method = checked_method(request.method, report)
-        below = path_below(url.path, path, report)
-        query = "&".join(
-            part
-            for key, value, part in query_pairs(url.query)
-            if not is_credential(key, value)
-        )
-        if "{" in below:
-            report.dropped(
-                "path", Text("it has a placeholder: enter the value in the line")
-            )
+        target = target_below(url, path, report)
         if request.has_body:
-            report.dropped(
+            report.note_dropped(
                 "body",
                 Text("a line for single requests has none: pass it when sending"),
             )
         readable = "".join(filter(str.isprintable, request.name)).strip()
-        label = unique(f"{name} {readable or last_word(below)}", taken)
-        whole = f"{below}?{query}" if query else below
-        table = {"configuration": name, "method": method, "path": whole}
+        word = readable or last_word(target.partition("?")[0])
+        label = unique(f"{name} {word}", taken)
+        table = {"configuration": name, "method": method, "path": target}
         try:
             line = read_request(label, table, None)
         except ConfigError as error:
-            report.dropped(shown_name("line", request.name), error.message)
+            report.note_dropped(shown_name("line", request.name), error.message)
             continue
         pagination = pagination_of(url.query)
         if pagination:
-            report.taken(
+            report.note_taken(
                 "pages", Text("the parameters of pages were seen: see the line")
             )
         yield DraftedLine(line, pagination)
 
 
-def checked_method(method: str, report: Report) -> str:
+def checked_method(method: str, report: ImportReport) -> str:
     """Return a method that a line may have."""
     try:
         return check_method(method, field="method")
     except ConfigError as error:
-        report.dropped("method", error.message)
+        report.note_dropped("method", error.message)
         return "GET"
 
 
-def path_below(path: str, base: str, report: Report) -> str:
+def target_below(url: SeenUrl, base: str, report: ImportReport) -> str:
+    """Return path and query below the Base URL, without credentials."""
+    path = path_below(url.path, base, report)
+    if "{" in path:
+        report.note_dropped(
+            "path", Text("it has a placeholder: enter the value in the line")
+        )
+    query = "&".join(
+        part
+        for name, value, part in query_pairs(url.query)
+        if not is_credential(name, value)
+    )
+    return f"{path}?{query}" if query else path
+
+
+def path_below(path: str, base: str, report: ImportReport) -> str:
     """Return the path below the Base URL, cut before a credential."""
     below = path.removeprefix(base) or "/"
     parts = below.split("/")
     for number, part in enumerate(parts):
         if is_secret_segment(part):
-            report.dropped(
+            report.note_dropped(
                 "path",
                 Text(
                     "a part of the path looks like a credential: outkey has no field"
@@ -315,12 +331,12 @@ def unique(name: str, taken: set[str]) -> str:
     """Return a name that is not taken yet, with a number if need be."""
     name = name[:180]
     number = 2
-    chosen = name
-    while chosen in taken:
-        chosen = f"{name} {number}"
+    candidate = name
+    while candidate in taken:
+        candidate = f"{name} {number}"
         number += 1
-    taken.add(chosen)
-    return chosen
+    taken.add(candidate)
+    return candidate
 
 
 def set_test(drafter: Drafter, api: SeenApi, lines: Iterable[DraftedLine]) -> None:
@@ -333,7 +349,7 @@ def set_test(drafter: Drafter, api: SeenApi, lines: Iterable[DraftedLine]) -> No
     if path:
         drafter.values["verification.test_path"] = path
     else:
-        drafter.report.changed(
+        drafter.report.note_changed(
             "test_path",
             Text("no request was seen that only reads: enter a Test Path"),
         )

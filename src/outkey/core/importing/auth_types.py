@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from outkey.core.findings.checks import Level
 from outkey.core.importing.placeholders import is_placeholder, is_secret_parameter
-from outkey.core.importing.report import Report, shown_name
+from outkey.core.importing.report import ImportReport, shown_name
 from outkey.core.importing.seen import (
     Auth,
     AwsAuth,
@@ -19,8 +19,10 @@ from outkey.core.importing.seen import (
     TokenAuth,
 )
 from outkey.core.importing.token_requests import EXPIRY_PATH, TOKEN_PATH
+from outkey.core.importing.tree import Table, text_of
 from outkey.core.text import Text
 
+# Returns a setting under the first of some names that has a value, "" without one.
 Get = Callable[..., str]
 _SCRIPTS = frozenset({"oauth1", "jwt", "hawk", "edgegrid", "akamai-edgegrid", "wsse"})
 _GRANTS = {
@@ -66,7 +68,7 @@ class OAuth2Facts:
 
 
 def auth_of_kind(
-    kind: str, get: Get, report: Report, extra: Mapping[str, str] | None = None
+    kind: str, get: Get, report: ImportReport, extra: Mapping[str, str] | None = None
 ) -> tuple[Auth, ...]:
     """Return what a kind of authentication says; `get` returns one of its settings.
 
@@ -86,6 +88,16 @@ def auth_of_kind(
     return ()
 
 
+def settings_getter(settings: Table, resolve: Callable[[str], str]) -> Get:
+    """Return what reads settings; `resolve` fills in the variables of a text."""
+
+    def get(*names: str) -> str:
+        texts = (text_of(settings.get(name)) for name in names)
+        return resolve(next(filter(None, texts), ""))
+
+    return get
+
+
 def basic_auth(get: Get) -> tuple[Auth, ...]:
     """Return user and password."""
     return (PasswordAuth(get("username"), get("password") or None),)
@@ -102,14 +114,14 @@ def bearer_auth(get: Get) -> tuple[Auth, ...]:
     return (TokenAuth(get("token"), get("prefix") or None),)
 
 
-def refuse_kind(kind: str, report: Report) -> None:
-    """Report a kind of authentication that outkey does not have."""
+def refuse_kind(kind: str, report: ImportReport) -> None:
+    """ImportReport a kind of authentication that outkey does not have."""
     item = shown_name("authentication", kind)
     if kind in _SCRIPTS:
         why = Text("write a script for it: the guide to scripts has examples")
     else:
         why = Text("outkey does not have this kind of authentication")
-    report.dropped(item, why, Level.ERROR)
+    report.note_dropped(item, why, Level.ERROR)
 
 
 def key_auth(get: Get) -> tuple[Auth, ...]:
@@ -176,20 +188,22 @@ def oauth2_facts(get: Get) -> OAuth2Facts:
     )
 
 
-def oauth2_auth(facts: OAuth2Facts, report: Report) -> tuple[Auth, ...]:
+def oauth2_auth(facts: OAuth2Facts, report: ImportReport) -> tuple[Auth, ...]:
     """Return OAuth 2.0 in the form that outkey can do, and report the rest."""
     grant = _GRANTS.get(facts.grant, facts.grant)
     if facts.refresh_url and facts.refresh_url != facts.token_url:
-        report.dropped("refresh URL", Text("tokens are renewed at the Token URL"))
+        report.note_dropped("refresh URL", Text("tokens are renewed at the Token URL"))
     if grant == "implicit" or (not facts.token_url and facts.access_token):
-        report.changed(
+        report.note_changed(
             "grant_type", Text("outkey cannot obtain such tokens: enter the token")
         )
         return (TokenAuth(facts.access_token, facts.prefix, facts.header),)
     if grant == "password":
         return (password_login(facts, report),)
     if facts.access_token:
-        report.dropped("access token", Text("outkey obtains its own"), Level.NOTICE)
+        report.note_dropped(
+            "access token", Text("outkey obtains its own"), Level.NOTICE
+        )
     is_public = grant != "client_credentials" and not facts.client_secret
     settings: dict[str, object] = {
         "grant": chosen_grant(grant, facts, report),
@@ -220,17 +234,17 @@ def oauth2_auth(facts: OAuth2Facts, report: Report) -> tuple[Auth, ...]:
     )
 
 
-def chosen_grant(grant: str, facts: OAuth2Facts, report: Report) -> str:
+def chosen_grant(grant: str, facts: OAuth2Facts, report: ImportReport) -> str:
     """Return the grant, or another where the URL that it needs is missing."""
-    needed = {
+    needed_urls = {
         "authorization_code": facts.authorization_url,
         "device_code": facts.device_url,
         "client_credentials": "nothing",
         "refresh_token": "nothing",
     }
-    if needed.get(grant):
+    if needed_urls.get(grant):
         return grant
-    report.changed(
+    report.note_changed(
         "grant_type",
         Text(
             "this grant needs more than is there: enter a refresh token, or choose the"
@@ -240,9 +254,9 @@ def chosen_grant(grant: str, facts: OAuth2Facts, report: Report) -> str:
     return "refresh_token"
 
 
-def password_login(facts: OAuth2Facts, report: Report) -> LoginAuth:
+def password_login(facts: OAuth2Facts, report: ImportReport) -> LoginAuth:
     """Return the password grant as a login with user and password."""
-    report.changed(
+    report.note_changed(
         "grant_type", Text("the password grant became a login with user and password")
     )
     body = "grant_type=password&username={username}&password={password}"
@@ -265,12 +279,12 @@ def password_login(facts: OAuth2Facts, report: Report) -> LoginAuth:
     )
 
 
-def plain_extra(parameters: Mapping[str, str], report: Report) -> dict[str, str]:
+def plain_extra(parameters: Mapping[str, str], report: ImportReport) -> dict[str, str]:
     """Return the extra parameters of a token request that are no secrets."""
     extra = {}
     for name, value in parameters.items():
         if is_secret_parameter(name) or "{{" in value:
-            report.dropped(
+            report.note_dropped(
                 shown_name("parameter", name),
                 Text("a token request takes no other secrets than its own"),
             )

@@ -7,7 +7,7 @@ from base64 import b64decode
 from outkey.core.config.custom_rows import PLACEHOLDER
 from outkey.core.findings.checks import Level
 from outkey.core.importing.placeholders import is_placeholder
-from outkey.core.importing.report import Report
+from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import Auth, KeyAuth, PasswordAuth, TokenAuth
 from outkey.core.text import Text
 
@@ -19,18 +19,18 @@ _DIGEST_USER = re.compile(r"username=\"([^\"]{0,200})\"")
 _SIGNATURES = ("aws4-", "oauth ", "hawk ", "signature ", "hmac")
 
 
-def authorization(value: str, report: Report) -> list[Auth]:
+def authorization(value: str, report: ImportReport) -> list[Auth]:
     """Return what an Authorization header says."""
     value = value.strip()
     lower = value.lower()
     if lower.startswith("digest "):
-        report.changed(
+        report.note_changed(
             "Authorization", Text("Digest computes it anew: enter the password")
         )
         username = _DIGEST_USER.search(value)
         return [PasswordAuth(username[1] if username else "", None, is_digest=True)]
     if lower.startswith(_SIGNATURES):
-        report.dropped(
+        report.note_dropped(
             "Authorization",
             Text("it signs one request only: write a script"),
             Level.ERROR,
@@ -50,14 +50,14 @@ def authorization(value: str, report: Report) -> list[Auth]:
     return [TokenAuth(value, "")]
 
 
-def basic_header(text: str, report: Report) -> PasswordAuth:
+def basic_header(text: str, report: ImportReport) -> PasswordAuth:
     """Return the user and password of a Basic header."""
     try:
         pair = b64decode(text, validate=True).decode()
     except (binascii.Error, ValueError):
         pair = ""
     if not pair and not is_placeholder(text) and ":" in text:
-        report.changed("Authorization", Text("user and password were not encoded"))
+        report.note_changed("Authorization", Text("user and password were not encoded"))
         pair = text
     username, _, password = pair.partition(":")
     return PasswordAuth(username, password)

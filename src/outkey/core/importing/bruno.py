@@ -5,9 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
-from outkey.core.importing.auth_types import auth_of_kind
-from outkey.core.importing.collections import CollectedRequest, group_requests
-from outkey.core.importing.report import Report
+from outkey.core.importing.auth_types import auth_of_kind, settings_getter
+from outkey.core.importing.collections import (
+    CollectedRequest,
+    group_requests,
+    note_pre_request_script,
+)
+from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import Auth, SeenApi, SeenRequest
 from outkey.core.importing.tree import (
     ReadYaml,
@@ -46,7 +50,7 @@ class BruFile:
 
 
 def read_bruno(
-    texts: Sequence[str], read_yaml: ReadYaml, report: Report
+    texts: Sequence[str], read_yaml: ReadYaml, report: ImportReport
 ) -> list[SeenApi]:
     """Return the APIs of Bruno's files, which may come in any order."""
     reader = BrunoReader(report, Variables())
@@ -83,7 +87,7 @@ def parse_bru(text: str) -> BruFile:
 class BrunoReader:
     """Reads files and trees of Bruno."""
 
-    report: Report
+    report: ImportReport
     variables: Variables
     name: str = ""
 
@@ -94,7 +98,7 @@ class BrunoReader:
             self.variables.add(file.pairs("vars"))
             self.variables.add(file.pairs("vars:pre-request"))
             if file.blocks.get("vars:secret", "").strip():
-                self.report.dropped(
+                self.report.note_dropped(
                     "vars:secret", Text("their values are not in the file: enter them")
                 )
         for file in files:
@@ -114,10 +118,7 @@ class BrunoReader:
         return self._auth(kind, file.pairs(f"auth:{kind}"))
 
     def _auth(self, kind: str, settings: Table) -> tuple[Auth, ...]:
-        def get(*names: str) -> str:
-            texts = (text_of(settings.get(name)) for name in names)
-            return self.variables.resolve(next(filter(None, texts), ""))
-
+        get = settings_getter(settings, self.variables.resolve)
         return auth_of_kind(kind, get, self.report)
 
     def _request_of(
@@ -143,10 +144,7 @@ class BrunoReader:
 
     def _note_scripts(self, blocks: Table) -> None:
         if any(name.startswith("script:pre-request") for name in blocks):
-            self.report.dropped(
-                "pre-request script",
-                Text("it is never run: if it signs requests, write a script"),
-            )
+            note_pre_request_script(self.report)
 
     # ── trees: the YAML form, and the export as JSON ────────────────────────────────
 

@@ -6,7 +6,7 @@ from itertools import islice
 
 from outkey.core.errors import ConfigError
 from outkey.core.findings.checks import Level
-from outkey.core.importing.report import Report
+from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import Auth, SeenApi, SeenRequest
 from outkey.core.importing.token_requests import token_auth
 from outkey.core.importing.urls import split_url
@@ -24,27 +24,27 @@ class CollectedRequest:
 
 
 def group_requests(
-    collected: Iterable[CollectedRequest], name: str, report: Report
+    collected: Iterable[CollectedRequest], name: str, report: ImportReport
 ) -> list[SeenApi]:
     """Return an API for each origin and way to authenticate.
 
     Lines begin with what reads: other requests are counted in the report.
     """
     groups: list[tuple[str, SeenApi]] = []
-    left_out = 0
-    for one in islice(collected, MAX_REQUESTS):
-        origin = origin_of(one.request, report)
+    writing_requests = 0
+    for item in islice(collected, MAX_REQUESTS):
+        origin = origin_of(item.request, report)
         if origin is None:
             continue
-        api = find_group(groups, origin, one.auth)
-        if is_wanted(one.request):
-            api.requests.append(one.request)
+        api = find_group(groups, origin, item.auth)
+        if is_wanted(item.request):
+            api.requests.append(item.request)
         else:
-            left_out += 1
-    if left_out:
-        report.dropped(
+            writing_requests += 1
+    if writing_requests:
+        report.note_dropped(
             "requests",
-            Text("{count} requests that write were left out", count=left_out),
+            Text("{count} requests that write were left out", count=writing_requests),
             Level.NOTICE,
         )
     for number, (origin, api) in enumerate(groups, start=1):
@@ -54,6 +54,14 @@ def group_requests(
     return [api for _, api in groups]
 
 
+def note_pre_request_script(report: ImportReport) -> None:
+    """Report that a script which runs before a request is not taken over."""
+    report.note_dropped(
+        "pre-request script",
+        Text("it is never run: if it signs requests, write a script"),
+    )
+
+
 def find_group(
     groups: list[tuple[str, SeenApi]], origin: str, auth: tuple[Auth, ...]
 ) -> SeenApi:
@@ -61,8 +69,8 @@ def find_group(
 
     Requests without credentials of their own join any group of their origin.
     """
-    for known, api in groups:
-        if known == origin and (not auth or not api.auth or api.auth == auth):
+    for group_origin, api in groups:
+        if group_origin == origin and (not auth or not api.auth or api.auth == auth):
             api.auth = api.auth or auth
             return api
     api = SeenApi([], auth=auth)
@@ -70,12 +78,12 @@ def find_group(
     return api
 
 
-def origin_of(request: SeenRequest, report: Report) -> str | None:
+def origin_of(request: SeenRequest, report: ImportReport) -> str | None:
     """Return the origin of a request, None where its URL cannot be one."""
     try:
         return split_url(request.url).origin
     except ConfigError as error:
-        report.dropped("request", error.message)
+        report.note_dropped("request", error.message)
         return None
 
 
@@ -83,4 +91,4 @@ def is_wanted(request: SeenRequest) -> bool:
     """Whether a request only reads, or obtains a token."""
     if request.method.upper() in {"GET", "HEAD"}:
         return True
-    return request.has_body and token_auth(request, Report()) is not None
+    return request.has_body and token_auth(request, ImportReport()) is not None

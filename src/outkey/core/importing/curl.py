@@ -8,7 +8,7 @@ from urllib.parse import quote, quote_plus, unquote, urlsplit
 from outkey.core.errors import ConfigError
 from outkey.core.findings.checks import Level
 from outkey.core.importing.curl_options import FLAGS, SHORT, WITH_VALUE, WITHOUT_EFFECT
-from outkey.core.importing.report import Report
+from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import (
     AwsAuth,
     PasswordAuth,
@@ -16,7 +16,7 @@ from outkey.core.importing.seen import (
     SeenRequest,
     TokenAuth,
 )
-from outkey.core.importing.shell_words import Command, split_commands
+from outkey.core.importing.shell_words import ShellCommand, split_commands
 from outkey.core.importing.urls import split_url
 from outkey.core.text import Text
 
@@ -46,7 +46,7 @@ _LEVELS = {"location": Level.NOTICE}
 
 
 @dataclass(slots=True, repr=False)
-class Call:
+class CurlCall:
     """The options of one command, up to `--next`."""
 
     urls: list[str] = field(default_factory=list)
@@ -66,7 +66,7 @@ class Call:
     has_unread_body: bool = False
 
 
-def read_curl(text: str, report: Report) -> list[SeenApi]:
+def read_curl(text: str, report: ImportReport) -> list[SeenApi]:
     """Return the APIs that the curl commands of a text call."""
     if len(text) > MAX_TEXT:
         raise ConfigError(
@@ -78,14 +78,16 @@ def read_curl(text: str, report: Report) -> list[SeenApi]:
             Text("this is a PowerShell command, not a curl command"),
             hint=Text("In the browser choose Copy as cURL (bash) or Copy as cURL."),
         )
-    calls: list[Call] = []
+    calls: list[CurlCall] = []
     for command in split_commands(text):
         words = curl_arguments(command)
         if words is None:
-            report.dropped("command", Text("it is not a curl command"), Level.NOTICE)
+            report.note_dropped(
+                "command", Text("it is not a curl command"), Level.NOTICE
+            )
             continue
         if command.is_piped:
-            report.dropped("|", Text("what follows is not run"), Level.NOTICE)
+            report.note_dropped("|", Text("what follows is not run"), Level.NOTICE)
         calls += CommandReader(words, report).calls()
     if not calls:
         raise ConfigError(
@@ -95,7 +97,7 @@ def read_curl(text: str, report: Report) -> list[SeenApi]:
     return group_calls(calls, report)
 
 
-def curl_arguments(command: Command) -> list[str] | None:
+def curl_arguments(command: ShellCommand) -> list[str] | None:
     """Return the arguments of curl, None where another program is called."""
     for number, word in enumerate(command.words[:4]):
         if _CURL.fullmatch(word):
@@ -108,11 +110,11 @@ def curl_arguments(command: Command) -> list[str] | None:
 class CommandReader:
     """Reads the arguments of one curl command."""
 
-    def __init__(self, words: list[str], report: Report) -> None:
+    def __init__(self, words: list[str], report: ImportReport) -> None:
         self._words = words
         self._report = report
-        self._calls: list[Call] = [Call()]
-        self._handlers: dict[str, Callable[[Call, str], None]] = {
+        self._calls: list[CurlCall] = [CurlCall()]
+        self._handlers: dict[str, Callable[[CurlCall, str], None]] = {
             "url": lambda call, value: call.urls.append(value),
             "header": self._header,
             "request": self._method,
@@ -126,7 +128,7 @@ class CommandReader:
             "data-ascii": self._data,
             "data-binary": self._data,
             "data-raw": self._raw,
-            "data-urlencode": self._encoded,
+            "data-urlencode": self._data_urlencode,
             "json": self._json,
             "form": self._form,
             "form-string": self._form,
@@ -146,7 +148,7 @@ class CommandReader:
             "upload-file": self._upload,
         }
 
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[CurlCall]:
         """Return what the command sends; nothing without a URL."""
         for count, (name, value) in enumerate(self._options()):
             if count >= MAX_OPTIONS:
@@ -181,83 +183,83 @@ class CommandReader:
     def _take(self, name: str, value: str) -> None:
         call = self._calls[-1]
         if name == "next":
-            self._calls.append(Call())
+            self._calls.append(CurlCall())
         elif name in self._handlers:
             self._handlers[name](call, value)
         elif name in _REFUSED:
             level = _LEVELS.get(name, Level.WARNING)
-            self._report.dropped(f"--{name}", _REFUSED[name], level)
+            self._report.note_dropped(f"--{name}", _REFUSED[name], level)
         elif name in {"get", "head", "digest"}:
             call.flags.add(name)
         elif name in {"tlsv1.3", "tlsv1.2", "tlsv1", "tlsv1.0", "tlsv1.1"}:
             if name == "tlsv1.3":
                 call.values["tls.minimum_version"] = "1.3"
         elif not name:
-            self._report.dropped("option", Text("curl has no such option"))
+            self._report.note_dropped("option", Text("curl has no such option"))
         elif name not in WITHOUT_EFFECT:
-            self._report.dropped(f"--{name}", _IMPOSSIBLE)
+            self._report.note_dropped(f"--{name}", _IMPOSSIBLE)
 
     # ── headers and credentials ─────────────────────────────────────────────────────
 
-    def _header(self, call: Call, value: str) -> None:
+    def _header(self, call: CurlCall, value: str) -> None:
         if value.startswith("@"):
-            self._report.dropped("--header", _NOT_READ)
+            self._report.note_dropped("--header", _NOT_READ)
             return
         name, colon, text = value.partition(":")
         if not colon and name.endswith(";"):
             self._set(call, name[:-1].strip(), "", is_empty=True)
         elif not colon:
-            self._report.dropped("--header", Text("a header needs a colon"))
+            self._report.note_dropped("--header", Text("a header needs a colon"))
         elif not text.strip():
             call.removed.add(name.strip().lower())
         else:
             self._add(call, name.strip(), text.strip())
 
-    def _add(self, call: Call, name: str, value: str) -> None:
+    def _add(self, call: CurlCall, name: str, value: str) -> None:
         call.headers.append((name, value))
 
     def _set(
-        self, call: Call, name: str, value: str, *, is_empty: bool = False
+        self, call: CurlCall, name: str, value: str, *, is_empty: bool = False
     ) -> None:
         if value or is_empty:
             self._add(call, name, value)
 
-    def _method(self, call: Call, value: str) -> None:
+    def _method(self, call: CurlCall, value: str) -> None:
         call.method = value
 
-    def _user(self, call: Call, value: str) -> None:
+    def _user(self, call: CurlCall, value: str) -> None:
         call.user = value
 
-    def _bearer(self, call: Call, value: str) -> None:
+    def _bearer(self, call: CurlCall, value: str) -> None:
         call.bearer = value
 
-    def _sigv4(self, call: Call, value: str) -> None:
+    def _sigv4(self, call: CurlCall, value: str) -> None:
         call.sigv4 = value
 
-    def _cookie(self, call: Call, value: str) -> None:
+    def _cookie(self, call: CurlCall, value: str) -> None:
         if "=" in value:
             self._add(call, "Cookie", value)
         else:
-            self._report.dropped("--cookie", _NOT_READ)
+            self._report.note_dropped("--cookie", _NOT_READ)
 
     # ── body and parameters ─────────────────────────────────────────────────────────
 
-    def _data(self, call: Call, value: str) -> None:
+    def _data(self, call: CurlCall, value: str) -> None:
         if value.startswith("@"):
-            self._report.dropped("--data", _NOT_READ)
+            self._report.note_dropped("--data", _NOT_READ)
             call.has_unread_body = True
             call.content_type = call.content_type or FORM
         else:
             self._raw(call, value)
 
-    def _raw(self, call: Call, value: str) -> None:
+    def _raw(self, call: CurlCall, value: str) -> None:
         call.body.append(value)
         call.content_type = call.content_type or FORM
 
-    def _encoded(self, call: Call, value: str) -> None:
+    def _data_urlencode(self, call: CurlCall, value: str) -> None:
         name, sign, text = value.partition("=")
         if not sign and "@" in value:
-            self._report.dropped("--data-urlencode", _NOT_READ)
+            self._report.note_dropped("--data-urlencode", _NOT_READ)
             call.has_unread_body = True
         elif not sign:
             self._raw(call, quote(value, safe="-._~"))
@@ -265,33 +267,35 @@ class CommandReader:
             prefix = f"{name}=" if name else ""
             self._raw(call, prefix + quote(text, safe="-._~"))
 
-    def _json(self, call: Call, value: str) -> None:
+    def _json(self, call: CurlCall, value: str) -> None:
         call.content_type = "application/json"
         if value.startswith("@"):
-            self._report.dropped("--json", _NOT_READ)
+            self._report.note_dropped("--json", _NOT_READ)
             call.has_unread_body = True
         else:
             call.body.append(value)
         if "accept" not in (name.lower() for name, _ in call.headers):
             self._add(call, "Accept", "application/json")
 
-    def _form(self, call: Call, value: str) -> None:
+    def _form(self, call: CurlCall, value: str) -> None:
         del value
-        self._report.dropped("--form", Text("forms of several parts are not taken"))
+        self._report.note_dropped(
+            "--form", Text("forms of several parts are not taken")
+        )
         call.has_unread_body = True
         call.content_type = "multipart/form-data"
 
-    def _upload(self, call: Call, value: str) -> None:
+    def _upload(self, call: CurlCall, value: str) -> None:
         del value
-        self._report.dropped("--upload-file", _NOT_READ)
+        self._report.note_dropped("--upload-file", _NOT_READ)
         call.method = call.method or "PUT"
         call.has_unread_body = True
 
-    def _url_query(self, call: Call, value: str) -> None:
+    def _url_query(self, call: CurlCall, value: str) -> None:
         if value.startswith("+"):
             call.parameters.append(value[1:])
         elif value.startswith("@") or ("@" in value and "=" not in value):
-            self._report.dropped("--url-query", _NOT_READ)
+            self._report.note_dropped("--url-query", _NOT_READ)
         else:
             name, sign, text = value.partition("=")
             encoded = quote_plus(text if sign else value)
@@ -299,73 +303,77 @@ class CommandReader:
 
     # ── proxy, TLS and limits ───────────────────────────────────────────────────────
 
-    def _proxy(self, call: Call, value: str) -> None:
+    def _proxy(self, call: CurlCall, value: str) -> None:
         text = value if "://" in value else f"http://{value}"
         parts = urlsplit(text)
         if parts.scheme not in {"http", "https"}:
-            self._report.dropped("--proxy", Text("only http and https proxies work"))
+            self._report.note_dropped(
+                "--proxy", Text("only http and https proxies work")
+            )
             return
         address = parts.netloc.rpartition("@")[2]
         if ":" not in address.rpartition("]")[2]:
             address = f"{address}:1080"  # curl's default
         call.values["proxy.url"] = f"{parts.scheme}://{address}"
-        self._report.taken("--proxy", Text("requests go through it"))
+        self._report.note_taken("--proxy", Text("requests go through it"))
         if "@" in parts.netloc:
             self._proxy_user(call, unquote(parts.netloc.rpartition("@")[0]))
 
-    def _proxy_user(self, call: Call, value: str) -> None:
+    def _proxy_user(self, call: CurlCall, value: str) -> None:
         username, _, password = value.partition(":")
         call.values["proxy.username"] = username
         call.secrets["proxy_password"] = password
 
-    def _path(self, call: Call, path: str, value: str) -> None:
+    def _path(self, call: CurlCall, path: str, value: str) -> None:
         call.values[path] = value
-        self._report.taken(path, Text("the file must be on the machine of outkey"))
+        self._report.note_taken(path, Text("the file must be on the machine of outkey"))
 
-    def _certificate(self, call: Call, value: str) -> None:
+    def _certificate(self, call: CurlCall, value: str) -> None:
         file, _, password = value.partition(":")
         if file.lower().endswith((".p12", ".pfx")):
-            self._report.dropped("--cert", Text("PKCS #12 files must become PEM files"))
+            self._report.note_dropped(
+                "--cert", Text("PKCS #12 files must become PEM files")
+            )
             return
         self._path(call, "tls.client_certificate", file)
         if password:
             self._passphrase(call, password)
         call.files.setdefault("client_key", file)  # curl looks for it there too
 
-    def _key(self, call: Call, value: str) -> None:
+    def _key(self, call: CurlCall, value: str) -> None:
         call.files["client_key"] = value
 
-    def _passphrase(self, call: Call, value: str) -> None:
+    def _passphrase(self, call: CurlCall, value: str) -> None:
         del call, value
-        self._report.dropped("--pass", Text("enter the key without a passphrase"))
+        self._report.note_dropped("--pass", Text("enter the key without a passphrase"))
 
-    def _number(self, call: Call, path: str, value: str) -> None:
+    def _number(self, call: CurlCall, path: str, value: str) -> None:
         try:
             call.values[path] = float(value)
         except ValueError:
-            self._report.dropped(path, Text("it is not a number"))
+            self._report.note_dropped(path, Text("it is not a number"))
         else:
-            self._report.taken(path, Text("as a limit"))
+            self._report.note_taken(path, Text("as a limit"))
 
-    def _retries(self, call: Call, value: str) -> None:
+    def _retries(self, call: CurlCall, value: str) -> None:
         if value.isdecimal() and len(value) < 5:
             call.values["limits.retries"] = min(int(value), 10)
-            self._report.taken("limits.retries", Text("as a limit"))
+            self._report.note_taken("limits.retries", Text("as a limit"))
 
 
 def full_name(name: str) -> str:
     """Return the name of a long option; "" if curl has no such one."""
-    known = WITH_VALUE | FLAGS
-    if name in known:
+    options = WITH_VALUE | FLAGS
+    if name in options:
         return name
     bare = name.removeprefix("no-")
     if bare in FLAGS:
         return "silent"  # switched off, and so without effect
-    matches = [option for option in known if option.startswith(name)]
+    matches = [option for option in options if option.startswith(name)]
     return matches[0] if len(matches) == 1 and len(name) > 2 else ""
 
 
-def group_calls(calls: list[Call], report: Report) -> list[SeenApi]:
+def group_calls(calls: list[CurlCall], report: ImportReport) -> list[SeenApi]:
     """Return one API for each origin; what gives tokens joins the others."""
     apis: dict[str, SeenApi] = {}
     for call in calls:
@@ -379,14 +387,15 @@ def group_calls(calls: list[Call], report: Report) -> list[SeenApi]:
     return list(apis.values())
 
 
-def requests_of(call: Call, report: Report) -> Iterator[SeenRequest]:
+def requests_of(call: CurlCall, report: ImportReport) -> Iterator[SeenRequest]:
     """Yield the requests of a call: one for each URL."""
     body = "&".join(call.body)
     has_data = bool(call.body) or call.has_unread_body
     parameters = list(call.parameters)
     if "get" in call.flags and call.body:
         parameters.append(body)
-        body, has_data = "", False
+        body = ""
+        has_data = False
     headers = [
         (name, value)
         for name, value in call.headers
@@ -414,7 +423,7 @@ def requests_of(call: Call, report: Report) -> Iterator[SeenRequest]:
         yield request
 
 
-def method_of(call: Call, *, has_data: bool) -> str:
+def method_of(call: CurlCall, *, has_data: bool) -> str:
     """Return the method that curl would choose."""
     if call.method:
         return call.method.upper()
@@ -424,7 +433,7 @@ def method_of(call: Call, *, has_data: bool) -> str:
 
 
 def auth_of(
-    call: Call, url: str, report: Report
+    call: CurlCall, url: str, report: ImportReport
 ) -> tuple[PasswordAuth | TokenAuth | AwsAuth, ...]:
     """Return how a call authenticates, but for its headers."""
     if call.sigv4 is not None:
@@ -438,27 +447,31 @@ def auth_of(
     return (PasswordAuth(username, password if colon else None, is_digest),)
 
 
-def aws_auth(call: Call, url: str, report: Report) -> tuple[AwsAuth, ...]:
+def aws_auth(call: CurlCall, url: str, report: ImportReport) -> tuple[AwsAuth, ...]:
     """Return the keys of `--aws-sigv4`, with region and service."""
     words = [*(call.sigv4 or "").split(":"), "", "", "", ""]
     if words[0].lower() != "aws":
-        report.dropped("--aws-sigv4", Text("only the signature of AWS is known"))
+        report.note_dropped("--aws-sigv4", Text("only the signature of AWS is known"))
         return ()
     host = _AWS_HOST.search(url)
     region = words[2] or (host[2] if host else "")
     service = words[3] or (host[1] if host else "")
     if not all(_AWS_WORD.fullmatch(word) for word in (region, service)):
         region = service = ""
-        report.dropped("--aws-sigv4", Text("enter REGION and SERVICE in the script"))
+        report.note_dropped(
+            "--aws-sigv4", Text("enter REGION and SERVICE in the script")
+        )
     access_key, _, secret_key = (call.user or "").partition(":")
     has_token = any(n.lower() == "x-amz-security-token" for n, _ in call.headers)
     return (AwsAuth(access_key, secret_key, region, service, has_token),)
 
 
-def first_of_glob(url: str, report: Report) -> str:
+def first_of_glob(url: str, report: ImportReport) -> str:
     """Return the first URL of a pattern, which curl would call for each value."""
     first = _GLOB_LIST.sub(lambda match: match[1], url)
     first = _GLOB_RANGE.sub(lambda match: match[1], first)
     if first != url:
-        report.changed("URL", Text("of several URLs in a pattern the first was taken"))
+        report.note_changed(
+            "URL", Text("of several URLs in a pattern the first was taken")
+        )
     return first

@@ -21,7 +21,7 @@ from outkey.core.config.secret_values import refuse_unusable
 from outkey.core.errors import ConfigError
 from outkey.core.findings.checks import Level
 from outkey.core.importing.placeholders import is_placeholder, is_secret_value
-from outkey.core.importing.report import ImportedConfiguration, Report, shown_name
+from outkey.core.importing.report import ImportedConfiguration, ImportReport, shown_name
 from outkey.core.importing.scripts import aws_script
 from outkey.core.importing.seen import (
     Auth,
@@ -32,7 +32,7 @@ from outkey.core.importing.seen import (
     PasswordAuth,
     TokenAuth,
 )
-from outkey.core.importing.urls import is_internal_host, secured, split_url
+from outkey.core.importing.urls import is_internal_host, secure_origin, split_url
 from outkey.core.request.headers import check_value, looks_like_credential, tidy_value
 from outkey.core.secret import Secret
 from outkey.core.text import Text
@@ -45,7 +45,7 @@ FOUND = Text("it is a secret, and kept as one")
 class Drafter:
     """Collects the parts of one configuration."""
 
-    report: Report
+    report: ImportReport
     script: str  # the example script for AWS
     values: dict[str, object] = field(default_factory=dict)
     headers: list[CustomHeader] = field(default_factory=list)
@@ -80,7 +80,7 @@ class Drafter:
         """Take a secret, or leave it to be entered where there is a placeholder."""
         if is_placeholder(text):
             self.missing.append(name)
-            self.report.dropped(item, TO_ENTER)
+            self.report.note_dropped(item, TO_ENTER)
             return
         secret = Secret(text)
         try:
@@ -88,17 +88,17 @@ class Drafter:
         except ConfigError as error:
             self.missing.append(name)
             why = Text("{problem}: enter the value", problem=error.message)
-            self.report.dropped(item, why)
+            self.report.note_dropped(item, why)
             return
         self.secrets[name] = secret
-        self.report.taken(item, FOUND)
+        self.report.note_taken(item, FOUND)
 
     def add_file(self, name: str, path: str) -> None:
         """Refer to a file that holds a secret; the secret itself is to be entered."""
         self.missing.append(name)
         if path.startswith("/"):
             self.files[name] = Reference(Store.FILE, path)
-        self.report.changed(
+        self.report.note_changed(
             name.replace("_", " "),
             Text("files are not read here: refer to the file, or enter the value"),
         )
@@ -116,7 +116,7 @@ class Drafter:
     def _set_username(self, username: str) -> None:
         if is_placeholder(username):
             if username:
-                self.report.dropped("username", TO_ENTER)
+                self.report.note_dropped("username", TO_ENTER)
             return
         self.values["username"] = username
 
@@ -124,7 +124,7 @@ class Drafter:
         self._set_type("digest" if auth.is_digest else "basic")
         if auth.username and auth.password == "" and not auth.is_digest:
             self.values["key_as_username"] = True
-            self.report.changed(
+            self.report.note_changed(
                 "user name",
                 Text("there is no password, so the user name is the secret"),
                 Level.NOTICE,
@@ -152,7 +152,7 @@ class Drafter:
             if not settings.get(key):
                 settings[key] = to_replace(key)
                 label = BY_PATH[f"oauth2.{key}"].label
-                self.report.dropped(key, Text("enter {label}", label=label))
+                self.report.note_dropped(key, Text("enter {label}", label=label))
         for key, value in settings.items():
             self.values[f"oauth2.{key}"] = value
         self._secure_endpoints()
@@ -166,7 +166,7 @@ class Drafter:
             if not path.startswith("oauth2.") or not path.endswith("_url"):
                 continue
             url = split_url(str(value))
-            origin, is_changed = secured(url.origin)
+            origin, is_changed = secure_origin(url.origin)
             if is_changed:
                 self._note_https(path)
             query = f"?{url.query}" if url.query else ""
@@ -183,7 +183,7 @@ class Drafter:
 
     def drop_login(self) -> None:
         """Leave a token to be entered: outkey logs in at the API's own origin only."""
-        self.report.dropped(
+        self.report.note_dropped(
             "login request",
             Text("the login is at another origin than the API: enter a token"),
             Level.ERROR,
@@ -208,13 +208,13 @@ class Drafter:
         self.values["script"] = aws_script(
             self.script, region=auth.region, service=auth.service, headers=more
         )
-        self.report.changed(
+        self.report.note_changed(
             "AWS Signature Version 4",
             Text("a script signs each request, with region and service filled in"),
             Level.NOTICE,
         )
         if auth.has_session_token:
-            self.report.dropped(
+            self.report.note_dropped(
                 "session token",
                 Text("temporary credentials end within hours: enter permanent ones"),
             )
@@ -235,7 +235,7 @@ class Drafter:
         secret = secret if is_secret is None else is_secret
         is_taken = any(row.key.lower() == name.lower() for row in self.headers)
         if is_taken or len(self.headers) >= MAX_ROWS:
-            self.report.dropped(item, Text("each header has one row"))
+            self.report.note_dropped(item, Text("each header has one row"))
             return
         try:
             row = header_row(
@@ -244,31 +244,31 @@ class Drafter:
             if not secret:
                 check_value(value, field=item)
         except ConfigError as error:
-            self.report.dropped(item, error.message)
+            self.report.note_dropped(item, error.message)
             return
         self.headers.append(row)
         if secret:
             self.add_secret(row.secret_field, value, item)
         else:
-            self.report.taken(item, Text("it is sent with every request"))
+            self.report.note_taken(item, Text("it is sent with every request"))
 
     def add_parameter(self, name: str, value: str) -> None:
         """Add a query row for a credential."""
         item = shown_name("parameter", name)
         if any(row.key == name for row in self.query) or len(self.query) >= MAX_ROWS:
-            self.report.dropped(item, Text("each parameter has one row"))
+            self.report.note_dropped(item, Text("each parameter has one row"))
             return
         try:
             row = query_row(name, None, secret=True, place="query")
         except ConfigError as error:
-            self.report.dropped(item, error.message)
+            self.report.note_dropped(item, error.message)
             return
         self.query.append(row)
         self.add_secret(row.secret_field, value, item)
 
     def add_cookies(self, value: str) -> None:
         """Add a row of cookies, with what is to be known about them."""
-        self.report.changed(
+        self.report.note_changed(
             "cookies",
             Text("cookies of a session end: a token or a login lasts longer"),
         )
@@ -278,11 +278,11 @@ class Drafter:
 
     def set_base_url(self, origin: str, path: str, *, is_unknown: bool) -> None:
         """Set Base URL and Network."""
-        secure, is_changed = secured(origin)
+        secure, is_changed = secure_origin(origin)
         if is_changed:
             self._note_https("URL")
         if is_unknown:
-            self.report.dropped(
+            self.report.note_dropped(
                 "base_url",
                 Text("the host is a placeholder: enter Base URL"),
                 Level.ERROR,
@@ -294,14 +294,14 @@ class Drafter:
             hosts.append(split_url(str(token_url)).host)
         if any(map(is_internal_host, hosts)):
             self.values["network"] = "internal"
-            self.report.changed(
+            self.report.note_changed(
                 "network",
                 Text("the address is internal, so Network is Internal trusted network"),
                 Level.NOTICE,
             )
 
     def _note_https(self, item: str) -> None:
-        self.report.changed(
+        self.report.note_changed(
             item, Text("https instead of http: public APIs are never called in clear")
         )
 
@@ -318,7 +318,7 @@ class Drafter:
             return
         is_internal = self.values.get("network") == "internal"
         self.values["no_auth_reason"] = "internal" if is_internal else "public_api"
-        self.report.changed(
+        self.report.note_changed(
             "authentication",
             Text("there is no credential: check whether the API is public"),
         )
@@ -354,7 +354,7 @@ class Drafter:
         except ConfigError as error:
             if path == "base_url":
                 raise
-            self.report.dropped(path, error.message)
+            self.report.note_dropped(path, error.message)
             return False
         return True
 

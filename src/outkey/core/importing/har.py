@@ -1,4 +1,4 @@
-"""HAR 1.2: one request of a recording is read, and the others are forgotten.
+"""HAR 1.2: one request of a recording is read, and the others are ignored.
 
 Recordings hold live sessions and whole bodies, so that no more of them is looked at.
 """
@@ -7,21 +7,21 @@ from collections.abc import Sequence
 
 from outkey.core.errors import ConfigError
 from outkey.core.findings.checks import Level
-from outkey.core.importing.report import Report
+from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import SeenApi, SeenRequest
 from outkey.core.importing.tree import Table, rows, table, text_of
 from outkey.core.request.headers import looks_like_credential
 from outkey.core.text import Text
 
 
-def read_har(trees: Sequence[Table], report: Report) -> list[SeenApi]:
+def read_har(trees: Sequence[Table], report: ImportReport) -> list[SeenApi]:
     """Return the API of the entry that shows most of how requests authenticate."""
     entries = list(rows(table(trees[0].get("log")).get("entries")))
     if not entries:
         raise ConfigError(Text("the recording has no requests"))
     entry = max(entries, key=score)
     if len(entries) > 1:
-        report.dropped(
+        report.note_dropped(
             "entries",
             Text("of {count} requests one was read", count=len(entries)),
             Level.NOTICE,

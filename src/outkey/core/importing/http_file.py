@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from outkey.core.errors import ConfigError
 from outkey.core.findings.checks import Level
 from outkey.core.importing.collections import CollectedRequest, group_requests
-from outkey.core.importing.report import Report
+from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import PasswordAuth, SeenApi, SeenRequest
 from outkey.core.importing.tree import read_json, table, text_of
 from outkey.core.importing.variables import Variables
@@ -21,7 +21,7 @@ _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"
 _BASIC_PAIR = re.compile(r"Basic +([^\s:]+)(?: +|:)(\S+)", re.IGNORECASE)
 
 
-def read_http_file(texts: Sequence[str], report: Report) -> list[SeenApi]:
+def read_http_file(texts: Sequence[str], report: ImportReport) -> list[SeenApi]:
     """Return the APIs of a file; other texts are its environments, as JSON."""
     variables = Variables()
     requests = []
@@ -39,16 +39,16 @@ def read_http_file(texts: Sequence[str], report: Report) -> list[SeenApi]:
             if match := _VARIABLE.match(line.strip()):
                 variables.add({match[1]: match[2].strip()})
     collected = (
-        one
+        request
         for text in requests
         for part in _SEPARATOR.split(text)
-        for one in read_part(part, variables, report)
+        for request in read_part(part, variables, report)
     )
     return group_requests(collected, "", report)
 
 
 def read_part(
-    part: str, variables: Variables, report: Report
+    part: str, variables: Variables, report: ImportReport
 ) -> Iterator[CollectedRequest]:
     """Yield the request between two separators, if there is one."""
     lines = deque(part.split("\n"))
@@ -73,7 +73,8 @@ def split_request_line(line: str) -> tuple[str, str]:
     """Return method and URL of a line; both method and version may be left out."""
     method, _, rest = line.partition(" ")
     if method not in _METHODS:
-        method, rest = "GET", line
+        method = "GET"
+        rest = line
     url, _, version = rest.strip().rpartition(" ")
     return method, url.strip() if version.startswith("HTTP/") else rest.strip()
 
@@ -97,17 +98,20 @@ def add_header(request: SeenRequest, line: str) -> None:
 
 
 def add_body(
-    request: SeenRequest, lines: Iterable[str], variables: Variables, report: Report
+    request: SeenRequest,
+    lines: Iterable[str],
+    variables: Variables,
+    report: ImportReport,
 ) -> None:
     """Add the body, without the scripts that handle the response."""
-    kept = []
+    body_lines = []
     for line in lines:
         if line.startswith(("> ", ">>")):
-            report.dropped("script", Text("it is never run"), Level.NOTICE)
+            report.note_dropped("script", Text("it is never run"), Level.NOTICE)
             break
         if line.startswith("< "):
-            report.dropped("body", Text("files of this machine are not read"))
+            report.note_dropped("body", Text("files of this machine are not read"))
         else:
-            kept.append(line)
-    request.body = variables.resolve("\n".join(kept).strip())
+            body_lines.append(line)
+    request.body = variables.resolve("\n".join(body_lines).strip())
     request.has_body = bool(request.body)

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from outkey.core.importing.auth_types import Get, auth_of_kind
+from outkey.core.importing.auth_types import auth_of_kind, settings_getter
 from outkey.core.importing.collections import CollectedRequest, group_requests
-from outkey.core.importing.report import Report
+from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import Auth, SeenApi, SeenRequest
 from outkey.core.importing.tree import MAX_DEPTH, Table, rows, table, text_of
 from outkey.core.importing.variables import Variables
@@ -15,7 +15,7 @@ from outkey.core.importing.variables import Variables
 _TEMPLATE_TAG = re.compile(r"\{%[^%]*%\}")
 
 
-def read_insomnia(trees: Sequence[Table], report: Report) -> list[SeenApi]:
+def read_insomnia(trees: Sequence[Table], report: ImportReport) -> list[SeenApi]:
     """Return the APIs of an export."""
     tree = trees[0]
     reader = InsomniaReader(report, Variables())
@@ -49,17 +49,17 @@ def without_tags(text: str) -> str:
 class InsomniaReader:
     """Reads requests and their folders."""
 
-    report: Report
+    report: ImportReport
     variables: Variables
 
     def workspace_name(self, tree: Table) -> str:
         """Return the name of the first workspace."""
-        workspaces = (
-            text_of(one.get("name"))
-            for one in rows(tree.get("resources"))
-            if one.get("_type") == "workspace"
+        names = (
+            text_of(resource.get("name"))
+            for resource in rows(tree.get("resources"))
+            if resource.get("_type") == "workspace"
         )
-        return next(workspaces, "")[:100]
+        return next(names, "")[:100]
 
     def add_environment(self, environment: Table) -> None:
         """Add the variables of an environment and of those below it."""
@@ -69,17 +69,19 @@ class InsomniaReader:
 
     def resources(self, resources: Sequence[Table]) -> Iterator[CollectedRequest]:
         """Yield the requests of version 4, in which folders are named by ids."""
-        folders = {text_of(one.get("_id")): one for one in resources}
-        for one in resources:
-            if one.get("_type") == "environment":
-                self.add_environment(one)
-        for one in resources:
-            if one.get("_type") == "request":
-                yield self._request(one, self._inherited(one, folders))
+        folders = {text_of(resource.get("_id")): resource for resource in resources}
+        for resource in resources:
+            if resource.get("_type") == "environment":
+                self.add_environment(resource)
+        for resource in resources:
+            if resource.get("_type") == "request":
+                yield self._request(resource, self._folder_auth(resource, folders))
 
-    def _inherited(self, one: Table, folders: Mapping[str, Table]) -> tuple[Auth, ...]:
+    def _folder_auth(
+        self, resource: Table, folders: Mapping[str, Table]
+    ) -> tuple[Auth, ...]:
         visited: set[str] = set()
-        parent = text_of(one.get("parentId"))
+        parent = text_of(resource.get("parentId"))
         # A folder may name itself.
         while parent in folders and parent not in visited and len(visited) < MAX_DEPTH:
             visited.add(parent)
@@ -93,29 +95,23 @@ class InsomniaReader:
         self, value: object, inherited: tuple[Auth, ...]
     ) -> Iterator[CollectedRequest]:
         """Yield the requests of version 5, in which folders hold them."""
-        for one in rows(value):
-            if "children" in one:
-                auth = self._auth(one) if self._has_auth(one) else inherited
-                yield from self.children(one.get("children"), auth)
-            elif "url" in one:
-                yield self._request(one, inherited)
+        for item in rows(value):
+            if "children" in item:
+                auth = self._auth(item) if self._has_auth(item) else inherited
+                yield from self.children(item.get("children"), auth)
+            elif "url" in item:
+                yield self._request(item, inherited)
 
-    def _has_auth(self, one: Table) -> bool:
-        return bool(text_of(table(one.get("authentication")).get("type")))
+    def _has_auth(self, item: Table) -> bool:
+        return bool(text_of(table(item.get("authentication")).get("type")))
 
-    def _auth(self, one: Table) -> tuple[Auth, ...]:
-        settings = table(one.get("authentication"))
+    def _auth(self, item: Table) -> tuple[Auth, ...]:
+        settings = table(item.get("authentication"))
         if settings.get("disabled") is True or settings.get("disabled") == "true":
             return ()
         kind = text_of(settings.get("type"))
-        return auth_of_kind(kind, self._getter(settings), self.report)
-
-    def _getter(self, settings: Table) -> Get:
-        def get(*names: str) -> str:
-            texts = (text_of(settings.get(name)) for name in names)
-            return self._resolve(next(filter(None, texts), ""))
-
-        return get
+        get = settings_getter(settings, self._resolve)
+        return auth_of_kind(kind, get, self.report)
 
     def _resolve(self, text: str) -> str:
         return self.variables.resolve(without_tags(text))
@@ -127,20 +123,20 @@ class InsomniaReader:
             if row.get("name") and row.get("disabled") not in (True, "true")
         ]
 
-    def _request(self, one: Table, inherited: tuple[Auth, ...]) -> CollectedRequest:
-        url = self._resolve(text_of(one.get("url")))
-        parameters = self._pairs(one.get("parameters"))
+    def _request(self, item: Table, inherited: tuple[Auth, ...]) -> CollectedRequest:
+        url = self._resolve(text_of(item.get("url")))
+        parameters = self._pairs(item.get("parameters"))
         if parameters:
             url += ("&" if "?" in url else "?") + urlencode(parameters, safe="{}")
         request = SeenRequest(
             url,
-            method=text_of(one.get("method")) or "GET",
-            headers=self._pairs(one.get("headers")),
-            name=text_of(one.get("name"))[:80],
+            method=text_of(item.get("method")) or "GET",
+            headers=self._pairs(item.get("headers")),
+            name=text_of(item.get("name"))[:80],
         )
-        body = table(one.get("body"))
+        body = table(item.get("body"))
         text = self._resolve(text_of(body.get("text")))
         request.body = text or urlencode(self._pairs(body.get("params")))
         request.has_body = bool(request.body)
-        auth = self._auth(one) if self._has_auth(one) else inherited
+        auth = self._auth(item) if self._has_auth(item) else inherited
         return CollectedRequest(request, auth)

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urljoin
 from outkey.core.errors import ConfigError
 from outkey.core.findings.checks import Level
 from outkey.core.importing.auth_types import OAuth2Facts, oauth2_auth
-from outkey.core.importing.report import Report, shown_name
+from outkey.core.importing.report import ImportReport, shown_name
 from outkey.core.importing.seen import (
     Auth,
     KeyAuth,
@@ -39,28 +39,25 @@ _VARIABLE = re.compile(r"\{([^{}]{1,80})\}")
 Requirement = list[tuple[str, list[str]]]
 
 
-def read_openapi(trees: Sequence[Table], report: Report) -> list[SeenApi]:
+def read_openapi(trees: Sequence[Table], report: ImportReport) -> list[SeenApi]:
     """Return the API that a document describes."""
     tree = trees[0]
-    document = Document(tree, report)
-    base_url = document.base_url()
-    requirements = document.requirements()
-    auth, values = document.choose(requirements, base_url)
-    operations = list(document.read_operations())
+    reader = OpenApiReader(tree, report)
+    base_url = reader.base_url()
+    requirements = reader.requirements()
+    auth, needs_certificate = reader.choose(requirements, base_url)
+    operations = list(reader.read_operations())
     api = SeenApi(
         [
-            SeenRequest(base_url.rstrip("/") + path, name=name)
-            for path, name in first_lines(operations)
+            SeenRequest(base_url.rstrip("/") + operation.path, name=operation.name)
+            for operation in operations[:MAX_LINES]
         ],
         auth=auth,
         name=text_of(table(tree.get("info")).get("title"))[:100],
         base_url=base_url,
         test_path=test_path(operations),
-        values=values,
+        secrets={"client_key": ""} if needs_certificate else {},
     )
-    if "tls.client_certificate" in values:
-        api.secrets["client_key"] = ""
-        del values["tls.client_certificate"]
     return [api]
 
 
@@ -73,23 +70,17 @@ class Operation:
     is_secured: bool
 
 
-def first_lines(operations: list[Operation]) -> Iterator[tuple[str, str]]:
-    """Yield path and name of the first operations that could be lines."""
-    for operation in operations[:MAX_LINES]:
-        yield operation.path, operation.name
-
-
 def test_path(operations: list[Operation]) -> str:
     """Return the path that best shows whether credentials are valid."""
-    secured = [operation for operation in operations if operation.is_secured]
-    own = [one for one in secured if _OWN_DATA.fullmatch(one.path)]
-    return next((one.path for one in (*own, *secured)), "")
+    paths = [operation.path for operation in operations if operation.is_secured]
+    own_data = [path for path in paths if _OWN_DATA.fullmatch(path)]
+    return next(iter((*own_data, *paths)), "")
 
 
-class Document:
+class OpenApiReader:
     """One description of an API."""
 
-    def __init__(self, tree: Table, report: Report) -> None:
+    def __init__(self, tree: Table, report: ImportReport) -> None:
         self._tree = tree
         self._report = report
         self._is_swagger = "swagger" in tree
@@ -97,15 +88,15 @@ class Document:
     def resolve(self, value: object) -> Table:
         """Return a table, behind local references if it is one."""
         visited: set[str] = set()
-        found = table(value)
-        while "$ref" in found:
-            reference = text_of(found["$ref"])
+        target = table(value)
+        while "$ref" in target:
+            reference = text_of(target["$ref"])
             if (
                 not reference.startswith("#/")
                 or reference in visited
                 or len(visited) > MAX_HOPS
             ):
-                self._report.dropped(
+                self._report.note_dropped(
                     "$ref", Text("only references inside of the document are followed")
                 )
                 return EMPTY
@@ -114,8 +105,8 @@ class Document:
             for part in reference[2:].split("/"):
                 key = unquote(part).replace("~1", "/").replace("~0", "~")
                 node = table(node).get(key)
-            found = table(node)
-        return found
+            target = table(node)
+        return target
 
     # ── servers ─────────────────────────────────────────────────────────────────────
 
@@ -123,7 +114,7 @@ class Document:
         """Return the URL of the first server, its variables filled in."""
         urls = self._swagger_urls() if self._is_swagger else self._server_urls()
         if len(urls) > 1:
-            self._report.dropped(
+            self._report.note_dropped(
                 "servers",
                 Text("of {count} servers the first was taken", count=len(urls)),
             )
@@ -147,7 +138,7 @@ class Document:
 
             def value_of(match: re.Match[str], variables: Table = variables) -> str:
                 default = text_of(table(variables.get(match[1])).get("default"))
-                self._report.changed(
+                self._report.note_changed(
                     shown_name("server variable", match[1]),
                     Text("its default was taken: check Base URL")
                     if default
@@ -168,34 +159,37 @@ class Document:
 
     def requirements(self) -> list[Requirement]:
         """Return the alternatives: each a list of schemes that are needed together."""
-        found = read_requirements(self._tree.get("security"))
-        if found or "security" in self._tree:
-            return found
-        for operation in self._operations():
-            found = read_requirements(operation[2].get("security"))
-            if any(found):
-                return found
+        requirements = read_requirements(self._tree.get("security"))
+        if requirements or "security" in self._tree:
+            return requirements
+        for _, _, operation in self._operations():
+            requirements = read_requirements(operation.get("security"))
+            if any(requirements):
+                return requirements
         return [[(name, [])] for name in self.schemes()]
 
     def choose(
         self, requirements: list[Requirement], base_url: str
-    ) -> tuple[tuple[Auth, ...], dict[str, object]]:
-        """Return the first alternative that outkey can do; name the others."""
-        ranked = sorted(filter(None, requirements), key=self._rank)
-        for number, requirement in enumerate(ranked):
-            found = self._all_auth(requirement, base_url)
-            if found is None:
+    ) -> tuple[tuple[Auth, ...], bool]:
+        """Return the best alternative that outkey can do; report the others.
+
+        Also whether it needs a client certificate.
+        """
+        alternatives = sorted(filter(None, requirements), key=self._rank)
+        for number, requirement in enumerate(alternatives):
+            auth = self._all_auth(requirement, base_url)
+            if auth is None:
                 continue
-            for other in ranked[number + 1 :]:
+            for other in alternatives[number + 1 :]:
                 self._note(other, Text("another alternative was taken"), Level.NOTICE)
-            self._report.taken(
+            self._report.note_taken(
                 self._names(requirement), Text("it became the authentication")
             )
-            return found
-        return (), {}
+            return auth, self._needs_certificate(requirement)
+        return (), False
 
     def _note(self, requirement: Requirement, why: Text, level: Level) -> None:
-        self._report.dropped(self._names(requirement), why, level)
+        self._report.note_dropped(self._names(requirement), why, level)
 
     def _names(self, requirement: Requirement) -> str:
         names = [shown_name("", name).strip() or "…" for name, _ in requirement]
@@ -204,22 +198,17 @@ class Document:
     def _rank(self, requirement: Requirement) -> int:
         """Return how well an alternative suits programs: lower is better."""
         ranks = {"oauth2": 1, "http": 2, "basic": 2, "apiKey": 0}
-        kinds = [
-            text_of(self.resolve(self.schemes().get(name)).get("type"))
-            for name, _ in requirement
-        ]
+        kinds = self._kinds(requirement)
         return max((ranks.get(kind, 3) for kind in kinds), default=9)
 
     def _all_auth(
         self, requirement: Requirement, base_url: str
-    ) -> tuple[tuple[Auth, ...], dict[str, object]] | None:
-        found: list[Auth] = []
-        values: dict[str, object] = {}
+    ) -> tuple[Auth, ...] | None:
+        credentials: list[Auth] = []
         for name, scopes in requirement:
             scheme = self.resolve(self.schemes().get(name))
             if text_of(scheme.get("type")) == "mutualTLS":
-                values["tls.client_certificate"] = "to enter"
-                self._report.changed(
+                self._report.note_changed(
                     "mutualTLS", Text("enter the client certificate and its key")
                 )
                 continue
@@ -228,40 +217,49 @@ class Document:
                 why = Text("outkey does not have this kind of authentication")
                 self._note([(name, [])], why, Level.WARNING)
                 return None
-            found += auth
-        main = [one for one in found if not isinstance(one, KeyAuth)]
-        if len(main) > 1:
+            credentials += auth
+        in_header = [auth for auth in credentials if not isinstance(auth, KeyAuth)]
+        if len(in_header) > 1:
             why = Text("two of them need the same header")
             self._note(requirement, why, Level.WARNING)
             return None
-        return tuple(found), values
+        return tuple(credentials)
+
+    def _needs_certificate(self, requirement: Requirement) -> bool:
+        return "mutualTLS" in self._kinds(requirement)
+
+    def _kinds(self, requirement: Requirement) -> list[str]:
+        return [
+            text_of(self.resolve(self.schemes().get(name)).get("type"))
+            for name, _ in requirement
+        ]
 
     def _auth(
         self, scheme: Table, scopes: list[str], base_url: str
     ) -> tuple[Auth, ...] | None:
         kind = text_of(scheme.get("type"))
         name = text_of(scheme.get("scheme")).lower()
-        found: tuple[Auth, ...] | None = None
+        auth: tuple[Auth, ...] | None = None
         if kind == "basic" or (kind, name) == ("http", "basic"):
-            found = (PasswordAuth("", None),)
+            auth = (PasswordAuth("", None),)
         elif (kind, name) == ("http", "digest"):
-            found = (PasswordAuth("", None, is_digest=True),)
+            auth = (PasswordAuth("", None, is_digest=True),)
         elif (kind, name) == ("http", "bearer"):
-            found = (TokenAuth(""),)
+            auth = (TokenAuth(""),)
         elif kind == "apiKey":
-            found = self._key(scheme)
+            auth = self._key(scheme)
         elif kind == "oauth2":
-            found = self._oauth2(scheme, scopes, base_url)
+            auth = self._oauth2(scheme, scopes, base_url)
         elif kind == "openIdConnect":
-            found = self._open_id(scheme, scopes)
-        return found
+            auth = self._open_id(scheme, scopes)
+        return auth
 
     def _key(self, scheme: Table) -> tuple[Auth, ...]:
         name = text_of(scheme.get("name"))
         place = text_of(scheme.get("in"))
         if name.lower() != "authorization":
             return (KeyAuth(name, "", place),)
-        self._report.changed(
+        self._report.note_changed(
             "Authorization",
             Text(
                 "the document does not say what stands before the key: check Token"
@@ -284,13 +282,19 @@ class Document:
             return None
         others = [shown_name("flow", other) for other in flows if other != name]
         for other in others:
-            self._report.dropped(other, Text("another flow was taken"), Level.NOTICE)
-        known = table(flow.get("scopes"))
-        wanted = [scope for scope in scopes if scope in known or not known]
-        if known and not wanted:
-            self._report.changed(
+            self._report.note_dropped(
+                other, Text("another flow was taken"), Level.NOTICE
+            )
+        possible_scopes = table(flow.get("scopes"))
+        if possible_scopes:
+            scopes = [scope for scope in scopes if scope in possible_scopes]
+        if possible_scopes and not scopes:
+            self._report.note_changed(
                 "scopes",
-                Text("{count} are possible: enter those you need", count=len(known)),
+                Text(
+                    "{count} are possible: enter those you need",
+                    count=len(possible_scopes),
+                ),
             )
         facts = OAuth2Facts(
             grant=name,
@@ -298,10 +302,10 @@ class Document:
             authorization_url=absolute(base_url, text_of(flow.get("authorizationUrl"))),
             device_url=absolute(base_url, text_of(flow.get("deviceAuthorizationUrl"))),
             refresh_url=absolute(base_url, text_of(flow.get("refreshUrl"))),
-            scope=" ".join(wanted),
+            scope=" ".join(scopes),
         )
         if name not in _OTHER_FLOWS:
-            self._report.changed(
+            self._report.note_changed(
                 "client authentication",
                 Text("the document does not say how: in the body, else try HTTP Basic"),
                 Level.NOTICE,
@@ -311,7 +315,7 @@ class Document:
     def _open_id(self, scheme: Table, scopes: list[str]) -> tuple[Auth, ...]:
         url = text_of(scheme.get("openIdConnectUrl"))
         issuer = url.partition("/.well-known/")[0]
-        self._report.changed(
+        self._report.note_changed(
             "openIdConnect",
             Text("fill in the URLs from the issuer on the configuration's page"),
         )
@@ -331,24 +335,24 @@ class Document:
 
     def read_operations(self) -> Iterator[Operation]:
         """Yield what can be called without any parameter."""
-        top = any(read_requirements(self._tree.get("security")))
-        is_unsaid = not self._says_security()
+        is_secured_by_default = any(read_requirements(self._tree.get("security")))
+        is_unstated = not self._states_security()
         for path, shared, operation in self._operations():
             parameters = [*shared, *first_rows(operation)]
-            needed = any(
+            needs_parameter = any(
                 self.resolve(parameter).get("required") is True
                 or self.resolve(parameter).get("required") == "true"
                 for parameter in parameters
             )
-            if needed or "{" in path or not path.startswith("/"):
+            if needs_parameter or "{" in path or not path.startswith("/"):
                 continue
-            is_secured = top
+            is_secured = is_secured_by_default
             if "security" in operation:
                 is_secured = any(read_requirements(operation.get("security")))
             name = text_of(operation.get("operationId"))[:80]
-            yield Operation(path, name, is_secured or is_unsaid)
+            yield Operation(path, name, is_secured or is_unstated)
 
-    def _says_security(self) -> bool:
+    def _states_security(self) -> bool:
         has_any = any("security" in operation for _, _, operation in self._operations())
         return has_any or "security" in self._tree
 

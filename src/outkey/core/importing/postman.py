@@ -6,9 +6,13 @@ from itertools import islice
 from urllib.parse import urlencode
 
 from outkey.core.errors import ConfigError
-from outkey.core.importing.auth_types import Get, auth_of_kind
-from outkey.core.importing.collections import CollectedRequest, group_requests
-from outkey.core.importing.report import Report
+from outkey.core.importing.auth_types import Get, auth_of_kind, settings_getter
+from outkey.core.importing.collections import (
+    CollectedRequest,
+    group_requests,
+    note_pre_request_script,
+)
+from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import Auth, SeenApi, SeenRequest
 from outkey.core.importing.tree import Table, rows, table, text_of
 from outkey.core.importing.variables import Variables
@@ -22,7 +26,7 @@ def is_environment(tree: Table) -> bool:
     return isinstance(tree.get("values"), list)
 
 
-def read_postman(trees: Sequence[Table], report: Report) -> list[SeenApi]:
+def read_postman(trees: Sequence[Table], report: ImportReport) -> list[SeenApi]:
     """Return the APIs of a collection; the other documents are its environments."""
     collection = next((tree for tree in trees if "item" in tree), None)
     if collection is None:
@@ -54,7 +58,7 @@ def pairs_of(value: object) -> dict[str, str]:
 class PostmanReader:
     """Reads the folders and requests of a collection."""
 
-    report: Report
+    report: ImportReport
     variables: Variables
 
     def requests(
@@ -75,10 +79,7 @@ class PostmanReader:
             lines = table(event.get("script")).get("exec")
             is_used = event.get("listen") == "prerequest" and bool(lines)
             if is_used and any(text_of(line).strip() for line in as_list(lines)):
-                self.report.dropped(
-                    "pre-request script",
-                    Text("it is never run: if it signs requests, write a script"),
-                )
+                note_pre_request_script(self.report)
 
     def _request(self, item: Table, inherited: tuple[Auth, ...]) -> CollectedRequest:
         value = item["request"]
@@ -111,12 +112,7 @@ class PostmanReader:
     def _settings(self, value: object) -> Get:
         """Return what reads the settings: a list in 2.1, a table in 2.0."""
         pairs = pairs_of(value) if isinstance(value, list) else table(value)
-
-        def get(*names: str) -> str:
-            texts = (text_of(pairs.get(name)) for name in names)
-            return self.variables.resolve(next(filter(None, texts), ""))
-
-        return get
+        return settings_getter(pairs, self.variables.resolve)
 
     def _url(self, value: object) -> str:
         if isinstance(value, str):

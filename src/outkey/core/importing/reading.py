@@ -6,19 +6,19 @@ Nothing is executed, fetched or looked up; no error repeats a part of the text.
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from outkey.core.errors import ConfigError, drop_traceback
 from outkey.core.importing.api import DraftedLine, draft_api
 from outkey.core.importing.bruno import read_bruno
 from outkey.core.importing.curl import read_curl
+from outkey.core.importing.formats import ImportFormat
 from outkey.core.importing.har import read_har
 from outkey.core.importing.http_file import read_http_file
 from outkey.core.importing.insomnia import read_insomnia
 from outkey.core.importing.openapi import read_openapi
 from outkey.core.importing.postman import is_environment, read_postman
-from outkey.core.importing.report import ImportedConfiguration, Report, ReportItem
-from outkey.core.importing.seen import SeenApi
+from outkey.core.importing.report import ImportedConfiguration, ImportReport, ReportItem
+from outkey.core.importing.seen import SeenApi, SeenRequest
 from outkey.core.importing.tree import ReadYaml, Table, read_tree, refuse_long
 from outkey.core.text import Text
 
@@ -31,18 +31,6 @@ _BRUNO_BLOCK = re.compile(
     r"\s*[\[{]\s*$"
 )
 _CURL = re.compile(r"(?i)\bcurl(?:\.exe)?\b|\bInvoke-(?:WebRequest|RestMethod)\b")
-
-
-class Format(StrEnum):
-    """The formats that can be imported."""
-
-    CURL = "curl"
-    POSTMAN = "postman"
-    OPENAPI = "openapi"
-    INSOMNIA = "insomnia"
-    BRUNO = "bruno"
-    HTTP = "http"
-    HAR = "har"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +69,7 @@ def read_import(
     texts = [text for text in texts if text.strip()]
     if not texts:
         raise ConfigError(Text("there is nothing to import"))
-    report = Report()
+    report = ImportReport()
     apis = read_apis(texts, tools, source, report)[:MAX_APIS]
     if not apis:
         raise ConfigError(
@@ -102,54 +90,54 @@ def read_import(
 
 
 def read_apis(
-    texts: Sequence[str], tools: Tools, source: str, report: Report
+    texts: Sequence[str], tools: Tools, source: str, report: ImportReport
 ) -> list[SeenApi]:
     """Return the APIs that the texts describe."""
-    chosen = Format(source) if source else recognize(texts[0], tools)
-    if chosen is Format.CURL:
+    import_format = ImportFormat(source) if source else recognize(texts[0], tools)
+    if import_format is ImportFormat.CURL:
         return read_curl("\n".join(texts), report)
-    if chosen is Format.HTTP:
+    if import_format is ImportFormat.HTTP:
         return read_http_file(texts, report)
-    if chosen is Format.BRUNO:
+    if import_format is ImportFormat.BRUNO:
         return read_bruno(texts, tools.read_yaml, report)
     trees = [read_tree(text, tools.read_yaml) for text in texts]
     readers = {
-        Format.POSTMAN: read_postman,
-        Format.OPENAPI: read_openapi,
-        Format.INSOMNIA: read_insomnia,
-        Format.HAR: read_har,
+        ImportFormat.POSTMAN: read_postman,
+        ImportFormat.OPENAPI: read_openapi,
+        ImportFormat.INSOMNIA: read_insomnia,
+        ImportFormat.HAR: read_har,
     }
-    return readers[chosen](trees, report)
+    return readers[import_format](trees, report)
 
 
-def recognize(text: str, tools: Tools) -> Format:
+def recognize(text: str, tools: Tools) -> ImportFormat:
     """Return the format of a text, or raise ConfigError."""
     start = text.lstrip("\ufeff \t\r\n")
     if start.startswith("{"):
         return recognize_tree(read_tree(start, tools.read_yaml))
     if _HTTP_LINE.search(text) and not re.match(r"[^\n]*\bcurl\b", start):
-        return Format.HTTP
+        return ImportFormat.HTTP
     if re.search(r"(?m)^(?:openapi|swagger|opencollection|info|http|type)\s*:", text):
         return recognize_tree(read_tree(text, tools.read_yaml))
     if _BRUNO_BLOCK.search(text):
-        return Format.BRUNO
+        return ImportFormat.BRUNO
     if _CURL.search(text):
-        return Format.CURL
+        return ImportFormat.CURL
     raise unknown_format()
 
 
-def recognize_tree(tree: Table) -> Format:
+def recognize_tree(tree: Table) -> ImportFormat:
     """Return the format of a tree, or raise ConfigError."""
     if "openapi" in tree or "swagger" in tree:
-        return Format.OPENAPI
+        return ImportFormat.OPENAPI
     if "resources" in tree or str(tree.get("type", "")).endswith("insomnia.rest/5.0"):
-        return Format.INSOMNIA
+        return ImportFormat.INSOMNIA
     if "log" in tree:
-        return Format.HAR
+        return ImportFormat.HAR
     if "opencollection" in tree or "http" in tree:
-        return Format.BRUNO
+        return ImportFormat.BRUNO
     if "item" in tree or is_environment(tree):
-        return Format.POSTMAN
+        return ImportFormat.POSTMAN
     raise unknown_format()
 
 
@@ -157,7 +145,7 @@ def unknown_format() -> ConfigError:
     """Return the error for a text that no format fits."""
     return ConfigError(
         Text("the format was not recognized"),
-        hint=Text("Choose it with --from: {names}.", names=", ".join(Format)),
+        hint=Text("Choose it with --from: {names}.", names=", ".join(ImportFormat)),
     )
 
 
@@ -166,15 +154,15 @@ def join_token_requests(apis: list[SeenApi]) -> list[SeenApi]:
 
     With more than one API it is not known for which, so that they stay apart.
     """
-    askers = [api for api in apis if all(map(asks_for_token, api.requests))]
-    others = [api for api in apis if api not in askers]
-    if len(others) != 1 or not all(api.requests for api in askers):
+    token_apis = [api for api in apis if all(map(asks_for_token, api.requests))]
+    others = [api for api in apis if api not in token_apis]
+    if len(others) != 1 or not all(api.requests for api in token_apis):
         return apis
-    for asker in askers:
-        others[0].requests += asker.requests
+    for token_api in token_apis:
+        others[0].requests += token_api.requests
     return others
 
 
-def asks_for_token(request: object) -> bool:
+def asks_for_token(request: SeenRequest) -> bool:
     """Whether a request is a token request of OAuth 2.0."""
-    return "grant_type" in getattr(request, "body", "")
+    return "grant_type" in request.body

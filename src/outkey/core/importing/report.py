@@ -12,7 +12,7 @@ from outkey.core.text import NO_TEXT, Text
 
 # What is named after a part of the pasted text must be a name, never a value.
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.\[\]-]{0,39}")
-# Somebody may paste a key where a name belongs.
+# A user may paste a key where a name belongs.
 _LIKE_A_KEY = re.compile(
     r"(?=[^_-]*\d)(?=[^_-]*[A-Za-z])[A-Za-z0-9]{16,}|^[sprg]k_|^gh._"
 )
@@ -47,20 +47,20 @@ class ReportItem:
 
 
 @dataclass(slots=True)
-class Report:
+class ImportReport:
     """Collects the items of one import; the same item is reported once."""
 
     items: list[ReportItem] = field(default_factory=list)
 
-    def taken(self, item: str, why: Text = NO_TEXT) -> None:
+    def note_taken(self, item: str, why: Text = NO_TEXT) -> None:
         """Note that a part was taken over as it is."""
         self._add(ReportItem(Level.NOTICE, item, Action.TAKEN, why))
 
-    def changed(self, item: str, why: Text, level: Level = Level.WARNING) -> None:
+    def note_changed(self, item: str, why: Text, level: Level = Level.WARNING) -> None:
         """Note that a part was taken over in another form."""
         self._add(ReportItem(level, item, Action.CHANGED, why))
 
-    def dropped(self, item: str, why: Text, level: Level = Level.WARNING) -> None:
+    def note_dropped(self, item: str, why: Text, level: Level = Level.WARNING) -> None:
         """Note that a part was not taken over."""
         self._add(ReportItem(level, item, Action.DROPPED, why))
 

@@ -62,7 +62,7 @@ class Dialect(StrEnum):
 
 
 @dataclass(slots=True)
-class Command:
+class ShellCommand:
     """The words of one command, and whether something followed it that is not run."""
 
     words: list[str] = field(default_factory=list)
@@ -83,7 +83,7 @@ def dialect_of(text: str) -> Dialect:
     return Dialect.POSIX
 
 
-def split_commands(text: str) -> list[Command]:
+def split_commands(text: str) -> list[ShellCommand]:
     """Return the commands of a pasted text; assignments and prompts are left out."""
     text = without_prompts(plain_spaces(text))
     dialect = dialect_of(text)
@@ -99,14 +99,14 @@ def plain_spaces(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if text.isascii():
         return text
-    kept = []
+    characters = []
     for character in text:
         category = unicodedata.category(character)
         if category == "Zs":
-            kept.append(" ")
+            characters.append(" ")
         elif category != "Cf":
-            kept.append(character)
-    return "".join(kept)
+            characters.append(character)
+    return "".join(characters)
 
 
 def without_prompts(text: str) -> str:
@@ -115,16 +115,16 @@ def without_prompts(text: str) -> str:
     has_prompt = any(_prompt_before_curl(line) for line in lines)
     if not has_prompt:
         return text
-    cleaned = []
+    plain_lines = []
     for line in lines:
         end = _prompt_before_curl(line)
         if end:
-            cleaned.append(line[end:])
+            plain_lines.append(line[end:])
         elif line.startswith("> "):
-            cleaned.append(line[2:])
+            plain_lines.append(line[2:])
         else:
-            cleaned.append(line)
-    return "\n".join(cleaned)
+            plain_lines.append(line)
+    return "\n".join(plain_lines)
 
 
 def _prompt_before_curl(line: str) -> int:
@@ -144,13 +144,13 @@ class _Splitter:
         self._at = 0
         self._is_posix = dialect is Dialect.POSIX
         self._escape = "\\" if self._is_posix else "`"
-        self._commands = [Command()]
+        self._commands = [ShellCommand()]
         self._word: list[str] | None = None
         self._has_query = False  # whether the word has a question mark
         self._skips = False  # what follows a pipe, until the next command
         self._here_documents: list[str] = []
 
-    def split(self) -> list[Command]:
+    def split(self) -> list[ShellCommand]:
         while self._at < len(self._text):
             self._step()
         self._end_word()
@@ -209,7 +209,7 @@ class _Splitter:
     def _end_command(self, *, skips: bool = False) -> None:
         self._end_word()
         if not skips:
-            self._commands.append(Command())
+            self._commands.append(ShellCommand())
         self._skips = skips
 
     def _read_escape(self) -> None:
@@ -225,13 +225,13 @@ class _Splitter:
         self._append(after)
 
     def _read_separator(self, character: str) -> None:
-        doubled = self._text[self._at : self._at + 2] in {"&&", "||", ";;", "|&"}
-        self._at += 2 if doubled else 1
-        if character == "|" and not doubled:
+        is_double = self._text[self._at : self._at + 2] in {"&&", "||", ";;", "|&"}
+        self._at += 2 if is_double else 1
+        if character == "|" and not is_double:
             self._end_word()
             self._commands[-1].is_piped = True
             self._end_command(skips=True)
-        elif character == "&" and not doubled and self._is_in_url():
+        elif character == "&" and not is_double and self._is_in_url():
             # An unquoted URL with parameters: a shell would end the command here.
             self._append("&")
         else:
@@ -376,14 +376,14 @@ def straight_dashes(word: str) -> str:
     return f"--{rest}" if len(rest) > 1 else f"-{rest}"
 
 
-def _split_cmd(text: str) -> list[Command]:
+def _split_cmd(text: str) -> list[ShellCommand]:
     """Split the text of a Windows command prompt.
 
     First the prompt removes its carets, then the program splits its command line by the
     rules of Microsoft's C library.
     """
     return [
-        Command(_split_c_line(line), is_piped=is_piped)
+        ShellCommand(_split_c_line(line), is_piped=is_piped)
         for line, is_piped in _CmdReader(text).lines()
     ]
 
@@ -395,7 +395,7 @@ class _CmdReader:
         self._text = text
         self._at = 0
         self._lines: list[tuple[str, bool]] = []
-        self._kept: list[str] = []
+        self._line: list[str] = []
         self._is_quoted = False
         self._is_piped = False
 
@@ -407,22 +407,22 @@ class _CmdReader:
         return self._lines
 
     def _end_line(self) -> None:
-        self._lines.append(("".join(self._kept), self._is_piped))
-        self._kept = []
+        self._lines.append(("".join(self._line), self._is_piped))
+        self._line = []
         self._is_quoted = self._is_piped = False
 
-    def _keep(self, text: str, length: int) -> None:
+    def _add(self, text: str, length: int) -> None:
         if not self._is_piped:
-            self._kept.append(text)
+            self._line.append(text)
         self._at += length
 
     def _step(self) -> None:
         character = self._text[self._at]
         variable = _CMD_VARIABLE.match(self._text, self._at)
         if variable:
-            self._keep(f"{{{{{variable[1]}}}}}", len(variable[0]))
+            self._add(f"{{{{{variable[1]}}}}}", len(variable[0]))
         elif self._text.startswith("^%^", self._at):
-            self._keep("%", 3)
+            self._add("%", 3)
         elif character == "^" and not self._is_quoted:
             self._read_caret()
         elif character == "\n" or (character == "&" and not self._is_quoted):
@@ -431,7 +431,7 @@ class _CmdReader:
         else:
             self._is_piped |= character == "|" and not self._is_quoted
             self._is_quoted ^= character == '"'
-            self._keep(character, 1)
+            self._add(character, 1)
 
     def _read_caret(self) -> None:
         """Keep what a caret escapes; the next line goes on after one at its end."""
@@ -441,7 +441,7 @@ class _CmdReader:
             self._at = trailing.end()
             if len(trailing[0]) > 1:
                 return
-        self._keep(self._text[self._at : self._at + 1], 1)
+        self._add(self._text[self._at : self._at + 1], 1)
 
 
 def _end_of_backslashes(line: str, at: int) -> int:

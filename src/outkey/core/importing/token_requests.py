@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from outkey.core.errors import ConfigError
 from outkey.core.importing.authorization import authorization
 from outkey.core.importing.placeholders import is_placeholder, is_secret_parameter
-from outkey.core.importing.report import Report, shown_name
+from outkey.core.importing.report import ImportReport, shown_name
 from outkey.core.importing.seen import (
     Auth,
     LoginAuth,
@@ -61,13 +61,13 @@ def body_members(request: SeenRequest) -> tuple[dict[str, str], str]:
     return {name: value for name, value, _ in query_pairs(text)}, "form"
 
 
-def token_auth(request: SeenRequest, report: Report) -> Auth | None:
+def token_auth(request: SeenRequest, report: ImportReport) -> Auth | None:
     """Return how tokens are obtained, if this is the request that obtains one."""
     members, body_format = body_members(request)
     query = request.url.partition("?")[2]
     if "grant_type" not in members and "grant_type=" in query:
         members = {name: value for name, value, _ in query_pairs(query)}
-        report.changed(
+        report.note_changed(
             "token request",
             Text("its parameters are sent in the body, not in the URL"),
         )
@@ -77,18 +77,22 @@ def token_auth(request: SeenRequest, report: Report) -> Auth | None:
 
 
 def _oauth2(
-    request: SeenRequest, members: Mapping[str, str], body_format: str, report: Report
+    request: SeenRequest,
+    members: Mapping[str, str],
+    body_format: str,
+    report: ImportReport,
 ) -> Auth:
     url = request.url.partition("?")[0]
     client_id = members.get("client_id", "")
     client_secret = members.get("client_secret")
     settings: dict[str, object] = {"token_url": url}
     header = request.header("Authorization")
-    found = [*request.auth, *(authorization(header, report) if header else ())]
-    basic = next((a for a in found if isinstance(a, PasswordAuth)), None)
+    credentials = [*request.auth, *(authorization(header, report) if header else ())]
+    basic = next((auth for auth in credentials if isinstance(auth, PasswordAuth)), None)
     if basic is not None:
         settings["client_auth"] = "basic"
-        client_id, client_secret = basic.username, basic.password or ""
+        client_id = basic.username
+        client_secret = basic.password or ""
     if body_format == "json":
         settings["body_format"] = "json"
     grant = members["grant_type"]
@@ -100,13 +104,15 @@ def _oauth2(
             settings[name] = members[name]
     settings["extra"] = _extra(members, report)
     if grant == "client_credentials":
-        report.taken("token request", Text("it became OAuth 2.0, client credentials"))
+        report.note_taken(
+            "token request", Text("it became OAuth 2.0, client credentials")
+        )
         return OAuth2Auth(settings, client_secret or "")
     settings["grant"] = "refresh_token"
     if grant == "refresh_token":
-        report.taken("token request", Text("it became OAuth 2.0, refresh token"))
+        report.note_taken("token request", Text("it became OAuth 2.0, refresh token"))
         return OAuth2Auth(settings, client_secret, members.get("refresh_token", ""))
-    report.changed(
+    report.note_changed(
         "grant_type",
         Text(
             "this grant needs more than a request shows: enter a refresh token, or"
@@ -116,14 +122,14 @@ def _oauth2(
     return OAuth2Auth(settings, client_secret, "")
 
 
-def _extra(members: Mapping[str, str], report: Report) -> dict[str, str]:
+def _extra(members: Mapping[str, str], report: ImportReport) -> dict[str, str]:
     """Return the other parameters of a token request; secrets cannot be among them."""
     extra = {}
     for name, value in members.items():
         if name in _KNOWN:
             continue
         if is_secret_parameter(name) or is_placeholder(value):
-            report.dropped(
+            report.note_dropped(
                 shown_name("parameter", name),
                 Text("a token request takes no other secrets than its own"),
             )
@@ -137,22 +143,25 @@ def _password_grant(
     members: Mapping[str, str],
     basic: PasswordAuth | None,
     body_format: str,
-    report: Report,
+    report: ImportReport,
 ) -> LoginAuth:
-    report.changed(
+    report.note_changed(
         "grant_type", Text("the password grant became a login with user and password")
     )
     body = dict(members)
     if basic is not None:
         body |= {"client_id": basic.username, "client_secret": basic.password or ""}
-        report.changed(
+        report.note_changed(
             "client authentication", Text("client ID and secret are sent in the body")
         )
     return _login_auth(url, body, body_format, report)
 
 
 def _login(
-    request: SeenRequest, members: Mapping[str, str], body_format: str, report: Report
+    request: SeenRequest,
+    members: Mapping[str, str],
+    body_format: str,
+    report: ImportReport,
 ) -> Auth | None:
     path = request.url.partition("?")[0].rpartition("://")[2].partition("/")[2]
     is_login = (
@@ -164,12 +173,12 @@ def _login(
     )
     if not is_login:
         return None
-    report.taken("login request", Text("it became a login that obtains tokens"))
+    report.note_taken("login request", Text("it became a login that obtains tokens"))
     return _login_auth(request.url, members, body_format, report)
 
 
 def _login_auth(
-    url: str, members: Mapping[str, str], body_format: str, report: Report
+    url: str, members: Mapping[str, str], body_format: str, report: ImportReport
 ) -> LoginAuth:
     user_member = next((name for name in _USERNAMES if name in members), "")
     password_member = next((name for name in _PASSWORDS if name in members), "")
@@ -184,14 +193,14 @@ def _login_auth(
             body[name] = "{secret_key}"
             secret_key = value
         elif is_secret_parameter(name) or "{" in value:
-            report.dropped(
+            report.note_dropped(
                 shown_name("member", name),
                 Text("a login body has room for one secret besides the password"),
             )
         else:
             body[name] = value
     text = json.dumps(body) if body_format == "json" else _form(body)
-    report.changed(
+    report.note_changed(
         "token",
         Text(
             "where the response has the token is not known: check Token in the response"

@@ -22,10 +22,15 @@ EMPTY: Table = {}
 def refuse_long(text: str) -> None:
     """Refuse a text that is longer than an import may be."""
     if len(text) > MAX_TEXT or len(text.encode(errors="replace")) > MAX_TEXT:
-        raise ConfigError(
-            Text("the input is longer than {limit} MiB", limit=MAX_TEXT // 1024**2),
-            hint=Text("Import a part of it: the servers and the security of an API."),
-        )
+        raise too_long()
+
+
+def too_long() -> ConfigError:
+    """Return the error for a text that is longer than an import may be."""
+    return ConfigError(
+        Text("the input is longer than {limit} MiB", limit=MAX_TEXT // 1024**2),
+        hint=Text("Import a part of it: the servers and the security of an API."),
+    )
 
 
 def too_deep() -> ConfigError:

@@ -84,7 +84,8 @@ def split_url(text: str) -> SeenUrl:
         text = f"http://{text.removeprefix('//')}"
     scheme, _, rest = text.partition("://")
     end = min((rest.find(sign) for sign in "/?#" if sign in rest), default=len(rest))
-    authority, rest = rest[:end], rest[end:].partition("#")[0]
+    authority = rest[:end]
+    rest = rest[end:].partition("#")[0]
     user, at, host = authority.rpartition("@")
     unknown = bool(VARIABLE.search(host)) or not host or "<" in host or "{" in host
     if unknown:
@@ -116,16 +117,16 @@ def without_dot_segments(path: str) -> str:
     """Return a path without `.` and `..`, as clients send it (RFC 3986 §5.2.4)."""
     if "/." not in path:
         return path
-    kept: list[str] = []
+    segments: list[str] = []
     parts = path.split("/")[1:]
     for number, part in enumerate(parts):
         is_last = number == len(parts) - 1
         if part in {".", ".."}:
-            kept = kept[:-1] if part == ".." else kept
-            kept += [""] if is_last else []
+            segments = segments[:-1] if part == ".." else segments
+            segments += [""] if is_last else []
         else:
-            kept.append(part)
-    return "/" + "/".join(kept)
+            segments.append(part)
+    return "/" + "/".join(segments)
 
 
 def is_internal_host(host: str) -> bool:
@@ -135,7 +136,7 @@ def is_internal_host(host: str) -> bool:
     return is_address(host) and is_internal(judge(host))
 
 
-def secured(origin: str) -> tuple[str, bool]:
+def secure_origin(origin: str) -> tuple[str, bool]:
     """Return an origin as a configuration may have it, and whether that is another.
 
     Plain http is for internal networks.

@@ -14,7 +14,7 @@ from outkey.core.request.headers import is_header_name
 from outkey.core.text import Text
 
 _PATHS = ("path", "refresh_path", "logout_path")
-_BLANKS = Text("Write braces that are no placeholder with a space: {{ name }}.")
+_OTHER_BRACES = Text("Write braces that are no placeholder with a space: {{ name }}.")
 
 
 def refuse_unusable_login(configuration: Configuration) -> None:
@@ -50,11 +50,13 @@ def refuse_body(
     template: str = getattr(configuration.login, name)
     placeholders = placeholders_in(template)
     if not set(placeholders) <= set(allowed):
-        # Unnamed: somebody may have written a password in its place.
+        # Not named: a user may have written a password in its place.
         raise BY_PATH[path].refuse(
             Text("has an unknown placeholder"),
             hint=Text(
-                "Known: {names}. {blanks}", names=in_braces(allowed), blanks=_BLANKS
+                "Known: {names}. {blanks}",
+                names=in_braces(allowed),
+                blanks=_OTHER_BRACES,
             ),
         )
     if not set(needed) & set(placeholders):

@@ -78,8 +78,8 @@ def _request(
     """Build a request with the rows of the configuration, but without a token."""
     login = configuration.login
     values: dict[str, str | Secret] = {USERNAME: configuration.username}
-    wanted = placeholders_in(template)
-    values |= {name: secret(name) for name in SECRETS_OF_LOGIN if name in wanted}
+    names = placeholders_in(template)
+    values |= {name: secret(name) for name in SECRETS_OF_LOGIN if name in names}
     if refresh is not None:
         values[REFRESH_TOKEN] = refresh
     body = fill(template, values, login.format)

@@ -72,7 +72,7 @@ def read_login(
         value = find_part(
             response, getattr(settings, name), document, finders.get(name)
         )
-        return tidied(value, prefix)
+        return tidy_part(value, prefix)
 
     access = read_secret(part("token"))
     if access is None:
@@ -87,7 +87,7 @@ def read_login(
         kind="Bearer",
         # A moment refers to the clock of the API.
         lifetime=lifetime_of(
-            found(expiry, document),
+            find_value(expiry, document),
             settings.expires_unit,
             server_time(response) or now,
         ),
@@ -148,14 +148,14 @@ def find_part(
 ) -> object:
     """Return a part of a response: of its body, a header or a cookie."""
     if finder is not None:
-        return found(finder, document)
+        return find_value(finder, document)
     kind, _, name = where.partition(":")
     if kind == "header":
         return response.headers.get(name)
     return cookie_value(response.headers.get_all("Set-Cookie"), name)
 
 
-def found(finder: Finder, document: object) -> object:
+def find_value(finder: Finder, document: object) -> object:
     """Return what an expression finds; nothing where it does not fit the document."""
     try:
         return finder(document)
@@ -176,7 +176,7 @@ def cookie_value(lines: Iterable[str], name: str) -> str:
     return value
 
 
-def tidied(value: object, prefix: str) -> object:
+def tidy_part(value: object, prefix: str) -> object:
     """Return a token without a word such as Bearer before it; a number as text."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)

@@ -8,7 +8,7 @@ from urllib.parse import quote_plus
 from outkey.core.config.choices import BodyFormat
 from outkey.core.secret import Secret
 
-# No blanks inside, so that the braces of JSON and GraphQL are not mistaken for one.
+# No spaces inside, so that the braces of JSON and GraphQL are not mistaken for one.
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 ENCODERS: Mapping[BodyFormat, Callable[[str], str]] = {
     # A placeholder stands inside the quotes of a JSON string.

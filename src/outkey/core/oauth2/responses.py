@@ -253,13 +253,11 @@ def authorization_failure(error: str) -> TokenEndpointFailed:
 
     No token request was sent then (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6).
     """
-    known = error in _AT_AUTHORIZATION
-    message, hint = _AT_AUTHORIZATION[error if known else "refused"]
-    refused = TokenEndpointFailed(
-        message, hint=hint, reason=error if known else "refused"
+    reason = error if error in _AT_AUTHORIZATION else "refused"
+    message, hint = _AT_AUTHORIZATION[reason]
+    return TokenEndpointFailed(
+        message, hint=hint, reason=reason, field="oauth2.authorization_url"
     )
-    refused.field = "oauth2.authorization_url"
-    return refused
 
 
 def name_url(text: Text, label: str) -> Text:

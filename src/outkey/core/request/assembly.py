@@ -12,12 +12,12 @@ from outkey.core.errors import ConfigError, RedirectBlocked
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.digest import ANY_USE
 from outkey.core.request.flow import (
-    KeepNonce,
     NeedNonce,
     NeedProof,
     NeedToken,
     RunScript,
     Send,
+    StoreNonce,
 )
 from outkey.core.request.headers import check_name, check_value, compose, tidy_value
 from outkey.core.request.message import Header, Request, Response, Source
@@ -167,7 +167,7 @@ def authenticated_request(
                     step = flow.send(proof(about, used))
                 case RunScript(about):
                     step = flow.send(signed(about))
-                case NeedNonce() | KeepNonce():
+                case NeedNonce() | StoreNonce():
                     step = flow.send(ANY_USE)
                 case _:
                     assert_never(step)

@@ -13,10 +13,9 @@ from urllib.parse import quote
 
 from outkey.core.errors import HeaderFormatError
 from outkey.core.request.challenge import Challenge
-from outkey.core.request.headers import check_length
+from outkey.core.request.headers import CONTROL_CHARACTER, check_length
 from outkey.core.text import Text
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _CONTROL_FAULTS = {
     "username": Text("Username has a control character"),
     "password": Text("Password has a control character"),
@@ -65,7 +64,7 @@ class NonceUse(NamedTuple):
     client_nonce: str
 
 
-class Proof(NamedTuple):
+class DigestProof(NamedTuple):
     """What a request proves the password for."""
 
     username: str
@@ -75,7 +74,7 @@ class Proof(NamedTuple):
     def header(self, password: str, target: str) -> str:
         """Return the value of the header Authorization."""
         for field, text in (("username", self.username), ("password", password)):
-            if _CONTROL.search(text):
+            if CONTROL_CHARACTER.search(text):
                 raise HeaderFormatError(
                     _CONTROL_FAULTS[field], field=field, fault="invisible-characters"
                 )
@@ -155,7 +154,7 @@ def read_challenge(challenge: Challenge) -> DigestChallenge | None:
     is_complete = digest.has_qop or (digest.algorithm or "MD5").upper() == "MD5"
     is_known = challenge.scheme == "digest" and digest.hash_name in _HASHES
     sent_back = (digest.realm, digest.nonce, digest.opaque or "")
-    if not digest.nonce or _CONTROL.search("".join(sent_back)):
+    if not digest.nonce or CONTROL_CHARACTER.search("".join(sent_back)):
         return None
     return digest if is_known and is_complete and "auth" in protections else None
 

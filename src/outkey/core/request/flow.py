@@ -53,13 +53,13 @@ class NeedNonce(NamedTuple):
     challenge: DigestChallenge | None = None
 
 
-class KeepNonce(NamedTuple):
+class StoreNonce(NamedTuple):
     """Use this challenge for the next requests to the server."""
 
     challenge: DigestChallenge
 
 
-AuthStep = Send | NeedToken | NeedProof | RunScript | NeedNonce | KeepNonce
+AuthStep = Send | NeedToken | NeedProof | RunScript | NeedNonce | StoreNonce
 AuthFlow = Generator[AuthStep, Any, Response]
 
 

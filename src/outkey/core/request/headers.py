@@ -27,6 +27,8 @@ _NAME = re.compile(NAME_GRAMMAR)
 # §5.5), so a value that has some would not arrive unchanged.
 _VALUE_FAULT = re.compile(r"[^ \t!-~]|\A[ \t]|[ \t]\Z")
 _TOKEN_FAULT = re.compile(r"[^!-~]")
+# Neither a user name nor a password may have one (RFC 7617 §2).
+CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 _SPACES = " \t\r\n"
 # Framing and connection headers belong to the transport; Proxy-* would be a second
 # credential.

@@ -4,7 +4,6 @@ A proxy gets its own credentials and never those of the API, and the other way r
 https goes through a tunnel (CONNECT), so that the proxy sees host and port only.
 """
 
-import re
 from base64 import b64encode
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,13 +14,12 @@ from outkey.core.errors import (
     ProxyConnectionFailed,
     ProxyFailed,
 )
-from outkey.core.request.headers import check_length
+from outkey.core.request.headers import CONTROL_CHARACTER, check_length
 from outkey.core.request.message import Header, Proxy, Request, Response, Source
 from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _FIELD = "proxy.password"
 
 
@@ -114,7 +112,7 @@ def credentials_at(username: str, password: Secret) -> Secret:
     """Return the credentials as a proxy reads them (RFC 7617)."""
 
     def encode(text: str) -> str:
-        if _CONTROL.search(username + text):
+        if CONTROL_CHARACTER.search(username + text):
             raise HeaderFormatError(
                 Text("Proxy user or Proxy password has a control character"),
                 field=_FIELD,

@@ -18,18 +18,18 @@ def with_token(
     request: Request, configuration: Configuration, token: Secret, kind: str = "Bearer"
 ) -> Request:
     """Return a request with its token; `kind` is the word before it by default."""
-    place, _, name = configuration.token_header.partition(":")
-    checked = token.derive(_check_token)
-    if place == "query" and name:
-        return with_parameter(request, name, checked)
+    place, name = configuration.token_place
+    token = token.derive(_check_token)
+    if place == "query":
+        return with_parameter(request, name, token)
     prefix = token_prefix(configuration, kind)
-    if place == "cookie" and name:
-        value = Secret.joined(f"{name}={prefix}", checked).derive(_check_value)
+    if place == "cookie":
+        value = Secret.joined(f"{name}={prefix}", token).derive(_check_value)
         refuse_second_cookie(request)
         header = Header("Cookie", value, Source.AUTHENTICATION)
     else:
-        value = Secret.joined(prefix, checked).derive(_check_value)
-        header = Header(configuration.token_header, value, Source.AUTHENTICATION)
+        value = Secret.joined(prefix, token).derive(_check_value)
+        header = Header(name, value, Source.AUTHENTICATION)
     return request.with_headers((*request.headers, header))
 
 
@@ -44,8 +44,8 @@ def token_prefix(configuration: Configuration, kind: str = "Bearer") -> str:
 
 def with_parameter(request: Request, name: str, value: str | Secret) -> Request:
     """Return a request with one more parameter, which must have no other source."""
-    taken = {*parameter_names(request.target), *request.secret_parameters}
-    if name in taken:
+    names = {*parameter_names(request.target), *request.secret_parameters}
+    if name in names:
         raise ParameterConflict(
             Text("the parameter {name} is set by two sources", name=name),
             field=f"query:{name}",

@@ -71,11 +71,11 @@ def apply(
             changes.append(ConfigurationChange(None, draft.configuration()))
             continue
         after = draft.merged(before)
-        kept = kept_states(context, before, after)
+        states = states_to_keep(context, before, after)
         unresolved += [
-            (draft.name, REFERENCE_UNRESOLVED.finding(field)) for field in kept
+            (draft.name, REFERENCE_UNRESOLVED.finding(field)) for field in states
         ]
-        after = replace(after, secrets={**after.secrets, **kept})
+        after = replace(after, secrets={**after.secrets, **states})
         changes.append(ConfigurationChange(before, after))
     refuse_stray_lines(registry, document)
     lines = [(stored_line(registry, line), line) for line in document.lines]
@@ -154,7 +154,7 @@ def stored_line(registry: Registry, line: SyncLine) -> SyncLine | None:
         return replace(line, configuration="")
 
 
-def kept_states(
+def states_to_keep(
     context: SendContext, stored: Configuration, made: Configuration
 ) -> dict[str, SecretState]:
     """Return the stored values that a document would replace by nothing.
@@ -163,7 +163,7 @@ def kept_states(
     in the place of another reference is taken over: the process that sends may have
     variables that this one lacks.
     """
-    kept = {}
+    states = {}
     for field, state in made.secrets.items():
         before = stored.secrets.get(field)
         is_value = before is not None and before.reference is None
@@ -172,8 +172,8 @@ def kept_states(
         try:
             context.secrets.open(replace(made, record=""), field)
         except SecretMissing:
-            kept[field] = before
-    return kept
+            states[field] = before
+    return states
 
 
 def replaced_values(

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 
 from outkey.core.access.permissions import ASK_ADMINISTRATOR, Permission, requirements
 from outkey.core.config.configuration import Configuration
-from outkey.core.config.document import ConfigurationDraft, naming
+from outkey.core.config.document import naming
 from outkey.core.errors import (
     ConfigError,
     UnknownConfiguration,
@@ -15,11 +16,10 @@ from outkey.core.errors import (
 from outkey.core.importing.reading import Import
 from outkey.core.importing.report import ImportedConfiguration
 from outkey.engine.managing.changes import Administration, ConfigurationChange
+from outkey.engine.managing.editing import Allowed
 from outkey.engine.managing.registry import Registry
 from outkey.engine.sending.scripts import prove_examples
 from outkey.engine.wire.transmit import SendContext
-
-Allowed = Callable[[Permission], bool]
 
 
 def save_import(
@@ -36,37 +36,36 @@ def save_import(
     the user lacks a permission; without the permission to add lines they are left out.
     `limit` surrounds the examples of a script.
     """
-    changes = [change_for(one) for one in imported.configurations]
+    changes = [change_for(item) for item in imported.configurations]
     lines = [drafted.line for drafted in imported.lines]
     if not allowed(Permission.ADD_LINE):
         lines = []
-    made = [change.made for change in changes]
-    refuse_known(administration.registry, made, [line.name for line in lines])
+    configurations = [change.made for change in changes]
+    refuse_known(administration.registry, configurations, [line.name for line in lines])
     for change in changes:
         refuse_forbidden(change, allowed)
-    scripted = [one for one in made if one.script]
+    scripted = [item for item in configurations if item.script]
     if scripted:
         with limit():
             prove_examples(context, scripted)
     administration.save(*changes, lines=lines)
-    return [one.name for one in made]
+    return [item.name for item in configurations]
 
 
 def change_for(imported: ImportedConfiguration) -> ConfigurationChange:
     """Return the save of a new configuration, with secrets instead of references."""
-    draft = imported.draft
-    configuration = ConfigurationDraft(
-        draft.name, draft.values, draft.headers, draft.query, {}
-    ).configuration()
+    configuration = replace(imported.draft, references={}).configuration()
     return ConfigurationChange(None, configuration, imported.secrets)
 
 
 def refuse_known(
-    registry: Registry, made: Collection[Configuration], lines: Collection[str]
+    registry: Registry,
+    configurations: Collection[Configuration],
+    lines: Collection[str],
 ) -> None:
     """Refuse names that are taken: an import only creates."""
-    for known in registry.find(one.name for one in made):
-        with naming(known):
+    for name in registry.find(item.name for item in configurations):
+        with naming(name):
             raise configuration_exists()
     for name in lines:
         try:

@@ -13,7 +13,6 @@ from functools import partial
 from typing import assert_never
 
 from outkey.core.audit.events import Refusal
-from outkey.core.config.choices import AuthenticationType
 from outkey.core.diagnosis import retry_after
 from outkey.core.errors import OutkeyError, RedirectBlocked, RemoteError
 from outkey.core.findings.configuration_checks import refuse_unsendable
@@ -21,12 +20,12 @@ from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.assembly import Call, redirected_request, with_rows
 from outkey.core.request.digest import DigestChallenge, NonceUse
 from outkey.core.request.flow import (
-    KeepNonce,
     NeedNonce,
     NeedProof,
     NeedToken,
     RunScript,
     Send,
+    StoreNonce,
 )
 from outkey.core.request.message import IDEMPOTENT, Header, Request, Response
 from outkey.core.request.schemes import scheme_of
@@ -42,7 +41,7 @@ MAX_HOPS = 3
 _RETRIED = frozenset({429, 502, 503, 504})
 _BACKOFF_FIRST = 0.25
 _BACKOFF_MOST = 8.0
-StepAnswer = Response | AccessToken | Secret | NonceUse | tuple[Header, ...] | None
+StepResult = Response | AccessToken | Secret | NonceUse | tuple[Header, ...] | None
 
 
 def exchange(context: SendContext, call: Call) -> Steps[Response]:
@@ -101,8 +100,7 @@ class Exchange:
         # refusal of the renewed one counts.
         if configuration.fetches_token:
             return self._renewed
-        is_digest = configuration.authentication_type is AuthenticationType.DIGEST
-        return self._has_nonce if is_digest else True
+        return self._has_nonce if configuration.uses_digest else True
 
     def refusal(self, error: OutkeyError) -> Refusal:
         """Return the record of a call that was refused before it was sent."""
@@ -167,7 +165,7 @@ class Exchange:
         flow = scheme_of(configuration, secret, repeats_secret).flow(request)
         try:
             step = next(flow)
-            result: StepAnswer
+            result: StepResult
             while True:
                 try:
                     if isinstance(step, Send):
@@ -190,8 +188,8 @@ class Exchange:
             flow.close()
 
     def _perform(
-        self, step: NeedToken | NeedProof | RunScript | NeedNonce | KeepNonce
-    ) -> Steps[StepAnswer]:
+        self, step: NeedToken | NeedProof | RunScript | NeedNonce | StoreNonce
+    ) -> Steps[StepResult]:
         match step:
             case NeedToken(rejected, token_was_refused):
                 token = yield from self._token_manager().get(
@@ -214,7 +212,7 @@ class Exchange:
                 return headers
             case NeedNonce(challenge):
                 if challenge is not None:
-                    self._keep_nonce(challenge)
+                    self._store_nonce(challenge)
                 use = self._context.nonces.next_use(
                     self._configuration.name,
                     self._configuration.base.origin,
@@ -222,14 +220,14 @@ class Exchange:
                 )
                 self._has_nonce = use is not None
                 return use
-            case KeepNonce(challenge):
-                self._keep_nonce(challenge)
+            case StoreNonce(challenge):
+                self._store_nonce(challenge)
                 return None
             case _:
                 assert_never(step)
 
-    def _keep_nonce(self, challenge: DigestChallenge) -> None:
-        self._context.nonces.keep(
+    def _store_nonce(self, challenge: DigestChallenge) -> None:
+        self._context.nonces.store(
             self._configuration.name,
             self._configuration.base.origin,
             challenge,

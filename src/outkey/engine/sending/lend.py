@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from outkey.core.audit.events import Outcome, Refusal, Tag, intent_of
-from outkey.core.config.choices import AuthenticationType
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import ConfigError, EgressDenied, OutkeyError, ScriptFailed
 from outkey.core.findings.configuration_checks import refuse_unsendable
@@ -142,9 +141,8 @@ def settle(
 
 def refuse_unlendable(context: SendContext, configuration: Configuration) -> None:
     """Refuse what another client could not do with headers alone."""
-    is_digest = configuration.authentication_type is AuthenticationType.DIGEST
     proxy, _ = context.proxies.shown_for(configuration)
-    if configuration.parameter_names() or proxy or is_digest:
+    if configuration.parameter_names() or proxy or configuration.uses_digest:
         raise ConfigError(
             Text(
                 "query parameters, a proxy and Digest cannot be lent to another HTTP"

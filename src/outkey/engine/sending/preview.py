@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from outkey.core.config.choices import AuthenticationType
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.custom_rows import PLACEHOLDER
 from outkey.core.echo.sent_secrets import public_text, visible_texts
@@ -91,14 +90,14 @@ class Preview:
     def _curl_url(self) -> str:
         parts = _MASKED_PARAMETER.split(self.url)
         # Text, name of a masked parameter, text, name …
-        quoted = [shlex.quote(parts[0] + (f"{parts[1]}=" if parts[1:] else ""))]
+        words = [shlex.quote(parts[0] + (f"{parts[1]}=" if parts[1:] else ""))]
         for number in range(1, len(parts), 2):
-            quoted.append(shell_variable(parts[number]))
+            words.append(shell_variable(parts[number]))
             text = parts[number + 1]
             if number + 2 < len(parts):
                 text += f"{parts[number + 2]}="
-            quoted += [shlex.quote(text)] if text else []
-        return "".join(quoted)
+            words += [shlex.quote(text)] if text else []
+        return "".join(words)
 
 
 def preview(context: SendContext, call: Call) -> Preview:
@@ -111,7 +110,6 @@ def preview(context: SendContext, call: Call) -> Preview:
         secret,
         signed=partial(sign, context, configuration, call.line),
     )
-    is_digest = configuration.authentication_type is AuthenticationType.DIGEST
     proxy, proxy_username = context.proxies.shown_for(configuration)
     return Preview(
         method=request.method,
@@ -123,7 +121,7 @@ def preview(context: SendContext, call: Call) -> Preview:
         username=configuration.username,
         proxy=proxy,
         proxy_username=proxy_username,
-        note=DIGEST_NOTE if is_digest else NO_TEXT,
+        note=DIGEST_NOTE if configuration.uses_digest else NO_TEXT,
     )
 
 
@@ -137,17 +135,17 @@ def masked_headers(
     """
     visible = visible_texts(request, configuration)
     now = context.moment(configuration, request.origin)
-    entered = entered_secrets(context, configuration)
+    secrets = entered_secrets(context, configuration)
     headers = []
     for header in request.headers:
         value = header.value
         if isinstance(value, Secret):
-            shown = None
-            if header.source is Source.SCRIPT and value not in entered:
-                shown = public_text(value, visible, now)
-            if shown is None:
-                shown = masked_value(value, text_around(header, configuration))
-            value = shown
+            text = None
+            if header.source is Source.SCRIPT and value not in secrets:
+                text = public_text(value, visible, now)
+            if text is None:
+                text = masked_value(value, text_around(header, configuration))
+            value = text
         headers.append(PreviewHeader(header.name, value, header.source))
     return tuple(headers)
 
@@ -179,11 +177,11 @@ def text_around(header: Header, configuration: Configuration) -> str:
         return next(texts, "")
     if header.source is not Source.AUTHENTICATION or not configuration.sends_token:
         return ""
-    place, _, name = configuration.token_header.partition(":")
-    if place == "cookie" and name:
+    place, name = configuration.token_place
+    if place == "cookie":
         return f"{name}={token_prefix(configuration)}{PLACEHOLDER}"
     prefix = configuration.token_prefix
-    is_token = header.name == configuration.token_header
+    is_token = place == "header" and header.name == name
     return f"{prefix} {PLACEHOLDER}" if prefix and is_token else ""
 
 

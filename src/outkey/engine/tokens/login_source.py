@@ -26,8 +26,8 @@ from outkey.core.request.message import Request, Response
 from outkey.core.secret import Secret
 from outkey.engine.tokens.token_source import (
     TOKEN_SECONDS,
-    TokenAnswer,
     TokenRequest,
+    TokenResult,
     send_for_token,
 )
 from outkey.engine.wire.steps import Steps
@@ -54,7 +54,7 @@ class LoginSource:
         """A fingerprint of the settings that a token depends on."""
         return login_basis_of(self.configuration)
 
-    def prepared(self, state: TokenState) -> TokenState:
+    def state_to_renew(self, state: TokenState) -> TokenState:
         """Return the state as it is."""
         return state
 
@@ -65,25 +65,25 @@ class LoginSource:
         self,
         leased: TokenState,
         request: TokenRequest,  # noqa: ARG002 - of every source
-    ) -> Steps[TokenAnswer]:
+    ) -> Steps[TokenResult]:
         """Refresh the token if possible, else log in."""
         refuse_unusable_login(self.configuration)
         finders = login_finders(self.context.paths, self.configuration)
         deadline = self.context.clock.monotonic() + TOKEN_SECONDS
         refresh = leased.content.refresh if leased.content else None
         if refresh is not None and self.configuration.login.refresh_path:
-            answer = yield from self._refresh(refresh, finders, deadline)
-            if answer is not None:
-                return answer
+            result = yield from self._refresh(refresh, finders, deadline)
+            if result is not None:
+                return result
         build = partial(login_request, self.configuration, self._opener)
         response = yield from self._send(build, deadline)
         # Without the former refresh token, which is dead or not of this session.
         granted = partial(self._state_from, response, finders, keeps_refresh=False)
-        return TokenAnswer(response, granted)
+        return TokenResult(response, granted)
 
     def _refresh(
         self, refresh: Secret, finders: Mapping[str, Finder], deadline: float
-    ) -> Steps[TokenAnswer | None]:
+    ) -> Steps[TokenResult | None]:
         """Refresh the token; None if the refresh token is dead."""
         build = partial(refresh_request, self.configuration, self._opener, refresh)
         response = yield from self._send(build, deadline)
@@ -93,7 +93,7 @@ class LoginSource:
         except errors.OutkeyError as error:
             if reason_of(error) in _DEAD_REFRESH:
                 return None
-        return TokenAnswer(response, granted)
+        return TokenResult(response, granted)
 
     def logout(self, content: TokenContent) -> Steps[None]:
         """End the session of a token; one that the API does not know has ended."""

@@ -28,8 +28,8 @@ from outkey.engine.tokens.provider_words import add_words
 from outkey.engine.tokens.token_cache import cache_key
 from outkey.engine.tokens.token_source import (
     TOKEN_SECONDS,
-    TokenAnswer,
     TokenRequest,
+    TokenResult,
     send_for_token,
 )
 from outkey.engine.wire.steps import Steps
@@ -52,7 +52,7 @@ class OAuth2Source:
 
     # ── credentials ─────────────────────────────────────────────────────────────────
 
-    def prepared(self, state: TokenState) -> TokenState:
+    def state_to_renew(self, state: TokenState) -> TokenState:
         """Return the state to renew; with another refresh token entered, a new one.
 
         The value of a reference changes without a trace in the configuration, so that
@@ -127,20 +127,20 @@ class OAuth2Source:
 
     def request_token(
         self, leased: TokenState, request: TokenRequest
-    ) -> Steps[TokenAnswer]:
+    ) -> Steps[TokenResult]:
         """Request a token with the credentials that the grant has."""
         proof_key = leased.content.proof_key if leased.content else None
         proof_key = proof_key or self._new_proof_key()
         parameters = self._parameters(leased, request)
         return (yield from self._request_with(parameters, proof_key))
 
-    def redeem(self, parameters: Parameters) -> Steps[TokenAnswer]:
+    def redeem(self, parameters: Parameters) -> Steps[TokenResult]:
         """Request a token with a user's consent."""
         return (yield from self._request_with(parameters, self._new_proof_key()))
 
     def _request_with(
         self, parameters: Parameters, proof_key: Secret | None
-    ) -> Steps[TokenAnswer]:
+    ) -> Steps[TokenResult]:
         url = self.configuration.oauth2.token_url
         response = yield from self.send_form(url, parameters, proof_key)
         granted = partial(
@@ -150,7 +150,7 @@ class OAuth2Source:
         def explain(error: errors.OutkeyError) -> None:
             add_words(error, response, self._secrets_at_provider(parameters, response))
 
-        return TokenAnswer(response, granted, explain)
+        return TokenResult(response, granted, explain)
 
     def send_form(
         self, url: str, parameters: Parameters, proof_key: Secret | None

@@ -48,9 +48,8 @@ def words_in(document: Mapping[str, object]) -> str:
 
 def reveals(secrets: Iterable[Secret], texts: list[str]) -> bool:
     """Whether one of these secrets is in the texts: the strictest search."""
-    searched = SearchText.of_value(texts)
-    found = (secret.patterns() for secret in secrets)
+    search_text = SearchText.of_value(texts)
     return any(
-        patterns.occurs_literally_in(searched) or patterns.is_in(searched)
-        for patterns in found
+        patterns.occurs_literally_in(search_text) or patterns.is_in(search_text)
+        for patterns in (secret.patterns() for secret in secrets)
     )

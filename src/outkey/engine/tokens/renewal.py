@@ -29,7 +29,7 @@ from outkey.core.secret import Secret
 from outkey.engine.tokens.login_source import LoginSource
 from outkey.engine.tokens.oauth2_source import OAuth2Source
 from outkey.engine.tokens.token_cache import CachedToken, cache_key
-from outkey.engine.tokens.token_source import TokenAnswer, TokenRequest, TokenSource
+from outkey.engine.tokens.token_source import TokenRequest, TokenResult, TokenSource
 from outkey.engine.wire.steps import Steps, Wait
 from outkey.engine.wire.transmit import SendContext
 
@@ -111,12 +111,12 @@ class TokenManager:
         """
         at = self.context.clock.now()
         source = OAuth2Source(self.context, self.configuration)
-        answer = yield from source.redeem(parameters)
+        result = yield from source.redeem(parameters)
         try:
-            refuse_other_nonce(answer.response, nonce)
-            yield from self._replace_state(lambda empty: answer.granted(empty, at))
+            refuse_other_nonce(result.response, nonce)
+            yield from self._replace_state(lambda empty: result.granted(empty, at))
         except errors.TokenEndpointFailed as error:
-            answer.explain(error)
+            result.explain(error)
             raise
 
     def delete(self, *, revoked: bool = False) -> Steps[None]:
@@ -127,7 +127,7 @@ class TokenManager:
         """
         is_spent = self.configuration.needs_consent and (revoked or self._is_leased())
         yield from self._replace_state(
-            lambda empty: self._source.prepared(
+            lambda empty: self._source.state_to_renew(
                 replace(empty, serial=empty.serial + 1, spent=is_spent)
             )
         )
@@ -236,7 +236,7 @@ class TokenManager:
             token = self._usable_token(current, request)
             if token is not None and clock.monotonic() < current.fresh_until:
                 return token
-            state = self._source.prepared(current.state)
+            state = self._source.state_to_renew(current.state)
             leased = self._take_lease(state, request)
             if leased is None:
                 return None
@@ -277,15 +277,15 @@ class TokenManager:
         clock = self.context.clock
         at = clock.now()
         lease_ends = clock.monotonic() + LEASE_SECONDS
-        answer: TokenAnswer | None = None
+        result: TokenResult | None = None
         try:
-            answer = yield from self._source.request_token(leased, request)
-            granted = answer.granted(leased, at)
+            result = yield from self._source.request_token(leased, request)
+            granted = result.granted(leased, at)
         except (errors.RemoteError, errors.RedirectBlocked) as error:
-            response = answer.response if answer else None
+            response = result.response if result else None
             problem = self._record_failure(leased, error, response)
-            if answer is not None:
-                answer.explain(problem)
+            if result is not None:
+                result.explain(problem)
         except errors.OutkeyError:
             self._try_to_store(leased, leased.released())  # nothing was sent
             raise

@@ -32,7 +32,7 @@ class TokenRequest(NamedTuple):
     force: bool = False
 
 
-class TokenAnswer(NamedTuple):
+class TokenResult(NamedTuple):
     """The response to a token request, and what makes a state of it.
 
     `granted` takes the state before and the moment of the request. It raises why the
@@ -55,7 +55,7 @@ class TokenSource(Protocol):
         `TokenState.for_basis` compares them.
         """
 
-    def prepared(self, state: TokenState) -> TokenState:
+    def state_to_renew(self, state: TokenState) -> TokenState:
         """Return the state to renew, without what new credentials have replaced."""
 
     def refuse_dead(self, state: TokenState, request: TokenRequest) -> None:
@@ -63,7 +63,7 @@ class TokenSource(Protocol):
 
     def request_token(
         self, leased: TokenState, request: TokenRequest
-    ) -> Steps[TokenAnswer]:
+    ) -> Steps[TokenResult]:
         """Request a token and return the response, within TOKEN_SECONDS."""
 
     def final_error(

@@ -44,7 +44,7 @@ class Nonces:
             nonce.challenge, number, nonce.client_nonce if is_session else fresh()
         )
 
-    def keep(
+    def store(
         self,
         name: str,
         origin: Origin,

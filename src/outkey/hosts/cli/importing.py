@@ -1,33 +1,19 @@
 """The command that imports configurations from what others wrote of an API."""
 
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from outkey.core.errors import ConfigError
+from outkey.core.importing.formats import ImportFormat
 from outkey.core.text import Text
 from outkey.hosts.cli.output import print_json, print_line, print_report_items
 from outkey.hosts.cli.session import AsJson, administration_of, open_application
 
 if TYPE_CHECKING:
     from outkey.core.importing.reading import Import
-
-_MAX_BYTES = 2 * 1024 * 1024
-
-
-class Source(StrEnum):
-    """The formats that `--from` names."""
-
-    CURL = "curl"
-    POSTMAN = "postman"
-    OPENAPI = "openapi"
-    INSOMNIA = "insomnia"
-    BRUNO = "bruno"
-    HTTP = "http"
-    HAR = "har"
 
 
 def import_file(
@@ -40,7 +26,8 @@ def import_file(
     ],
     *,
     source: Annotated[
-        Source | None, typer.Option("--from", help="the format, if not recognized")
+        ImportFormat | None,
+        typer.Option("--from", help="the format, if not recognized"),
     ] = None,
     name: Annotated[
         str, typer.Option("--name", help="the name of the configuration")
@@ -63,8 +50,8 @@ def import_file(
         return
     print_report_items(imported.report)
     if apply:
-        for one in imported.configurations:
-            print_line(f"created: {one.draft.name}")
+        for configuration in imported.configurations:
+            print_line(f"created: {configuration.draft.name}")
         for drafted in imported.lines:
             print_line(f"created: line {drafted.line.name}")
     else:
@@ -73,21 +60,20 @@ def import_file(
 
 def read_limited(file: str) -> str:
     """Return the text of a file or of standard input, if it is not too long."""
+    from outkey.core.importing.tree import MAX_TEXT, too_long
+
     try:
         if file == "-":
-            data = sys.stdin.buffer.read(_MAX_BYTES + 1)
+            data = sys.stdin.buffer.read(MAX_TEXT + 1)
         else:
-            with Path(file).open("rb") as opened:
-                data = opened.read(_MAX_BYTES + 1)
+            with Path(file).open("rb") as stream:
+                data = stream.read(MAX_TEXT + 1)
     except FileNotFoundError:
         raise ConfigError(Text("the file does not exist"), field="FILE") from None
     except OSError:
         raise ConfigError(Text("the file cannot be read"), field="FILE") from None
-    if len(data) > _MAX_BYTES:
-        raise ConfigError(
-            Text("the input is longer than {limit} MiB", limit=_MAX_BYTES // 1024**2),
-            hint=Text("Import a part of it: the servers and the security of an API."),
-        )
+    if len(data) > MAX_TEXT:
+        raise too_long()
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -101,11 +87,11 @@ def import_facts(imported: "Import", *, saved: bool) -> dict[str, object]:
     return {
         "configurations": [
             {
-                "name": one.draft.name,
-                "toml": "" if saved else render([one.draft.configuration()], []),
-                "secrets": list(one.secrets),
+                "name": item.draft.name,
+                "toml": "" if saved else render([item.draft.configuration()], []),
+                "secrets": list(item.secrets),
             }
-            for one in imported.configurations
+            for item in imported.configurations
         ],
         "lines": [
             {
@@ -126,7 +112,8 @@ def document_of(imported: "Import") -> str:
     """Return the TOML of an import; how lines ask for pages stands in comments."""
     from outkey.core.config.export import render, render_table
 
-    parts = [render([one.draft.configuration() for one in imported.configurations], [])]
+    configurations = [item.draft.configuration() for item in imported.configurations]
+    parts = [render(configurations, [])]
     for drafted in imported.lines:
         part = render([], [drafted.line])
         if drafted.pagination:

@@ -49,7 +49,7 @@ def list_presets(
             ),
         )
     else:
-        print_line("no preset has that in its name; see: outkey preset list")
+        print_line("no preset matches; list all of them: outkey preset list")
 
 
 @presets_app.command("show")

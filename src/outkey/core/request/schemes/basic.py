@@ -1,18 +1,15 @@
 """Authentication Type Basic (RFC 7617)."""
 
-import re
 import unicodedata
 from base64 import b64encode
 from typing import NamedTuple
 
 from outkey.core.errors import HeaderFormatError
 from outkey.core.request.flow import AuthFlow, send
-from outkey.core.request.headers import check_length
+from outkey.core.request.headers import CONTROL_CHARACTER, check_length
 from outkey.core.request.message import Header, Request, Source
 from outkey.core.secret import Secret
 from outkey.core.text import Text
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")  # RFC 7617 §2 forbids them in both parts
 
 
 class Basic(NamedTuple):
@@ -34,7 +31,7 @@ class Basic(NamedTuple):
         return Header("Authorization", value, Source.AUTHENTICATION)
 
     def _credentials(self, password: str) -> str:
-        if not password.isprintable() and _CONTROL.search(password):
+        if not password.isprintable() and CONTROL_CHARACTER.search(password):
             raise HeaderFormatError(
                 Text("Password has a control character"),
                 field="password",

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 from outkey.core.request.challenge import Challenge, parse_challenges
 from outkey.core.request.digest import (
     DigestChallenge,
+    DigestProof,
     NonceUse,
-    Proof,
     is_stale,
     strongest_challenge,
 )
-from outkey.core.request.flow import AuthFlow, KeepNonce, Send, need_nonce, send
+from outkey.core.request.flow import AuthFlow, Send, StoreNonce, need_nonce, send
 from outkey.core.request.message import Header, Request, Response, Source
 from outkey.core.secret import Secret
 
@@ -52,7 +52,7 @@ class Digest(NamedTuple):
         return (yield from need_nonce(challenge))
 
     def _send(self, request: Request, use: NonceUse) -> Generator[Any, Any, Response]:
-        proof = Proof(self.username, request.method, use)
+        proof = DigestProof(self.username, request.method, use)
 
         def header(text: str) -> str:
             password, _, target = text.rpartition(_BETWEEN)
@@ -63,7 +63,7 @@ class Digest(NamedTuple):
         response = yield from send(request.with_headers((*request.headers, value)))
         following = following_challenge(use.challenge, response)
         if following is not None:
-            yield KeepNonce(following)
+            yield StoreNonce(following)
         return response
 
 

@@ -17,7 +17,9 @@ REPORT = "outkey-import-report"
 MAX_SHOWN = 60
 
 
-def keep_report(request: HttpRequest, record: str, items: Iterable[ReportItem]) -> None:
+def store_report(
+    request: HttpRequest, record: str, items: Iterable[ReportItem]
+) -> None:
     """Store a report until the page of the configuration shows it."""
     request.session[REPORT] = {
         "record": record,

@@ -1,6 +1,6 @@
 """The box on the page New that takes a curl command, a collection or a description.
 
-What is pasted is read, saved and forgotten within one request: the session has only the
+What is pasted is read, saved and discarded within one request: the session has only the
 report, which holds names and sentences of our own.
 """
 
@@ -19,7 +19,7 @@ from outkey.hosts.django.pages.access import (
     installation,
     require,
 )
-from outkey.hosts.django.pages.import_reports import keep_report
+from outkey.hosts.django.pages.import_reports import store_report
 from outkey.hosts.django.pages.new import new_page
 from outkey.hosts.django.pages.shell import limited_concurrency, url_of
 from outkey.hosts.importing import read_import
@@ -48,7 +48,7 @@ def import_page(request: HttpRequest) -> HttpResponse:
     except OutkeyError as error:
         return new_page(request, import_error=error)
     first = application.registry.get(names[0])
-    keep_report(request, first.record, imported.report)
+    store_report(request, first.record, imported.report)
     listed = ", ".join(names)
     messages.success(request, _("%s was imported. Run a connection test.") % listed)
     return HttpResponseRedirect(url_of("change", first))

@@ -25,16 +25,16 @@ def new_page(
     `import_error` is why a pasted text was not imported.
     """
     require(request, Permission.ADD)
-    searched = request.GET.get("q", "").strip()
+    search_text = request.GET.get("q", "").strip()
     presets = [
         preset
         for preset in installation().presets.all()
-        if searched.lower() in f"{preset.title} {preset.category}".lower()
+        if search_text.lower() in f"{preset.title} {preset.category}".lower()
     ]
     context = {
         "title": _("New API Sync Configuration"),
         "presets": presets,
-        "searched": searched,
+        "search_text": search_text,
         "import_error": import_error,
     }
     status = 422 if import_error else 200

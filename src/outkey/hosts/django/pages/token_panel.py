@@ -68,8 +68,8 @@ class TokenPanel:
         """The last error of a renewal."""
         if not self.status or not self.status.error:
             return None
-        failed = login_failure if self.stored.uses_login else failure
-        return failed(self.status.error)
+        error_for = login_failure if self.stored.uses_login else failure
+        return error_for(self.status.error)
 
 
 def panel_for(request: HttpRequest, stored: Configuration) -> TokenPanel | None:
