@@ -170,6 +170,16 @@ def test_a_preset_or_method_that_does_not_exist_is_named_with_those_that_do() ->
     assert caught.value.hint == "Known: api_key."
 
 
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [("", True), ("ACM", True), ("crm acme", True), ("crm other", False)],
+)
+def test_a_search_finds_every_word_in_name_title_or_category(
+    text: str, *, is_found: bool
+) -> None:
+    assert read_preset("acme", MINIMAL).matches(text) is is_found
+
+
 def test_values_of_lists_are_filled_in_too() -> None:
     text = MINIMAL.replace('value = "Key {secret}"', 'value = "{site} {secret}"')
     preset = read_preset("acme", text)

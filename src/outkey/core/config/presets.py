@@ -119,6 +119,11 @@ class Preset:
     variables: Mapping[str, Variable]
     methods: Mapping[str, PresetMethod]  # the usual one first
 
+    def matches(self, text: str) -> bool:
+        """Whether name, title and category have every word of a search."""
+        searched = f"{self.name} {self.title} {self.category}".lower()
+        return all(word in searched for word in text.lower().split())
+
     def method(self, name: str = "") -> PresetMethod:
         """Return a method by its name, the usual one without a name."""
         if not name:

@@ -74,7 +74,9 @@ def read_import(
     if not apis:
         raise ConfigError(
             Text("no request or API was found in it"),
-            hint=Text("Choose the format with --from if it was not recognized."),
+            hint=Text(
+                "Paste one request, or on the command line choose the format with --from."
+            ),
         )
     configurations: list[ImportedConfiguration] = []
     lines: list[DraftedLine] = []
@@ -145,7 +147,10 @@ def unknown_format() -> ConfigError:
     """Return the error for a text that no format fits."""
     return ConfigError(
         Text("the format was not recognized"),
-        hint=Text("Choose it with --from: {names}.", names=", ".join(ImportFormat)),
+        hint=Text(
+            "These are read: {names}. On the command line --from chooses one.",
+            names=", ".join(ImportFormat),
+        ),
     )
 
 

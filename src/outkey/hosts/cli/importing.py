@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -50,12 +51,24 @@ def import_file(
         return
     print_report_items(imported.report)
     if apply:
-        for configuration in imported.configurations:
-            print_line(f"created: {configuration.draft.name}")
-        for drafted in imported.lines:
-            print_line(f"created: line {drafted.line.name}")
+        print_created(imported)
     else:
         print_line(document_of(imported).rstrip("\n"))
+
+
+def print_created(imported: "Import") -> None:
+    """Print what was saved, and what to do next."""
+    for item in imported.configurations:
+        print_line(f"created: {item.draft.name}")
+    for drafted in imported.lines:
+        print_line(f"created: line {drafted.line.name}")
+    for item in imported.configurations:
+        name = quote(item.draft.name)
+        needed = item.draft.configuration().needed_secrets()
+        for field in needed:
+            if field not in item.secrets:
+                print_line(f"next: outkey secret set {name} {field}")
+        print_line(f"then: outkey test {name}")
 
 
 def read_limited(file: str) -> str:

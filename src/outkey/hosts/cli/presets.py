@@ -26,11 +26,10 @@ def list_presets(
     as_json: AsJson = False,
 ) -> None:
     """List the presets."""
-    text = (search or "").lower()
     presets = [
         preset
         for preset in open_application().presets.all()
-        if text in f"{preset.name} {preset.title} {preset.category}".lower()
+        if preset.matches(search or "")
     ]
     if as_json:
         print_json([preset_facts(preset) for preset in presets])

@@ -27,9 +27,7 @@ def new_page(
     require(request, Permission.ADD)
     search_text = request.GET.get("q", "").strip()
     presets = [
-        preset
-        for preset in installation().presets.all()
-        if search_text.lower() in f"{preset.title} {preset.category}".lower()
+        preset for preset in installation().presets.all() if preset.matches(search_text)
     ]
     context = {
         "title": _("New API Sync Configuration"),
