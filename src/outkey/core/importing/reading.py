@@ -75,7 +75,8 @@ def read_import(
         raise ConfigError(
             Text("no request or API was found in it"),
             hint=Text(
-                "Paste one request, or on the command line choose the format with --from."
+                "Paste one request, or on the command line choose the format with"
+                " --from."
             ),
         )
     configurations: list[ImportedConfiguration] = []
