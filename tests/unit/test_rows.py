@@ -304,6 +304,22 @@ def test_a_place_that_cannot_carry_a_token_is_refused(place: str) -> None:
     assert caught.value.field == "token_header"
 
 
+@pytest.mark.parametrize("prefix", [" Token", "Token ", "Tökén"])
+def test_a_prefix_that_would_not_arrive_is_refused(prefix: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        configuration(**(BEARER | {"token_prefix": prefix}))
+    assert caught.value.field == "token_prefix"
+
+
+@pytest.mark.parametrize("token", ["a;b", "a,b", 'a"b', "a\\b"])
+def test_a_token_cannot_leave_its_cookie(token: str) -> None:
+    made = configuration(**(BEARER | {"token_header": "cookie:sid"}))
+    fake = fake_gateway(made, secrets={"token": token})
+    with pytest.raises(HeaderFormatError):
+        fake.gateway.send("acme", "GET", "/")
+    assert fake.transport.sent == []
+
+
 def test_the_former_key_of_the_token_header_is_another_spelling() -> None:
     table = "[configuration.acme.oauth2]\ntoken_header = 'X-Token'\n"
     assert read(table).token_header == "X-Token"

@@ -486,6 +486,7 @@ def build(
         if path not in BY_PATH:
             raise ConfigError(Text("there is no such field"), field=path)
     check_token_place(str(parsed["token_header"]))
+    check_value(str(parsed["token_prefix"] or ""), field="token_prefix")
     refuse_two_hosts(parsed)
     for header in headers:
         check_name(header.key, field="headers")

@@ -1,17 +1,19 @@
 """Where a request carries its token: a header, a cookie or a query parameter."""
 
+import re
 from functools import partial
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import ParameterConflict
-from outkey.core.request.headers import check_token, check_value
+from outkey.core.errors import HeaderFormatError, ParameterConflict
+from outkey.core.request.headers import check_token
 from outkey.core.request.message import Header, Request, Source
 from outkey.core.request.origin import parameter_names
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 
 _check_token = partial(check_token, field="token")
-_check_value = partial(check_value, field="token")
+# RFC 6265 §4.1.1: they would end the cookie, or begin another one.
+_COOKIE_FAULT = re.compile(r'[",;\\]')
 
 
 def with_token(
@@ -24,13 +26,22 @@ def with_token(
         return with_parameter(request, name, token)
     prefix = token_prefix(configuration, kind)
     if place == "cookie":
-        value = Secret.joined(f"{name}={prefix}", token).derive(_check_value)
+        value = Secret.joined(f"{name}={prefix}", token.derive(check_cookie_value))
         refuse_second_cookie(request)
         header = Header("Cookie", value, Source.AUTHENTICATION)
     else:
-        value = Secret.joined(prefix, token).derive(_check_value)
+        value = Secret.joined(prefix, token)
         header = Header(name, value, Source.AUTHENTICATION)
     return request.with_headers((*request.headers, header))
+
+
+def check_cookie_value(token: str) -> str:
+    """Return a token that may be the value of a cookie, else raise."""
+    if _COOKIE_FAULT.search(token):
+        raise HeaderFormatError(
+            Text("the token has a character that a cookie cannot carry"), field="token"
+        )
+    return token
 
 
 def token_prefix(configuration: Configuration, kind: str = "Bearer") -> str:
