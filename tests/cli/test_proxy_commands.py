@@ -64,7 +64,7 @@ def test_the_password_of_a_proxy_does_not_follow_to_another_proxy(
         outkey("apply", "-", stdin=DOCUMENT.format(port=peer.port))
         done = outkey("request", "erp", "GET", "/")
         assert done.code == 2
-        assert done.err.startswith("error[secret_rebind_required]: the password")
+        assert done.err.startswith("error[secret_rebind_required]: the secret")
         assert peer.requests == []
 
 

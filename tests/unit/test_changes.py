@@ -16,6 +16,7 @@ from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.core.audit.chain import AuditStream, ChainRow, Label, verify
 from outkey.core.audit.events import Change, Tag
 from outkey.core.config.configuration import Configuration, SecretState, SyncLine
+from outkey.core.config.custom_rows import QueryParameter
 from outkey.core.config.document import parse_document
 from outkey.core.config.reference import Reference, Store, parse_reference
 from outkey.core.errors import (
@@ -46,7 +47,9 @@ from outkey.engine.managing.audit_trail import AuditTrail, ExpiredRows
 from outkey.engine.managing.changes import (
     Administration,
     ConfigurationChange,
+    changed_fields,
     check_secret_field,
+    destinations_of,
 )
 from outkey.engine.wire.egress import Egress
 from outkey.engine.wire.transmit import SendContext
@@ -460,6 +463,16 @@ def test_a_value_that_could_never_be_sent_does_not_replace_one_that_can(
     with pytest.raises(ConfigError):
         office.administration.set_secret("acme", field, Secret(value))
     assert office.secrets.open(office.registry.get("acme"), field) == Secret("good")
+
+
+def test_a_change_of_the_query_is_recorded_by_its_name() -> None:
+    before = configuration()
+    after = configuration(query=(QueryParameter("a", "1", secret=False),))
+    assert changed_fields(before, after) == ["query"]
+
+
+def test_the_password_of_a_proxy_is_entered_for_the_proxy() -> None:
+    assert destinations_of("proxy_password") == {"proxy.url"}
 
 
 def test_a_reference_that_cannot_be_read_does_not_replace_an_entered_value() -> None:

@@ -13,6 +13,7 @@ from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.core.access.permissions import Permission
 from outkey.core.audit.events import Change, Tag
 from outkey.core.config.configuration import Configuration
+from outkey.core.config.custom_rows import QueryParameter
 from outkey.core.config.fields import BY_PATH
 from outkey.core.config.reference import parse_reference
 from outkey.core.errors import (
@@ -300,6 +301,31 @@ def test_a_row_with_an_error_is_named(key: str, start: str) -> None:
     assert not isinstance(errors, Edit)
     assert errors["headers"].message.startswith(start)
     assert isinstance(errors["headers"].message, Text)
+
+
+def test_a_query_row_and_a_text_around_a_secret_are_read() -> None:
+    values = {"name": "shop", "base_url": "https://shop.example"}
+    values |= {"query-key-0": "api_key", "query-value-0": "k", "query-secret-0": "on"}
+    values |= {"row-key-0": "Authorization", "row-secret-0": "on"}
+    values |= {"row-text-0": "Token token={secret}"}
+    edit = edit_of(values, None)
+    assert edit.configuration.query == (QueryParameter("api_key", "", secret=True),)
+    assert edit.secrets == {"query:api_key": Secret("k")}
+    assert edit.configuration.headers[0].value == "Token token={secret}"
+    errors = Edit.read(values | {"row-text-0": "Token token="})
+    assert not isinstance(errors, Edit)
+    assert errors["headers"].message.endswith("lacks {secret}")
+
+
+@pytest.mark.parametrize(
+    ("text", "prefix"), [("", None), ("-", ""), ("Token", "Token")]
+)
+def test_a_hyphen_is_no_prefix_and_an_empty_input_the_usual_one(
+    text: str, prefix: str | None
+) -> None:
+    values = {"name": "shop", "base_url": "https://shop.example"}
+    values |= {"authentication_type": "bearer", "token_prefix": text}
+    assert edit_of(values, None).configuration.token_prefix == prefix
 
 
 def test_there_are_not_more_rows_than_a_request_can_have() -> None:

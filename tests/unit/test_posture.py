@@ -499,6 +499,12 @@ def test_one_secret_in_two_configurations_is_found_in_both_and_named_nowhere() -
     assert "hunter2" not in repr(found)
 
 
+def test_the_doctor_knows_when_the_preset_of_a_configuration_was_corrected() -> None:
+    world = Runtime(sound(preset="stripe", preset_day=date(2026, 1, 1)))
+    verified(world)
+    assert ("acme", "P-preset-corrected") in world.ids()
+
+
 def test_a_few_configurations_with_one_secret_are_all_named() -> None:
     world = Runtime(*(referring(name) for name in ("a", "b", "c")))
     world.secrets.values["token"] = "hunter2"

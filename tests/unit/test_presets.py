@@ -168,6 +168,7 @@ def test_a_preset_or_method_that_does_not_exist_is_named_with_those_that_do() ->
     with pytest.raises(ConfigError) as caught:
         read_preset("acme", MINIMAL).method("other")
     assert caught.value.hint == "Known: api_key."
+    assert read_preset("acme", MINIMAL).method("api_key").title == "API key"
 
 
 @pytest.mark.parametrize(

@@ -144,6 +144,24 @@ def test_query_rows_are_stored_among_the_settings() -> None:
     assert new_row(configuration(), "r1").settings.get("query") is None
 
 
+def test_a_curl_command_has_a_variable_for_each_secret_parameter() -> None:
+    rows = (KEY_ROW, QueryParameter("other", "", secret=True))
+    secrets = KEY | {"query:other": "x"}
+    shown = fake_gateway(configuration(query=rows), secrets=secrets).gateway.preview(
+        "acme", "GET", "/me"
+    )
+    url = "'https://api.acme.example/me?api_key='\"$API_KEY\"'&other='\"$OTHER\""
+    assert url in shown.curl()
+
+
+def test_a_preview_shows_the_name_of_the_cookie() -> None:
+    made = configuration(**(BEARER | {"token_header": "cookie:sid"}))
+    shown = fake_gateway(made, secrets={"token": "abc"}).gateway.preview(
+        "acme", "GET", "/"
+    )
+    assert ("Cookie", "sid=***") in [(h.name, h.value) for h in shown.headers]
+
+
 # ── text around a secret ──────────────────────────────────────────────────────────────
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from outkey.core.config.configuration import Configuration, known_names
+from outkey.core.config.configuration import known_names
 from outkey.core.config.document import ConfigurationDraft, read_draft
 from outkey.core.config.field_kinds import CONTROL, refuse_unknown_keys
 from outkey.core.config.toml import parse_toml
@@ -269,8 +269,3 @@ def fill_tree(value: Any, values: Mapping[str, str]) -> Any:  # noqa: ANN401 - a
     if isinstance(value, list):
         return [fill_tree(inner, values) for inner in value]
     return value
-
-
-def missing_secrets(configuration: Configuration, method: PresetMethod) -> list[str]:
-    """Return the secrets of a method that are not set yet."""
-    return [name for name in method.secrets if name not in configuration.secrets]

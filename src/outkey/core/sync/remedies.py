@@ -24,7 +24,8 @@ REMEDY_BY_CAUSE: dict[str, Text] = {
     "configuration": Text(
         "Open the line and its configuration: they show what is wrong."
     ),
-    # By the API, more often than by the configuration's own limit.
+    # By the API, more often than by a login or by the configuration's own limit.
+    "invalid_credentials": REMEDIES[Cause.INVALID_CREDENTIALS],
     "rate_limited": REMEDIES[Cause.RATE_LIMITED],
     "egress_denied": REASONS["egress-denied"].remedy,
 }
