@@ -48,12 +48,21 @@ _NOT_A_CREDENTIAL = re.compile(
     re.IGNORECASE,
 )
 _CREDENTIAL_PARAMETER = re.compile(
-    r"app[_-]?id|appid|sig|hapikey|pwd|pass|jwt|sid|access[_-]?id", re.IGNORECASE
+    r"app[_-]?id|appid|sig|hapikey|pwd|pass(?:phrase)?|jwt|sid|access[_-]?id"
+    r"|(?:client[_-]?)?assertion",
+    re.IGNORECASE,
 )
 # A part of a path that is a credential: a bot's token, a webhook's key.
 _SECRET_SEGMENT = re.compile(
     r"bot\d{5,}:[\w-]{20,}"
     r"|(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*\d)[A-Za-z0-9_-]{22,}"
+)
+# A value that is a credential whatever its header is called.
+_CREDENTIAL_VALUE = re.compile(r"(?:bearer|basic|token)\s+\S{8,}", re.IGNORECASE)
+# Variables that are named after a credential and hold none.
+_NOT_A_SECRET_VARIABLE = re.compile(
+    r"ur[il]|host|domain|origin|server|path|id$|name$|type$|version|realm",
+    re.IGNORECASE,
 )
 
 
@@ -77,3 +86,15 @@ def is_secret_parameter(name: str) -> bool:
 def is_secret_segment(segment: str) -> bool:
     """Whether a part of a URL's path looks like a credential."""
     return bool(_SECRET_SEGMENT.fullmatch(segment))
+
+
+def is_secret_variable(name: str) -> bool:
+    """Whether a variable is named as one that holds a credential."""
+    return is_secret_parameter(name) and not _NOT_A_SECRET_VARIABLE.search(name)
+
+
+def is_secret_value(value: str) -> bool:
+    """Whether a value is a credential, or a variable for one, whatever its name is."""
+    if _CREDENTIAL_VALUE.fullmatch(value.strip()):
+        return True
+    return any(is_secret_variable(name.strip()) for name in VARIABLE.findall(value))
