@@ -427,6 +427,23 @@ def test_no_challenge_makes_the_password_travel(headers: list[str]) -> None:
     assert diagnosis.suspicions[0].reason.id == "wrong-scheme"
 
 
+@pytest.mark.parametrize("part", ["nonce", "realm", "opaque"])
+def test_a_challenge_too_long_to_respond_to_is_not_remembered(part: str) -> None:
+    parts = {"realm": "r", "nonce": "n", "opaque": "o"} | {part: "x" * 9000}
+    named = ", ".join(f'{name}="{text}"' for name, text in parts.items())
+    too_long = refused(f'Digest {named}, qop="auth", algorithm=SHA-256')
+    fake = world(too_long, refused(), Response(200))
+    assert fake.gateway.send("acme", "GET", "/").status == 401
+    assert fake.gateway.send("acme", "GET", "/").status == 200
+
+
+def test_a_next_nonce_too_long_to_send_is_not_remembered() -> None:
+    long = ResponseHeaders((("Authentication-Info", f'nextnonce="{"x" * 9000}"'),))
+    fake = world(refused(), Response(200, long), Response(200))
+    assert fake.gateway.send("acme", "GET", "/").status == 200
+    assert fake.gateway.send("acme", "GET", "/").status == 200
+
+
 @pytest.mark.parametrize("status", [200, 404, 500])
 def test_a_server_that_asks_for_nothing_gets_nothing(status: int) -> None:
     fake = world(Response(status), limits__retries=0)

@@ -5,7 +5,7 @@ import time
 from contextlib import suppress
 
 import pytest
-from tests.unit.imports import found_secrets, reported
+from unit.imports import found_secrets, reported
 
 from outkey.core.errors import ConfigError
 from outkey.core.importing.reading import Import
