@@ -5,11 +5,11 @@ import time
 from contextlib import suppress
 
 import pytest
-from unit.imports import found_secrets, reported
 
 from outkey.core.errors import ConfigError
 from outkey.core.importing.reading import Import
 from outkey.hosts.importing import read_import
+from unit.imports import found_secrets, reported
 
 SECRET = "hunter2secretword"
 KEY = "Zq8s7D6f5G4h3J2k1L0mNbVc"  # a part of a path that looks like a key

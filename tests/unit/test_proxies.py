@@ -309,7 +309,7 @@ def test_our_own_pages_are_no_proxy() -> None:
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "localhost", "outkey.localhost", "localhost.localdomain"]
 )
-@pytest.mark.parametrize("bound", ["127.0.0.1", "::1", "0.0.0.0"])  # noqa: S104
+@pytest.mark.parametrize("bound", ["127.0.0.1", "::1", "0.0.0.0"])
 def test_a_proxy_does_not_lead_to_our_own_pages(host: str, bound: str) -> None:
     if host == "127.0.0.1" and bound == "::1":
         return  # another server

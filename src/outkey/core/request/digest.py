@@ -21,7 +21,7 @@ _CONTROL_FAULTS = {
     "username": Text("Username has a control character"),
     "password": Text("Password has a control character"),
 }
-# What a challenge may be long so that a header with all of it can be sent back. A longer
+# So that a header with all of a challenge can be sent back. A longer
 # one would be remembered, and stop every later request.
 MAX_CHALLENGE = 4 * 1024
 _LIST = re.compile(r"[\s,]+")
