@@ -573,3 +573,10 @@ def test_the_diagnosis_of_another_scheme_proposes_digest() -> None:
     fix = diagnosis.suspicions[0].fix
     assert fix is not None
     assert fix.changes == (("authentication_type", "digest"),)
+
+
+def test_no_fix_makes_the_password_travel_because_a_challenge_asks_for_basic() -> None:
+    fake = world(*[refused('Basic realm="r"')] * 4)
+    report = fake.gateway.test("acme")
+    found = {one.reason.id: one.fix for one in report.suspicions}
+    assert found["wrong-scheme"] is None

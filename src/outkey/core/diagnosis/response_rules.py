@@ -255,6 +255,10 @@ def by_scheme(evidence: Evidence) -> Iterator[Clue]:
         AuthenticationType.BEARER,
     )
     choices = [choice for choice in supported if choice in offered]
+    # Nor does it make a password travel that Digest keeps here: anyone in between may
+    # have replaced the challenge.
+    if ours is AuthenticationType.DIGEST:
+        choices = [choice for choice in choices if choice != AuthenticationType.BASIC]
     fix = None
     if choices:
         choice = choices[-1]
