@@ -5,7 +5,7 @@ from collections.abc import Callable, Container, Iterator
 
 from outkey.core.config.choices import AuthenticationType, Environment
 from outkey.core.diagnosis.comparison import by_comparison
-from outkey.core.diagnosis.evidence import Clue, Evidence, fix_of
+from outkey.core.diagnosis.evidence import Clue, Evidence, Fix, fix_of
 from outkey.core.diagnosis.mentions import by_mentions
 from outkey.core.diagnosis.phrases import by_phrases
 from outkey.core.diagnosis.reasons import REASONS
@@ -248,26 +248,25 @@ def by_scheme(evidence: Evidence) -> Iterator[Clue]:
             Text("The API asks for {wanted}.", wanted=wanted),
         ]
     )
-    # A fix never chooses None, whatever schemes the server names.
-    supported = (
-        AuthenticationType.BASIC,
-        AuthenticationType.DIGEST,
-        AuthenticationType.BEARER,
-    )
-    choices = [choice for choice in supported if choice in offered]
-    # Nor does it make a password travel that Digest keeps here: anyone in between may
-    # have replaced the challenge.
-    if ours is AuthenticationType.DIGEST:
-        choices = [choice for choice in choices if choice != AuthenticationType.BASIC]
-    fix = None
-    if choices:
-        choice = choices[-1]
-        fix = fix_of(
-            "wrong-scheme",
-            ("authentication_type", str(choice)),
-            value=choice.label,
-        )
+    fix = scheme_fix(ours, offered)
     yield Clue(68, "wrong-scheme", text, remedy, fix)
+
+
+def scheme_fix(ours: AuthenticationType, offered: Container[str]) -> Fix | None:
+    """Return the change to the best scheme that the server names.
+
+    It never chooses None, whatever schemes those are. Nor does it make a password
+    travel that Digest keeps here: anyone in between may have replaced the challenge.
+    """
+    supported = [AuthenticationType.DIGEST, AuthenticationType.BEARER]
+    if ours is not AuthenticationType.DIGEST:
+        supported.insert(0, AuthenticationType.BASIC)
+    choices = [choice for choice in supported if choice in offered]
+    if not choices:
+        return None
+    choice = choices[-1]
+    change = ("authentication_type", str(choice))
+    return fix_of("wrong-scheme", change, value=choice.label)
 
 
 def scheme_names(schemes: set[str]) -> Text:
