@@ -263,6 +263,36 @@ def test_a_nonce_belongs_to_a_configuration_an_origin_and_a_process(
     assert nonces.next_use("acme", ORIGIN, lambda: "c") is None
 
 
+def test_a_nonce_that_is_sent_again_is_counted_on() -> None:
+    nonces = Nonces()
+    challenge = DigestChallenge("r", "n")
+    numbers = []
+    for _ in range(3):
+        nonces.keep("a", ORIGIN, challenge, lambda: "x")
+        use = nonces.next_use("a", ORIGIN, lambda: "x")
+        assert use is not None
+        numbers.append(use.number)
+    assert numbers == [1, 2, 3]
+
+
+def test_threads_that_are_challenged_at_once_share_the_count() -> None:
+    nonces = Nonces()
+    numbers: list[int] = []
+
+    def use_nonce() -> None:
+        for _ in range(200):
+            nonces.keep("a", ORIGIN, DigestChallenge("r", "n"), lambda: "x")
+            use = nonces.next_use("a", ORIGIN, lambda: "x")
+            numbers.append(use.number if use else 0)
+
+    threads = [threading.Thread(target=use_nonce) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(numbers) == list(range(1, 1601))
+
+
 def test_a_session_keeps_its_client_nonce_and_others_get_new_ones() -> None:
     nonces = Nonces()
     fresh = iter("abcdef").__next__
