@@ -263,6 +263,36 @@ def test_a_nonce_belongs_to_a_configuration_an_origin_and_a_process(
     assert nonces.next_use("acme", ORIGIN, lambda: "c") is None
 
 
+def test_a_nonce_that_is_sent_again_is_counted_on() -> None:
+    nonces = Nonces()
+    challenge = DigestChallenge("r", "n")
+    numbers = []
+    for _ in range(3):
+        nonces.store("a", ORIGIN, challenge, lambda: "x")
+        use = nonces.next_use("a", ORIGIN, lambda: "x")
+        assert use is not None
+        numbers.append(use.number)
+    assert numbers == [1, 2, 3]
+
+
+def test_threads_that_are_challenged_at_once_share_the_count() -> None:
+    nonces = Nonces()
+    numbers: list[int] = []
+
+    def use_nonce() -> None:
+        for _ in range(200):
+            nonces.store("a", ORIGIN, DigestChallenge("r", "n"), lambda: "x")
+            use = nonces.next_use("a", ORIGIN, lambda: "x")
+            numbers.append(use.number if use else 0)
+
+    threads = [threading.Thread(target=use_nonce) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(numbers) == list(range(1, 1601))
+
+
 def test_a_session_keeps_its_client_nonce_and_others_get_new_ones() -> None:
     nonces = Nonces()
     fresh = iter("abcdef").__next__
@@ -427,6 +457,23 @@ def test_no_challenge_makes_the_password_travel(headers: list[str]) -> None:
     assert diagnosis.suspicions[0].reason.id == "wrong-scheme"
 
 
+@pytest.mark.parametrize("part", ["nonce", "realm", "opaque"])
+def test_a_challenge_too_long_to_respond_to_is_not_remembered(part: str) -> None:
+    parts = {"realm": "r", "nonce": "n", "opaque": "o"} | {part: "x" * 9000}
+    named = ", ".join(f'{name}="{text}"' for name, text in parts.items())
+    too_long = refused(f'Digest {named}, qop="auth", algorithm=SHA-256')
+    fake = world(too_long, refused(), Response(200))
+    assert fake.gateway.send("acme", "GET", "/").status == 401
+    assert fake.gateway.send("acme", "GET", "/").status == 200
+
+
+def test_a_next_nonce_too_long_to_send_is_not_remembered() -> None:
+    long = ResponseHeaders((("Authentication-Info", f'nextnonce="{"x" * 9000}"'),))
+    fake = world(refused(), Response(200, long), Response(200))
+    assert fake.gateway.send("acme", "GET", "/").status == 200
+    assert fake.gateway.send("acme", "GET", "/").status == 200
+
+
 @pytest.mark.parametrize("status", [200, 404, 500])
 def test_a_server_that_asks_for_nothing_gets_nothing(status: int) -> None:
     fake = world(Response(status), limits__retries=0)
@@ -556,3 +603,10 @@ def test_the_diagnosis_of_another_scheme_proposes_digest() -> None:
     fix = diagnosis.suspicions[0].fix
     assert fix is not None
     assert fix.changes == (("authentication_type", "digest"),)
+
+
+def test_no_fix_makes_the_password_travel_because_a_challenge_asks_for_basic() -> None:
+    fake = world(*[refused('Basic realm="r"')] * 4)
+    report = fake.gateway.test("acme")
+    found = {one.reason.id: one.fix for one in report.suspicions}
+    assert found["wrong-scheme"] is None

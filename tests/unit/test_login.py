@@ -386,6 +386,10 @@ def test_a_cookie_is_its_name_and_value_and_nothing_else(
         ("2027-01-15 08:01:00", "at", 60.0),
         (NOW - 60, "at", None),
         (1e300, "s", 10 * 366 * 86400.0),
+        (10**400, "s", None),  # of an expression with to_number()
+        (10**400, "ms", None),
+        (10**400, "at", None),
+        (["2027-01-15"], "at", None),
     ],
 )
 def test_an_expiry_is_read_in_its_unit(

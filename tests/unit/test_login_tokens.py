@@ -471,6 +471,32 @@ def test_a_refused_login_is_repeated_after_a_minute_at_the_earliest() -> None:
     assert send(fake).status == 200
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        reply({}, 302, ("Location", "/login?failed=1")),
+        reply({}, 404),
+        reply({}, 423),
+        reply({"data": {}}),
+        Response(200, body=b"<html>Wrong password"),
+    ],
+)
+def test_a_login_without_a_token_may_be_a_refusal_and_waits_a_minute_too(
+    answer: Response,
+) -> None:
+    api = Api()
+    fake = world(api)
+    for seconds in (0, 2, 30, 27):
+        fake.clock.advance(seconds)
+        api.login_answers = [answer]
+        with pytest.raises(OutkeyError):
+            send(fake)
+    assert len(api.logins) == 1
+    api.login_answers = []
+    fake.clock.advance(2)
+    assert send(fake).status == 200
+
+
 def test_five_refused_logins_pause_the_configuration() -> None:
     api = Api()
     registry = memory_registry([configuration(**LOGIN)])

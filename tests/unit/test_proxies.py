@@ -195,6 +195,10 @@ def test_the_password_of_a_proxy_is_bound_to_the_proxy() -> None:
         ("nas.home.arpa", AddressKind.PRIVATE),
         ("metadata.google.internal", AddressKind.METADATA),
         ("metadata", AddressKind.METADATA),
+        ("metadata.azure.internal", AddressKind.METADATA),
+        ("instance-data.eu-west-1.compute.internal", AddressKind.METADATA),
+        ("localhost.localdomain", AddressKind.LOOPBACK),
+        ("ip6-localhost", AddressKind.LOOPBACK),
     ],
 )
 def test_a_name_tells_what_it_means_behind_a_proxy(
@@ -299,6 +303,22 @@ def test_our_own_pages_are_no_proxy() -> None:
     with pytest.raises(EgressDenied) as denied:
         type(fake.gateway)(Sender(ports)).send("acme", "GET", "/")
     assert denied.value.field == "proxy.url"
+    assert fake.transport.sent == []
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "outkey.localhost", "localhost.localdomain"]
+)
+@pytest.mark.parametrize("bound", ["127.0.0.1", "::1", "0.0.0.0"])
+def test_a_proxy_does_not_lead_to_our_own_pages(host: str, bound: str) -> None:
+    if host == "127.0.0.1" and bound == "::1":
+        return  # another server
+    url = f"http://{host}:8765"
+    fake = world(base_url=url, proxy__url=PROXY, network="internal")
+    ports = replace(fake.ports, listeners=FakeListeners({8765: [bound]}))
+    with pytest.raises(EgressDenied) as denied:
+        type(fake.gateway)(Sender(ports)).send("acme", "GET", "/")
+    assert denied.value.field == "base_url"
     assert fake.transport.sent == []
 
 

@@ -85,6 +85,18 @@ def test_the_history_follows_the_configuration_and_not_the_name() -> None:
     assert [r["at"] for r in trail.history(host.registry.get("crm"), 1)] == [3000]
 
 
+def test_the_history_is_not_that_of_another_one_that_had_the_name_before() -> None:
+    host = memory_host(OPEN)
+    renamed(host, at=2.0)
+    trail = host.application.audit_trail
+    for number, at in enumerate([1000, 2000, 3000], start=1):
+        label = Label(at=at, configuration="crm", outcome="")
+        body = f'{{"at":{at},"tag":"api:configuration:updated"}}'.encode()
+        trail.rows.append([ChainRow("s", number, body, b"", label)])
+    history = trail.history(host.registry.get("crm"), 10)
+    assert [record["at"] for record in history] == [3000, 2000]
+
+
 def test_a_preset_creates_a_configuration_whose_secrets_follow() -> None:
     host = memory_host()
     preset = host.application.presets.get("stripe")

@@ -29,6 +29,7 @@ from outkey.core.vault.voucher import (
     voucher_place,
 )
 from outkey.engine.managing.changes import ConfigurationChange
+from outkey.hosts.cli.presenters import fact_columns
 
 ORIGIN = "https://api.acme.example:443"
 
@@ -428,3 +429,62 @@ def test_a_secret_that_is_not_set_is_missing_and_not_unreadable() -> None:
     office = office_with_token()
     with pytest.raises(SecretMissing):
         office.secrets.open(office.registry.get("acme"), "password")
+
+
+ROWS = """
+[configuration.acme]
+[[configuration.acme.headers]]
+key = "X-API-Key"
+value = "Token {secret}"
+secret = true
+[[configuration.acme.query]]
+key = "api_key"
+value = "id:{secret}"
+secret = true
+"""
+
+
+@pytest.mark.parametrize("text", ["", "Other {secret}"])
+@pytest.mark.parametrize("path", ["headers", "query"])
+def test_the_text_around_the_secret_of_a_row_is_vouched_for(
+    path: str, text: str
+) -> None:
+    office = office_with_token()
+    office.apply(ROWS)
+    saved = office.registry.get("acme")
+    assert office.secrets.voucher(saved).differences(saved) == []
+    row = getattr(saved, path)[0]
+    forged = written_by_sql(office, **{path: (replace(row, value=text),)})
+    with pytest.raises(SecretUnreadable):
+        office.secrets.open(forged, "token")
+    assert office.secrets.voucher(forged).differences(forged) == [
+        f"text:{row.secret_field}"
+    ]
+    assert fact_columns(forged, f"text:{row.secret_field}") == (text, "")
+    # Another save does not confirm it, but a user who has seen it does.
+    office.apply('[configuration.acme]\nnotes = "x"\n')
+    stored = office.registry.get("acme")
+    with pytest.raises(SecretUnreadable):
+        office.secrets.open(stored, "token")
+    office.administration.confirm(stored)
+    assert office.secrets.open(office.registry.get("acme"), "token")
+
+
+def test_a_setting_that_was_set_back_to_its_default_can_be_confirmed() -> None:
+    office = office_with_token()
+    office.apply('[configuration.acme]\ntoken_prefix = "Token"\n')
+    forged = written_by_sql(office, token_prefix=None)
+    with pytest.raises(SecretUnreadable):
+        office.secrets.open(forged, "token")
+    office.administration.confirm(forged)
+    assert office.secrets.open(office.registry.get("acme"), "token")
+
+
+def test_a_new_text_around_a_secret_is_vouched_for_by_its_save() -> None:
+    office = office_with_token()
+    office.apply(ROWS)
+    office.apply(ROWS.replace("Token", "Key"))
+    office.apply(ROWS.replace("id:", ""))
+    saved = office.registry.get("acme")
+    assert office.secrets.voucher(saved).differences(saved) == []
+    assert office.secrets.open(saved, "token")

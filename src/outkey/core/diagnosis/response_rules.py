@@ -240,7 +240,7 @@ def by_scheme(evidence: Evidence) -> Iterator[Clue]:
             Text("The API asks for {wanted}.", wanted=wanted),
         ]
     )
-    yield Clue(68, "wrong-scheme", text, remedy, scheme_fix(offered))
+    yield Clue(68, "wrong-scheme", text, remedy, scheme_fix(ours, offered))
 
 
 def may_compare_schemes(evidence: Evidence) -> bool:
@@ -259,22 +259,21 @@ def may_compare_schemes(evidence: Evidence) -> bool:
     )
 
 
-def scheme_fix(offered: set[str]) -> Fix | None:
-    """Return the fix that chooses a scheme of the server, if outkey has one of them.
+def scheme_fix(ours: AuthenticationType, offered: Container[str]) -> Fix | None:
+    """Return the change to the best scheme that the server names.
 
-    It never chooses the Authentication Type None, whatever the server names.
+    It never chooses None, whatever schemes those are. Nor does it make a password
+    travel that Digest keeps here: anyone in between may have replaced the challenge.
     """
-    # The best comes last.
-    supported = (
-        AuthenticationType.BASIC,
-        AuthenticationType.DIGEST,
-        AuthenticationType.BEARER,
-    )
+    supported = [AuthenticationType.DIGEST, AuthenticationType.BEARER]
+    if ours is not AuthenticationType.DIGEST:
+        supported.insert(0, AuthenticationType.BASIC)
     choices = [choice for choice in supported if choice in offered]
     if not choices:
         return None
-    change = ("authentication_type", str(choices[-1]))
-    return fix_of("wrong-scheme", change, value=choices[-1].label)
+    choice = choices[-1]
+    change = ("authentication_type", str(choice))
+    return fix_of("wrong-scheme", change, value=choice.label)
 
 
 def scheme_names(schemes: set[str]) -> Text:

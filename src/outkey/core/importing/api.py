@@ -28,13 +28,16 @@ from outkey.core.importing.token_requests import token_auth
 from outkey.core.importing.urls import (
     SeenUrl,
     base_path,
+    has_credentials,
     is_credential,
+    is_secret_header,
     name_of_host,
     pagination_of,
     query_pairs,
     split_url,
+    without_credentials,
 )
-from outkey.core.request.headers import looks_like_credential, of_connection, tidy_value
+from outkey.core.request.headers import of_connection, tidy_value
 from outkey.core.text import Text
 
 MAX_LINES = 50
@@ -80,11 +83,12 @@ def draft_api(
         drafter.add_secret(secret, text, secret.replace("_", " "))
     for secret, file in api.files.items():
         drafter.add_file(secret, file)
-    add_credential_parameters(drafter, urls)
     login = next((auth for auth in credentials if isinstance(auth, LoginAuth)), None)
+    logins = [split_url(login.url)] if login else []
+    add_credential_parameters(drafter, [*urls, *logins])
     origin, path = set_location(drafter, api, urls, login)
     drafter.set_reason()
-    readable = "".join(filter(str.isprintable, api.name)).strip()
+    readable = readable_name(api.name)
     if name:
         BY_PATH["name"].parse(name)
     name = unique(name or readable or name_of_host(split_url(origin).host), taken)
@@ -125,7 +129,7 @@ def add_common_headers(drafter: Drafter, requests: list[SeenRequest]) -> None:
                     Text("it describes the body, and is sent with one"),
                     Level.NOTICE,
                 )
-            elif looks_like_credential(name) or (lower, value) in shared:
+            elif is_secret_header(name, value) or (lower, value) in shared:
                 add_header_once(drafter, name, value)
             else:
                 drafter.report.note_dropped(
@@ -209,7 +213,7 @@ def set_location(
     login_url = split_url(login.url) if login else None
     if api.base_url:
         base = split_url(api.base_url)
-        path = base.path.rstrip("/")
+        path = path_below(base.path, "", drafter.report).rstrip("/")
     elif urls:
         base = urls[0]
         path = base_path([url.path for url in urls if url.origin == base.origin])
@@ -228,8 +232,9 @@ def set_location(
     elif login_url is not None:
         if not login_url.path.startswith(f"{path}/"):
             path = ""
-        query = f"?{login_url.query}" if login_url.query else ""
-        drafter.values["login.path"] = login_url.path.removeprefix(path) + query
+        query = without_credentials(login_url.query)
+        below = path_below(login_url.path, path, drafter.report)
+        drafter.values["login.path"] = f"{below}?{query}" if query else below
     drafter.set_base_url(base.origin, path, is_unknown=base.unknown_host)
     return base.origin, path
 
@@ -262,8 +267,7 @@ def drafted_lines(
                 "body",
                 Text("a line for single requests has none: pass it when sending"),
             )
-        readable = "".join(filter(str.isprintable, request.name)).strip()
-        word = readable or last_word(target.partition("?")[0])
+        word = readable_name(request.name) or last_word(target.partition("?")[0])
         label = unique(f"{name} {word}", taken)
         table = {"configuration": name, "method": method, "path": target}
         try:
@@ -277,6 +281,19 @@ def drafted_lines(
                 "pages", Text("the parameters of pages were seen: see the line")
             )
         yield DraftedLine(line, pagination)
+
+
+def readable_name(text: str) -> str:
+    """Return a name as it may be shown, "" for one that may hold a credential.
+
+    Postman names a request after its URL.
+    """
+    readable = "".join(filter(str.isprintable, text)).strip()
+    plain = readable.partition("?")[0].strip()
+    is_secret = has_credentials(readable) or any(
+        map(is_secret_segment, re.split(r"[/\s]", plain))
+    )
+    return "" if is_secret else plain
 
 
 def checked_method(method: str, report: ImportReport) -> str:
@@ -295,11 +312,7 @@ def target_below(url: SeenUrl, base: str, report: ImportReport) -> str:
         report.note_dropped(
             "path", Text("it has a placeholder: enter the value in the line")
         )
-    query = "&".join(
-        part
-        for name, value, part in query_pairs(url.query)
-        if not is_credential(name, value)
-    )
+    query = without_credentials(url.query)
     return f"{path}?{query}" if query else path
 
 

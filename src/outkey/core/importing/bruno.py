@@ -126,10 +126,10 @@ class BrunoReader:
     ) -> CollectedRequest:
         settings = file.pairs(file.method)
         request = SeenRequest(
-            self.variables.resolve(settings.get("url", "")),
+            self.variables.resolve_url(settings.get("url", "")),
             method=file.method.upper(),
             headers=[
-                (name, self.variables.resolve(value))
+                (name, self.variables.resolve_named(name, value))
                 for name, value in file.pairs("headers").items()
             ],
             name=file.pairs("meta").get("name", "")[:80],
@@ -186,12 +186,14 @@ class BrunoReader:
         body = table(request.get("body"))
         name = text_of(table(tree.get("info")).get("name") or tree.get("name"))
         seen = SeenRequest(
-            self.variables.resolve(text_of(request.get("url"))),
+            self.variables.resolve_url(text_of(request.get("url"))),
             method=(text_of(request.get("method")) or "GET").upper(),
             headers=[
                 (
                     text_of(row.get("name")),
-                    self.variables.resolve(text_of(row.get("value"))),
+                    self.variables.resolve_named(
+                        text_of(row.get("name")), text_of(row.get("value"))
+                    ),
                 )
                 for row in rows(request.get("headers"))
                 if row.get("enabled", True) and not row.get("disabled")

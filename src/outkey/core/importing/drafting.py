@@ -20,7 +20,7 @@ from outkey.core.config.reference import OWN_PREFIX, Reference, Store
 from outkey.core.config.secret_values import refuse_unusable
 from outkey.core.errors import ConfigError
 from outkey.core.findings.checks import Level
-from outkey.core.importing.placeholders import is_placeholder, is_secret_value
+from outkey.core.importing.placeholders import is_placeholder
 from outkey.core.importing.report import ImportedConfiguration, ImportReport, shown_name
 from outkey.core.importing.scripts import aws_script
 from outkey.core.importing.seen import (
@@ -32,8 +32,14 @@ from outkey.core.importing.seen import (
     PasswordAuth,
     TokenAuth,
 )
-from outkey.core.importing.urls import is_internal_host, secure_origin, split_url
-from outkey.core.request.headers import check_value, looks_like_credential, tidy_value
+from outkey.core.importing.urls import (
+    is_internal_host,
+    is_secret_header,
+    secure_origin,
+    split_url,
+    without_credentials,
+)
+from outkey.core.request.headers import check_value, tidy_value
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 
@@ -169,8 +175,13 @@ class Drafter:
             origin, is_changed = secure_origin(url.origin)
             if is_changed:
                 self._note_https(path)
-            query = f"?{url.query}" if url.query else ""
-            self.values[path] = f"{origin}{url.path}{query}"
+            query = without_credentials(url.query)
+            if len(query) < len(url.query):
+                self.report.note_dropped(
+                    path, Text("a token request takes no other secrets than its own")
+                )
+            mark = "?" if query else ""
+            self.values[path] = f"{origin}{url.path}{mark}{query}"
 
     def _add_login(self, auth: LoginAuth) -> None:
         self._set_type("bearer", token_source="login")  # noqa: S106
@@ -231,8 +242,7 @@ class Drafter:
         """Add a header row, secret if it looks like a credential."""
         item = shown_name("header", name)
         value = tidy_value(value)
-        secret = looks_like_credential(name) or is_secret_value(value)
-        secret = secret if is_secret is None else is_secret
+        secret = is_secret_header(name, value) if is_secret is None else is_secret
         is_taken = any(row.key.lower() == name.lower() for row in self.headers)
         if is_taken or len(self.headers) >= MAX_ROWS:
             self.report.note_dropped(item, Text("each header has one row"))

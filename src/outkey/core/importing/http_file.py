@@ -62,9 +62,11 @@ def read_part(
     method, url = split_request_line(lines.popleft().strip())
     while lines and re.match(r"\s+[?&/]", lines[0]):
         url += lines.popleft().strip()
-    request = SeenRequest(variables.resolve(url), method, name=name)
+    request = SeenRequest(variables.resolve_url(url), method, name=name)
     while lines and lines[0].strip():
-        add_header(request, variables.resolve(lines.popleft()))
+        header, colon, value = lines.popleft().partition(":")
+        resolved = variables.resolve_named(header.strip(), value)
+        add_header(request, f"{header}{colon}{resolved}")
     add_body(request, lines, variables, report)
     yield CollectedRequest(request, request.auth)
 

@@ -118,13 +118,18 @@ class InsomniaReader:
 
     def _pairs(self, value: object) -> list[tuple[str, str]]:
         return [
-            (text_of(row.get("name")), self._resolve(text_of(row.get("value"))))
+            (
+                text_of(row.get("name")),
+                self.variables.resolve_named(
+                    text_of(row.get("name")), without_tags(text_of(row.get("value")))
+                ),
+            )
             for row in rows(value)
             if row.get("name") and row.get("disabled") not in (True, "true")
         ]
 
     def _request(self, item: Table, inherited: tuple[Auth, ...]) -> CollectedRequest:
-        url = self._resolve(text_of(item.get("url")))
+        url = self.variables.resolve_url(without_tags(text_of(item.get("url"))))
         parameters = self._pairs(item.get("parameters"))
         if parameters:
             url += ("&" if "?" in url else "?") + urlencode(parameters, safe="{}")

@@ -57,6 +57,13 @@ _SECRET_SEGMENT = re.compile(
     r"bot\d{5,}:[\w-]{20,}"
     r"|(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*\d)[A-Za-z0-9_-]{22,}"
 )
+# A value that is a credential whatever its header is called.
+_CREDENTIAL_VALUE = re.compile(r"(?:bearer|basic|token)\s+\S{8,}", re.IGNORECASE)
+# Variables that are named after a credential and hold none.
+_NOT_A_SECRET_VARIABLE = re.compile(
+    r"ur[il]|host|domain|origin|server|path|id$|name$|type$|version|realm",
+    re.IGNORECASE,
+)
 
 # JSON Web Tokens, and the prefixes of keys of well-known providers.
 _KEY = re.compile(
@@ -82,11 +89,19 @@ def is_secret_parameter(name: str) -> bool:
     return looks_like_credential(name) or bool(_CREDENTIAL_PARAMETER.fullmatch(name))
 
 
-def is_secret_value(text: str) -> bool:
-    """Whether a value looks like a credential, whatever its name is."""
-    return bool(_KEY.match(text)) or is_secret_segment(text)
-
-
 def is_secret_segment(segment: str) -> bool:
     """Whether a part of a URL's path looks like a credential."""
     return bool(_SECRET_SEGMENT.fullmatch(segment))
+
+
+def is_secret_variable(name: str) -> bool:
+    """Whether a variable is named as one that holds a credential."""
+    return is_secret_parameter(name) and not _NOT_A_SECRET_VARIABLE.search(name)
+
+
+def is_secret_value(value: str) -> bool:
+    """Whether a value is a credential, or a variable for one, whatever its name is."""
+    text = value.strip()
+    if _CREDENTIAL_VALUE.fullmatch(text) or _KEY.match(text) or is_secret_segment(text):
+        return True
+    return any(is_secret_variable(name.strip()) for name in VARIABLE.findall(value))

@@ -12,6 +12,7 @@ from outkey.core.importing.collections import (
     group_requests,
     note_pre_request_script,
 )
+from outkey.core.importing.placeholders import is_secret_variable
 from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import Auth, SeenApi, SeenRequest
 from outkey.core.importing.tree import Table, rows, table, text_of
@@ -35,10 +36,10 @@ def read_postman(trees: Sequence[Table], report: ImportReport) -> list[SeenApi]:
             hint=Text("Import both together: the collection and the environment."),
         )
     reader = PostmanReader(report, Variables())
-    reader.variables.add(pairs_of(collection.get("variable")))
+    reader.add_variables(collection.get("variable"))
     for tree in trees:
         if is_environment(tree):
-            reader.variables.add(pairs_of(tree.get("values")))
+            reader.add_variables(tree.get("values"))
     name = text_of(table(collection.get("info")).get("name"))[:100]
     return group_requests(reader.requests(collection, ()), name, report)
 
@@ -60,6 +61,13 @@ class PostmanReader:
 
     report: ImportReport
     variables: Variables
+
+    def add_variables(self, value: object) -> None:
+        """Add the variables of a collection or an environment."""
+        secret = {
+            text_of(v.get("key")) for v in rows(value) if v.get("type") == "secret"
+        }
+        self.variables.add(pairs_of(value), secret)
 
     def requests(
         self, folder: Table, inherited: tuple[Auth, ...]
@@ -85,7 +93,7 @@ class PostmanReader:
         value = item["request"]
         name = text_of(item.get("name"))[:80]
         if isinstance(value, str):
-            request = SeenRequest(self.variables.resolve(value), name=name)
+            request = SeenRequest(self.variables.resolve_url(value), name=name)
             return CollectedRequest(request, inherited)
         source = table(value)
         request = SeenRequest(
@@ -116,23 +124,29 @@ class PostmanReader:
 
     def _url(self, value: object) -> str:
         if isinstance(value, str):
-            return self.variables.resolve(value)
+            return self.variables.resolve_url(value)
         url = table(value)
         raw = text_of(url.get("raw")) or url_of_parts(url)
         raw = raw.partition("?")[0]
         variables = pairs_of(url.get("variable")).items()
         for name, text in islice(variables, MAX_PATH_VARIABLES):
-            raw = raw.replace(f"/:{name}", f"/{text or '{{' + name + '}}'}")
+            is_plain = bool(text) and not is_secret_variable(name)
+            raw = raw.replace(
+                f"/:{name}", f"/{text if is_plain else f'{{{{{name}}}}}'}"
+            )
         query = pairs_of(url.get("query"))
         if not url.get("query"):
             query_text = text_of(url.get("raw")).partition("?")[2]
         else:
             query_text = urlencode(
-                {name: self.variables.resolve(text) for name, text in query.items()},
+                {
+                    name: self.variables.resolve_named(name, text)
+                    for name, text in query.items()
+                },
                 safe="{}",
             )
         whole = f"{raw}?{query_text}" if query_text else raw
-        return self.variables.resolve(whole)
+        return self.variables.resolve_url(whole)
 
     def _headers(self, value: object) -> list[tuple[str, str]]:
         if isinstance(value, str):
@@ -141,7 +155,9 @@ class PostmanReader:
         else:
             pairs = pairs_of(value)
         return [
-            (name, self.variables.resolve(text)) for name, text in pairs.items() if name
+            (name, self.variables.resolve_named(name, text))
+            for name, text in pairs.items()
+            if name
         ]
 
     def _add_body(self, request: SeenRequest, body: Table) -> None:

@@ -11,7 +11,10 @@ from enum import StrEnum
 
 MAX_COMMANDS = 20
 _COMMAND_OUTPUT = "{{command}}"
-_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)[^}]*\}|([A-Za-z_]\w*)|([0-9@*#?!]))")
+# Possessive and bounded, as a text may have thousands of braces that nobody closes.
+_VARIABLE = re.compile(
+    r"\$(?:\{([A-Za-z_]\w*+)[^}]{0,200}+\}|([A-Za-z_]\w*)|([0-9@*#?!]))"
+)
 _POWERSHELL_VARIABLE = re.compile(
     r"\$(?:\{(?:env:)?([A-Za-z_]\w*)\}|(?:env:)?([A-Za-z_]\w*))"
 )
@@ -267,7 +270,7 @@ class _Splitter:
 
     def _skip_here_documents(self) -> None:
         for end in self._here_documents:
-            match = re.compile(rf"^\s*{end}[ \t]*$", re.MULTILINE).search(
+            match = re.compile(rf"^[ \t]*{end}[ \t]*$", re.MULTILINE).search(
                 self._text, self._at
             )
             self._at = (

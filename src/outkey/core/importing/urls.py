@@ -8,9 +8,11 @@ from outkey.core.errors import ConfigError
 from outkey.core.importing.placeholders import (
     VARIABLE,
     is_secret_parameter,
+    is_secret_segment,
     is_secret_value,
 )
 from outkey.core.request.addresses import is_address, is_internal, judge
+from outkey.core.request.headers import looks_like_credential
 from outkey.core.request.origin import Origin, parse_base_url
 from outkey.core.text import Text
 
@@ -154,7 +156,8 @@ def base_path(paths: list[str]) -> str:
     split_paths = [path.strip("/").split("/")[:-1] for path in paths]
     shared: list[str] = []
     for parts in zip(*split_paths, strict=False):
-        if len(set(parts)) > 1 or len(shared) == _MAX_BASE_PARTS:
+        is_end = len(shared) == _MAX_BASE_PARTS or is_secret_segment(parts[0])
+        if len(set(parts)) > 1 or is_end:
             break
         shared.append(parts[0])
     while shared and not _VERSION.fullmatch(shared[-1]):
@@ -193,6 +196,31 @@ def is_credential(name: str, value: str) -> bool:
     if is_paging_parameter(name):
         return False
     return is_secret_parameter(name) or is_secret_value(value)
+
+
+def without_credentials(query: str) -> str:
+    """Return a query without the parameters that carry credentials."""
+    return "&".join(
+        part
+        for name, value, part in query_pairs(query)
+        if not is_credential(name, value)
+    )
+
+
+def has_credentials(text: str) -> bool:
+    """Whether a text is a URL with a password or a credential in its query."""
+    _, scheme, rest = text.partition("://")
+    has_user = "@" in rest.partition("/")[0]
+    pairs = query_pairs(rest.partition("?")[2])
+    has_secret = any(is_credential(name, value) for name, value, _ in pairs)
+    return bool(scheme) and (has_user or has_secret)
+
+
+def is_secret_header(name: str, value: str) -> bool:
+    """Whether a header carries a credential, by its name or by its value."""
+    return (
+        looks_like_credential(name) or is_secret_value(value) or has_credentials(value)
+    )
 
 
 def pagination_of(query: str) -> dict[str, object]:

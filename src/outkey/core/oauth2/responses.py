@@ -439,7 +439,7 @@ def read_number(value: object) -> float | None:
         return None
     try:
         number = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):  # an integer may have any number of digits
         return None
     return None if math.isnan(number) else number
 
@@ -449,7 +449,7 @@ def read_moment(value: object) -> float | None:
     number = read_number(value)
     if number is not None:
         return number / 1000 if number > _MILLISECONDS else number
-    moment = parse_iso(str(value))
+    moment = parse_iso(value) if isinstance(value, str) else None
     return moment.timestamp() if moment else None
 
 

@@ -53,14 +53,16 @@ _METADATA = (
 _METADATA_NAMES = frozenset(
     {
         "instance-data",
-        "instance-data.ec2.internal",
         "metadata",
         "metadata.goog",
-        "metadata.google.internal",
         "metadata.platformequinix.com",
         "metadata.tencentyun.com",
     }
 )
+# In the domain `internal` of AWS, Azure and Google Cloud, as of a region.
+_METADATA_HOSTS = frozenset({"instance-data", "metadata"})
+# As Linux distributions call this machine, besides the domain `localhost` (RFC 6761).
+_LOOPBACK_NAMES = frozenset({"localhost.localdomain", "ip6-localhost", "ip6-loopback"})
 # Domains that no public name is in: RFC 6762, RFC 8375, ICANN's for private use, and
 # those that networks use although nobody assigned them.
 _INTERNAL_DOMAINS = frozenset(
@@ -154,10 +156,12 @@ def judge_name(host: str) -> AddressKind:
 
     For a host that a proxy resolves: from there it may lead to other machines.
     """
-    if host in _METADATA_NAMES:
-        return AddressKind.METADATA
+    first = host.partition(".")[0]
     last = host.rpartition(".")[2]
-    if last == "localhost":
+    is_metadata = first in _METADATA_HOSTS and last == "internal"
+    if is_metadata or host in _METADATA_NAMES:
+        return AddressKind.METADATA
+    if last == "localhost" or host in _LOOPBACK_NAMES:
         return AddressKind.LOOPBACK
     is_internal_name = last == host or last in _INTERNAL_DOMAINS
     return AddressKind.PRIVATE if is_internal_name else AddressKind.GLOBAL

@@ -20,6 +20,9 @@ _CONTROL_FAULTS = {
     "username": Text("Username has a control character"),
     "password": Text("Password has a control character"),
 }
+# So that a header with all of a challenge can be sent back. A longer
+# one would be remembered, and stop every later request.
+MAX_CHALLENGE = 4 * 1024
 _LIST = re.compile(r"[\s,]+")
 _SESSION = "-SESS"
 # The strongest first. Others are never used: a server that offers nothing else gets no
@@ -153,8 +156,10 @@ def read_challenge(challenge: Challenge) -> DigestChallenge | None:
     # Without qop there is no client nonce, which the other algorithms need.
     is_complete = digest.has_qop or (digest.algorithm or "MD5").upper() == "MD5"
     is_known = challenge.scheme == "digest" and digest.hash_name in _HASHES
-    sent_back = (digest.realm, digest.nonce, digest.opaque or "")
-    if not digest.nonce or CONTROL_CHARACTER.search("".join(sent_back)):
+    sent_back = f"{digest.realm}{digest.nonce}{digest.opaque or ''}"
+    if len(sent_back) > MAX_CHALLENGE:
+        return None
+    if not digest.nonce or CONTROL_CHARACTER.search(sent_back):
         return None
     return digest if is_known and is_complete and "auth" in protections else None
 

@@ -32,6 +32,7 @@ SETTINGS = (
 _READ_SETTINGS = attrgetter(*SETTINGS)
 _DEFAULTS = tuple(BY_PATH[path].default for path in SETTINGS)
 _RESERVED = frozenset({VOUCHER_FIELD, SCRIPT_FACT, *SETTINGS})
+ROW_TEXT = "text:"  # before the name of a row's secret: the text around that secret
 
 Fact = tuple[str, ...]
 
@@ -56,7 +57,7 @@ class Voucher:
 
     def covers_settings(self, configuration: Configuration) -> bool:
         """Whether the settings that decide where secrets go are as they were saved."""
-        saved = {path: fact for path, fact in self.facts.items() if path in SETTINGS}
+        saved = {path: fact for path, fact in self.facts.items() if is_setting(path)}
         return saved == _settings_facts(configuration)
 
     def script_digest(self) -> Secret | None:
@@ -90,7 +91,7 @@ class Voucher:
         facts = vouchable_facts(configuration)
         changed = [name for name, fact in facts.items() if self.facts.get(name) != fact]
         removed = [
-            name for name in self.facts if name in SETTINGS and name not in facts
+            name for name in self.facts if is_setting(name) and name not in facts
         ]
         return changed + removed
 
@@ -105,8 +106,8 @@ def vouchable_facts(configuration: Configuration) -> dict[str, Fact]:
     facts = {
         name: _secret_fact(state)
         for name, state in configuration.secrets.items()
-        if name
-        not in _RESERVED  # no secret has such a name, but a row of the database may
+        # No secret has such a name, but a row of the database may.
+        if name not in _RESERVED and not is_setting(name)
     }
     if configuration.script:
         facts[SCRIPT_FACT] = (digest(configuration.script),)
@@ -116,7 +117,15 @@ def vouchable_facts(configuration: Configuration) -> dict[str, Fact]:
 def changed_settings(before: Configuration, after: Configuration) -> set[str]:
     """Return the paths of the settings that are vouched for and differ."""
     pairs = zip(SETTINGS, _READ_SETTINGS(before), _READ_SETTINGS(after), strict=True)
-    return {path for path, old, new in pairs if old != new}
+    texts = _row_texts(before).items() ^ _row_texts(after).items()
+    return {path for path, old, new in pairs if old != new} | {
+        path for path, _ in texts
+    }
+
+
+def is_setting(fact: str) -> bool:
+    """Whether a fact is a setting, and not a secret or the script."""
+    return fact in SETTINGS or fact.startswith(ROW_TEXT)
 
 
 def read_voucher(text: str) -> Voucher:
@@ -153,6 +162,15 @@ def _settings_facts(configuration: Configuration) -> dict[str, Fact]:
         path: (canonical_text(value),)
         for path, value, default in values
         if value != default
+    } | _row_texts(configuration)
+
+
+def _row_texts(configuration: Configuration) -> dict[str, Fact]:
+    """Return the texts around the secrets of rows, where there are some."""
+    return {
+        f"{ROW_TEXT}{row.secret_field}": (row.value,)
+        for row in configuration.rows
+        if row.secret and row.value
     }
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
 
 from outkey.core.audit.chain import (
     AuditKeys,
@@ -22,6 +23,7 @@ from outkey.engine.managing.changes import Administration
 from outkey.ports.storage import AuditCheckpoints, AuditRows
 
 PRUNED_AT_ONCE = 5000
+_RECORDED_BY = 0.001  # records have the time in milliseconds
 # Yields the rows that it gets, to count or examine them while they are read.
 RowsWrapper = Callable[[Iterable[ChainRow]], Iterable[ChainRow]]
 
@@ -42,11 +44,13 @@ class AuditTrail:
         self, configuration: Configuration, limit: int
     ) -> list[dict[str, object]]:
         """Return the newest records of a configuration, under its former names too."""
-        records = self.rows.newest(limit, configuration=configuration.name)
-        for name, until in configuration.former_names:
-            earlier = self.rows.newest(limit, configuration=name)
-            # Another configuration may have the name since.
-            records += [record for record in earlier if recorded_at(record) <= until]
+        records: list[dict[str, object]] = []
+        since = 0.0
+        for name, until in (*configuration.former_names, (configuration.name, inf)):
+            found = self.rows.newest(limit, configuration=name)
+            # Another configuration may have had the name before, or have it since.
+            records += [one for one in found if since <= recorded_at(one) <= until]
+            since = until - _RECORDED_BY
         records.sort(key=lambda record: int(str(record["id"])), reverse=True)
         return records[:limit]
 

@@ -27,7 +27,7 @@ from outkey.core.findings.posture import Policy
 from outkey.core.request.script import SCRIPT_FACT, fingerprint
 from outkey.core.secret import Secret
 from outkey.core.text import Text
-from outkey.core.vault.voucher import SETTINGS, changed_settings, vouchable_facts
+from outkey.core.vault.voucher import changed_settings, is_setting, vouchable_facts
 from outkey.engine.managing.connection_test import Report
 from outkey.engine.managing.registry import Registry
 from outkey.engine.managing.test_setup import prepare_test
@@ -150,7 +150,9 @@ class Administration:
 
     def confirm(self, seen: Configuration) -> None:
         """Vouch for a configuration as the user has seen it."""
-        facts = vouchable_facts(seen)
+        # A setting that has its default now is no fact any more, but a difference.
+        differences = self.secrets.voucher(seen).differences(seen)
+        facts = dict.fromkeys([*vouchable_facts(seen), *differences])
         self.note(Tag.SECRETS_CONFIRMED, seen.name, *facts)
         with self.registry.transaction():
             self.registry.lock(seen)
@@ -242,9 +244,8 @@ class Administration:
         """
         if stored is None:
             return set()
-        return {SCRIPT_FACT, *SETTINGS}.intersection(
-            self.secrets.voucher(stored).differences(stored)
-        )
+        differences = self.secrets.voucher(stored).differences(stored)
+        return {fact for fact in differences if fact == SCRIPT_FACT or is_setting(fact)}
 
     def _vouch(self, name: str, changed: Collection[str]) -> None:
         """Vouch for what was changed, as it is stored now."""

@@ -15,7 +15,7 @@ from outkey.core.login.responses import (
     read_login,
     reason_of_status,
 )
-from outkey.core.oauth2.responses import TokenResponse, reason_of
+from outkey.core.oauth2.responses import REDIRECTED, TokenResponse, reason_of
 from outkey.core.oauth2.token import (
     CIRCUIT_SECONDS,
     TokenContent,
@@ -39,6 +39,8 @@ from outkey.ports.sync import PathCompiler
 _DEAD_REFRESH = frozenset(
     {LOGIN_REFUSED, "refused", "not_found", "no_token", "not_a_token_endpoint"}
 )
+# A login page responds so to a wrong password: by a redirect, or with the page itself.
+_MAYBE_REFUSED = frozenset({*_DEAD_REFRESH, REDIRECTED})
 _UNAUTHORIZED = 401
 
 
@@ -160,10 +162,11 @@ class LoginSource:
     def note_failure(self, reason: str) -> float:
         """Count a refused login, and repeat it after a minute at the earliest.
 
-        An account is locked after a few of them.
+        An account is locked after a few of them. What may be a refusal in another form
+        waits as long, but does not count.
         """
         if reason != LOGIN_REFUSED:
-            return 0.0
+            return CIRCUIT_SECONDS if reason in _MAYBE_REFUSED else 0.0
         self.context.lockout_guard.record_status(
             self.configuration, _UNAUTHORIZED, self.context.clock.now()
         )

@@ -21,6 +21,7 @@ from outkey.core.text import Text
 from outkey.ports.sending import Listeners
 
 _WILDCARDS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not listened on
+_LOOPBACK = ("127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,8 @@ class Egress:
         kind = judge_name(origin.host)
         if not is_allowed(kind, network):
             raise denial(origin, kind, network)
+        if kind is AddressKind.LOOPBACK:  # the proxy may be on this machine
+            self.refuse_own_pages(origin, _LOOPBACK)
 
 
 def refuse_own_pages(

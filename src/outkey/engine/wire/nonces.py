@@ -10,6 +10,7 @@ from outkey.core.request.origin import Origin
 
 _MOST = 1024
 _LARGEST_COUNT = 0xFFFF_FFFF  # eight hexadecimal digits
+_Key = tuple[int, str, Origin]  # the process, the configuration, the server
 
 
 class _Nonce(NamedTuple):
@@ -25,7 +26,8 @@ class Nonces:
     """
 
     def __init__(self) -> None:
-        self._newest: dict[tuple[int, str, Origin], _Nonce] = {}
+        self._newest: dict[_Key, _Nonce] = {}
+        self._known: dict[tuple[_Key, DigestChallenge], _Nonce] = {}
 
     def next_use(
         self, name: str, origin: Origin, fresh: Callable[[], str]
@@ -51,8 +53,16 @@ class Nonces:
         challenge: DigestChallenge,
         fresh: Callable[[], str],
     ) -> None:
-        """Use the nonce of this challenge from now on."""
-        if len(self._newest) >= _MOST:
-            self._newest.clear()
+        """Use the nonce of this challenge from now on.
+
+        A server may send the same nonce to several requests. They share one count:
+        a number that comes twice is taken for a replay (RFC 7616 §3.4).
+        """
+        for nonces in (self._newest, self._known):
+            if len(nonces) >= _MOST:
+                nonces.clear()
         key = os.getpid(), name, origin
-        self._newest[key] = _Nonce(challenge, count(1), fresh())
+        nonce = self._newest.get(key)
+        if nonce is None or nonce.challenge != challenge:
+            nonce = _Nonce(challenge, count(1), fresh())
+        self._newest[key] = self._known.setdefault((key, challenge), nonce)

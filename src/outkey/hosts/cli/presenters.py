@@ -13,7 +13,7 @@ from outkey.core.findings.health import Status, Summary
 from outkey.core.moments import iso_moment, moment_text
 from outkey.core.request.message import Response
 from outkey.core.request.script import SCRIPT_FACT, fingerprint
-from outkey.core.vault.voucher import SETTINGS
+from outkey.core.vault.voucher import ROW_TEXT, SETTINGS
 from outkey.engine.wire.lockout_guard import MAX_REFUSED
 from outkey.hosts.cli.output import print_line, visible, visible_body, warn
 
@@ -187,6 +187,10 @@ def fact_columns(configuration: Configuration, fact: str) -> tuple[str, str]:
     """
     if fact == SCRIPT_FACT:
         return fingerprint(configuration.script), ""
+    if fact.startswith(ROW_TEXT):
+        name = fact.removeprefix(ROW_TEXT)
+        texts = (row.value for row in configuration.rows if row.secret_field == name)
+        return next(texts, ""), ""
     if fact in SETTINGS:
         return str(configuration.values().get(fact, "")), ""
     state = configuration.secrets[fact]

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from outkey.core.request.challenge import Challenge, parse_challenges
 from outkey.core.request.digest import (
+    MAX_CHALLENGE,
     DigestChallenge,
     DigestProof,
     NonceUse,
@@ -80,6 +81,7 @@ def following_challenge(
     # It has the parameters of a challenge without the scheme (RFC 7616 §3.5).
     for part in parse_challenges([f"Digest {information}"] if information else []):
         nonce = part.parameters.get("nextnonce", "")
-        if nonce.isprintable() and nonce.isascii() and nonce:
+        is_fitting = 0 < len(nonce) <= MAX_CHALLENGE // 2
+        if is_fitting and nonce.isprintable() and nonce.isascii():
             return challenge._replace(nonce=nonce)
     return None

@@ -1,0 +1,180 @@
+"""A credential in an unusual place of an import stays out of plain texts."""
+
+import json
+import time
+from contextlib import suppress
+
+import pytest
+
+from outkey.core.errors import ConfigError
+from outkey.core.importing.reading import Import
+from outkey.hosts.importing import read_import
+from unit.imports import found_secrets, reported
+
+SECRET = "hunter2secretword"
+KEY = "Zq8s7D6f5G4h3J2k1L0mNbVc"  # a part of a path that looks like a key
+LOGIN = "-d 'username=u&password=p4ssw0rdX'"
+
+
+def postman(request: object, name: str = "n", **more: object) -> str:
+    item = {"name": name, "request": request}
+    return json.dumps({"info": {"name": "x"}, "item": [item]} | more)
+
+
+def variable(name: str, **more: str) -> list[dict[str, str]]:
+    return [{"key": name, "value": SECRET} | more]
+
+
+def openapi(server: str, token_url: str = "https://a.example/token") -> str:
+    flows = {"clientCredentials": {"tokenUrl": token_url, "scopes": {}}}
+    return json.dumps(
+        {
+            "openapi": "3.0.0",
+            "servers": [{"url": server}],
+            "paths": {"/me": {"get": {}}},
+            "components": {
+                "securitySchemes": {"o": {"type": "oauth2", "flows": flows}}
+            },
+            "security": [{"o": []}],
+        }
+    )
+
+
+INSOMNIA = {
+    "_type": "request",
+    "name": f"https://a.example/?token={SECRET}",
+    "url": "https://a.example/{{ _.api_token }}/me",
+    "headers": [{"name": "X-Foo", "value": "{{ _.api_token }}"}],
+}
+PLACES = {
+    "query of a login": f"curl 'https://a.example/login?api_key={SECRET}' {LOGIN}",
+    "path of a login": f"curl 'https://a.example/v1/{KEY}/login' {LOGIN}",
+    "path before a version": f"curl 'https://a.example/{KEY}/v1/me'",
+    "token of a bot": f"curl 'https://a.example/bot123456789:AA{KEY}/v1/getMe'",
+    "path of a server": openapi(f"https://a.example/{KEY}/v1"),
+    "query of a token URL": openapi(
+        "https://a.example", f"https://a.example/token?client_secret={SECRET}"
+    ),
+    "assertion": "curl https://a.example/token -d"
+    f" 'grant_type=urn:ietf:params:oauth:grant-type:jwt-bearer&assertion={SECRET}'",
+    "query of the Referer": "curl https://a.example/me"
+    f" -H 'Referer: https://b.example/?access_token={SECRET}'",
+    "password in the Referer": f"curl https://a.example/me -e 'https://u:{SECRET}@b.c/'",
+    "header of another name": f"curl https://a.example/me -H 'X-Foo: Bearer {SECRET}'",
+    "passphrase": f"curl 'https://a.example/me?passphrase={SECRET}'",
+    "name of a request": postman(
+        "https://a.example/me", name=f"https://a.example/me?api_key={SECRET}"
+    ),
+    "name with a key": postman("https://a.example/me", name=f"GET /{KEY}/me"),
+    "name of a collection": postman(
+        "https://a.example/me", info={"name": f"https://a.example/?token={SECRET}"}
+    ),
+    "variable in a path": postman(
+        "https://a.example/bot{{token}}/me", variable=variable("token")
+    ),
+    "variable in a parameter": postman(
+        {"url": {"raw": "https://a.example/me?x={{apiKey}}"}},
+        variable=variable("apiKey"),
+    ),
+    "variable in a listed parameter": postman(
+        {
+            "url": {
+                "raw": "https://a.example/me",
+                "query": [{"key": "x", "value": "{{apiKey}}"}],
+            }
+        },
+        variable=variable("apiKey"),
+    ),
+    "variable of a path": postman(
+        {"url": {"raw": "https://a.example/:token/me", "variable": variable("token")}}
+    ),
+    "variable in a header": postman(
+        {
+            "url": "https://a.example/me",
+            "header": [{"key": "X-Foo", "value": "{{apiKey}}"}],
+        },
+        variable=variable("apiKey"),
+    ),
+    "variable that is declared secret": postman(
+        "https://a.example/{{foo}}/me", variable=variable("foo", type="secret")
+    ),
+    "variable in a host": f"@token={SECRET}\nGET https://{{{{token}}}}.example/me\n",
+    "variable in a header of a file": f"@token={SECRET}\nGET https://a.example/me\n"
+    "X-Foo: {{token}}\n",
+    "Insomnia": json.dumps(
+        {
+            "resources": [
+                INSOMNIA,
+                {"_type": "environment", "data": {"api_token": SECRET}},
+            ]
+        }
+    ),
+    "Bruno": f"get {{\n  url: https://a.example/{{{{token}}}}/me\n}}\n\n"
+    f"headers {{\n  X-Foo: {{{{token}}}}\n}}\n\nvars {{\n  token: {SECRET}\n}}\n",
+}
+
+
+def plain_texts(imported: Import) -> str:
+    """Return all that is shown or stored in plain text."""
+    drafts = [one.draft for one in imported.configurations]
+    return f"{drafts} {imported.lines} {imported.report}"
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_plain_text_has_the_credential(place: str) -> None:
+    texts = plain_texts(read_import(PLACES[place]))
+    assert SECRET not in texts
+    assert KEY not in texts
+
+
+def test_a_credential_in_the_query_of_a_login_becomes_a_secret_parameter() -> None:
+    url = f"https://a.example/login?lang=en&api_key={SECRET}"
+    imported = read_import(f"curl '{url}' {LOGIN}")
+    assert found_secrets(imported)["query:api_key"] == SECRET
+    values = imported.configurations[0].draft.values
+    assert values["login.path"] == "/login?lang=en"
+
+
+def test_a_secret_variable_is_taken_where_a_secret_goes() -> None:
+    text = postman(
+        {
+            "url": "https://{{user}}:{{password}}@a.example/me?api_key={{apiKey}}",
+            "header": [{"key": "X-Api-Key", "value": "{{apiKey}}"}],
+        },
+        variable=[
+            *variable("apiKey"),
+            {"key": "user", "value": "alice"},
+            {"key": "password", "value": "p4ssw0rdX"},
+        ],
+    )
+    assert found_secrets(read_import(text)) == {
+        "password": "p4ssw0rdX",
+        "query:api_key": SECRET,
+        "header:X-Api-Key": SECRET,
+    }
+
+
+def test_a_variable_for_a_url_is_no_secret() -> None:
+    text = "@auth_url=https://a.example/v1\nGET {{auth_url}}/me\n"
+    values = read_import(text).configurations[0].draft.values
+    assert values["base_url"] == "https://a.example/v1"
+
+
+def test_a_path_with_a_credential_is_reported() -> None:
+    imported = read_import(PLACES["path before a version"])
+    assert reported(imported)["path"] == "dropped"
+
+
+SLOW_COMMANDS = {
+    "blank lines after a here-document": "<<EOF\n" + "\n" * 65_000,
+    "a long name in an open brace": "${" + "a" * 65_000,
+    "many open braces": "${a" * 21_000,
+}
+
+
+@pytest.mark.parametrize("name", SLOW_COMMANDS)
+def test_a_command_of_the_greatest_length_is_read_at_once(name: str) -> None:
+    began = time.process_time()
+    with suppress(ConfigError):
+        read_import(f"curl https://a.example {SLOW_COMMANDS[name]}")
+    assert time.process_time() - began < 2
