@@ -97,6 +97,15 @@ def test_the_history_is_not_that_of_another_one_that_had_the_name_before() -> No
     assert [record["at"] for record in history] == [3000, 2000]
 
 
+def test_a_record_that_was_tampered_with_does_not_end_the_history() -> None:
+    host = memory_host(OPEN)
+    trail = host.application.audit_trail
+    label = Label(at=1000, configuration="acme", outcome="")
+    trail.rows.append([ChainRow("s", 1, b'{"at":"x","tag":"y"}', b"", label)])
+    history = trail.history(host.registry.get("acme"), 10)
+    assert [record["at"] for record in history] == ["x"]
+
+
 def test_a_preset_creates_a_configuration_whose_secrets_follow() -> None:
     host = memory_host()
     preset = host.application.presets.get("stripe")

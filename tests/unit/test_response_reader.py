@@ -575,7 +575,7 @@ def test_many_small_pieces_cost_no_more_than_linear_time() -> None:
     started = time.process_time()
     found = read(data, cut_at(data, range(0, len(data), 3)), limit=10**6)
     assert isinstance(found, Read)
-    assert time.process_time() - started < 5
+    assert time.process_time() - started < 10  # it is read in two ways
 
 
 # ── any split ─────────────────────────────────────────────────────────────────────────

@@ -80,7 +80,6 @@ class ResponseReader:
         "_parts",
         "_space",
         "_to_head",
-        "_view",
         "body",
         "encodings",
         "reusable",
@@ -104,8 +103,7 @@ class ResponseReader:
         self._length: int | None = None
         self._chunks: _Chunks | None = None
         self._parts: list[bytes] = []  # of a body that the connection's end completes
-        self._space = BytesIO()  # for a body of a known length
-        self._view: memoryview | None = None  # of the space, until it is full
+        self._space: BytesIO | None = None  # for a body of a known length
         self._filled = 0  # how much of the body is there
 
     def feed(self, data: bytes) -> bool:
@@ -126,15 +124,15 @@ class ResponseReader:
         A transport that receives there calls `fill`; a large body is copied less often
         than if it were fed.
         """
-        return None if self._view is None else self._view[self._filled :]
+        if self._space is None:
+            return None
+        return self._space.getbuffer()[self._filled :]
 
     def fill(self, size: int) -> bool:
         """Take bytes that were received into `space`; return whether that was all."""
         self._filled += size
-        if self._filled != self._length or self._view is None:
+        if self._filled != self._length or self._space is None:
             return False
-        self._view.release()
-        self._view = None
         self.body = self._space.getvalue()
         return True
 
@@ -296,11 +294,12 @@ class ResponseReader:
         if len(data) == self._length:
             self.body = data
             return True
-        if self._view is None:
+        if self._space is None:
             # Memory that is used only as it is filled; a server may promise too much.
             self._space = BytesIO(bytes(self._length))
-            self._view = self._space.getbuffer()
-        self._view[self._filled : self._filled + len(data)] = data
+        # Released at once: a view that outlives its BytesIO in a cycle is an error.
+        with self._space.getbuffer() as space:
+            space[self._filled : self._filled + len(data)] = data
         return self.fill(len(data))
 
 

@@ -94,8 +94,9 @@ class AuditTrail:
 
 
 def recorded_at(record: Mapping[str, object]) -> float:
-    """Return the Unix time of a record."""
-    return float(str(record["at"])) / 1000
+    """Return the Unix time of a record, 0 if somebody has tampered with it."""
+    at = record.get("at")
+    return at / 1000 if isinstance(at, int) else 0.0
 
 
 class ExpiredRows:
