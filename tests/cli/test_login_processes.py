@@ -44,10 +44,10 @@ def start(outkey: Terminal, program: str, *arguments: str) -> "subprocess.Popen[
     )
 
 
-def race(outkey: Terminal) -> Counter[Any]:
+def race(outkey: Terminal, threads: int = THREADS) -> Counter[Any]:
     begins = time.time() + 1.5
     running = [
-        start(outkey, SENDER, str(begins), str(THREADS), "acme")
+        start(outkey, SENDER, str(begins), str(threads), "acme")
         for _ in range(PROCESSES)
     ]
     ends: Counter[Any] = Counter()
@@ -79,7 +79,8 @@ def test_many_processes_with_a_revoked_session_log_in_exactly_once(
     assert outkey("request", "acme", API).code == 0
     spar.authorization.revoke_family()
     spar.clear()
-    assert race(outkey) == {200: PROCESSES * THREADS}
+    # Each of them is refused first: more of them at once only wait for SQLite.
+    assert race(outkey, threads=5) == {200: PROCESSES * 5}
     assert arrived(spar, "/login/refresh") == 1
     assert arrived(spar, "/login/json") == 1
 

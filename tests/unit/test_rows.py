@@ -315,6 +315,11 @@ def test_a_token_and_a_row_in_one_place_are_refused(
     assert fake.transport.sent == []
 
 
+def test_a_token_in_the_query_is_a_parameter_of_every_request() -> None:
+    made = configuration(**(BEARER | {"token_header": "query:key"}))
+    assert made.parameter_names() == {"key"}
+
+
 @pytest.mark.parametrize("place", ["query:", "cookie:", "cookie:a b", "Host", "Accept"])
 def test_a_place_that_cannot_carry_a_token_is_refused(place: str) -> None:
     with pytest.raises(ConfigError) as caught:
