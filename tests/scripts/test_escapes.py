@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -164,22 +165,24 @@ def test_whoever_uses_ctypes_dies_of_it(assets: Assets, name: str) -> None:
     assert failures == 2
 
 
+@pytest.fixture
+def nobodys_home() -> Iterator[Path]:
+    """A folder of nobody, in none that another run of pytest closes to others."""
+    with TemporaryDirectory() as folder:
+        os.chown(folder, 65534, 65534)
+        yield Path(folder)
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
-def test_no_asset_is_reached_without_privileges(tmp_path: Path) -> None:
+def test_no_asset_is_reached_without_privileges(nobodys_home: Path) -> None:
     """The same attacks where the application is nobody: the lock needs no privilege."""
     python = _python_for_nobody()
     if python is None:
         pytest.skip("no Python of this version that nobody may run")
-    tmp_path.chmod(0o755)
-    for folder in list(tmp_path.parents)[:2]:
-        folder.chmod(0o755)
-    home = tmp_path / "nobody"
-    home.mkdir()
-    os.chown(home, 65534, 65534)
     code = (
         "import json, pathlib, sys\n"
         "from scripts.test_escapes import ATTACKS, Assets, LockedScripts\n"
-        f"assets = Assets(LockedScripts(most=8), pathlib.Path({str(home)!r}))\n"
+        f"assets = Assets(LockedScripts(most=8), pathlib.Path({str(nobodys_home)!r}))\n"
         "found = {}\n"
         "for name in ATTACKS:\n"
         "    told = assets.attack(name)\n"
