@@ -14,8 +14,13 @@ from outkey.core.audit.events import Intent, Outcome
 from outkey.core.errors import AuditUnavailable, ConfigError
 from outkey.core.text import Text
 from outkey.engine.wire.drive import AsyncRuntime, adrive
-from outkey.engine.wire.flow_worker import FlowWorker, begin_in_child
-from outkey.engine.wire.steps import CallInThread, Steps, Wait
+from outkey.engine.wire.flow_worker import (
+    FlowWorker,
+    Handover,
+    HandoverFuture,
+    begin_in_child,
+)
+from outkey.engine.wire.steps import Awaited, CallInThread, Steps, Wait
 from outkey.testing import AsyncFake, MemoryAudit, fake_gateway
 
 TASKS = 50
@@ -137,6 +142,21 @@ def test_a_bug_in_the_place_of_a_record_spares_the_tasks_that_have_their_step() 
     done, *failed = asyncio.run(drive_together())
     assert done == "done"
     assert {type(error) for error in failed} == {ZeroDivisionError}
+
+
+def test_a_record_that_fails_is_no_error_of_a_flow_that_has_its_step() -> None:
+    async def hand_over() -> Handover:
+        loop = asyncio.get_running_loop()
+        future: HandoverFuture[Awaited | None] = HandoverFuture(loop=loop)
+        return Handover(Slow(threading.Event()), None, None, future, step=Wait(0))
+
+    handover = asyncio.run(hand_over())
+    handover.fail(ZeroDivisionError("a bug"))
+    assert (handover.step, handover.error) == (Wait(0), None)
+    handover.step = intent("acme")
+    handover.fail(ZeroDivisionError("a bug"))
+    assert handover.step is None
+    assert isinstance(handover.error, ZeroDivisionError)
 
 
 def test_what_a_flow_raises_is_raised_in_its_task() -> None:
