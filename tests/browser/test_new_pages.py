@@ -101,7 +101,7 @@ def test_a_configuration_is_renamed_on_its_page(
     expect(page.get_by_role("alert")).to_contain_text("must not be empty")
     page.get_by_label("New name").fill("new name")
     page.get_by_role("button", name="Rename").click()
-    expect(page.get_by_text("old name is new name now.")).to_be_visible()
+    expect(page.get_by_text("old name was renamed to new name.")).to_be_visible()
     listed = served.command("list", "--json")
     assert '"new name"' in listed
     assert '"old name"' not in listed

@@ -1,28 +1,23 @@
 """Logins shared by processes: a stampede, kills at every step, a stopped holder."""
 
-import json
 import os
 import signal
-import subprocess
 import time
-from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-import forks
 from cli.conftest import Terminal
 from cli.test_login_commands import arrived, prepare
 from cli.test_token_processes import (
     POINTS,
     RENEWAL,
-    SENDER,
     output_of,
+    race,
+    start,
     wait_until_stopped,
 )
 from outkey.spar import Spar
-from programs import program_command
 
 PROCESSES, THREADS = 8, 25
 API = "/login/api"
@@ -34,40 +29,18 @@ def spar() -> Iterator[Spar]:
         yield server
 
 
-def start(outkey: Terminal, program: str, *arguments: str) -> "subprocess.Popen[str]":
-    return forks.Popen(
-        program_command(program, *arguments, API),
-        env=outkey.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def race(outkey: Terminal, threads: int = THREADS) -> Counter[Any]:
-    begins = time.time() + 1.5
-    running = [
-        start(outkey, SENDER, str(begins), str(threads), "acme")
-        for _ in range(PROCESSES)
-    ]
-    ends: Counter[Any] = Counter()
-    for process in running:
-        ends.update(json.loads(output_of(process, outkey.canary)))
-    return ends
-
-
 def log_in(
     outkey: Terminal, point: str = "", kind: str = "SIGKILL", lease: str = "1"
 ) -> str:
     """Send with a login, interrupted at a point; return how the request ended."""
-    return output_of(start(outkey, RENEWAL, point, kind, lease), outkey.canary)
+    return output_of(start(outkey, RENEWAL, point, kind, lease, API), outkey.canary)
 
 
 def test_many_processes_without_a_token_log_in_exactly_once(
     outkey: Terminal, spar: Spar
 ) -> None:
     prepare(outkey, spar, path="/login/json?before=0.3")
-    assert race(outkey) == {200: PROCESSES * THREADS}
+    assert race(outkey, API, threads=THREADS) == {200: PROCESSES * THREADS}
     assert arrived(spar, "/login/json") == 1
     assert arrived(spar, API) == PROCESSES * THREADS
 
@@ -80,7 +53,7 @@ def test_many_processes_with_a_revoked_session_log_in_exactly_once(
     spar.authorization.revoke_family()
     spar.clear()
     # Each of them is refused first: more of them at once only wait for SQLite.
-    assert race(outkey, threads=5) == {200: PROCESSES * 5}
+    assert race(outkey, API, threads=5) == {200: PROCESSES * 5}
     assert arrived(spar, "/login/refresh") == 1
     assert arrived(spar, "/login/json") == 1
 
@@ -89,7 +62,9 @@ def test_many_processes_with_a_wrong_password_send_it_exactly_once(
     outkey: Terminal, spar: Spar
 ) -> None:
     prepare(outkey, spar, "not the password", path="/login/json?before=0.3")
-    assert race(outkey) == {"invalid_credentials": PROCESSES * THREADS}
+    assert race(outkey, API, threads=THREADS) == {
+        "invalid_credentials": PROCESSES * THREADS
+    }
     assert arrived(spar, "/login/json") == 1
     assert arrived(spar, API) == 0
 
@@ -126,7 +101,7 @@ def test_a_holder_that_is_stopped_past_its_lease_is_taken_over(
     point: str, outkey: Terminal, spar: Spar
 ) -> None:
     prepare(outkey, spar)
-    stopped = start(outkey, RENEWAL, point, "SIGSTOP", "1")
+    stopped = start(outkey, RENEWAL, point, "SIGSTOP", "1", API)
     wait_until_stopped(stopped.pid)
     try:
         time.sleep(1.1)

@@ -102,11 +102,15 @@ def wait_until_stopped(pid: int) -> None:
 
 
 def race(
-    outkey: Terminal, processes: int = PROCESSES, threads: int = THREADS
+    outkey: Terminal,
+    *arguments: str,
+    processes: int = PROCESSES,
+    threads: int = THREADS,
 ) -> Counter[Any]:
+    """Send from many threads of many processes at once; return how these ended."""
     begins = time.time() + 1
     running = [
-        start(outkey, SENDER, str(begins), str(threads), "acme")
+        start(outkey, SENDER, str(begins), str(threads), "acme", *arguments)
         for _ in range(processes)
     ]
     ends: Counter[Any] = Counter()

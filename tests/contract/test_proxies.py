@@ -193,7 +193,7 @@ def test_a_tunnel_of_something_else_is_named(
 ) -> None:
     with serving(answering(answer)) as port:
         reason = failure_of(transport, request_to("https"), route_through(port))
-    assert reason == "proxy-garbage"
+    assert reason == "proxy-not-http"
 
 
 @pytest.mark.parametrize("answer", [b"", b"220 mail.example ESMTP\r\n"])
@@ -202,7 +202,7 @@ def test_plain_http_to_something_else_is_named(
 ) -> None:
     with serving(answering(answer)) as port:
         reason = failure_of(transport, request_to("http"), route_through(port))
-    assert reason == "proxy-garbage"
+    assert reason == "proxy-not-http"
 
 
 def test_a_response_that_breaks_off_is_not_blamed_on_the_proxy(

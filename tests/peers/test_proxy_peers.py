@@ -252,9 +252,9 @@ def test_a_proxy_that_is_none_is_named(
         table |= through(f"http://127.0.0.1:{peer.port}")
         with pytest.raises(ProxyFailed) as failed:
             send(gateway_for(peer=table), "/")
-        assert failed.value.reason == "proxy-garbage"
+        assert failed.value.reason == "proxy-not-http"
         report = gateway_for(peer=table).test("peer")
-    assert (report.cause, reasons(report)[:1]) == ("proxy", ["proxy-garbage"])
+    assert (report.cause, reasons(report)[:1]) == ("proxy", ["proxy-not-http"])
     assert all(API.encode() not in request for request in peer.requests) or (
         target == "plain"
     )

@@ -3,19 +3,18 @@ from datetime import date
 
 import pytest
 
-from outkey.core.config.configuration import (
-    Configuration,
+from outkey.core.config.configuration import Configuration, build
+from outkey.core.config.custom_rows import CustomHeader
+from outkey.core.config.document import parse_document
+from outkey.core.config.field_kinds import Kind
+from outkey.core.config.fields import BY_PATH, FIELDS
+from outkey.core.config.sections import (
     Limits,
     LoginSettings,
     OAuth2Settings,
     ProxySettings,
     Verification,
-    build,
 )
-from outkey.core.config.custom_rows import CustomHeader
-from outkey.core.config.document import parse_document
-from outkey.core.config.field_kinds import Kind
-from outkey.core.config.fields import BY_PATH, FIELDS
 from outkey.core.errors import ConfigError, OutkeyError, SecretRebindRequired
 from outkey.core.request.message import TlsSettings
 from outkey.hosts.file import from_text

@@ -27,7 +27,7 @@ def opening_failure(error: OutkeyError) -> OutkeyError:
     if isinstance(error, TimedOut):  # it waits for the server
         return proxy_failure("proxy-cannot-reach")
     if isinstance(error, ConnectionFailed | ResponseTooLarge | TlsFailed):
-        return proxy_failure("proxy-garbage")
+        return proxy_failure("proxy-not-http")
     return error
 
 
@@ -42,5 +42,5 @@ def forwarding_failure(error: OutkeyError, reader: ResponseReader) -> OutkeyErro
         return failure
     is_whole = not isinstance(error, AnswerBroken)
     if isinstance(error, ConnectionFailed) and is_whole:
-        return proxy_failure("proxy-garbage")
+        return proxy_failure("proxy-not-http")
     return error

@@ -22,6 +22,13 @@ from outkey.core.config.custom_rows import (
 from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
 from outkey.core.config.reference import Reference
+from outkey.core.config.sections import (
+    Limits,
+    LoginSettings,
+    OAuth2Settings,
+    ProxySettings,
+    Verification,
+)
 from outkey.core.errors import ConfigError, SecretRebindRequired
 from outkey.core.request.headers import check_name, check_value, is_header_name
 from outkey.core.request.message import TlsSettings
@@ -63,86 +70,6 @@ def successor(
     """Return the state of a secret's next version."""
     version = before.version + 1 if before else 1
     return SecretState(origin, reference, version, set_at, set_by)
-
-
-@dataclass(frozen=True, slots=True)
-class OAuth2Settings:
-    """The OAuth 2.0 tab."""
-
-    grant: choices.Grant
-    token_url: str
-    client_id: str
-    client_auth: choices.ClientAuth
-    scope: str
-    audience: str
-    resource: str
-    extra: Mapping[str, str]
-    authorization_url: str
-    device_url: str
-    revocation_url: str
-    introspection_url: str
-    issuer: str
-    body_format: choices.BodyFormat
-    dpop: bool
-    leeway_seconds: float
-    default_lifetime_seconds: float
-
-    @property
-    def needs_consent(self) -> bool:
-        """Whether a user has to authorize the grant before there is a token."""
-        return self.grant is not choices.Grant.CLIENT_CREDENTIALS
-
-
-@dataclass(frozen=True, slots=True)
-class LoginSettings:
-    """The Login tab: a request that exchanges user and password for a token."""
-
-    method: str
-    path: str
-    format: choices.BodyFormat
-    body: str
-    token: str
-    expires_in: str
-    expires_unit: choices.ExpiryUnit
-    lifetime_seconds: float
-    refresh_path: str
-    refresh_body: str
-    refresh_token: str
-    logout_path: str
-
-
-@dataclass(frozen=True, slots=True)
-class ProxySettings:
-    """The Proxy tab: the proxy that requests go through; none without a URL."""
-
-    url: str
-    username: str
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The Limits tab."""
-
-    connect_timeout: float
-    read_timeout: float
-    total_timeout: float
-    requests_per_minute: int | None
-    response_mebibytes: int
-    retries: int
-    runs_at_once: int
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """The Verification tab."""
-
-    test_path: str
-    test_method: str
-    accepted_statuses: str
-    forbidden_means_expired: bool
-    expired_marker: str
-    compare: bool
-    follow_clock: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,10 @@ def read_fields(
         path = FORMER_KEYS.get(written_path, written_path)
         if path != written_path and path in table:
             raise ConfigError(
-                Text("this is another name of {path}, which is given too", path=path),
+                Text(
+                    "this is the former name of {path}, which is given as well",
+                    path=path,
+                ),
                 field=written_path,
                 hint=Text("Keep one of the two."),
             )

@@ -479,7 +479,7 @@ _OF_EVIDENCE = (
         " does not support TLS.",
     ),
     reason(
-        "proxy-garbage",
+        "proxy-not-http",
         Cause.PROXY,
         "The proxy does not respond as one",
         "Check host, port and scheme of the proxy: another service may be there.",

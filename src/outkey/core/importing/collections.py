@@ -44,7 +44,7 @@ def group_requests(
     if writing_requests:
         report.note_dropped(
             "requests",
-            Text("{count} requests that write were left out", count=writing_requests),
+            Text("{count} requests that write were skipped", count=writing_requests),
             Level.NOTICE,
         )
     for number, (origin, api) in enumerate(groups, start=1):

@@ -44,7 +44,7 @@ from outkey.core.secret import Secret
 from outkey.core.text import Text
 
 TO_ENTER = Text("it is a placeholder: enter the value")
-FOUND = Text("it is a secret, and kept as one")
+FOUND = Text("it was taken as a secret")
 
 
 @dataclass(slots=True, repr=False)

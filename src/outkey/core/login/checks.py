@@ -14,7 +14,7 @@ from outkey.core.request.headers import is_header_name
 from outkey.core.text import Text
 
 _PATHS = ("path", "refresh_path", "logout_path")
-_OTHER_BRACES = Text("Write braces that are no placeholder with a space: {{ name }}.")
+_OTHER_BRACES = Text("To send braces themselves, write them with spaces: {{ name }}.")
 
 
 def refuse_unusable_login(configuration: Configuration) -> None:
@@ -54,9 +54,9 @@ def refuse_body(
         raise BY_PATH[path].refuse(
             Text("has an unknown placeholder"),
             hint=Text(
-                "Known: {names}. {blanks}",
+                "Known: {names}. {advice}",
                 names=in_braces(allowed),
-                blanks=_OTHER_BRACES,
+                advice=_OTHER_BRACES,
             ),
         )
     if not set(needed) & set(placeholders):

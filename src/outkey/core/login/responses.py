@@ -4,7 +4,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 
 from outkey.core.config.choices import ExpiryUnit
-from outkey.core.config.configuration import Configuration, LoginSettings
+from outkey.core.config.configuration import Configuration
+from outkey.core.config.sections import LoginSettings
 from outkey.core.errors import SyncFailed, drop_traceback
 from outkey.core.login.failures import LOGIN_REFUSED, login_failure
 from outkey.core.oauth2.responses import (

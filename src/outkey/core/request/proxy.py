@@ -74,7 +74,7 @@ FAILURES = {
             " certificates (tls.ca_file)."
         ),
     ),
-    "proxy-garbage": ProxyFailure(
+    "proxy-not-http": ProxyFailure(
         Text("the proxy closed the connection, or its response is not HTTP"),
         Text("Check host, port and scheme of the proxy: another service may be there."),
         ProxyConnectionFailed,

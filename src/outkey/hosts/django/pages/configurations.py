@@ -204,7 +204,7 @@ def rename_page(request: HttpRequest, record: UUID) -> HttpResponse:
         except ConfigError as problem:
             error = problem
         else:
-            message = _("%(old)s is %(new)s now.")
+            message = _("%(old)s was renamed to %(new)s.")
             messages.success(request, message % {"old": stored.name, "new": new_name})
             return HttpResponseRedirect(url_of("change", stored))
     context = {

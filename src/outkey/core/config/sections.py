@@ -1,0 +1,86 @@
+"""The sections of a configuration: one class for each tab with fields of its own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from outkey.core.config import choices
+
+
+@dataclass(frozen=True, slots=True)
+class OAuth2Settings:
+    """The OAuth 2.0 tab."""
+
+    grant: choices.Grant
+    token_url: str
+    client_id: str
+    client_auth: choices.ClientAuth
+    scope: str
+    audience: str
+    resource: str
+    extra: Mapping[str, str]
+    authorization_url: str
+    device_url: str
+    revocation_url: str
+    introspection_url: str
+    issuer: str
+    body_format: choices.BodyFormat
+    dpop: bool
+    leeway_seconds: float
+    default_lifetime_seconds: float
+
+    @property
+    def needs_consent(self) -> bool:
+        """Whether a user has to authorize the grant before there is a token."""
+        return self.grant is not choices.Grant.CLIENT_CREDENTIALS
+
+
+@dataclass(frozen=True, slots=True)
+class LoginSettings:
+    """The Login tab: a request that exchanges user and password for a token."""
+
+    method: str
+    path: str
+    format: choices.BodyFormat
+    body: str
+    token: str
+    expires_in: str
+    expires_unit: choices.ExpiryUnit
+    lifetime_seconds: float
+    refresh_path: str
+    refresh_body: str
+    refresh_token: str
+    logout_path: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProxySettings:
+    """The Proxy tab: the proxy that requests go through; none without a URL."""
+
+    url: str
+    username: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The Limits tab."""
+
+    connect_timeout: float
+    read_timeout: float
+    total_timeout: float
+    requests_per_minute: int | None
+    response_mebibytes: int
+    retries: int
+    runs_at_once: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The Verification tab."""
+
+    test_path: str
+    test_method: str
+    accepted_statuses: str
+    forbidden_means_expired: bool
+    expired_marker: str
+    compare: bool
+    follow_clock: bool
