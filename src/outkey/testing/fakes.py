@@ -4,7 +4,6 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
 from dataclasses import dataclass, field
 
 from outkey.adapters.configurations_memory import MemoryConfigurations
@@ -343,7 +342,7 @@ class MemoryDatabase:
         with self._lock:
             before = [
                 {
-                    name: deepcopy(value)
+                    name: _copy_containers(value)
                     for name, value in vars(table).items()
                     if isinstance(value, dict | list)
                 }
@@ -358,6 +357,15 @@ class MemoryDatabase:
 
     def now(self) -> float:
         return self._clock.now()
+
+
+def _copy_containers(value: object) -> object:
+    """Copy dictionaries and lists; what they hold at last is never changed, as rows."""
+    if isinstance(value, dict):
+        return {key: _copy_containers(inside) for key, inside in value.items()}
+    if isinstance(value, list):
+        return [_copy_containers(inside) for inside in value]
+    return value
 
 
 @dataclass
