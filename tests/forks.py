@@ -305,8 +305,14 @@ def load() -> None:
     """Load what processes need, and let none of them hash for long."""
     for module in LOADED.split():
         __import__(module)
+    import typer.main
     from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
+    from outkey.hosts.cli.main import app
+
+    # Typer makes the commands anew in each process, which is a third of most of them.
+    typer.main.get_command = cache(typer.main.get_command)
+    typer.main.get_command(app)
     PBKDF2PasswordHasher.iterations = 1
     gc.freeze()  # what stays as it is need not be looked at again in each child
 
