@@ -246,6 +246,7 @@ def test_what_is_wrong_is_said_with_a_hint_and_without_the_value(
     assert "hush" not in f"{stopped.value} {stopped.value.hint}"
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     ("expression", "first"),
     [

@@ -142,6 +142,7 @@ SLOW = {
 }
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("name", SLOW)
 def test_what_is_made_to_be_slow_ends_in_time(name: str) -> None:
     began = time.monotonic()

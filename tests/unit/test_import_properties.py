@@ -3,6 +3,7 @@
 import json
 import shlex
 
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -73,16 +74,20 @@ def test_words_that_python_quotes_are_split_again(words: list[str]) -> None:
 
 
 @given(st.lists(PIECES, max_size=25))
-@settings(max_examples=300)
+@settings(max_examples=4 * settings.default.max_examples)
 def test_any_command_is_read_or_refused(pieces: list[str]) -> None:
     assert is_usable_or_refused("".join(pieces), "curl")
 
 
+@pytest.mark.untraced
 @given(
     st.sampled_from(["postman", "openapi", "insomnia", "bruno", "har"]),
     st.dictionaries(KEYS, TREES, max_size=8),
 )
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=4 * settings.default.max_examples,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 def test_any_tree_is_read_or_refused(source: str, tree: dict[str, object]) -> None:
     assert is_usable_or_refused(json.dumps(tree), source)
 

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import outkey
@@ -12,10 +13,16 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "outkey"
 
 
+@cache
+def parsed_modules() -> dict[Path, ast.Module]:
+    files = SOURCE.rglob("*.py")
+    return {file: ast.parse(file.read_text(encoding="utf-8")) for file in files}
+
+
 def callers_of(method: str) -> set[str]:
     found = set()
-    for file in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for file, module in parsed_modules().items():
+        for node in ast.walk(module):
             if isinstance(node, ast.Attribute) and node.attr == method:
                 found.add(file.relative_to(SOURCE).as_posix())
     return found
@@ -90,8 +97,8 @@ def test_locks_hold_no_download_address() -> None:
 
 
 def test_every_module_says_what_may_live_in_it() -> None:
-    for file in SOURCE.rglob("*.py"):
-        assert ast.get_docstring(ast.parse(file.read_text("utf-8"))), file.name
+    for file, module in parsed_modules().items():
+        assert ast.get_docstring(module), file.name
 
 
 def test_every_folder_of_tests_is_run() -> None:

@@ -535,6 +535,7 @@ def test_a_small_body_in_a_large_wrapping_is_refused() -> None:
         assert read(data, cut_at(data, range(0, len(data), 65_536))) == TOO_LARGE
 
 
+@pytest.mark.untraced
 def test_a_header_line_may_be_as_long_as_the_limit(reading: Reading) -> None:
     longest = "X: " + "y" * (MAX_LINE - 5)
     assert isinstance(reading(head(longest, "Content-Length: 0")), Read)
@@ -570,6 +571,7 @@ def test_a_long_line_at_the_end_of_a_long_head_is_the_same_error_in_any_split() 
         assert len(outcomes) == 1
 
 
+@pytest.mark.untraced
 def test_many_small_pieces_cost_no_more_than_linear_time() -> None:
     data = head(*["X: " + " " * 60_000] * 10, "Content-Length: 300000") + b"x" * 300_000
     started = time.process_time()
@@ -613,6 +615,7 @@ LIKELY = st.lists(PIECES, max_size=12).map(lambda rest: b"".join([OK, *rest]))
 SPLITS = st.lists(st.integers(0, 400) | st.integers(0, 80_000), max_size=8)
 
 
+@pytest.mark.untraced
 @given(
     data=LIKELY | st.lists(PIECES | st.binary(max_size=9), max_size=9).map(b"".join),
     places=SPLITS,

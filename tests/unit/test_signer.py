@@ -45,9 +45,15 @@ def pem(
     return key.private_bytes(serialization.Encoding.PEM, form, protection).decode()  # type: ignore[attr-defined]
 
 
+@cache
+def loaded(kind: str) -> JWK:
+    """Return a private key in the other library, which checks it for long."""
+    return JWK.from_pem(pem(private_key(kind)).encode())
+
+
 def jwk(kind: str, **more: object) -> str:
     """Return a private key as a JWK, as the other library writes it."""
-    known = json.loads(JWK.from_pem(pem(private_key(kind)).encode()).export_private())
+    known = json.loads(loaded(kind).export_private())
     return json.dumps({name: known[name] for name in known if name != "kid"} | more)
 
 
@@ -63,7 +69,7 @@ def verified(token: Secret, key: JWK) -> tuple[dict[str, object], dict[str, obje
 
 
 def public(kind: str) -> JWK:
-    return JWK.from_json(JWK.from_pem(pem(private_key(kind)).encode()).export_public())
+    return JWK.from_json(loaded(kind).export_public())
 
 
 # ── assertions ────────────────────────────────────────────────────────────────────────

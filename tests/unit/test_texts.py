@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from string import Formatter
 
@@ -39,8 +40,10 @@ GENERIC = {
 }
 
 
-def text_calls() -> Iterator[tuple[str, str, ast.Call]]:
-    """Yield file, function and call of each text in the source."""
+@cache
+def text_calls() -> list[tuple[str, str, ast.Call]]:
+    """Return file, function and call of each text in the source."""
+    calls = []
     for file in sorted(SOURCE.rglob("*.py")):
         content = file.read_text(encoding="utf-8")
         if "from outkey.core.text import" not in content:
@@ -55,7 +58,8 @@ def text_calls() -> Iterator[tuple[str, str, ast.Call]]:
             for child in ast.iter_child_nodes(node):
                 functions[child] = name
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Text":
-                yield path, functions[node], node
+                calls.append((path, functions[node], node))
+    return calls
 
 
 def literal_template(call: ast.Call) -> str | None:
