@@ -8,7 +8,14 @@ from page_urls import (
     right_urls,
     wrong_urls,
 )
-from visits import NO_PARAMETERS, SENDING_METHODS, Parameters, Visits, share_of
+from visits import (
+    NO_PARAMETERS,
+    SENDING_METHODS,
+    Parameters,
+    Visits,
+    method_of_role,
+    share_of,
+)
 
 from outkey.core.config.fields import FIELDS
 
@@ -55,7 +62,7 @@ def main() -> None:
     assert len(right) + len(wrong) > 100
     for number, url in enumerate(right):
         for place, role in enumerate(ROLES):
-            for method in share_of(METHODS, number + place):
+            for method in method_of_role(METHODS, number, place):
                 visits.request(role, method, url, NO_PARAMETERS)
     for number, url in enumerate(right):
         for place, parameters in enumerate(PARAMETERS):

@@ -2,7 +2,7 @@
 
 With `--full` all methods are tried in each place. Otherwise a place gets one of them or
 none, and the other database another one: each page still gets each role, each method
-and each wrong parameter.
+and each wrong parameter, on one of the two databases.
 """
 
 import sys
@@ -29,6 +29,20 @@ def share_of(methods: Sequence[str], place: int, turns: int = 1) -> Sequence[str
         return methods
     length = len(methods) * turns
     turn = (place + length // 2 * (connection.vendor == "postgresql")) % length
+    return methods[turn : turn + 1]
+
+
+def method_of_role(methods: Sequence[str], page: int, role: int) -> Sequence[str]:
+    """Return the methods that a role tries on a page: one, on one of the databases.
+
+    Half of the roles, and so half of the methods, meet a page on either database; the
+    next pages meet the other half there.
+    """
+    if "--full" in sys.argv:
+        return methods
+    if (role + page // len(methods)) % 2 != (connection.vendor == "postgresql"):
+        return ()
+    turn = (page + role) % len(methods)
     return methods[turn : turn + 1]
 
 
