@@ -307,8 +307,7 @@ def test_each_page_and_action_refuses_the_wrong_group(
         theirs = context.new_page()
         log_in(theirs, name, password)
         for path, groups in allowed.items():
-            response = theirs.goto(path)
-            assert response is not None
+            response = context.request.get(path)  # only its status is of interest
             assert (response.status == 200) == (name in groups), (
                 name,
                 path,
