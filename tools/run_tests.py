@@ -30,6 +30,7 @@ FOR_PYTEST = {
     # Its checks of memory are left out: they are for C code, and we have none.
     "PYTHONDEVMODE": "1",
     "PYTHONMALLOC": "default",
+    "PYTHONDONTWRITEBYTECODE": "",  # else all tests are compiled anew in each run
 }
 
 

@@ -35,9 +35,17 @@ from peers.registries import (
 )
 from peers.servers import Nginx, Wire, httpbin_running, nginx_running
 
+FOLDER = Path(__file__).parent
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 AuthorizationServer = Oidc | Toolkit | Glewlwyd
 TRUST = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Measure coverage of the integrations only: the rest is reached without peers."""
+    for item in items:
+        if item.path.parent == FOLDER and item.path.name != "test_integrations.py":
+            item.add_marker("untraced")
 
 
 @pytest.fixture(autouse=True)

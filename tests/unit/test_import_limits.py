@@ -151,6 +151,11 @@ def test_what_is_made_to_be_slow_ends_in_time(name: str) -> None:
     assert time.monotonic() - began < SECONDS
 
 
+def test_a_file_of_requests_has_a_greatest_number_of_lines() -> None:
+    with pytest.raises(ConfigError, match="more than 50000 lines"):
+        read_import(SLOW["many lines before a request"])
+
+
 def test_texts_that_variables_describe_are_limited_together() -> None:
     with pytest.raises(ConfigError, match="too long texts"):
         read_import(SLOW["variables that multiply"])

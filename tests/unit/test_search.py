@@ -12,7 +12,7 @@ from time import process_time
 from urllib.parse import unquote_to_bytes
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from outkey.core.echo.search import (
@@ -148,6 +148,8 @@ def test_a_page_of_escapes_is_unescaped_in_runs() -> None:
 
 
 @given(st.lists(st.sampled_from([*"%=4aG\n\r", "%41", "%3d", "%2541", "=41", "x"])))
+@example(["%41", "%\n"])
+@example(["%41", "%\r"])
 def test_percent_encoding_is_decoded_as_the_standard_library_does(
     pieces: list[str],
 ) -> None:
