@@ -54,11 +54,11 @@ def suite(*folders: str, covered: bool = False) -> Part:
 # doubles the time of a test.
 SUITES = [  # the longest first, so that the last ones end together
     suite("tests/browser"),
-    suite("tests/database"),
-    suite("tests/unit", "tests/contract", "tests/third_host", covered=True),
     suite("tests/cli"),
-    suite("tests/scripts", "tests/faults", covered=True),
+    suite("tests/unit", "tests/contract", "tests/third_host", covered=True),
+    suite("tests/database"),
     suite("tests/peers", covered=True),
+    suite("tests/scripts", "tests/faults", covered=True),
     suite("tests/spar", "tests/canary", "tests/docs"),
 ]
 CHECKS = [

@@ -304,7 +304,10 @@ def test_tokens_are_requested_through_the_proxy(
 ) -> None:
     before = proxy.logged()
     table = oauth2(toolkit, "cc", scope="read") | through(proxy.url)
-    assert call(gateway_for(peer=table), toolkit, "?need=read").status == 200
+    # tinyproxy closes after the token without saying so, perhaps while we send.
+    once_more: Table = {"limits": {"retries": 1}}
+    gateway = gateway_for(peer=table | once_more)
+    assert call(gateway, toolkit, "?need=read").status == 200
     logged = proxy.logged().removeprefix(before)
     assert f"POST {toolkit.endpoint('token')}" in logged
     table |= through(proxy.url, password=WRONG)
