@@ -55,7 +55,7 @@ $(VENV)/.server: requirements/server.lock pyproject.toml tools/setup.sh
 	@tools/setup.sh "$(PYTHON)" $(VENV) requirements/server.lock
 	@touch $@
 
-$(VENV)/.dev: requirements/dev.lock requirements/peers/package-lock.json pyproject.toml tools/setup.sh tools/peers.sh
+$(VENV)/.dev: Makefile requirements/dev.lock requirements/peers/package-lock.json pyproject.toml tools/setup.sh tools/peers.sh
 	@tools/setup.sh "$(PYTHON)" $(VENV) requirements/dev.lock nginx=nginx-light htpasswd=apache2-utils openssl=openssl strace=strace curl=curl pg_ctlcluster=postgresql chromium-headless-shell=chromium-headless-shell node=nodejs npm=npm
 	@tools/peers.sh $(VENV)/peers
 	@touch $@ $(VENV)/.server
