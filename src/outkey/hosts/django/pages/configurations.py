@@ -1,7 +1,7 @@
 """The pages of API Sync Configurations: list, form and deletion."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -24,7 +24,6 @@ from outkey.core.findings.health import (
     Status,
     status_rules,
 )
-from outkey.core.importing.report import ReportItem
 from outkey.core.moments import day_of
 from outkey.engine.managing.editing import Edit, Errors, add_error
 from outkey.hosts.django import models
@@ -36,11 +35,12 @@ from outkey.hosts.django.pages.access import (
     require,
 )
 from outkey.hosts.django.pages.forms import ConfigurationForm, condition_as_json
-from outkey.hosts.django.pages.import_reports import take_report
+from outkey.hosts.django.pages.import_reports import ShownReport, take_report
 from outkey.hosts.django.pages.new import preset_draft
 from outkey.hosts.django.pages.shell import (
     configuration_at,
     limited_concurrency,
+    next_step,
     page,
     url_of,
 )
@@ -187,9 +187,9 @@ def save(request: HttpRequest, stored: Configuration | None) -> HttpResponse:
         errors: Errors = {}
         add_error(errors, error)
         return form_page(request, stored, posted=values, errors=errors)
-    name = edit.configuration.name
-    messages.success(request, _("%s was saved. Run a connection test.") % name)
-    return HttpResponseRedirect(url_of("change", application.registry.get(name)))
+    saved = application.registry.get(edit.configuration.name)
+    messages.success(request, f"{_('%s was saved.') % saved.name} {next_step(saved)}")
+    return HttpResponseRedirect(url_of("change", saved))
 
 
 def rename_page(request: HttpRequest, record: UUID) -> HttpResponse:
@@ -240,7 +240,7 @@ def form_page(
     posted: Mapping[str, str] | None = None,
     errors: Errors | None = None,
     preset: tuple[Preset, PresetMethod, Configuration] | None = None,
-    imported: Sequence[ReportItem] = (),
+    imported: ShownReport | None = None,
 ) -> HttpResponse:
     """Draw the form, with what was posted and its errors if it was not saved.
 

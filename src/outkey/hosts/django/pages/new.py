@@ -1,5 +1,6 @@
 """Where a new configuration begins: an import, a preset, or an empty form."""
 
+from collections.abc import Sequence
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -10,6 +11,7 @@ from outkey.core.access.permissions import Permission
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.presets import Preset, PresetMethod
 from outkey.core.errors import ConfigError, OutkeyError
+from outkey.core.importing.report import ReportItem
 from outkey.hosts.django.pages.access import installation, require
 from outkey.hosts.django.pages.shell import page
 
@@ -18,11 +20,15 @@ VARIABLE_PREFIX = "v-"
 
 
 def new_page(
-    request: HttpRequest, *, import_error: OutkeyError | None = None
+    request: HttpRequest,
+    *,
+    import_error: OutkeyError | None = None,
+    import_report: Sequence[ReportItem] = (),
 ) -> HttpResponse:
     """Offer the import and the presets; a search works without a script too.
 
-    `import_error` is why a pasted text was not imported.
+    `import_error` is why a pasted text was not imported, and `import_report` what was
+    found in it.
     """
     require(request, Permission.ADD)
     search_text = request.GET.get("q", "").strip()
@@ -34,6 +40,7 @@ def new_page(
         "presets": presets,
         "search_text": search_text,
         "import_error": import_error,
+        "import_report": import_report,
     }
     status = 422 if import_error else 200
     return page(request, "outkey/new.html", context, status=status)
