@@ -144,6 +144,11 @@ class OutkeyError(Exception):
             if text:
                 self.add_note(f"{label}: {text}")
 
+    def replace_message(self, message: Text) -> None:
+        """Say more than the error said when it was made."""
+        self.message = message
+        self.args = (message,)
+
     @classmethod
     def default_message(cls) -> Text:
         """Return the docstring of the class as a message."""

@@ -578,12 +578,19 @@ _OF_EVIDENCE = (
         " has an explicit error and no token.",
     ),
     reason(
+        "login-token-elsewhere",
+        Cause.TOKEN_ENDPOINT,
+        "The login worked, but its token is in another place",
+        "Correct Token in the response.",
+        "The login succeeds, and its response has nothing where Token in the response"
+        " points to.",
+    ),
+    reason(
         "login-path-wrong",
         Cause.TOKEN_ENDPOINT,
         "The Login path does not issue tokens",
         "Check Login path and Token in the response.",
-        "The Login path responds with 404, a redirect, a page, or a document without"
-        " the token.",
+        "The Login path responds with 404, a redirect or a page.",
     ),
     reason(
         "token-url-wrong",

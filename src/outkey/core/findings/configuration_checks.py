@@ -163,7 +163,7 @@ def refuse_unsavable(configuration: Configuration) -> None:
     refuse_no_credentials(configuration)
     refuse_plain_http(configuration)
     refuse_ip_addresses(configuration)
-    refuse_unusable_login(configuration)
+    refuse_login(configuration, lambda _name: ANY_SECRET)
     refuse_conflicts(configuration, lambda _name: ANY_SECRET)
     refuse_inverted_ranges(configuration)
     refuse_key_in_test_path(configuration)
@@ -281,6 +281,11 @@ def refuse_conflicts(configuration: Configuration, secret: SecretOpener) -> None
     request = Request("GET", configuration.base.origin, "/")
     kind = "DPoP" if configuration.uses_dpop else "Bearer"
     authenticated_request(request, configuration, secret, AccessToken(ANY_SECRET, kind))
+
+
+def refuse_login(configuration: Configuration, secret: SecretOpener) -> None:
+    """Refuse a login that cannot work, or cannot be made into a request."""
+    refuse_unusable_login(configuration)
     if configuration.uses_login:
         login_request(configuration, secret)
 
@@ -310,14 +315,18 @@ def error_findings(
     refusals = (
         partial(refuse_unsendable, configuration),
         partial(refuse_ip_addresses, configuration),
-        partial(refuse_unusable_login, configuration),
+        partial(refuse_login, configuration, opener),
         partial(refuse_conflicts, configuration, opener),
     )
+    found: list[Finding] = []
     for refuse in refusals:
         try:
             refuse()
         except OutkeyError as error:
-            yield error_finding(error)
+            finding = error_finding(error)
+            if finding not in found:  # login and request may have the same conflict
+                found.append(finding)
+    yield from found
 
 
 def missing_secrets(

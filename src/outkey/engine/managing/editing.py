@@ -236,6 +236,7 @@ class FormReader:
     def edit(self) -> Edit | Errors:
         """Return what was entered, or what is wrong with it."""
         values = dict(self._read_fields())
+        self._require(values)
         secrets, references, cleared = self._read_secrets()
         headers = self._read_rows("headers", header_row, secrets)
         query = self._read_rows("query", query_row, secrets)
@@ -289,6 +290,19 @@ class FormReader:
                 self._errors[known.path] = ConfigError(
                     error.message, hint=error.hint, field=known.path
                 )
+
+    def _require(self, values: Mapping[str, object]) -> None:
+        """Note every required field that is empty, not only the first."""
+        beside = {
+            known.path: values.get(known.path, known.default)
+            for known in FIELDS
+            if known.kind is not Kind.ROWS
+        }
+        for known in FIELDS:
+            is_empty = not beside.get(known.path) and not known.secret
+            if known.required and is_empty and known.applies(beside):
+                error = known.refuse(Text("must not be empty"))
+                self._errors.setdefault(known.path, error)
 
     def _value(self, known: Field) -> object:
         """Return a value in the type that the field table parses; None if not set."""
