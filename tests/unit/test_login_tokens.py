@@ -797,34 +797,35 @@ def test_echoed_tokens_and_passwords_are_known_as_secrets() -> None:
 
 # ── what a test tells of a failed login ───────────────────────────────────────────────
 
+ELSEWHERE = "the login worked, but nothing is at data.access_token"
+
 
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
         (
             reply({"data": {"token": "a8s7d6f5g4", "expires_in": 3600}, "ok": True}),
-            "the login worked, but nothing is at data.access_token; the response has:"
-            " data.token, data.expires_in, ok",
+            (f"{ELSEWHERE}; the response has: data.token, data.expires_in, ok"),
         ),
         (
             reply({"a": {"b": {"c": {"d": 1}}}, "8s7d6f5g4h3j": 1, "e": {}}),
-            "the login worked, but nothing is at data.access_token; the response has:"
-            " a.b.c, e",
+            (f"{ELSEWHERE}; the response has: a.b.c, e"),
         ),
         (
-            reply({name: 1 for name in "abcdefghijkl"}),
-            "the login worked, but nothing is at data.access_token; the response has:"
-            " a, b, c, d, e, f, g, h",
+            reply(dict.fromkeys("abcdefghijkl", 1)),
+            (f"{ELSEWHERE}; the response has: a, b, c, d, e, f, g, h"),
         ),
-        (reply([1]), "the login worked, but nothing is at data.access_token"),
+        (reply([1]), ELSEWHERE),
         (
             reply({PASSWORD: 1}),
-            "the login worked, but nothing is at data.access_token",
+            ELSEWHERE,
         ),
         (
             reply({}, 404),
-            "there is nothing at the Login path: POST"
-            " https://api.acme.example/auth/login → 404",
+            (
+                "there is nothing at the Login path: POST"
+                " https://api.acme.example/auth/login → 404"
+            ),
         ),
         (
             reply(REFUSAL, 401),

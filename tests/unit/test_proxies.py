@@ -539,3 +539,10 @@ def test_a_password_in_the_policys_url_belongs_into_the_policys_keys() -> None:
     with pytest.raises(ConfigError) as refused:
         parse_policy('[proxy]\nurl = "http://a..example:80"')
     assert "policy" in refused.value.hint
+
+
+def test_a_test_names_the_proxy_that_is_down_once() -> None:
+    report = world(proxy_failure("proxy-unreachable"), proxy__url=PROXY).gateway.test(
+        "acme"
+    )
+    assert report.steps[-1].detail == f"the proxy cannot be reached: {PROXY}"

@@ -19,7 +19,13 @@ from outkey.core.diagnosis import (
     remote_message,
     shorten,
 )
-from outkey.core.errors import Cause, ConfigError, OutkeyError, TokenEndpointFailed
+from outkey.core.errors import (
+    Cause,
+    ConfigError,
+    OutkeyError,
+    ProxyFailed,
+    TokenEndpointFailed,
+)
 from outkey.core.findings.checks import Finding, Level
 from outkey.core.findings.configuration_checks import (
     CLOCK_AHEAD,
@@ -353,6 +359,9 @@ class ConnectionTest:
 
     def _error_text(self, error: OutkeyError) -> Text:
         """Return the message of an error, with what the provider says of it."""
+        if isinstance(error, ProxyFailed):
+            proxy, _ = self._context.proxies.shown_for(self._configuration)
+            return Text("{message}: {proxy}", message=error.message, proxy=proxy)
         if not self._ports.quotes or not error.said:
             return error.message
         return Text(

@@ -44,7 +44,7 @@ from outkey.core.config.custom_rows import (
     query_row,
 )
 from outkey.core.config.field_kinds import Field, Kind
-from outkey.core.config.fields import FIELDS
+from outkey.core.config.fields import FIELDS, PATHS_OF_SECRETS
 from outkey.core.config.reference import Reference
 from outkey.core.config.secret_values import refuse_unusable
 from outkey.core.errors import (
@@ -78,7 +78,6 @@ EMPTY_TEXT = "-"
 ROW_PREFIXES = {"headers": "row", "query": "query"}
 _NOT_STRIPPED = (Kind.LONG_TEXT, Kind.SCRIPT)
 _VERSION = re.compile(r"[0-9]{1,9}")
-_PATHS_OF_SECRETS = {f.secret_name: f.path for f in FIELDS if f.secret}
 
 
 def add_error(errors: Errors, error: OutkeyError) -> None:
@@ -86,7 +85,7 @@ def add_error(errors: Errors, error: OutkeyError) -> None:
     path = str(error.field or "")
     if isinstance(error, HeaderConflict):
         path = "headers"
-    errors.setdefault(_PATHS_OF_SECRETS.get(path, path), error)
+    errors.setdefault(PATHS_OF_SECRETS.get(path, path), error)
 
 
 # ── what was entered ────────────────────────────────────────────────────────────────

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.errors import ConfigError
+from outkey.core.errors import CHOOSE_NAME, ConfigError
 from outkey.core.importing.formats import ImportFormat
 from outkey.core.text import Text, join_texts
 from outkey.hosts.cli.output import (
@@ -54,9 +54,9 @@ def import_file(
     except ConfigError as error:
         raise with_format_option(error) from None
     if apply:
-        if error := incomplete_error(imported):
-            print_incomplete(error, imported, as_json=as_json)
-            return exit_code_of(error)
+        if incomplete := incomplete_error(imported):
+            print_incomplete(incomplete, imported, as_json=as_json)
+            return exit_code_of(incomplete)
         save(imported)
     if as_json:
         print_json(import_facts(imported, saved=apply))
@@ -95,7 +95,7 @@ def save(imported: "Import") -> None:
     try:
         application.save_import(administration_of(application), imported)
     except ConfigError as error:
-        if error.field != "name" or error.hint:
+        if error.hint != CHOOSE_NAME:
             raise
         hint = Text("Choose another name with --name.")
         raise ConfigError(error.message, hint=hint, field="name") from None
