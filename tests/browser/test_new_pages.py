@@ -15,7 +15,7 @@ def test_a_preset_is_found_chosen_and_fills_the_form(
     page.goto(LIST)
     page.get_by_role("link", name="New", exact=True).click()
     cards = page.locator("#presets li:visible")
-    assert cards.count() >= 100
+    expect(cards.nth(99)).to_be_visible()
     page.get_by_label("Search").fill("metab")
     expect(cards).to_have_count(1)
     page.get_by_label("Search").fill("nothing like this")
@@ -70,7 +70,7 @@ def test_a_key_in_the_query_is_entered_tested_and_shown_nowhere(
     save(page)
     spar.clear()
     run_test(page)
-    expect(page.locator(".ok-head .ok-chip")).to_have_text("works")
+    expect(page.locator(".ok-head .ok-chip")).to_contain_text("working")
     assert "canary-in-query" not in page.content()
     assert any("canary-in-query" in str(seen.query) for seen in spar.journal)
     tab(page, "Headers")
