@@ -12,6 +12,7 @@ from outkey.core.errors import (
     HeaderConflict,
     InactiveConfiguration,
     OutkeyError,
+    secret_missing,
 )
 from outkey.core.findings.checks import Level
 from outkey.core.findings.configuration_checks import refuse_unsavable
@@ -421,3 +422,18 @@ def test_a_key_in_the_test_path_is_refused_and_sent_to_the_query_rows(
 def test_a_test_path_without_a_key_is_saved(path: str) -> None:
     made = configuration(authentication_type="bearer", verification__test_path=path)
     refuse_unsavable(made)
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [
+        ("token", "token is not set"),
+        ("header:X-Key", "Header X-Key is not set"),
+        ("query:api_key", "Query parameter api_key is not set"),
+    ],
+)
+def test_a_secret_that_was_never_entered_is_named_without_talk_of_references(
+    field: str, message: str
+) -> None:
+    error = secret_missing(field)
+    assert (error.message, error.hint) == (message, "Enter the secret.")

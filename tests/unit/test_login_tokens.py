@@ -13,6 +13,7 @@ import pytest
 from frames import places_showing, product_frames
 from outkey.core.access.permissions import RULES, Permission
 from outkey.core.audit.events import Intent, Outcome, Tag
+from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.errors import (
     ConfigError,
     ConnectionFailed,
@@ -878,3 +879,13 @@ def test_a_login_tab_that_cannot_work_fails_at_the_configuration_and_once(
     messages = [finding.message for finding in report.findings]
     assert report.steps[0].detail not in messages
     assert report.cause_word == "configuration"
+
+
+def test_a_conflict_of_login_and_request_is_one_finding() -> None:
+    rows = (
+        CustomHeader("X-A", "1", secret=False),
+        CustomHeader("x-a", "2", secret=False),
+    )
+    made = configuration(headers=rows, **LOGIN)
+    found = fake_gateway(made, secrets={"password": PASSWORD}).findings("acme")
+    assert [finding.id for finding in found] == ["E-header_conflict"]
