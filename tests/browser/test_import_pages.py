@@ -113,6 +113,34 @@ def test_what_cannot_be_read_is_refused_without_the_text(
     assert secret not in page.content()
 
 
+def test_two_configurations_and_their_lines_are_linked_and_the_missing_secret_named(
+    page: Page, served: Served
+) -> None:
+    page.goto(LIST + "new/")
+    page.keyboard.insert_text(
+        "curl https://api.acme.example/a -H 'Authorization: Bearer <token>'\n"
+        "curl 'https://api.other.example/b?page=1' -u me:s3cr3t99"
+    )
+    page.get_by_role("button", name="Import", exact=True).click()
+    message = page.get_by_text("2 configurations were imported: acme, other.")
+    expect(message).to_contain_text("Enter Token, then run a connection test.")
+    expect(page.locator(".ok-list")).to_contain_text("other: pages")
+    expect(page.get_by_role("link", name="other b")).to_be_visible()
+    page.get_by_role("link", name="other", exact=True).click()
+    expect(page.locator(".ok-head h1")).to_contain_text("other")
+    for name in ("acme", "other"):
+        served.command("delete", name, "--yes")
+
+
+def test_a_refused_import_shows_what_was_found(page: Page) -> None:
+    page.goto(LIST + "new/")
+    page.keyboard.insert_text(
+        "curl https://api.acme.example/bot/8s7D6f5G4h3J2k1L0qW9eRt/send"
+    )
+    page.get_by_role("button", name="Import", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("looks like a credential")
+
+
 def test_a_collection_and_its_environment_are_chosen_as_files(
     page: Page, spar: Spar, served: Served, tmp_path: Path
 ) -> None:

@@ -77,6 +77,22 @@ def test_a_login_is_saved_tested_renewed_logged_out_and_forgotten(
     press(page, "Forget")
     assert chip(page) == "no token yet"
     assert list(find(page.content().encode(), PASSWORD, USERNAME)) == []
+    press(page, "Renew")
+    page.goto(LIST)
+    expect(page.locator("tr", has_text="login pages")).to_contain_text("UTC")
+
+
+def test_an_empty_login_marks_every_missing_field_and_opens_its_tab(
+    page: Page, spar: Spar
+) -> None:
+    for name in ("Test connection", "Save"):
+        new(page, "empty login", spar.url, "bearer", "/login/api")
+        page.select_option("#f-token_source", "login")
+        page.get_by_role("button", name=name, exact=True).click()
+        expect(page.locator('[data-field="login.path"]')).to_be_visible()
+        for field in ("path", "body", "token"):
+            shown = page.locator(f'[data-field="login.{field}"]')
+            expect(shown).to_have_class(re.compile("ok-bad"))
 
 
 def test_a_refused_login_is_the_last_error_of_the_panel(page: Page, spar: Spar) -> None:

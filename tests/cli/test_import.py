@@ -152,3 +152,28 @@ def test_a_bomb_ends_within_the_limits_of_time_and_memory(
 
 def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+
+
+def test_with_an_error_in_the_report_nothing_is_saved_and_no_reason_invented(
+    outkey: Terminal,
+) -> None:
+    secret = "8s7D6f5G4h3J2k1L0qW9eRt"
+    text = f"curl http://127.0.0.1:9/bot/{secret}/send"
+    done = outkey("import", "-", "--apply", "--name", "q2", stdin=text)
+    assert done.code == 2
+    assert "created" not in done.out
+    assert "error path: dropped" in done.err
+    assert "nothing was saved" in done.err
+    as_json = outkey("import", "-", "--apply", "--json", stdin=text)
+    assert as_json.code == 2
+    assert set(as_json.json) == {"error", "report"}
+    assert "no_auth_reason" not in outkey("import", "-", stdin=text).out
+    assert outkey("list", "--json").json == []
+
+
+def test_what_is_missing_or_taken_is_named_with_the_way_out(outkey: Terminal) -> None:
+    assert "missing.json does not exist" in outkey("import", "missing.json").err
+    assert "--from" in outkey("import", "-", stdin="hello").err
+    text = "curl https://api.acme.example/me -u a:s3cr3t99"
+    assert outkey("import", "-", "--apply", stdin=text).code == 0
+    assert "--name" in outkey("import", "-", "--apply", stdin=text).err

@@ -46,7 +46,8 @@ def test_a_variable_that_cannot_be_meant_is_refused(outkey: Terminal) -> None:
 
 
 def test_a_configuration_is_renamed_with_its_lines(ready: Terminal) -> None:
-    assert ready("rename", "acme", "crm").out == "renamed: crm\n"
+    assert ready("rename", "acme", "crm").out == "renamed: acme → crm\n"
+    assert ready("rename", "crm", "crm").code == 0
     assert ready("show", "acme").code == 2
     assert ready("request", "crm", "/echo").code == 0
     assert ready("rename", "crm", "").code == 2
@@ -56,3 +57,15 @@ def test_a_configuration_is_renamed_with_its_lines(ready: Terminal) -> None:
         "configuration": "acme",
     }
     assert ready("audit", "verify").code == 0
+
+
+def test_a_preset_is_found_by_its_method_or_in_spite_of_a_typo(
+    outkey: Terminal,
+) -> None:
+    assert "twilio" in outkey("preset", "list", "twilio basic").out
+    assert "did you mean stripe" in outkey("preset", "list", "stirpe").out
+    assert "Did you mean stripe?" in outkey("preset", "show", "stirpe").err
+    shown = outkey("preset", "show", "stripe").out
+    assert "from the provider's documentation" in shown
+    with_default = outkey("preset", "show", "xero").out
+    assert "Default:" in outkey("preset", "show", "mailgun").out + with_default

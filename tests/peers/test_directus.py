@@ -114,7 +114,12 @@ def test_a_form_cannot_log_in_here_and_is_refused(
             "login-refused",
         ),
         (PASSWORD, {"path": "/auth/log-in"}, "token_endpoint", "login-path-wrong"),
-        (PASSWORD, {"token": "access_token"}, "token_endpoint", "login-path-wrong"),
+        (
+            PASSWORD,
+            {"token": "access_token"},
+            "token_endpoint",
+            "login-token-elsewhere",
+        ),
     ],
 )
 def test_the_first_suspicion_is_the_right_one(

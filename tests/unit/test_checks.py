@@ -7,10 +7,12 @@ import pytest
 from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.errors import (
     AuthenticationRequired,
+    ConfigError,
     EgressDenied,
     HeaderConflict,
     InactiveConfiguration,
     OutkeyError,
+    secret_missing,
 )
 from outkey.core.findings.checks import Level
 from outkey.core.findings.configuration_checks import refuse_unsavable
@@ -388,3 +390,50 @@ def test_blanks_around_a_client_secret_are_removed_with_a_notice() -> None:
     assert ids(**values, secrets={"client_secret": "clean-secret"}) == []
     values["oauth2__client_auth"] = "private_key_jwt"
     assert ids(**values, secrets={"client_secret": "a-key\n"}) == []
+
+
+@pytest.mark.parametrize(
+    "path", ["/q?api_key=8s7d6f5g4", "/q?page=1&access_token=sk-abcdefgh"]
+)
+def test_a_key_in_the_test_path_is_refused_and_sent_to_the_query_rows(
+    path: str,
+) -> None:
+    made = configuration(authentication_type="bearer", verification__test_path=path)
+    with pytest.raises(ConfigError, match="has a key in its query") as caught:
+        refuse_unsavable(made)
+    assert caught.value.field == "verification.test_path"
+    assert "Query parameters, as secret" in caught.value.hint
+    assert "8s7d" not in caught.value.message + caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/q",
+        "/q?keyword=a1b2c3d4e5",
+        "/q?api_key={key}",
+        "/q?api_key=YOUR_API_KEY",
+        "/q?key=42",
+        "/q?page_token=a1b2c3d4e5f6",
+        "/q?auth_type=client_credentials",
+        "/q?sort_key=created_at_2",
+    ],
+)
+def test_a_test_path_without_a_key_is_saved(path: str) -> None:
+    made = configuration(authentication_type="bearer", verification__test_path=path)
+    refuse_unsavable(made)
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [
+        ("token", "token is not set"),
+        ("header:X-Key", "Header X-Key is not set"),
+        ("query:api_key", "Query parameter api_key is not set"),
+    ],
+)
+def test_a_secret_that_was_never_entered_is_named_without_talk_of_references(
+    field: str, message: str
+) -> None:
+    error = secret_missing(field)
+    assert (error.message, error.hint) == (message, "Enter the secret.")

@@ -11,6 +11,7 @@ from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.config.custom_rows import CustomHeader, QueryParameter
 from outkey.core.config.reference import parse_reference
 from outkey.core.diagnosis import Diagnosis
+from outkey.core.diagnosis.entered import fields_in_use
 from outkey.core.errors import (
     Cause,
     ConnectionFailed,
@@ -592,3 +593,9 @@ def test_a_secret_is_taken_to_be_repeated_where_tokens_cannot_be_read() -> None:
     tokens = Failing(world.clock.now)
     failing = replace(context, tokens=tokens, token_cache=TokenCache())
     assert failing.repeats_secret(made, Response(403, body=b"harmless"))
+
+
+def test_a_refused_key_of_the_query_is_named_in_the_remedy() -> None:
+    rows = (QueryParameter("api_key", "", secret=True),)
+    made = replace(configuration(), query=rows)
+    assert fields_in_use(made) == ["the query parameter api_key"]

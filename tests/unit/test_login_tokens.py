@@ -13,6 +13,7 @@ import pytest
 from frames import places_showing, product_frames
 from outkey.core.access.permissions import RULES, Permission
 from outkey.core.audit.events import Intent, Outcome, Tag
+from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.errors import (
     ConfigError,
     ConnectionFailed,
@@ -793,3 +794,98 @@ def test_echoed_tokens_and_passwords_are_known_as_secrets() -> None:
         response = reply({"echo": secret})
         assert fake.sender.context.repeats_secret(made, response)
     assert not fake.sender.context.repeats_secret(made, reply({"echo": "nothing"}))
+
+
+# ── what a test tells of a failed login ───────────────────────────────────────────────
+
+ELSEWHERE = "the login worked, but nothing is at data.access_token"
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (
+            reply({"data": {"token": "a8s7d6f5g4", "expires_in": 3600}, "ok": True}),
+            (f"{ELSEWHERE}; the response has: data.token, data.expires_in, ok"),
+        ),
+        (
+            reply({"a": {"b": {"c": {"d": 1}}}, "8s7d6f5g4h3j": 1, "e": {}}),
+            (f"{ELSEWHERE}; the response has: a.b.c, e"),
+        ),
+        (
+            reply(dict.fromkeys("abcdefghijkl", 1)),
+            (f"{ELSEWHERE}; the response has: a, b, c, d, e, f, g, h"),
+        ),
+        (reply([1]), ELSEWHERE),
+        (
+            reply({PASSWORD: 1}),
+            ELSEWHERE,
+        ),
+        (
+            reply({}, 404),
+            (
+                "there is nothing at the Login path: POST"
+                " https://api.acme.example/auth/login → 404"
+            ),
+        ),
+        (
+            reply(REFUSAL, 401),
+            "the API refused the login: POST https://api.acme.example/auth/login → 401",
+        ),
+    ],
+)
+def test_a_test_tells_status_and_names_of_a_failed_login_and_no_value(
+    answer: Response, told: str
+) -> None:
+    api = Api()
+    api.login_answers.append(answer)
+    fake = world(api)
+    report = fake.gateway.test("acme")
+    assert (report.steps[-1].step, report.steps[-1].detail) == ("token", told)
+    assert str(report.error) == told
+    assert PASSWORD not in repr(report)
+    api.login_answers.append(answer)
+    fake.clock.advance(120)
+    with pytest.raises(OutkeyError) as caught:
+        send(fake)
+    assert "has:" not in str(caught.value)
+    assert "→" not in str(caught.value)
+
+
+def test_an_address_that_is_not_there_is_named_as_that_of_the_base_url() -> None:
+    api = Api()
+    api.login_answers += [ConnectionFailed(), ConnectionFailed()]
+    report = world(api).gateway.test("acme")
+    told = "the Base URL (https://api.acme.example) could not be reached"
+    assert report.steps[-1].detail == told
+    assert report.cause_word == "login"
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"login__body": '{"a": "b"}'}, "has no placeholder for a secret"),
+        ({"login__body": '{"a": {password}}'}, "is not JSON"),
+        ({"login__body": '{"a": "{passwort}"}'}, "unknown placeholder: {passwort}"),
+        ({"login__token": "data..x"}, "not a JMESPath"),
+    ],
+)
+def test_a_login_tab_that_cannot_work_fails_at_the_configuration_and_once(
+    changed: dict[str, object], told: str
+) -> None:
+    report = world(Api(), **changed).gateway.test("acme")
+    assert [(step.step, step.ok) for step in report.steps] == [("configuration", False)]
+    assert told in report.steps[0].detail
+    messages = [finding.message for finding in report.findings]
+    assert report.steps[0].detail not in messages
+    assert report.cause_word == "configuration"
+
+
+def test_a_conflict_of_login_and_request_is_one_finding() -> None:
+    rows = (
+        CustomHeader("X-A", "1", secret=False),
+        CustomHeader("x-a", "2", secret=False),
+    )
+    made = configuration(headers=rows, **LOGIN)
+    found = fake_gateway(made, secrets={"password": PASSWORD}).findings("acme")
+    assert [finding.id for finding in found] == ["E-header_conflict"]

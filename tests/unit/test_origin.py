@@ -8,6 +8,7 @@ from outkey.core.request.origin import (
     Origin,
     build_target,
     parse_base_url,
+    parse_endpoint,
     parse_redirect,
 )
 
@@ -168,3 +169,27 @@ def test_a_tricky_redirect_is_refused(reference: str) -> None:
 def test_a_redirect_that_is_no_address_is_refused(reference: str) -> None:
     with pytest.raises(ConfigError):
         parse_redirect(BASE.origin, "/", reference)
+
+
+def test_a_key_in_the_base_url_is_sent_to_the_query_parameters() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_base_url("https://api.acme.example/?api_key=secret")
+    assert "Query parameters, as secret" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("http://u:pw@proxy.example:3128", "user name", "proxy.username, proxy.passwo"),
+        ("proxy.example:3128", "must start with http://", "http://proxy.example:3128"),
+        ("//proxy.example", "must start with http://", "http://proxy.example:3128"),
+        ("socks5://proxy.example", "SOCKS proxies are not", "http://proxy.example"),
+    ],
+)
+def test_a_wrong_proxy_url_is_refused_with_the_fields_of_the_proxy(
+    text: str, message: str, hint: str
+) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        parse_endpoint(text, "proxy.url")
+    assert hint in caught.value.hint
+    assert "Authentication fields" not in caught.value.hint

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from outkey.adapters.preset_files import PresetFiles
-from outkey.core.config.presets import Preset, PresetMethod, read_preset
+from outkey.core.config.presets import (
+    SURENESS,
+    Preset,
+    PresetMethod,
+    read_preset,
+    similar_presets,
+)
 from outkey.core.errors import ConfigError
 from outkey.core.findings.configuration_checks import refuse_unsavable
 from outkey.testing import fake_gateway
@@ -186,3 +192,48 @@ def test_values_of_lists_are_filled_in_too() -> None:
     preset = read_preset("acme", text)
     made = preset.draft("mine", preset.method(), {"site": "acme"}).configuration()
     assert made.headers[0].value == "acme {secret}"
+
+
+def test_every_wrong_variable_is_named_at_once() -> None:
+    preset = PRESETS.get("twilio")
+    method = preset.method("")
+    problems = preset.problems(method, {})
+    assert len(problems) == len(
+        [v for v in preset.variables_of(method) if v.default is None]
+    )
+    preset = next(
+        preset
+        for preset in PRESETS.all()
+        if len(preset.problems(preset.method(), {})) > 1
+    )
+    with pytest.raises(ConfigError) as refused:
+        preset.draft("a", preset.method(), {})
+    for error in preset.problems(preset.method(), {}).values():
+        assert error.message in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("stripe api key", "stripe"), ("oauth xero", "xero"), ("basic twilio", "twilio")],
+)
+def test_a_search_finds_the_words_of_methods(text: str, name: str) -> None:
+    assert name in [preset.name for preset in PRESETS.all() if preset.matches(text)]
+
+
+@pytest.mark.parametrize(("typo", "name"), [("stirpe", "stripe"), ("Xreo", "xero")])
+def test_a_typo_is_answered_with_a_near_name(typo: str, name: str) -> None:
+    assert name in [preset.name for preset in similar_presets(PRESETS.all(), typo)]
+    with pytest.raises(ConfigError) as refused:
+        PRESETS.get(typo)
+    assert refused.value.hint == f"Did you mean {name}?"
+
+
+def test_how_well_a_preset_is_known_is_said_in_words() -> None:
+    assert {preset.sure_words for preset in PRESETS.all()} <= {*SURENESS.values()}
+    assert "users report" in SURENESS["reported"]
+
+
+def test_no_source_has_a_parameter_that_tracks_readers() -> None:
+    for preset in PRESETS.all():
+        for source in preset.sources:
+            assert not re.search(r"[?&](?:utm_|syclid|ss|gclid|fbclid|_gl)", source)

@@ -530,3 +530,19 @@ def test_the_policy_is_read_again_after_a_while(
     for _ in range(2):  # a policy that may name a proxy is not passed over
         with pytest.raises(ConfigError):
             proxies.policy()
+
+
+def test_a_password_in_the_policys_url_belongs_into_the_policys_keys() -> None:
+    with pytest.raises(ConfigError, match="of the policy is invalid") as refused:
+        parse_policy('[proxy]\nurl = "http://u:s3cret@a.example:80"')
+    assert "proxy.username, proxy.password" in refused.value.hint
+    with pytest.raises(ConfigError) as refused:
+        parse_policy('[proxy]\nurl = "http://a..example:80"')
+    assert "policy" in refused.value.hint
+
+
+def test_a_test_names_the_proxy_that_is_down_once() -> None:
+    report = world(proxy_failure("proxy-unreachable"), proxy__url=PROXY).gateway.test(
+        "acme"
+    )
+    assert report.steps[-1].detail == f"the proxy cannot be reached: {PROXY}"

@@ -288,7 +288,7 @@ ERRORS: list[tuple[OutkeyError, dict[str, object], list[str], str]] = [
     (login_failure("login-refused"), LOGIN, ["login-refused"], ""),
     (login_failure("not_found"), LOGIN, ["login-path-wrong"], ""),
     (login_failure("not_a_token_endpoint"), LOGIN, ["login-path-wrong"], ""),
-    (login_failure("no_token"), LOGIN, ["login-path-wrong"], ""),
+    (login_failure("no_token"), LOGIN, ["login-token-elsewhere"], ""),
     (login_failure("refused"), LOGIN, ["login-path-wrong"], ""),
     (login_failure("rate_limited"), LOGIN, ["rate-limited"], ""),
     (login_failure("server_error"), LOGIN, ["server-error"], ""),

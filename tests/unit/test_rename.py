@@ -119,3 +119,10 @@ def test_a_preset_creates_a_configuration_whose_secrets_follow() -> None:
             administration, "billing", preset, preset.method(), {}
         )
     assert line_row(SyncLine("a", "billing", "GET", "/")).configuration == "billing"
+
+
+def test_the_same_name_changes_nothing() -> None:
+    host = memory_host(OPEN)
+    renamed(host, "acme")
+    assert host.registry.get("acme").former_names == ()
+    assert host.audit.events == []

@@ -4,7 +4,7 @@ from functools import cache
 from importlib.resources import files
 
 from outkey.core.config.configuration import known_names
-from outkey.core.config.presets import Preset, read_preset
+from outkey.core.config.presets import Preset, read_preset, similar_presets
 from outkey.core.errors import ConfigError
 from outkey.core.text import Text
 
@@ -24,10 +24,12 @@ class PresetFiles:
     def get(self, name: str) -> Preset:
         """Return a preset by its name, or raise ConfigError."""
         if name not in _names():
+            near = similar_presets(self.all(), name)
+            hint = known_names(_similar(name))
+            if near:
+                hint = Text("Did you mean {name}?", name=near[0].name)
             raise ConfigError(
-                Text("there is no preset with that name"),
-                field="preset",
-                hint=known_names(_similar(name)),
+                Text("there is no preset with that name"), field="preset", hint=hint
             )
         return _read(name)
 

@@ -23,7 +23,7 @@ class ReferencedSecrets:
     def open(self, configuration: Configuration, field: str) -> Secret:
         state = configuration.secrets.get(field)
         if state is None or state.reference is None:
-            raise secret_missing(field)
+            raise SecretMissing(secret_missing(field).message, field=field)
         return self.open_reference(state.reference, field)
 
     @drop_traceback

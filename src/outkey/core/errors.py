@@ -144,6 +144,11 @@ class OutkeyError(Exception):
             if text:
                 self.add_note(f"{label}: {text}")
 
+    def replace_message(self, message: Text) -> None:
+        """Say more than the error said when it was made."""
+        self.message = message
+        self.args = (message,)
+
     @classmethod
     def default_message(cls) -> Text:
         """Return the docstring of the class as a message."""
@@ -570,16 +575,19 @@ class ChainBroken(
 # ── errors that several places raise, in the same words ─────────────────────────────
 
 
+CHOOSE_NAME = Text("Choose another name.")
+
+
 def configuration_exists() -> ConfigError:
     """Return the error for the name of a new configuration that is taken."""
     message = Text("a configuration with this name already exists")
-    return ConfigError(message, field="name")
+    return ConfigError(message, hint=CHOOSE_NAME, field="name")
 
 
 def line_exists() -> ConfigError:
     """Return the error for the name of a new sync line that is taken."""
     message = Text("a sync line with this name already exists")
-    return ConfigError(message, field="name")
+    return ConfigError(message, hint=CHOOSE_NAME, field="name")
 
 
 def unknown_line() -> UnknownConfiguration:
@@ -595,8 +603,14 @@ def unknown_run() -> ConfigError:
 
 
 def secret_missing(field: str) -> SecretMissing:
-    """Return the error for a secret that is not set."""
-    return SecretMissing(Text("{field} is not set", field=field), field=field)
+    """Return the error for a secret that is neither entered nor referred to."""
+    kind, _, name = field.partition(":")
+    message = Text("{field} is not set", field=field)
+    if kind == "query":
+        message = Text("Query parameter {name} is not set", name=name)
+    elif kind == "header":
+        message = Text("Header {name} is not set", name=name)
+    return SecretMissing(message, hint=Text("Enter the secret."), field=field)
 
 
 def resume_hint(name: str) -> Text:

@@ -75,7 +75,7 @@ class Tab(StrEnum):
     AUTHENTICATION = "Authentication"
     OAUTH2 = "OAuth 2.0"
     LOGIN = "Login"
-    HEADERS = "Headers"
+    HEADERS = "Headers and query"
     SCRIPT = "Script"
     TLS = "TLS"
     PROXY = "Proxy"

@@ -651,6 +651,7 @@ SECTIONS = tuple(
     dict.fromkeys(path.partition(".")[0] for path in BY_PATH if "." in path)
 )
 SECRET_LABELS = {field.secret_name: field.label for field in FIELDS if field.secret}
+PATHS_OF_SECRETS = {field.secret_name: field.path for field in FIELDS if field.secret}
 SENT_TO_TOKEN_URL = tuple(field.secret_name for field in FIELDS if field.to_token_url)
 
 

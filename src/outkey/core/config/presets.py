@@ -5,9 +5,10 @@ table of a configuration; `{name}` in a text of that table is replaced by a vari
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from difflib import get_close_matches
 from typing import Any
 
 from outkey.core.config.configuration import known_names
@@ -15,7 +16,7 @@ from outkey.core.config.document import ConfigurationDraft, read_draft
 from outkey.core.config.field_kinds import CONTROL, refuse_unknown_keys
 from outkey.core.config.toml import parse_toml
 from outkey.core.errors import ConfigError
-from outkey.core.text import Text
+from outkey.core.text import Text, join_texts
 
 MAX_PRESET = 64 * 1024
 MAX_VARIABLE = 500
@@ -41,8 +42,12 @@ CATEGORIES = frozenset(
         "Support",
     }
 )
-# How well the facts of a preset are known: the weakest of its sources.
-SURENESS = ("documentation", "provider list", "reported")
+# How well the facts of a preset are known: the weakest of its sources, in words.
+SURENESS = {
+    "documentation": Text("from the provider's documentation"),
+    "provider list": Text("from a list of providers"),
+    "reported": Text("as users report it, not from the provider's documentation"),
+}
 # How a credential is replaced.
 ROTATIONS = ("manual", "overlap", "automatic", "expires")
 _KEYS = [
@@ -119,10 +124,22 @@ class Preset:
     variables: Mapping[str, Variable]
     methods: Mapping[str, PresetMethod]  # the usual one first
 
+    @property
+    def sure_words(self) -> Text:
+        """How well its facts are known, as a user reads it."""
+        return SURENESS[self.sure]
+
     def matches(self, text: str) -> bool:
-        """Whether name, title and category have every word of a search."""
-        searched = f"{self.name} {self.title} {self.category}".lower()
-        return all(word in searched for word in text.lower().split())
+        """Whether name, title, category or methods have every word of a search."""
+        return all(word in self.search_words for word in text.lower().split())
+
+    @property
+    def search_words(self) -> str:
+        """What a search looks at, in lower case."""
+        parts = [self.name, self.title, self.category]
+        for method in self.methods.values():
+            parts += [method.title, *kinds_of(method.table)]
+        return " ".join(parts).lower()
 
     def method(self, name: str = "") -> PresetMethod:
         """Return a method by its name, the usual one without a name."""
@@ -141,6 +158,18 @@ class Preset:
         used = {name for text in texts_in(method.table) for name in names_in(text)}
         return [self.variables[name] for name in self.variables if name in used]
 
+    def problems(
+        self, method: PresetMethod, values: Mapping[str, str]
+    ) -> dict[str, ConfigError]:
+        """Return what is wrong with the variables, by their names."""
+        problems: dict[str, ConfigError] = {}
+        for variable in self.variables_of(method):
+            try:
+                variable.check(values.get(variable.name, variable.default or ""))
+            except ConfigError as error:
+                problems[variable.name] = error
+        return problems
+
     def draft(
         self, name: str, method: PresetMethod, values: Mapping[str, str]
     ) -> ConfigurationDraft:
@@ -153,11 +182,12 @@ class Preset:
                     field=variable_name,
                     hint=known_names([*variables]),
                 )
+        problems = self.problems(method, values)
+        if problems:
+            raise joined_errors([*problems.values()])
         texts = {
-            variable.name: variable.check(
-                values.get(variable.name, variable.default or "")
-            )
-            for variable in variables.values()
+            name: variable.check(values.get(name, variable.default or ""))
+            for name, variable in variables.items()
         }
         table = {
             **fill_tree(method.table, texts),
@@ -165,6 +195,36 @@ class Preset:
             "preset_day": self.corrected,
         }
         return read_draft(name, table)
+
+
+def joined_errors(errors: Sequence[ConfigError]) -> ConfigError:
+    """Return several errors as one, at the field of the first."""
+    return ConfigError(
+        join_texts([error.message for error in errors], "; "),
+        field=errors[0].field,
+        hint=join_texts([error.hint for error in errors]),
+    )
+
+
+def kinds_of(table: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the words by which a user knows how a method authenticates."""
+    kind = str(table.get("authentication_type", "none"))
+    yield kind
+    yield str(table.get("token_source", ""))
+    rows = [*table.get("headers", ()), *table.get("query", ())]
+    if kind == "none" and rows:
+        yield "api key"
+
+
+def similar_presets(presets: Iterable[Preset], text: str) -> list[Preset]:
+    """Return the presets whose names or titles are nearly a text."""
+    by_word = {
+        word.lower(): preset
+        for preset in presets
+        for word in (preset.name, preset.title)
+    }
+    words = get_close_matches(text.lower().strip(), by_word, n=3)
+    return list({by_word[word].name: by_word[word] for word in words}.values())
 
 
 def read_preset(name: str, text: str) -> Preset:

@@ -71,6 +71,11 @@ def fields_in_use(configuration: Configuration) -> list[Text]:
         for row in configuration.headers
         if row.secret
     ]
+    fields += [
+        Text("the query parameter {name}", name=row.key)
+        for row in configuration.query
+        if row.secret
+    ]
     if configuration.is_scripted:
         fields.append(Text("Secret Key of the script"))
     return fields

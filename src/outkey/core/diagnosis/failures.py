@@ -45,9 +45,10 @@ _AT_TOKEN_URL = {
 _AT_LOGIN = {
     **_AT_TOKEN_URL,
     **dict.fromkeys(
-        ("not_found", "not_a_token_endpoint", "no_token", "too_large", "refused"),
+        ("not_found", "not_a_token_endpoint", "too_large", "refused"),
         ("login-path-wrong",),
     ),
+    "no_token": ("login-token-elsewhere",),
 }
 _REDIRECTED = {
     "oauth2.token_url": "token-url-wrong",

@@ -133,7 +133,7 @@ _OF_EVIDENCE = (
         Cause.INVALID_CREDENTIALS,
         "No credentials were received",
         "None were received: choose the Authentication Type that the API asks for,"
-        " or add its key on the Headers tab.",
+        " or add its key on the tab Headers and query.",
         "This configuration sends no credentials, and the status is 401 or 403.",
     ),
     reason(
@@ -315,8 +315,7 @@ _OF_EVIDENCE = (
         "A header name with an underscore was dropped",
         "Write the name of the header with hyphens: nginx and gunicorn drop names with"
         " an underscore.",
-        "A secret row of the Headers tab has an underscore in its Key, and the status"
-        " is 401.",
+        "A secret header row has an underscore in its Key, and the status is 401.",
     ),
     reason(
         "key-in-another-header",
@@ -578,12 +577,19 @@ _OF_EVIDENCE = (
         " has an explicit error and no token.",
     ),
     reason(
+        "login-token-elsewhere",
+        Cause.TOKEN_ENDPOINT,
+        "The login worked, but its token is in another place",
+        "Correct Token in the response.",
+        "The login succeeds, and its response has nothing where Token in the response"
+        " points to.",
+    ),
+    reason(
         "login-path-wrong",
         Cause.TOKEN_ENDPOINT,
         "The Login path does not issue tokens",
         "Check Login path and Token in the response.",
-        "The Login path responds with 404, a redirect, a page, or a document without"
-        " the token.",
+        "The Login path responds with 404, a redirect or a page.",
     ),
     reason(
         "token-url-wrong",

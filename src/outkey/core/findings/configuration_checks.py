@@ -8,6 +8,7 @@ part that stops saving.
 from collections.abc import Callable, Iterator
 from datetime import date
 from functools import partial
+from urllib.parse import parse_qsl
 
 from outkey.core.config.choices import (
     ClientAuth,
@@ -32,6 +33,11 @@ from outkey.core.findings.checks import (
     error_finding,
 )
 from outkey.core.findings.expiry import NEW_TOKEN_HINT, WARN_DAYS, days_left
+from outkey.core.importing.placeholders import (
+    is_placeholder,
+    is_secret_parameter,
+    is_secret_value,
+)
 from outkey.core.login.checks import refuse_unusable_login
 from outkey.core.login.requests import login_request
 from outkey.core.moments import day_of
@@ -52,6 +58,7 @@ from outkey.core.secret import Secret
 from outkey.core.text import Text
 
 LONG_SECRET = 4 * 1024
+SHORTEST_KEY = 8
 ANY_SECRET = Secret("any-value")  # stands where only the form of a request matters
 
 UNENCRYPTED = Check(
@@ -156,9 +163,34 @@ def refuse_unsavable(configuration: Configuration) -> None:
     refuse_no_credentials(configuration)
     refuse_plain_http(configuration)
     refuse_ip_addresses(configuration)
-    refuse_unusable_login(configuration)
+    refuse_login(configuration, lambda _name: ANY_SECRET)
     refuse_conflicts(configuration, lambda _name: ANY_SECRET)
     refuse_inverted_ranges(configuration)
+    refuse_key_in_test_path(configuration)
+
+
+def refuse_key_in_test_path(configuration: Configuration) -> None:
+    """Refuse a Test Path with a key in its query, which would be stored in plain."""
+    path = "verification.test_path"
+    query = configuration.verification.test_path.partition("?")[2]
+    for name, value in parse_qsl(query):
+        if is_key_parameter(name, value):
+            raise BY_PATH[path].refuse(
+                Text("has a key in its query, which is stored and shown in plain"),
+                place=path,
+                hint=Text("Move it to Query parameters, as secret."),
+            )
+
+
+def is_key_parameter(name: str, value: str) -> bool:
+    """Whether a parameter surely is a key: by its name, and by its value.
+
+    Words, short values and placeholders are none.
+    """
+    if not is_secret_parameter(name) or is_placeholder(value):
+        return False
+    has_digit = any(map(str.isdigit, value))
+    return is_secret_value(value) or (len(value) >= SHORTEST_KEY and has_digit)
 
 
 def refuse_inverted_ranges(configuration: Configuration) -> None:
@@ -249,6 +281,11 @@ def refuse_conflicts(configuration: Configuration, secret: SecretOpener) -> None
     request = Request("GET", configuration.base.origin, "/")
     kind = "DPoP" if configuration.uses_dpop else "Bearer"
     authenticated_request(request, configuration, secret, AccessToken(ANY_SECRET, kind))
+
+
+def refuse_login(configuration: Configuration, secret: SecretOpener) -> None:
+    """Refuse a login that cannot work, or cannot be made into a request."""
+    refuse_unusable_login(configuration)
     if configuration.uses_login:
         login_request(configuration, secret)
 
@@ -278,14 +315,18 @@ def error_findings(
     refusals = (
         partial(refuse_unsendable, configuration),
         partial(refuse_ip_addresses, configuration),
-        partial(refuse_unusable_login, configuration),
+        partial(refuse_login, configuration, opener),
         partial(refuse_conflicts, configuration, opener),
     )
+    found: list[Finding] = []
     for refuse in refusals:
         try:
             refuse()
         except OutkeyError as error:
-            yield error_finding(error)
+            finding = error_finding(error)
+            if finding not in found:  # login and request may have the same conflict
+                found.append(finding)
+    yield from found
 
 
 def missing_secrets(

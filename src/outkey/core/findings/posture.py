@@ -512,7 +512,8 @@ CONFIGURATION_CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
         "P-key-in-query",
         Level.WARNING,
         "a URL contains what looks like a key",
-        "Send the key as a header: URLs are written to logs on their way.",
+        "Move the key to Query parameters, as secret, or better to a header: URLs are"
+        " written to logs on their way.",
         Area.CREDENTIALS,
         whole(key_in_query),
     ),

@@ -87,7 +87,8 @@ def draft_api(
     logins = [split_url(login.url)] if login else []
     add_credential_parameters(drafter, [*urls, *logins])
     origin, path = set_location(drafter, api, urls, login)
-    drafter.set_reason()
+    if not any(has_secret_segment(url.path) for url in urls):
+        drafter.set_reason()  # else it has a credential, which has no field here
     readable = readable_name(api.name)
     if name:
         BY_PATH["name"].parse(name)
@@ -278,9 +279,22 @@ def drafted_lines(
         pagination = pagination_of(url.query)
         if pagination:
             report.note_taken(
-                "pages", Text("the parameters of pages were seen: see the line")
+                "pages",
+                Text(
+                    "{parameters}; a sync line can use them once it has a target",
+                    parameters=parameters_of_pages(pagination),
+                ),
             )
         yield DraftedLine(line, pagination)
+
+
+def parameters_of_pages(pagination: Mapping[str, object]) -> str:
+    """Return how a query asks for pages, such as `page, per_page = 50`."""
+    parts = [str(pagination["position_parameter"])]
+    if "size_parameter" in pagination:
+        size = f" = {pagination['size']}" if "size" in pagination else ""
+        parts.append(f"{pagination['size_parameter']}{size}")
+    return ", ".join(parts)
 
 
 def readable_name(text: str) -> str:
@@ -314,6 +328,11 @@ def target_below(url: SeenUrl, base: str, report: ImportReport) -> str:
         )
     query = without_credentials(url.query)
     return f"{path}?{query}" if query else path
+
+
+def has_secret_segment(path: str) -> bool:
+    """Whether a part of a path looks like a credential."""
+    return any(map(is_secret_segment, path.split("/")))
 
 
 def path_below(path: str, base: str, report: ImportReport) -> str:

@@ -88,13 +88,27 @@ def read_curl(text: str, report: ImportReport) -> list[SeenApi]:
             continue
         if command.is_piped:
             report.note_dropped("|", Text("what follows is not run"), Level.NOTICE)
-        calls += CommandReader(words, report).calls()
+        read_calls = CommandReader(words, report).calls()
+        if command.is_unclosed:
+            refuse_swallowed(read_calls)
+            report.note_changed("quote", Text("it is not closed: check the command"))
+        calls += read_calls
     if not calls:
         raise ConfigError(
             Text("there is no curl command with a URL in it"),
             hint=Text("Paste a command such as: curl https://api.example.com/v1/me"),
         )
     return group_calls(calls, report)
+
+
+def refuse_swallowed(calls: list[CurlCall]) -> None:
+    """Refuse a command whose URL is missing, or has what follows an open quote."""
+    urls = [url for call in calls for url in call.urls]
+    if not urls or any(re.search(r"\s", url) for url in urls):
+        raise ConfigError(
+            Text("a quote is not closed"),
+            hint=Text("Copy the whole command, up to its last quote."),
+        )
 
 
 def curl_arguments(command: ShellCommand) -> list[str] | None:

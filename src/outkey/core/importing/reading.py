@@ -5,9 +5,11 @@ Nothing is executed, fetched or looked up; no error repeats a part of the text.
 
 import re
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from outkey.core.errors import ConfigError, drop_traceback
+from outkey.core.findings.checks import Level
 from outkey.core.importing.api import DraftedLine, draft_api
 from outkey.core.importing.bruno import read_bruno
 from outkey.core.importing.curl import read_curl
@@ -23,6 +25,26 @@ from outkey.core.importing.tree import ReadYaml, Table, read_tree, refuse_long
 from outkey.core.text import Text
 
 MAX_APIS = 20
+UNKNOWN_FORMAT = "unknown-format"  # the reason of an error that a choice may resolve
+_URL = re.compile(r"\s*https?://\S+\s*", re.IGNORECASE)
+_NAMES = {
+    ImportFormat.CURL: "curl",
+    ImportFormat.POSTMAN: "Postman",
+    ImportFormat.OPENAPI: "OpenAPI",
+    ImportFormat.INSOMNIA: "Insomnia",
+    ImportFormat.BRUNO: "Bruno",
+    ImportFormat.HTTP: ".http",
+    ImportFormat.HAR: "HAR",
+}
+# The formats of trees, which are recognized by their keys and so without a doubt.
+_TREES = frozenset(
+    (
+        ImportFormat.POSTMAN,
+        ImportFormat.OPENAPI,
+        ImportFormat.INSOMNIA,
+        ImportFormat.HAR,
+    )
+)
 _HTTP_LINE = re.compile(
     r"(?m)^[ \t]*(?:###|(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)\s+(?:https?://|\{\{|/))"
 )
@@ -49,6 +71,11 @@ class Import:
     lines: tuple[DraftedLine, ...]
     report: tuple[ReportItem, ...]
 
+    @property
+    def has_errors(self) -> bool:
+        """Whether a part is missing without which no request can succeed."""
+        return any(item.level is Level.ERROR for item in self.report)
+
 
 @drop_traceback
 def read_import(
@@ -74,19 +101,21 @@ def read_import(
     if not apis:
         raise ConfigError(
             Text("no request or API was found in it"),
-            hint=Text(
-                "Paste one request, or on the command line choose the format with"
-                " --from."
-            ),
+            hint=Text("Paste one request, such as a curl command."),
+            reason=UNKNOWN_FORMAT,
         )
     configurations: list[ImportedConfiguration] = []
     lines: list[DraftedLine] = []
     names = set(taken)
-    for number, api in enumerate(join_token_requests(apis), start=1):
+    apis = join_token_requests(apis)
+    for number, api in enumerate(apis, start=1):
         wanted = name if number == 1 or not name else f"{name} {number}"
+        own_report = report if len(apis) == 1 else ImportReport()
         configuration, drafted = draft_api(
-            api, report, tools.aws_script, name=wanted, taken=names
+            api, own_report, tools.aws_script, name=wanted, taken=names
         )
+        if own_report is not report:
+            report.add_items_of(own_report, configuration.draft.name)
         configurations.append(configuration)
         lines += drafted
     return Import(tuple(configurations), tuple(lines), tuple(report.items))
@@ -96,7 +125,71 @@ def read_apis(
     texts: Sequence[str], tools: Tools, source: str, report: ImportReport
 ) -> list[SeenApi]:
     """Return the APIs that the texts describe."""
-    import_format = ImportFormat(source) if source else recognize(texts[0], tools)
+    if source in {"", ImportFormat.CURL} and _URL.fullmatch(texts[0]):
+        return [SeenApi([SeenRequest(texts[0].strip())])]
+    if not source:
+        return read_format(texts, tools, recognize(texts[0], tools), report)
+    import_format = ImportFormat(source)
+    found = recognized(texts, tools)
+    is_other = bool(found) and import_format not in found
+    if is_other and import_format in _TREES:
+        raise other_format(import_format, found[0])
+    try:
+        apis = read_format(texts, tools, import_format, report)
+    except ConfigError:
+        if is_other:
+            raise other_format(import_format, found[0]) from None
+        raise
+    if not apis and is_other:
+        raise other_format(import_format, found[0])
+    return apis
+
+
+def recognized(texts: Sequence[str], tools: Tools) -> list[ImportFormat]:
+    """Return the formats that the texts look like."""
+    formats = []
+    for text in texts:
+        with suppress(ConfigError):
+            formats.append(recognize(text, tools))
+    return formats
+
+
+def other_format(expected: ImportFormat, found: ImportFormat) -> ConfigError:
+    """Return the error for a text of another format than the chosen one."""
+    name = _NAMES[found]
+    messages = {
+        ImportFormat.CURL: Text(
+            "this is not a curl command; it looks like {found}", found=name
+        ),
+        ImportFormat.POSTMAN: Text(
+            "this is not a Postman collection; it looks like {found}", found=name
+        ),
+        ImportFormat.OPENAPI: Text(
+            "this is not an OpenAPI description; it looks like {found}", found=name
+        ),
+        ImportFormat.INSOMNIA: Text(
+            "this is not an Insomnia export; it looks like {found}", found=name
+        ),
+        ImportFormat.BRUNO: Text(
+            "this is not a Bruno file; it looks like {found}", found=name
+        ),
+        ImportFormat.HTTP: Text(
+            "this is not an .http file; it looks like {found}", found=name
+        ),
+        ImportFormat.HAR: Text(
+            "this is not a HAR file; it looks like {found}", found=name
+        ),
+    }
+    return ConfigError(messages[expected])
+
+
+def read_format(
+    texts: Sequence[str],
+    tools: Tools,
+    import_format: ImportFormat,
+    report: ImportReport,
+) -> list[SeenApi]:
+    """Return the APIs that texts of one format describe."""
     if import_format is ImportFormat.CURL:
         return read_curl("\n".join(texts), report)
     if import_format is ImportFormat.HTTP:
@@ -148,10 +241,8 @@ def unknown_format() -> ConfigError:
     """Return the error for a text that no format fits."""
     return ConfigError(
         Text("the format was not recognized"),
-        hint=Text(
-            "These are read: {names}. On the command line --from chooses one.",
-            names=", ".join(ImportFormat),
-        ),
+        hint=Text("These are read: {names}.", names=", ".join(ImportFormat)),
+        reason=UNKNOWN_FORMAT,
     )
 
 

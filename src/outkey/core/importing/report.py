@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from outkey.core.config.document import ConfigurationDraft
@@ -63,6 +63,11 @@ class ImportReport:
     def note_dropped(self, item: str, why: Text, level: Level = Level.WARNING) -> None:
         """Note that a part was not taken over."""
         self._add(ReportItem(level, item, Action.DROPPED, why))
+
+    def add_items_of(self, other: "ImportReport", configuration: str) -> None:
+        """Add the items of one of several configurations, with its name."""
+        for item in other.items:
+            self._add(replace(item, item=f"{configuration}: {item.item}"))
 
     def _add(self, item: ReportItem) -> None:
         if len(self.items) < _MAX_ITEMS and item not in self.items:

@@ -70,6 +70,7 @@ class ShellCommand:
 
     words: list[str] = field(default_factory=list)
     is_piped: bool = False
+    is_unclosed: bool = False  # the text ends inside of a quote
 
 
 def dialect_of(text: str) -> Dialect:
@@ -308,6 +309,7 @@ class _Splitter:
             else:
                 self._append(character)
                 self._at += 1
+        self._commands[-1].is_unclosed = True
 
     def _read_escape_in_quotes(self) -> None:
         after = self._text[self._at + 1 : self._at + 2]
@@ -369,6 +371,7 @@ class _Splitter:
                 after = self._text[self._at : self._at + 1]
                 self._append(_ANSI_ESCAPES.get(after, after))
                 self._at += 1
+        self._commands[-1].is_unclosed = True
 
 
 def straight_dashes(word: str) -> str:

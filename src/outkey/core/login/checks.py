@@ -1,6 +1,7 @@
 """What a Login tab must have so that a login can work; checked before it is saved."""
 
 import json
+import re
 from collections.abc import Sequence
 
 from outkey.core.config.choices import BodyFormat
@@ -14,6 +15,7 @@ from outkey.core.request.headers import is_header_name
 from outkey.core.text import Text
 
 _PATHS = ("path", "refresh_path", "logout_path")
+_WORD = re.compile(r"[A-Za-z_]{1,20}")
 _OTHER_BRACES = Text("To send braces themselves, write them with spaces: {{ name }}.")
 
 
@@ -49,10 +51,16 @@ def refuse_body(
     path = f"login.{name}"
     template: str = getattr(configuration.login, name)
     placeholders = placeholders_in(template)
-    if not set(placeholders) <= set(allowed):
-        # Not named: a user may have written a password in its place.
+    unknown = [name for name in placeholders if name not in allowed]
+    if unknown:
+        problem = Text("has an unknown placeholder")
+        # A word is named, but no password that a user has written in its place.
+        if _WORD.fullmatch(unknown[0]):
+            problem = Text(
+                "has an unknown placeholder: {name}", name=in_braces(unknown[:1])
+            )
         raise BY_PATH[path].refuse(
-            Text("has an unknown placeholder"),
+            problem,
             hint=Text(
                 "Known: {names}. {advice}",
                 names=in_braces(allowed),

@@ -11,6 +11,9 @@ from outkey.core.text import Text
 
 LOGIN_PATH = "login.path"
 LOGIN_REFUSED = "login-refused"
+NO_TOKEN = "no_token"  # noqa: S105 - the name of a reason
+# Reasons that concern the address, which is that of the Base URL.
+_AT_ADDRESS = frozenset({"connection", "dns", "tls"})
 _LOGIN_PATH = Text("Login path")
 _LABELS = {
     LOGIN_PATH: _LOGIN_PATH,
@@ -29,7 +32,7 @@ _FAILURES: dict[str, tuple[Text, Text]] = {
     ),
     "no_token": (
         Text("the response to the login has no token"),
-        Text("Check Token in the response, and the Login path."),
+        Text("Correct Token in the response."),
     ),
     "rate_limited": (
         Text("the API received too many logins"),
@@ -43,11 +46,16 @@ _FAILURES: dict[str, tuple[Text, Text]] = {
 
 
 def login_failure(
-    reason: str, their_time: float | None = None, *, field: str = LOGIN_PATH
+    reason: str,
+    their_time: float | None = None,
+    *,
+    field: str = LOGIN_PATH,
+    address: str = "",
 ) -> OutkeyError:
     """Return the error for a reason, also from a stored one.
 
-    The reasons are those of `oauth2/responses.py`, and LOGIN_REFUSED.
+    The reasons are those of `oauth2/responses.py`, and LOGIN_REFUSED. `address` is the
+    origin that the login was sent to, if it is known.
     """
     if reason == LOGIN_REFUSED:
         return LoginRefused(field=field, reason=reason)
@@ -61,7 +69,10 @@ def login_failure(
             field=field,
         )
     words = _FAILURES.get(reason) or FAILURES.get(reason) or _FAILURES["refused"]
-    message, hint = (name_url(text, _LABELS[field]) for text in words)
+    label = _LABELS[field]
+    if address and reason in _AT_ADDRESS:
+        label = Text("Base URL ({address})", address=address)
+    message, hint = (name_url(text, label) for text in words)
     return TokenEndpointFailed(
         message, hint=hint, reason=reason, their_time=their_time, field=field
     )

@@ -21,6 +21,11 @@ _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _ABSOLUTE = re.compile(r"//|[A-Za-z][A-Za-z0-9+.-]*://")
 _UNSAFE = re.compile(r"[\x00-\x20\x7f\\\ud800-\udfff]")
 _FRAGMENT = Text("Remove '#' and everything after it.")
+PROXY_URL = "proxy.url"
+_USER_OF_PROXY = Text(
+    "Remove everything up to the '@', and use Proxy user and Proxy password"
+    " (proxy.username, proxy.password)."
+)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NETLOC = re.compile(r"(?:\[[^\[\]]*\]|[^\[\]:]+)(?::\d*)?")
 # IDNA 2003 (Python's codec) and IDNA 2008 (browsers) read these as different hosts.
@@ -78,8 +83,8 @@ def parse_base_url(text: str, field: str = "base_url") -> Location:
             Text("the URL has a query string"),
             field=field,
             hint=Text(
-                "Remove the question mark and everything after it; send parameters"
-                " with each request."
+                "Remove the question mark and everything after it. Enter a key under"
+                " Query parameters, as secret; send other parameters with each request."
             ),
         )
     return Location(location.origin, location.target.rstrip("/"))
@@ -209,6 +214,8 @@ def _parse(text: str, field: str) -> Location:
     except ValueError:
         raise ConfigError(Text("the URL is invalid"), field=field) from None
     if parts.scheme not in DEFAULT_PORTS or not parts.netloc:
+        if field == PROXY_URL:
+            raise _proxy_scheme_error(parts.scheme)
         raise ConfigError(
             Text("the URL must start with https:// or http://"), field=field
         )
@@ -216,7 +223,9 @@ def _parse(text: str, field: str) -> Location:
         raise ConfigError(
             Text("the URL has a user name or password"),
             field=field,
-            hint=Text(
+            hint=_USER_OF_PROXY
+            if field == PROXY_URL
+            else Text(
                 "Remove everything up to the '@', and use the Authentication fields."
             ),
         )
@@ -233,6 +242,18 @@ def _parse(text: str, field: str) -> Location:
     target = quote(parts.path or "/", safe=_PATH_SAFE)
     query = quote(parts.query, safe=_QUERY_SAFE)
     return Location(origin, f"{target}?{query}" if query else target)
+
+
+def _proxy_scheme_error(scheme: str) -> ConfigError:
+    """Return the error for a proxy whose URL has no scheme, or another one."""
+    message = Text("the URL must start with http:// or https://")
+    if scheme.startswith("socks"):
+        message = Text("SOCKS proxies are not supported")
+    return ConfigError(
+        message,
+        field=PROXY_URL,
+        hint=Text("Enter an HTTP proxy, such as http://proxy.example:3128."),
+    )
 
 
 def _canonical_host(host: str, field: str) -> str:

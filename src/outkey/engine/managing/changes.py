@@ -171,6 +171,8 @@ class Administration:
         """Give a configuration another name; `at` is the Unix time of now."""
         self.registry.get(name)
         new_name = str(BY_PATH["name"].parse(new_name))
+        if new_name == name:
+            return
         for each_name in (name, new_name):  # the record is found by either
             self.note(Tag.CONFIGURATION_RENAMED, each_name, "name")
         self.registry.rename(name, new_name, at)

@@ -19,7 +19,13 @@ from outkey.core.diagnosis import (
     remote_message,
     shorten,
 )
-from outkey.core.errors import Cause, OutkeyError
+from outkey.core.errors import (
+    Cause,
+    ConfigError,
+    OutkeyError,
+    ProxyFailed,
+    TokenEndpointFailed,
+)
 from outkey.core.findings.checks import Finding, Level
 from outkey.core.findings.configuration_checks import (
     CLOCK_AHEAD,
@@ -29,6 +35,8 @@ from outkey.core.findings.configuration_checks import (
     configuration_findings,
     refuse_unsendable,
 )
+from outkey.core.login.checks import refuse_unusable_login
+from outkey.core.login.failures import LOGIN_PATH
 from outkey.core.moments import CLOCK_SKEW_SECONDS, day_of
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.assembly import Call, authenticated_request
@@ -38,6 +46,7 @@ from outkey.core.text import Text, join_texts
 from outkey.engine.sending.echoed_secrets import reveals_secret, sent_secrets
 from outkey.engine.sending.preview import Preview, preview
 from outkey.engine.sending.scripts import sign
+from outkey.engine.tokens.login_source import refuse_invalid_expressions
 from outkey.engine.wire.transmit import SendContext
 
 SAFE = frozenset({"GET", "HEAD"})  # RFC 9110 §9.2.1: repeating them changes nothing
@@ -85,6 +94,15 @@ class Report:
         """The code of what was raised, where it says more than the cause."""
         code = str(self.error.code) if self.error else ""
         return "" if code == self.cause else code
+
+    @property
+    def cause_word(self) -> str:
+        """The cause as a user reads it: a login has no token endpoint."""
+        is_login = (
+            isinstance(self.error, TokenEndpointFailed)
+            and self.error.field == LOGIN_PATH
+        )
+        return Text("login") if is_login else str(self.cause)
 
     @property
     def proves_nothing(self) -> bool:
@@ -178,6 +196,7 @@ class ConnectionTest:
                 self._configuration, opener, now=self._context.clock.now()
             )
             if finding.level is not Level.ERROR or diagnosis
+            if not self._is_raised(finding)
         ]
         return Report(
             configuration=self._configuration.name,
@@ -197,6 +216,15 @@ class ConnectionTest:
             sent=self._preview,
         )
 
+    def _is_raised(self, finding: Finding) -> bool:
+        """Whether a finding says again what ended the test."""
+        error = self._error
+        return (
+            isinstance(error, ConfigError)
+            and finding.id == f"E-{ConfigError.code}"
+            and finding.message == error.message
+        )
+
     def _without_fix_elsewhere(self, suspicion: Suspicion) -> Suspicion:
         """Remove the fix of a value that is stored outside of outkey."""
         if suspicion.fix is None:
@@ -208,6 +236,8 @@ class ConnectionTest:
 
     def _test_request(self) -> Call:
         refuse_unsendable(self._configuration)
+        refuse_unusable_login(self._configuration)
+        refuse_invalid_expressions(self._context.paths, self._configuration)
         verification = self._configuration.verification
         call = Call(
             self._configuration, verification.test_method, verification.test_path
@@ -329,6 +359,9 @@ class ConnectionTest:
 
     def _error_text(self, error: OutkeyError) -> Text:
         """Return the message of an error, with what the provider says of it."""
+        if isinstance(error, ProxyFailed):
+            proxy, _ = self._context.proxies.shown_for(self._configuration)
+            return Text("{message}: {proxy}", message=error.message, proxy=proxy)
         if not self._ports.quotes or not error.said:
             return error.message
         return Text(

@@ -44,7 +44,7 @@ from outkey.core.config.custom_rows import (
     query_row,
 )
 from outkey.core.config.field_kinds import Field, Kind
-from outkey.core.config.fields import FIELDS
+from outkey.core.config.fields import FIELDS, PATHS_OF_SECRETS
 from outkey.core.config.reference import Reference
 from outkey.core.config.secret_values import refuse_unusable
 from outkey.core.errors import (
@@ -78,7 +78,6 @@ EMPTY_TEXT = "-"
 ROW_PREFIXES = {"headers": "row", "query": "query"}
 _NOT_STRIPPED = (Kind.LONG_TEXT, Kind.SCRIPT)
 _VERSION = re.compile(r"[0-9]{1,9}")
-_PATHS_OF_SECRETS = {f.secret_name: f.path for f in FIELDS if f.secret}
 
 
 def add_error(errors: Errors, error: OutkeyError) -> None:
@@ -86,7 +85,7 @@ def add_error(errors: Errors, error: OutkeyError) -> None:
     path = str(error.field or "")
     if isinstance(error, HeaderConflict):
         path = "headers"
-    errors.setdefault(_PATHS_OF_SECRETS.get(path, path), error)
+    errors.setdefault(PATHS_OF_SECRETS.get(path, path), error)
 
 
 # ── what was entered ────────────────────────────────────────────────────────────────
@@ -236,6 +235,7 @@ class FormReader:
     def edit(self) -> Edit | Errors:
         """Return what was entered, or what is wrong with it."""
         values = dict(self._read_fields())
+        self._require(values)
         secrets, references, cleared = self._read_secrets()
         headers = self._read_rows("headers", header_row, secrets)
         query = self._read_rows("query", query_row, secrets)
@@ -289,6 +289,19 @@ class FormReader:
                 self._errors[known.path] = ConfigError(
                     error.message, hint=error.hint, field=known.path
                 )
+
+    def _require(self, values: Mapping[str, object]) -> None:
+        """Note every required field that is empty, not only the first."""
+        beside = {
+            known.path: values.get(known.path, known.default)
+            for known in FIELDS
+            if known.kind is not Kind.ROWS
+        }
+        for known in FIELDS:
+            is_empty = not beside.get(known.path) and not known.secret
+            if known.required and is_empty and known.applies(beside):
+                error = known.refuse(Text("must not be empty"))
+                self._errors.setdefault(known.path, error)
 
     def _value(self, known: Field) -> object:
         """Return a value in the type that the field table parses; None if not set."""

@@ -15,6 +15,7 @@ from outkey.core.errors import (
 )
 from outkey.core.importing.reading import Import
 from outkey.core.importing.report import ImportedConfiguration
+from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration, ConfigurationChange
 from outkey.engine.managing.editing import Allowed
 from outkey.engine.managing.registry import Registry
@@ -50,6 +51,16 @@ def save_import(
             prove_examples(context, scripted)
     administration.save(*changes, lines=lines)
     return [item.name for item in configurations]
+
+
+def incomplete_error(imported: Import) -> ConfigError | None:
+    """Return the error of `import --apply` if no request could succeed."""
+    if not imported.has_errors:
+        return None
+    return ConfigError(
+        Text("nothing was saved because the report has an error"),
+        hint=Text("Import without --apply, complete the document, and apply that."),
+    )
 
 
 def change_for(imported: ImportedConfiguration) -> ConfigurationChange:

@@ -7,6 +7,7 @@ from functools import partial
 from outkey.core import errors
 from outkey.core.config.configuration import Configuration
 from outkey.core.login.checks import refuse_unusable_login
+from outkey.core.login.explained import explain_login
 from outkey.core.login.failures import LOGIN_REFUSED, login_failure
 from outkey.core.login.requests import login_request, logout_request, refresh_request
 from outkey.core.login.responses import (
@@ -24,6 +25,7 @@ from outkey.core.oauth2.token import (
 )
 from outkey.core.request.message import Request, Response
 from outkey.core.secret import Secret
+from outkey.engine.tokens.provider_words import reveals
 from outkey.engine.tokens.token_source import (
     TOKEN_SECONDS,
     TokenRequest,
@@ -66,7 +68,7 @@ class LoginSource:
     def request_token(
         self,
         leased: TokenState,
-        request: TokenRequest,  # noqa: ARG002 - of every source
+        request: TokenRequest,
     ) -> Steps[TokenResult]:
         """Refresh the token if possible, else log in."""
         refuse_unusable_login(self.configuration)
@@ -81,7 +83,21 @@ class LoginSource:
         response = yield from self._send(build, deadline)
         # Without the former refresh token, which is dead or not of this session.
         granted = partial(self._state_from, response, finders, keeps_refresh=False)
-        return TokenResult(response, granted)
+        result = TokenResult(response, granted)
+        # Only to a user who waits: what ends in logs and runs has our own words alone.
+        if request.interactive:
+            return result._replace(explain=partial(self._explain, response))
+        return result
+
+    def _explain(self, response: Response, error: errors.OutkeyError) -> None:
+        """Add to an error what can be told without a value of the response."""
+        explain_login(
+            error, response, self.configuration, is_secret=self._reveals_secret
+        )
+
+    def _reveals_secret(self, text: str) -> bool:
+        names = self.configuration.needed_secrets()
+        return reveals(map(self._opener, names), [text])
 
     def _refresh(
         self, refresh: Secret, finders: Mapping[str, Finder], deadline: float
@@ -176,7 +192,8 @@ class LoginSource:
         self, reason: str, their_time: float | None = None
     ) -> errors.OutkeyError:
         """Return the error for a reason, also from a stored one."""
-        return login_failure(reason, their_time)
+        origin = str(self.configuration.base.origin)
+        return login_failure(reason, their_time, address=origin)
 
 
 def refuse_invalid_expressions(

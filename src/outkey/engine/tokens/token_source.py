@@ -41,7 +41,7 @@ class TokenResult(NamedTuple):
 
     response: Response
     granted: Callable[[TokenState, float], TokenState]
-    # Adds what the provider said to an error; of a login nothing may be told.
+    # Adds what the provider said to an error; of a login no value may be told.
     explain: Callable[[OutkeyError], None] = lambda _error: None
 
 

@@ -167,7 +167,10 @@ def rename(
     """Rename a configuration; programs must send with the new name from then on."""
     application = open_application()
     administration_of(application).rename(name, new_name, time.time())
-    print_done("renamed", as_json=as_json, configuration=new_name)
+    if as_json:
+        print_done("renamed", as_json=True, configuration=new_name)
+    else:
+        print_line(f"renamed: {name} → {new_name}")
 
 
 def delete(name: Name, *, yes: Yes = False, as_json: AsJson = False) -> None:

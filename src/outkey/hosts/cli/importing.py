@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.errors import ConfigError
+from outkey.core.errors import CHOOSE_NAME, ConfigError
 from outkey.core.importing.formats import ImportFormat
-from outkey.core.text import Text
-from outkey.hosts.cli.output import print_json, print_line, print_report_items
+from outkey.core.text import Text, join_texts
+from outkey.hosts.cli.output import (
+    exit_code_of,
+    print_error,
+    print_json,
+    print_line,
+    print_report_items,
+)
 from outkey.hosts.cli.session import AsJson, administration_of, open_application
 
 if TYPE_CHECKING:
@@ -37,23 +43,62 @@ def import_file(
         bool, typer.Option("--apply", help="save it, and seal the secrets it has")
     ] = False,
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """Make configurations of a curl command, a collection or an API description."""
+    from outkey.engine.managing.importing import incomplete_error
     from outkey.hosts.importing import read_import
 
     texts = [read_limited(file) for file in files]
-    imported = read_import(*texts, source=source or "", name=name)
+    try:
+        imported = read_import(*texts, source=source or "", name=name)
+    except ConfigError as error:
+        raise with_format_option(error) from None
     if apply:
-        application = open_application()
-        application.save_import(administration_of(application), imported)
+        if incomplete := incomplete_error(imported):
+            print_incomplete(incomplete, imported, as_json=as_json)
+            return exit_code_of(incomplete)
+        save(imported)
     if as_json:
         print_json(import_facts(imported, saved=apply))
-        return
+        return 0
     print_report_items(imported.report)
     if apply:
         print_created(imported)
     else:
         print_line(document_of(imported).rstrip("\n"))
+    return 0
+
+
+def print_incomplete(error: ConfigError, imported: "Import", *, as_json: bool) -> None:
+    """Print why nothing was saved: the report, and the error."""
+    if as_json:
+        report = [item.facts() for item in imported.report]
+        print_json({"error": error.facts(), "report": report})
+        return
+    print_report_items(imported.report)
+    print_error(error, as_json=False)
+
+
+def with_format_option(error: ConfigError) -> ConfigError:
+    """Return an error with the option that chooses a format, where that may help."""
+    from outkey.core.importing.reading import UNKNOWN_FORMAT
+
+    if error.reason != UNKNOWN_FORMAT:
+        return error
+    hints = [error.hint, Text("Choose the format with --from.")]
+    return ConfigError(error.message, hint=join_texts(hints), field=error.field)
+
+
+def save(imported: "Import") -> None:
+    """Save an import; a name that is taken can be another one."""
+    application = open_application()
+    try:
+        application.save_import(administration_of(application), imported)
+    except ConfigError as error:
+        if error.hint != CHOOSE_NAME:
+            raise
+        hint = Text("Choose another name with --name.")
+        raise ConfigError(error.message, hint=hint, field="name") from None
 
 
 def print_created(imported: "Import") -> None:
@@ -82,9 +127,13 @@ def read_limited(file: str) -> str:
             with Path(file).open("rb") as stream:
                 data = stream.read(MAX_TEXT + 1)
     except FileNotFoundError:
-        raise ConfigError(Text("the file does not exist"), field="FILE") from None
+        raise ConfigError(
+            Text("the file {file} does not exist", file=file), field="FILE"
+        ) from None
     except OSError:
-        raise ConfigError(Text("the file cannot be read"), field="FILE") from None
+        raise ConfigError(
+            Text("the file {file} cannot be read", file=file), field="FILE"
+        ) from None
     if len(data) > MAX_TEXT:
         raise too_long()
     try:

@@ -4,7 +4,12 @@ from typing import Annotated
 
 import typer
 
-from outkey.core.config.presets import Preset, PresetMethod, Variable
+from outkey.core.config.presets import (
+    Preset,
+    PresetMethod,
+    Variable,
+    similar_presets,
+)
 from outkey.core.errors import ConfigError
 from outkey.core.text import Text
 from outkey.hosts.cli.output import print_json, print_line, print_table
@@ -20,7 +25,8 @@ PresetName = Annotated[str, typer.Argument(help="the name of a preset", metavar=
 @presets_app.command("list")
 def list_presets(
     search: Annotated[
-        str | None, typer.Argument(help="a part of a title, name or category")
+        str | None,
+        typer.Argument(help="a part of a title, name or category, or a method"),
     ] = None,
     *,
     as_json: AsJson = False,
@@ -48,7 +54,12 @@ def list_presets(
             ),
         )
     else:
-        print_line("no preset matches; list all of them: outkey preset list")
+        near = similar_presets(open_application().presets.all(), search or "")
+        if near:
+            names = ", ".join(preset.name for preset in near)
+            print_line(f"no preset matches; did you mean {names}?")
+        else:
+            print_line("no preset matches; list all of them: outkey preset list")
 
 
 @presets_app.command("show")
@@ -63,7 +74,7 @@ def show_preset(name: PresetName, *, as_json: AsJson = False) -> None:
         (
             ("category", preset.category),
             ("documentation", preset.documentation),
-            ("checked", f"{preset.checked} ({preset.sure})"),
+            ("checked", f"{preset.checked}, {preset.sure_words}"),
             ("rotation", preset.rotation),
             ("notes", preset.notes),
             ("sources", "\n".join(preset.sources)),
@@ -185,6 +196,8 @@ def method_rows(preset: Preset, method: PresetMethod) -> list[tuple[str, str]]:
     rows = [("base_url", str(method.table["base_url"]))]
     for variable in preset.variables_of(method):
         example = f"{variable.label}: {variable.help} For example {variable.example}."
+        if variable.default is not None:
+            example += f" Default: {variable.default}."
         rows.append((f"--set {variable.name}=", example))
     rows += [(f"secret {field}", place) for field, place in method.secrets.items()]
     return rows

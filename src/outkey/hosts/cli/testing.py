@@ -136,7 +136,7 @@ def print_report(report: Report) -> None:
         print_line(f"{name} works")
     else:
         code = f" ({report.code})" if report.code else ""
-        print_line(f"cause: {report.cause}{code}\nremedy: {report.remedy}")
+        print_line(f"cause: {report.cause_word}{code}\nremedy: {report.remedy}")
         for number, suspicion in enumerate(report.suspicions, start=1):
             print_lines(*reason_lines(number, suspicion, name))
         if report.sent:

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from outkey.core.access.permissions import Permission
+from outkey.core.config.choices import AuthenticationType, TokenSourceKind
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.fields import BY_PATH
 from outkey.core.config.presets import Preset, PresetMethod
@@ -24,7 +25,6 @@ from outkey.core.findings.health import (
     Status,
     status_rules,
 )
-from outkey.core.importing.report import ReportItem
 from outkey.core.moments import day_of
 from outkey.engine.managing.editing import Edit, Errors, add_error
 from outkey.hosts.django import models
@@ -36,11 +36,13 @@ from outkey.hosts.django.pages.access import (
     require,
 )
 from outkey.hosts.django.pages.forms import ConfigurationForm, condition_as_json
-from outkey.hosts.django.pages.import_reports import take_report
+from outkey.hosts.django.pages.import_reports import ShownReport, take_report
 from outkey.hosts.django.pages.new import preset_draft
 from outkey.hosts.django.pages.shell import (
     configuration_at,
     limited_concurrency,
+    missing_secrets,
+    next_step,
     page,
     url_of,
 )
@@ -49,6 +51,7 @@ from outkey.hosts.django.storage import health_of
 
 PAGE_SIZE = 50
 HISTORY_SIZE = 20
+FETCHED = [str(TokenSourceKind.OAUTH2), str(TokenSourceKind.LOGIN)]
 COLUMN_FILTERS = ("environment", "network", "authentication_type")
 LOOKUPS = {
     Comparison.IS: "{}",
@@ -65,6 +68,8 @@ class ListedConfiguration:
     row: models.Configuration
     health: Health
     status: Status
+    has_key: bool = False  # a secret row is all that proves who sends
+    token_ends: float | None = None  # of a token that was fetched, as Unix time
 
 
 def list_page(request: HttpRequest) -> HttpResponse:
@@ -80,10 +85,15 @@ def list_page(request: HttpRequest) -> HttpResponse:
         before=request.GET.get("before", ""),
     )
     entries = []
+    keyed = rows_with_key(rows)
+    ends = ends_of_tokens(rows)
     for row in rows:
         health = health_of(row)
         status = health.status(now=now, sealed=sealed)
-        entries.append(ListedConfiguration(row, health, status))
+        entry = ListedConfiguration(
+            row, health, status, has_key=row.pk in keyed, token_ends=ends.get(row.pk)
+        )
+        entries.append(entry)
     context = {
         "title": _("API Sync Configurations"),
         "listed": entries,
@@ -96,6 +106,42 @@ def list_page(request: HttpRequest) -> HttpResponse:
         "may_add": may(request, Permission.ADD),
     }
     return page(request, "outkey/list.html", context)
+
+
+def rows_with_key(rows: Sequence[models.Configuration]) -> set[UUID]:
+    """Return those of type None that send a secret header or query parameter."""
+    untyped = [
+        row.pk for row in rows if row.authentication_type == AuthenticationType.NONE
+    ]
+    if not untyped:
+        return set()
+    headers = models.HeaderRow.objects.filter(configuration__in=untyped, secret=True)
+    keyed = set(headers.values_list("configuration_id", flat=True))
+    settings = models.Configuration.objects.filter(pk__in=untyped).values_list(
+        "pk", "settings__query"
+    )
+    for record, query in settings:
+        if any(row["secret"] for row in query or ()):
+            keyed.add(record)
+    return keyed
+
+
+def ends_of_tokens(rows: Sequence[models.Configuration]) -> dict[UUID, float]:
+    """Return when the fetched tokens of configurations end, by record."""
+    fetching = [
+        row.pk for row in rows if row.authentication_type == AuthenticationType.BEARER
+    ]
+    if not fetching:
+        return {}
+    tokens = models.Token.objects.filter(
+        pk__in=fetching,
+        sealed__isnull=False,
+        configuration__settings__token_source__in=FETCHED,
+    )
+    return {
+        record: float(facts["obtained_at"]) + float(facts["lifetime"])
+        for record, facts in tokens.values_list("pk", "facts")
+    }
 
 
 def read_page(
@@ -187,9 +233,9 @@ def save(request: HttpRequest, stored: Configuration | None) -> HttpResponse:
         errors: Errors = {}
         add_error(errors, error)
         return form_page(request, stored, posted=values, errors=errors)
-    name = edit.configuration.name
-    messages.success(request, _("%s was saved. Run a connection test.") % name)
-    return HttpResponseRedirect(url_of("change", application.registry.get(name)))
+    saved = application.registry.get(edit.configuration.name)
+    messages.success(request, f"{_('%s was saved.') % saved.name} {next_step(saved)}")
+    return HttpResponseRedirect(url_of("change", saved))
 
 
 def rename_page(request: HttpRequest, record: UUID) -> HttpResponse:
@@ -240,7 +286,7 @@ def form_page(
     posted: Mapping[str, str] | None = None,
     errors: Errors | None = None,
     preset: tuple[Preset, PresetMethod, Configuration] | None = None,
-    imported: Sequence[ReportItem] = (),
+    imported: ShownReport | None = None,
 ) -> HttpResponse:
     """Draw the form, with what was posted and its errors if it was not saved.
 
@@ -271,7 +317,11 @@ def form_page(
     if stored is not None:
         context |= stored_context(request, stored)
     if preset is not None:
-        context |= {"preset": preset[0], "preset_method": preset[1]}
+        context |= {
+            "preset": preset[0],
+            "preset_method": preset[1],
+            "to_enter": preset[1].secrets.items(),
+        }
     status = 200 if posted is None else 422
     return page(request, "outkey/form.html", context, status=status)
 
@@ -294,4 +344,17 @@ def stored_context(request: HttpRequest, stored: Configuration) -> dict[str, obj
         "redirect_url": redirect_url(request, record),
         "records": records,
         "may_delete": may(request, Permission.DELETE),
+        "to_enter": secrets_to_enter(stored),
     }
+
+
+def secrets_to_enter(stored: Configuration) -> list[tuple[str, str]]:
+    """Return the missing secrets of a preset's configuration, and where they are."""
+    presets = installation().presets
+    missing = missing_secrets(stored)
+    if not missing or stored.preset not in presets.names():
+        return []
+    places: dict[str, str] = {}
+    for method in presets.get(stored.preset).methods.values():
+        places = {**method.secrets, **places}
+    return [(name, places.get(name, "")) for name in missing]

@@ -118,6 +118,11 @@ class ConfigurationForm:
         places |= {row.secret_field for row in (*self.rows, *self.query_rows)}
         return [finding for finding in findings if finding.field not in places]
 
+    def has_wrong_row(self) -> bool:
+        """Whether a header or query row has an error or a finding."""
+        is_refused = "headers" in self.errors or "query" in self.errors
+        return is_refused or any(row.findings for row in (*self.rows, *self.query_rows))
+
     def top_errors(self) -> list[OutkeyError]:
         """Return the errors that are shown at the top of the page."""
         paths = {field.path for field in FIELDS}

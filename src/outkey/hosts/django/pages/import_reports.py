@@ -3,40 +3,70 @@
 It holds names and sentences of our own, so that a session may store it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
 from uuid import UUID
 
 from django.http import HttpRequest
+from django.urls import reverse
 
+from outkey.core.access.permissions import Permission
 from outkey.core.findings.checks import Level
+from outkey.core.importing.reading import Import
 from outkey.core.importing.report import Action, ReportItem
 from outkey.core.text import Text
+from outkey.hosts.django import models
+from outkey.hosts.django.pages.access import may
 
 REPORT = "outkey-import-report"
 MAX_SHOWN = 60
 
 
-def store_report(
-    request: HttpRequest, record: str, items: Iterable[ReportItem]
-) -> None:
+@dataclass(frozen=True)
+class ShownReport:
+    """What a page shows of an import: its items, and links to what it made.
+
+    The configurations are those besides the one of the page.
+    """
+
+    items: Sequence[ReportItem] = ()
+    configurations: Sequence[tuple[str, str]] = ()  # names and URLs
+    lines: Sequence[tuple[str, str]] = ()
+
+
+def store_report(request: HttpRequest, record: str, imported: Import) -> None:
     """Store a report until the page of the configuration shows it."""
     request.session[REPORT] = {
         "record": record,
         "items": [
             [str(item.level), item.item, str(item.action), item.why.to_json()]
-            for item in islice(items, MAX_SHOWN)
+            for item in islice(imported.report, MAX_SHOWN)
         ],
+        "configurations": [item.draft.name for item in imported.configurations],
+        "lines": [drafted.line.name for drafted in imported.lines],
     }
 
 
-def take_report(request: HttpRequest, record: UUID) -> list[ReportItem]:
+def take_report(request: HttpRequest, record: UUID) -> ShownReport:
     """Return the report of the import that made this configuration, once."""
     stored = request.session.get(REPORT)
     if not stored or UUID(stored["record"]) != record:
-        return []
+        return ShownReport()
     del request.session[REPORT]
-    return [
+    items = [
         ReportItem(Level(level), item, Action(action), Text.from_json(why))
         for level, item, action, why in stored["items"]
     ]
+    rows = models.Configuration.objects.filter(name__in=stored["configurations"])
+    configurations = [
+        (row.name, reverse("admin:outkey_configuration_change", args=[row.pk]))
+        for row in rows.exclude(pk=record).order_by("name")
+    ]
+    lines: list[tuple[str, str]] = []
+    if may(request, Permission.VIEW_LINE):
+        lines = [
+            (row.name, reverse("admin:outkey_syncline_change", args=[row.pk]))
+            for row in models.SyncLine.objects.filter(name__in=stored["lines"])
+        ]
+    return ShownReport(items, configurations, lines)

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST
 
 from outkey.core.access.permissions import Permission
 from outkey.core.errors import HostError, OutkeyError
+from outkey.core.importing.report import ReportItem
 from outkey.engine.managing.importing import taken_names
 from outkey.hosts.django.pages.access import (
     administration_for,
@@ -21,7 +22,7 @@ from outkey.hosts.django.pages.access import (
 )
 from outkey.hosts.django.pages.import_reports import store_report
 from outkey.hosts.django.pages.new import new_page
-from outkey.hosts.django.pages.shell import limited_concurrency, url_of
+from outkey.hosts.django.pages.shell import limited_concurrency, next_step, url_of
 from outkey.hosts.importing import read_import
 
 
@@ -31,12 +32,14 @@ def import_page(request: HttpRequest) -> HttpResponse:
     """Make configurations of what was pasted, and show the first with the report."""
     require(request, Permission.ADD)
     application = installation()
+    report: tuple[ReportItem, ...] = ()
     try:
         imported = read_import(
             *request.POST.getlist("text"),
             name=request.POST.get("import-name", "").strip(),
             taken=taken_names(application.registry),
         )
+        report = imported.report
         names = application.save_import(
             administration_for(request.user),
             imported,
@@ -46,9 +49,14 @@ def import_page(request: HttpRequest) -> HttpResponse:
     except HostError:
         raise
     except OutkeyError as error:
-        return new_page(request, import_error=error)
+        return new_page(request, import_error=error, import_report=report)
     first = application.registry.get(names[0])
-    store_report(request, first.record, imported.report)
-    listed = ", ".join(names)
-    messages.success(request, _("%s was imported. Run a connection test.") % listed)
+    store_report(request, first.record, imported)
+    done = _("%s was imported.") % names[0]
+    if len(names) > 1:
+        done = _("%(count)d configurations were imported: %(names)s.") % {
+            "count": len(names),
+            "names": ", ".join(names),
+        }
+    messages.success(request, f"{done} {next_step(first)}")
     return HttpResponseRedirect(url_of("change", first))

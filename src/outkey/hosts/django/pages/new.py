@@ -1,5 +1,6 @@
 """Where a new configuration begins: an import, a preset, or an empty form."""
 
+from collections.abc import Sequence
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -8,8 +9,9 @@ from django.utils.translation import gettext as _
 
 from outkey.core.access.permissions import Permission
 from outkey.core.config.configuration import Configuration
-from outkey.core.config.presets import Preset, PresetMethod
+from outkey.core.config.presets import Preset, PresetMethod, similar_presets
 from outkey.core.errors import ConfigError, OutkeyError
+from outkey.core.importing.report import ReportItem
 from outkey.hosts.django.pages.access import installation, require
 from outkey.hosts.django.pages.shell import page
 
@@ -18,22 +20,27 @@ VARIABLE_PREFIX = "v-"
 
 
 def new_page(
-    request: HttpRequest, *, import_error: OutkeyError | None = None
+    request: HttpRequest,
+    *,
+    import_error: OutkeyError | None = None,
+    import_report: Sequence[ReportItem] = (),
 ) -> HttpResponse:
     """Offer the import and the presets; a search works without a script too.
 
-    `import_error` is why a pasted text was not imported.
+    `import_error` is why a pasted text was not imported, and `import_report` what was
+    found in it.
     """
     require(request, Permission.ADD)
     search_text = request.GET.get("q", "").strip()
-    presets = [
-        preset for preset in installation().presets.all() if preset.matches(search_text)
-    ]
+    every = installation().presets.all()
+    presets = [preset for preset in every if preset.matches(search_text)]
     context = {
         "title": _("New API Sync Configuration"),
         "presets": presets,
+        "near": [] if presets else similar_presets(every, search_text),
         "search_text": search_text,
         "import_error": import_error,
+        "import_report": import_report,
     }
     status = 422 if import_error else 200
     return page(request, "outkey/new.html", context, status=status)
@@ -45,25 +52,27 @@ def preset_page(request: HttpRequest, name: str) -> HttpResponse:
     preset = installation().presets.get(name)
     method = preset.method(request.GET.get("method", ""))
     values = entered_variables(request)
-    error: OutkeyError | None = None
+    problems: dict[str, ConfigError] = {}
     if "continue" in request.GET:
-        try:
+        problems = preset.problems(method, values)
+        if not problems:
             preset.draft(preset.name, method, values)
-        except ConfigError as problem:
-            error = problem
-        else:
             return HttpResponseRedirect(form_url(preset, method, values))
     context = {
         "title": preset.title,
         "preset": preset,
         "method": method,
         "variables": [
-            (variable, values.get(variable.name, variable.default or ""))
+            (
+                variable,
+                values.get(variable.name, variable.default or ""),
+                problems.get(variable.name),
+            )
             for variable in preset.variables_of(method)
         ],
-        "error": error,
     }
-    return page(request, "outkey/preset.html", context, status=422 if error else 200)
+    status = 422 if problems else 200
+    return page(request, "outkey/preset.html", context, status=status)
 
 
 def preset_draft(

@@ -14,6 +14,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from outkey.core.config.configuration import Configuration
+from outkey.core.config.fields import secret_label
 from outkey.core.errors import (
     ConfigError,
     HostError,
@@ -106,6 +107,24 @@ def configuration_at(record: UUID) -> Configuration:
     if configuration is None:
         raise Http404
     return configuration
+
+
+def missing_secrets(configuration: Configuration) -> list[str]:
+    """Return the names of the secrets that sending needs and that are not set."""
+    return [
+        name
+        for name in configuration.needed_secrets()
+        if name not in configuration.secrets
+    ]
+
+
+def next_step(configuration: Configuration) -> str:
+    """Return what a user does after saving: enter what is missing, then test."""
+    missing = missing_secrets(configuration)
+    if not missing:
+        return _("Run a connection test.")
+    fields = ", ".join(translate_text(secret_label(name)) for name in missing)
+    return _("Enter %s, then run a connection test.") % fields
 
 
 def url_of(view: str, configuration: Configuration) -> str:

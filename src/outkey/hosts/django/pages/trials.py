@@ -24,6 +24,7 @@ from outkey.engine.managing.connection_test import Report
 from outkey.engine.managing.drafts import CandidateConfiguration
 from outkey.engine.managing.editing import Errors
 from outkey.engine.managing.fixes import difference
+from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (
     administration_for,
     editor_for,
@@ -32,6 +33,7 @@ from outkey.hosts.django.pages.access import (
     require,
 )
 from outkey.hosts.django.pages.shell import configuration_at, limited_concurrency
+from outkey.hosts.django.storage import health_of
 
 FIX = "outkey.fix"  # the salt of signatures under proposals
 
@@ -103,7 +105,19 @@ def test_pieces(
         "draft": candidate.configuration,
         "reasons": reasons(report, fixable),
     }
+    if candidate.stored is not None and candidate.is_saved:
+        context |= status_context(candidate.stored.record)
     yield render_to_string("outkey/test_verdict.html", context)
+
+
+def status_context(record: str) -> dict[str, object]:
+    """Return the status of a configuration after its test."""
+    health = health_of(models.Configuration.objects.get(pk=UUID(record)))
+    sealed = installation().keys.is_sealed()
+    return {
+        "health": health,
+        "status": health.status(now=time.time(), sealed=sealed),
+    }
 
 
 def reasons(

@@ -9,7 +9,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from outkey.core.config.fields import BY_PATH, secret_label
+from outkey.core.config.fields import BY_PATH, PATHS_OF_SECRETS, secret_label
 from outkey.core.findings.health import Health, Status
 from outkey.core.moments import duration_text, moment_text, record_moment
 from outkey.core.text import Text
@@ -45,6 +45,12 @@ def status_words(status: object, health: Health | None = None) -> str:
 def secret_words(name: str) -> str:
     """Return the name of a secret as its field is labelled."""
     return translate_text(secret_label(name))
+
+
+@register.filter
+def secret_path(name: str) -> str:
+    """Return the path of the field that has a secret; a row has none."""
+    return PATHS_OF_SECRETS.get(name, name)
 
 
 @register.filter

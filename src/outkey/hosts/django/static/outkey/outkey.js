@@ -32,6 +32,39 @@ function tabs() {
   if (there.length) choose(there.find(wrong) || marked || there[0]);
 }
 
+// A field is marked, or where a link leads to: its tab is opened.
+function goTo(path) {
+  const field = form.querySelector(`[data-field="${CSS.escape(path)}"]`);
+  const panel = field ? field.closest(".ok-panel") : document.getElementById("panel-headers");
+  document.querySelector(`[aria-controls="${panel.id}"]`).click();
+  const input = field && field.querySelector("input, select, textarea");
+  if (input) input.focus();
+  return field;
+}
+
+function links() {
+  for (const link of document.querySelectorAll("[data-goto]")) {
+    link.addEventListener("click", (event) => { event.preventDefault(); goTo(link.dataset.goto); });
+  }
+}
+
+function markRefused(outcome) {
+  for (const field of form.querySelectorAll(".ok-refused")) field.classList.remove("ok-bad", "ok-refused");
+  const paths = [...outcome.querySelectorAll("[data-refused]")].map((note) => note.dataset.refused);
+  const fields = paths.map((path) => form.querySelector(`[data-field="${CSS.escape(path)}"]`));
+  for (const field of fields.filter(Boolean)) field.classList.add("ok-bad", "ok-refused");
+  if (fields[0]) goTo(paths[0]);
+}
+
+// The status in the heading is the one after the test.
+function showStatus(outcome) {
+  const fresh = outcome.querySelector("[data-status]");
+  const chip = document.querySelector(".ok-head h1 .ok-chip");
+  if (!fresh || !chip) return;
+  fresh.hidden = false;
+  chip.replaceWith(fresh);
+}
+
 // Fields appear and disappear with what other fields say; a tab without any of its fields goes too.
 function conditions() {
   const holds = ([name, values]) => values.includes(form.elements[name].value);
@@ -135,6 +168,8 @@ async function ask(button, address) {
     for (let part = await reader.read(); !part.done; part = await reader.read()) {
       outcome.insertAdjacentHTML("beforeend", part.value);
     }
+    markRefused(outcome);
+    showStatus(outcome);
   } catch (error) {
     const note = document.createElement("p");
     note.className = "ok-note ok-error";
@@ -219,6 +254,7 @@ if (document.querySelector("[data-forget-query]")) history.replaceState(null, ""
 if (form) {
   conditions();
   tabs();
+  links();
   secrets();
   rows();
   changes();
