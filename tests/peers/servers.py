@@ -27,7 +27,7 @@ from ports import free_port
 STATUSES = (301, 302, 303, 307, 308)
 USERS = {"alice": "s3cret", "jürgen": "pässwörd€", "nopass": "", "colon": "a:b:c"}
 PACKAGES = {"nginx": "nginx-light", "htpasswd": "apache2-utils", "curl": "curl"}
-_PATIENCE = 15.0
+_PATIENCE = 60.0
 _ATTEMPTS = 3
 _PLAIN_SERVERS = ("main", "elsewhere", "sentinel", "small")
 _TLS_SERVERS = {
@@ -403,7 +403,7 @@ def wait_until(
             raise ServerEnded(f"{what} ended with status {process.returncode}")
         if time.monotonic() > ends:
             raise TimeoutError(f"waited {_PATIENCE:g} s for {what}")
-        time.sleep(0.002)
+        time.sleep(0.02)
 
 
 def _answers(ask: Callable[[], None]) -> bool:

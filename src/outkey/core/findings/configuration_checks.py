@@ -323,10 +323,8 @@ def error_findings(
         try:
             refuse()
         except OutkeyError as error:
-            finding = error_finding(error)
-            if finding not in found:  # login and request may have the same conflict
-                found.append(finding)
-    yield from found
+            found.append(error_finding(error))
+    yield from dict.fromkeys(found)  # login and request may have the same conflict
 
 
 def missing_secrets(
