@@ -24,6 +24,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "untraced: heavy, and other tests reach the same lines"
     )
+    config.addinivalue_line(
+        "markers", "alone: measures time, so nothing else may run at the same moment"
+    )
     settings.register_profile("full", max_examples=2000, deadline=None)
     settings.register_profile("quick", max_examples=25, deadline=None)
     settings.load_profile("full" if config.getoption("--full") else "quick")

@@ -46,7 +46,7 @@ class Part:
 def suite(*folders: str, covered: bool = False) -> Part:
     """Return the part that runs the tests in some folders."""
     name = " ".join(folders)
-    command = (*(COVERED_PYTEST if covered else PYTEST), *folders)
+    command = (*(COVERED_PYTEST if covered else PYTEST), *folders, "-m", "not alone")
     return Part(name, command, FOR_PYTEST)
 
 
@@ -61,6 +61,8 @@ SUITES = [  # the longest first, so that the last ones end together
     suite("tests/scripts", "tests/faults", covered=True),
     suite("tests/spar", "tests/canary", "tests/docs"),
 ]
+# What measures time runs when all others have ended.
+ALONE = Part("what measures time", (*PYTEST, "tests/cli", "-m", "alone"), FOR_PYTEST)
 CHECKS = [
     Part(target, ("make", "--silent", target))
     for target in ("types", "docs", "lint", "architecture")
@@ -148,6 +150,7 @@ def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         runner = Runner(Path(folder))
         failed = runner.run(parts)
+        failed += runner.run([replace(ALONE, command=(*ALONE.command, *options))])
         runner.print_slowest()
     subprocess.run([coverage, "combine", "--quiet"], cwd=ROOT, check=False)
     floor = [sys.executable, "tools/coverage_floor.py"]

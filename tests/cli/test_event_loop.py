@@ -6,6 +6,8 @@ import subprocess
 from typing import Any
 from urllib.request import urlopen
 
+import pytest
+
 from cli.conftest import Terminal
 from outkey.spar import Spar
 from programs import assert_program_passes, program_command
@@ -85,6 +87,7 @@ def test_tasks_and_threads_on_one_gateway_lose_no_record_and_keep_the_order(
     assert list(state.values()) == ["ended"] * sent
 
 
+@pytest.mark.alone
 def test_tasks_and_threads_on_one_gateway_do_not_hold_up_the_event_loop(
     ready: Terminal, spar: Spar
 ) -> None:
