@@ -52,12 +52,12 @@ def suite(*folders: str, covered: bool = False) -> Part:
 
 # Those that have a floor in coverage_floor.py need these suites only, and tracing
 # doubles the time of a test.
-SUITES = [  # the longest first, so that the last ones end together
-    suite("tests/browser"),
+SUITES = [  # those that wait most first, and what only computes fills the gaps
     suite("tests/cli"),
-    suite("tests/unit", "tests/contract", "tests/third_host", covered=True),
-    suite("tests/database"),
+    suite("tests/browser"),
     suite("tests/peers", covered=True),
+    suite("tests/database"),
+    suite("tests/unit", "tests/contract", "tests/third_host", covered=True),
     suite("tests/scripts", "tests/faults", covered=True),
     suite("tests/spar", "tests/canary", "tests/docs"),
 ]
