@@ -57,7 +57,8 @@ SUITES = [  # those that wait most first, and what only computes fills the gaps
     suite("tests/browser"),
     suite("tests/peers", covered=True),
     suite("tests/database"),
-    suite("tests/unit", "tests/contract", "tests/third_host", covered=True),
+    suite("tests/unit", covered=True),
+    suite("tests/contract", "tests/third_host", covered=True),
     suite("tests/scripts", "tests/faults", covered=True),
     suite("tests/spar", "tests/canary", "tests/docs"),
 ]

@@ -117,7 +117,7 @@ class AccessLog:
         finally:
             connection.close()
         line = f'"server":"sentinel","method":"GET","target":"{target}"'.encode()
-        wait_until(lambda: line in self._read(start), "nginx's log")
+        wait_until(lambda: self._has_line(line, start), "nginx's log")
 
     def size(self) -> int:
         return self._path.stat().st_size
@@ -127,6 +127,10 @@ class AccessLog:
         text = self._read(start).decode("utf-8", "backslashreplace")
         found = [_arrival(json.loads(line)) for line in text.splitlines()]
         return [arrival for arrival in found if arrival.server != "sentinel"]
+
+    def _has_line(self, line: bytes, start: int) -> bool:
+        text = self._read(start)
+        return line in text and text.endswith(b"\n")  # else it is being written
 
     def _read(self, start: int) -> bytes:
         with self._path.open("rb") as file:
