@@ -4,16 +4,21 @@ gateway = outkey.open()                       # a Django project, or the embedde
 gateway = await outkey.aopen()                # the same, on an event loop
 gateway = outkey.load("configurations.toml")  # a document, without a database
 response = gateway.send("acme", "GET", "/orders")
+
+Each name is loaded when it is first used: a command that sends nothing, such as
+`outkey --help`, does not load the transports.
 """
 
-import asyncio
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from outkey import errors, integrations
-from outkey.core.request.message import Response
-from outkey.core.secret import Secret
-from outkey.engine.gateway import Gateway
-from outkey.engine.wire.off_loop import off_loop
-from outkey.hosts.file import load
+if TYPE_CHECKING:
+    from outkey import errors, integrations
+    from outkey.core.request.message import Response
+    from outkey.core.secret import Secret
+    from outkey.engine.gateway import Gateway
+    from outkey.hosts.file import load
+    from outkey.hosts.opening import aopen, open  # noqa: A004 - as it reads
 
 __all__ = [
     "Gateway",
@@ -25,23 +30,26 @@ __all__ = [
     "load",
     "open",
 ]
+MODULES = {
+    "Gateway": "outkey.engine.gateway",
+    "Response": "outkey.core.request.message",
+    "Secret": "outkey.core.secret",
+    "aopen": "outkey.hosts.opening",
+    "load": "outkey.hosts.file",
+    "open": "outkey.hosts.opening",
+}
 
 
-@off_loop
-def open() -> Gateway:  # noqa: A001 - `outkey.open()` reads as what it does
-    """Return a gateway for the configurations of this process's installation.
-
-    In a Django project that is the one of its setting OUTKEY, elsewhere the embedded
-    home (OUTKEY_HOME). Each call returns a new gateway, to be closed by the caller.
-    """
-    from outkey.hosts.server.home import open_home
-
-    home = open_home()
-    from outkey.hosts.django.wiring import install
-
-    return install(home).gateway
+def __getattr__(name: str) -> object:
+    if name in MODULES:
+        value: object = getattr(import_module(MODULES[name]), name)
+    elif name in __all__:
+        value = import_module(f"outkey.{name}")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value  # found without this function from now on
+    return value
 
 
-async def aopen() -> Gateway:
-    """Do what `open` does, without blocking the event loop."""
-    return await asyncio.to_thread(open)
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

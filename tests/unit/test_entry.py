@@ -1,5 +1,6 @@
 """The command without the packages that it needs."""
 
+import subprocess
 import sys
 
 import pytest
@@ -27,3 +28,20 @@ def test_a_module_of_our_own_that_is_missing_is_a_defect(
     monkeypatch.setitem(sys.modules, "outkey.hosts.cli.main", None)
     with pytest.raises(ModuleNotFoundError, match=r"outkey\.hosts\.cli\.main"):
         main()
+
+
+def test_the_package_loads_what_is_used_and_nothing_else() -> None:
+    program = (
+        "import sys, outkey; loaded = {'asyncio', 'urllib3', 'outkey.engine.gateway'};"
+        " assert not loaded & {*sys.modules}, loaded & {*sys.modules};"
+        " assert outkey.Secret is outkey.Secret;"
+        " assert {*outkey.__all__} <= {*dir(outkey)};"
+        " names = {name: getattr(outkey, name) for name in outkey.__all__};"
+        " assert all(names.values());"
+        " assert names['errors'].OutkeyError; assert loaded <= {*sys.modules};"
+        " assert not hasattr(outkey, 'nothing')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=False, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,26 @@
+"""Opening the installation of this process, for whoever sends with the library."""
+
+import asyncio
+
+from outkey.engine.gateway import Gateway
+from outkey.engine.wire.off_loop import off_loop
+
+
+@off_loop
+def open() -> Gateway:  # noqa: A001 - `outkey.open()` reads as what it does
+    """Return a gateway for the configurations of this process's installation.
+
+    In a Django project that is the one of its setting OUTKEY, elsewhere the embedded
+    home (OUTKEY_HOME). Each call returns a new gateway, to be closed by the caller.
+    """
+    from outkey.hosts.server.home import open_home
+
+    home = open_home()
+    from outkey.hosts.django.wiring import install
+
+    return install(home).gateway
+
+
+async def aopen() -> Gateway:
+    """Do what `open` does, without blocking the event loop."""
+    return await asyncio.to_thread(open)
