@@ -20,7 +20,7 @@ from threading import Lock
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
-AT_ONCE = (os.cpu_count() or 1) + 2  # since suites wait for a third of their time
+AT_ONCE = (os.cpu_count() or 1) + 1  # since each suite waits at times
 SHOWN = 10
 WIDTH = 88
 PYTEST = (BIN / "python", "-m", "pytest", "-q")

@@ -57,7 +57,7 @@ class Site:
         ends = time.monotonic() + PATIENCE
         while not reached(found := self.runs()):
             assert time.monotonic() < ends, json.dumps(found, indent=1)
-            time.sleep(0.4)  # each look is a process
+            time.sleep(0.1)
         return found
 
     def apply(self, text: str) -> None:
