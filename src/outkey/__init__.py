@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from outkey.core.secret import Secret
     from outkey.engine.gateway import Gateway
     from outkey.hosts.file import load
-    from outkey.hosts.opening import aopen, open  # noqa: A004 - as it reads
+    from outkey.hosts.opening import aopen, open  # noqa: A004 - see opening.py
 
 __all__ = [
     "Gateway",
@@ -30,7 +30,7 @@ __all__ = [
     "load",
     "open",
 ]
-MODULES = {
+_MODULES = {
     "Gateway": "outkey.engine.gateway",
     "Response": "outkey.core.request.message",
     "Secret": "outkey.core.secret",
@@ -41,8 +41,8 @@ MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    if name in MODULES:
-        value: object = getattr(import_module(MODULES[name]), name)
+    if name in _MODULES:
+        value: object = getattr(import_module(_MODULES[name]), name)
     elif name in __all__:
         value = import_module(f"outkey.{name}")
     else:

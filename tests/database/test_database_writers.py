@@ -246,3 +246,41 @@ def test_a_save_that_fails_in_the_middle_leaves_everything_as_it_was(
         before.version,
     )
     assert application.secrets.open(after, "token") == Secret("before")
+
+
+@pytest.mark.parametrize("facts", [{}, {"obtained_at": "soon"}, {"lifetime": None}])
+@pytest.mark.parametrize("query", [7, [7], [{"key": "a"}]])
+def test_rows_that_cannot_be_read_do_not_end_the_list_of_configurations(
+    application: "Application",  # noqa: F811
+    facts: dict[str, object],
+    query: object,
+) -> None:
+    from outkey.hosts.django.listed_rows import ends_of_tokens, rows_with_key
+    from outkey.hosts.django.models import Configuration, Token
+
+    text = """
+[configuration.keyed]
+base_url = "https://a.example"
+query = [{ key = "api_key", secret = true, value = "env:KEY" }]
+[configuration.fetched]
+base_url = "https://b.example"
+authentication_type = "bearer"
+token_source = "oauth2"
+oauth2 = { token_url = "https://b.example/token", client_id = "c" }
+"""
+    administration = application.administration("tester")
+    application.apply(administration, parse_document(text), dry_run=False)
+    keyed, fetched = Configuration.objects.filter(name__in=["keyed", "fetched"])[::-1]
+    token = {"generation": 1, "serial": 1, "origin": "", "sealed": b"x"}
+    good = {"obtained_at": 1.0, "lifetime": 2.0}
+    Token.objects.create(configuration=fetched, facts=good, **token)
+    rows = [keyed, fetched]
+    assert (rows_with_key(rows), ends_of_tokens(rows)) == (
+        {keyed.pk},
+        {fetched.pk: 3.0},
+    )
+    Token.objects.update(facts=facts)
+    keyed.settings["query"] = query
+    keyed.save()
+    assert rows_with_key(rows) == set()
+    assert ends_of_tokens(rows).get(fetched.pk, 0.0) == 0.0

@@ -15,7 +15,10 @@ from outkey.core.errors import (
     secret_missing,
 )
 from outkey.core.findings.checks import Level
-from outkey.core.findings.configuration_checks import refuse_unsavable
+from outkey.core.findings.configuration_checks import (
+    is_key_parameter,
+    refuse_unsavable,
+)
 from outkey.testing import configuration, fake_gateway
 
 
@@ -422,6 +425,8 @@ def test_a_key_in_the_test_path_is_refused_and_sent_to_the_query_rows(
 def test_a_test_path_without_a_key_is_saved(path: str) -> None:
     made = configuration(authentication_type="bearer", verification__test_path=path)
     refuse_unsavable(made)
+    name, _, value = path.partition("?")[2].partition("=")
+    assert not is_key_parameter(name, value)
 
 
 @pytest.mark.parametrize(

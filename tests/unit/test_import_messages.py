@@ -22,14 +22,14 @@ def whys(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("source", "text", "message"),
     [
-        ("curl", OPENAPI, "not a curl command; it looks like OpenAPI"),
-        ("postman", OPENAPI, "not a Postman collection; it looks like OpenAPI"),
-        ("insomnia", OPENAPI, "not an Insomnia export; it looks like OpenAPI"),
-        ("bruno", OPENAPI, "not a Bruno file; it looks like OpenAPI"),
-        ("http", OPENAPI, "not an .http file; it looks like OpenAPI"),
-        ("har", OPENAPI, "not a HAR file; it looks like OpenAPI"),
-        ("openapi", '{"log": {}}', "not an OpenAPI description; it looks like HAR"),
-        ("openapi", CURL, "not an OpenAPI description; it looks like curl"),
+        ("curl", OPENAPI, "chosen format is curl, but this looks like OpenAPI"),
+        ("postman", OPENAPI, "chosen format is Postman, but this looks like OpenAPI"),
+        ("insomnia", OPENAPI, "chosen format is Insomnia, but this looks like OpenAPI"),
+        ("bruno", OPENAPI, "chosen format is Bruno, but this looks like OpenAPI"),
+        ("http", OPENAPI, "chosen format is .http, but this looks like OpenAPI"),
+        ("har", OPENAPI, "chosen format is HAR, but this looks like OpenAPI"),
+        ("openapi", '{"log": {}}', "chosen format is OpenAPI, but this looks like HAR"),
+        ("openapi", CURL, "chosen format is OpenAPI, but this looks like curl"),
     ],
 )
 def test_another_format_than_the_chosen_one_is_named(
@@ -37,7 +37,7 @@ def test_another_format_than_the_chosen_one_is_named(
 ) -> None:
     with pytest.raises(ConfigError) as refused:
         read_import(text, source=source)
-    assert refused.value.message == f"this is {message}"
+    assert refused.value.message == f"the {message}"
 
 
 def test_a_chosen_format_that_can_be_read_is_read_whatever_it_looks_like() -> None:

@@ -125,7 +125,9 @@ def test_nothing_is_needed_where_oauth2_is_not_chosen(
 
 
 @pytest.mark.parametrize(
-    "field", [field.path for field in FIELDS if field.kind is Kind.ENDPOINT], ids=str
+    "field",
+    [field.path for field in FIELDS if field.kind in {Kind.ENDPOINT, Kind.PROXY}],
+    ids=str,
 )
 @pytest.mark.parametrize(
     "address",

@@ -8,7 +8,7 @@ from outkey.core.request.origin import (
     Origin,
     build_target,
     parse_base_url,
-    parse_endpoint,
+    parse_proxy_url,
     parse_redirect,
 )
 
@@ -190,6 +190,6 @@ def test_a_wrong_proxy_url_is_refused_with_the_fields_of_the_proxy(
     text: str, message: str, hint: str
 ) -> None:
     with pytest.raises(ConfigError, match=message) as caught:
-        parse_endpoint(text, "proxy.url")
+        parse_proxy_url(text, "proxy.url")
     assert hint in caught.value.hint
     assert "Authentication fields" not in caught.value.hint

@@ -23,6 +23,7 @@ class ReferencedSecrets:
     def open(self, configuration: Configuration, field: str) -> Secret:
         state = configuration.secrets.get(field)
         if state is None or state.reference is None:
+            # Without the advice to enter it: this class only reads references.
             raise SecretMissing(secret_missing(field).message, field=field)
         return self.open_reference(state.reference, field)
 

@@ -575,19 +575,20 @@ class ChainBroken(
 # ── errors that several places raise, in the same words ─────────────────────────────
 
 
-CHOOSE_NAME = Text("Choose another name.")
+NAME_TAKEN = "name_taken"
+_CHOOSE_NAME = Text("Choose another name.")
 
 
 def configuration_exists() -> ConfigError:
     """Return the error for the name of a new configuration that is taken."""
     message = Text("a configuration with this name already exists")
-    return ConfigError(message, hint=CHOOSE_NAME, field="name")
+    return ConfigError(message, hint=_CHOOSE_NAME, field="name", reason=NAME_TAKEN)
 
 
 def line_exists() -> ConfigError:
     """Return the error for the name of a new sync line that is taken."""
     message = Text("a sync line with this name already exists")
-    return ConfigError(message, hint=CHOOSE_NAME, field="name")
+    return ConfigError(message, hint=_CHOOSE_NAME, field="name", reason=NAME_TAKEN)
 
 
 def unknown_line() -> UnknownConfiguration:

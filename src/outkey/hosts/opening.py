@@ -1,4 +1,4 @@
-"""Opening the installation of this process, for whoever sends with the library."""
+"""Opening the installation of this process, for programs that send with the library."""
 
 import asyncio
 

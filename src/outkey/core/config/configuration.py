@@ -263,6 +263,10 @@ class Configuration:
             names.append(PROXY_PASSWORD)
         return names + [row.secret_field for row in self.rows if row.secret]
 
+    def unset_secrets(self) -> list[str]:
+        """Return the names of the secrets that sending opens and that are not set."""
+        return [name for name in self.needed_secrets() if name not in self.secrets]
+
     def _needs_secret_key(self) -> bool:
         """Whether the script gets a Secret Key, or asks for a missing one."""
         if not self.is_scripted:

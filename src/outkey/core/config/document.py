@@ -153,10 +153,10 @@ def naming(name: str) -> Iterator[None]:
     try:
         yield
     except (ConfigError, PolicyError) as error:
-        message = Text(
-            "configuration {name}: {problem}", name=name, problem=error.message
+        error.replace_message(
+            Text("configuration {name}: {problem}", name=name, problem=error.message)
         )
-        raise type(error)(message, hint=error.hint, field=error.field) from None
+        raise
 
 
 def read_fields(

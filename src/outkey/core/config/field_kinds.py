@@ -15,7 +15,11 @@ from typing import Any
 from outkey.core.config.choices import Choice
 from outkey.core.config.statuses import parse_ranges
 from outkey.core.errors import ConfigError
-from outkey.core.request.origin import parse_base_url, parse_endpoint
+from outkey.core.request.origin import (
+    parse_base_url,
+    parse_endpoint,
+    parse_proxy_url,
+)
 from outkey.core.request.script import check_script
 from outkey.core.text import Text, build_text
 
@@ -51,6 +55,7 @@ class Kind(StrEnum):
     LONG_TEXT = "long text"
     URL = "URL"
     ENDPOINT = "URL of an endpoint"
+    PROXY = "URL of a proxy"
     CHOICE = "choice"
     FLAG = "flag"
     SECONDS = "seconds"
@@ -248,8 +253,7 @@ def parse_address(field: Field, value: object, place: str) -> str:
     """Return a URL, or an empty text."""
     text = parse_text(field, value, place)
     if text:
-        parse = parse_base_url if field.kind is Kind.URL else parse_endpoint
-        parse(text, field.path)
+        URL_PARSERS[field.kind](text, field.path)
     return text
 
 
@@ -409,12 +413,18 @@ def parse_statuses(field: Field, value: object, place: str) -> str:
     return text
 
 
+URL_PARSERS = {
+    Kind.URL: parse_base_url,
+    Kind.ENDPOINT: parse_endpoint,
+    Kind.PROXY: parse_proxy_url,
+}
 MULTI_LINE = frozenset({Kind.LONG_TEXT, Kind.TEXTS, Kind.LIST})
 PARSERS: dict[Kind, Callable[[Field, object, str], object]] = {
     Kind.TEXT: parse_text,
     Kind.LONG_TEXT: parse_text,
     Kind.URL: parse_address,
     Kind.ENDPOINT: parse_address,
+    Kind.PROXY: parse_address,
     Kind.CHOICE: parse_choice,
     Kind.FLAG: parse_flag,
     Kind.SECONDS: parse_number,
@@ -430,9 +440,7 @@ PARSERS: dict[Kind, Callable[[Field, object, str], object]] = {
     Kind.TABLES: parse_tables,
 }
 EMPTY_VALUES: dict[Kind, object] = {
-    **dict.fromkeys(
-        (Kind.TEXT, Kind.LONG_TEXT, Kind.URL, Kind.ENDPOINT, Kind.SCRIPT), ""
-    ),
+    **dict.fromkeys((Kind.TEXT, Kind.LONG_TEXT, *URL_PARSERS, Kind.SCRIPT), ""),
     Kind.FLAG: False,
     Kind.PAIRS: {},
     Kind.TEXTS: {},

@@ -506,7 +506,7 @@ FIELDS: tuple[Field, ...] = (
     proxy(
         "proxy.url",
         "Proxy URL",
-        Kind.ENDPOINT,
+        Kind.PROXY,
         help=(
             "The proxy that requests go through, such as http://proxy.example:3128;"
             " empty for none."

@@ -18,6 +18,11 @@ from outkey.core.config.choices import (
 )
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.fields import BY_PATH, SENT_TO_TOKEN_URL
+from outkey.core.config.placeholders import (
+    is_placeholder,
+    is_secret_parameter,
+    is_secret_value,
+)
 from outkey.core.config.statuses import parse_ranges
 from outkey.core.errors import (
     AuthenticationRequired,
@@ -33,11 +38,6 @@ from outkey.core.findings.checks import (
     error_finding,
 )
 from outkey.core.findings.expiry import NEW_TOKEN_HINT, WARN_DAYS, days_left
-from outkey.core.importing.placeholders import (
-    is_placeholder,
-    is_secret_parameter,
-    is_secret_value,
-)
 from outkey.core.login.checks import refuse_unusable_login
 from outkey.core.login.requests import login_request
 from outkey.core.moments import day_of
@@ -185,7 +185,7 @@ def refuse_key_in_test_path(configuration: Configuration) -> None:
 def is_key_parameter(name: str, value: str) -> bool:
     """Whether a parameter surely is a key: by its name, and by its value.
 
-    Words, short values and placeholders are none.
+    Words, short values and placeholders are not taken for one.
     """
     if not is_secret_parameter(name) or is_placeholder(value):
         return False

@@ -18,7 +18,7 @@ from outkey.core.findings.posture import (
     configuration_posture,
     facts_from_settings,
 )
-from outkey.core.request.origin import PROXY_URL, parse_base_url, parse_endpoint
+from outkey.core.request.origin import parse_base_url, parse_proxy_url
 from outkey.core.request.proxy import ProxyPolicy
 from outkey.core.text import Text, join_texts
 
@@ -122,7 +122,7 @@ def parse_proxy(section: object) -> ProxyPolicy:
             raise proxy_error(f"proxy.{key}", Text("it must be text"))
     url, username, password = texts.values()
     if url:
-        parse_proxy_url(url)
+        refuse_wrong_proxy(url)
     if (username or password) and not (url and username and password):
         message = Text("url, username and password belong together")
         raise proxy_error("proxy.username", message)
@@ -138,14 +138,15 @@ def parse_proxy(section: object) -> ProxyPolicy:
     )
 
 
-def parse_proxy_url(url: str) -> None:
+def refuse_wrong_proxy(url: str) -> None:
     """Refuse a URL that no proxy can have."""
+    place = "proxy.url"
     try:
-        parse_endpoint(url, PROXY_URL)
+        parse_proxy_url(url, place)
     except ConfigError as error:
-        refusal = proxy_error(PROXY_URL, error.message)
+        refusal = proxy_error(place, error.message)
         raise ConfigError(
-            refusal.message, field=PROXY_URL, hint=error.hint or refusal.hint
+            refusal.message, field=place, hint=error.hint or refusal.hint
         ) from None
 
 

@@ -8,11 +8,11 @@ from outkey.core.config.configuration import SyncLine
 from outkey.core.config.document import read_request
 from outkey.core.config.field_kinds import check_method
 from outkey.core.config.fields import BY_PATH
+from outkey.core.config.placeholders import is_secret_segment
 from outkey.core.errors import ConfigError
 from outkey.core.findings.checks import Level
 from outkey.core.importing.authorization import authorization
 from outkey.core.importing.drafting import Drafter
-from outkey.core.importing.placeholders import is_secret_segment
 from outkey.core.importing.report import ImportedConfiguration, ImportReport, shown_name
 from outkey.core.importing.seen import (
     Auth,

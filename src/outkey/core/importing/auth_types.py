@@ -6,8 +6,8 @@ Each has other names for the same settings; all of them are tried.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from outkey.core.config.placeholders import is_placeholder, is_secret_parameter
 from outkey.core.findings.checks import Level
-from outkey.core.importing.placeholders import is_placeholder, is_secret_parameter
 from outkey.core.importing.report import ImportReport, shown_name
 from outkey.core.importing.seen import (
     Auth,

@@ -5,8 +5,8 @@ import re
 from base64 import b64decode
 
 from outkey.core.config.custom_rows import PLACEHOLDER
+from outkey.core.config.placeholders import is_placeholder
 from outkey.core.findings.checks import Level
-from outkey.core.importing.placeholders import is_placeholder
 from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import Auth, KeyAuth, PasswordAuth, TokenAuth
 from outkey.core.text import Text

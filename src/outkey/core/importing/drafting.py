@@ -16,11 +16,11 @@ from outkey.core.config.custom_rows import (
 )
 from outkey.core.config.document import ConfigurationDraft
 from outkey.core.config.fields import BY_PATH
+from outkey.core.config.placeholders import is_placeholder
 from outkey.core.config.reference import OWN_PREFIX, Reference, Store
 from outkey.core.config.secret_values import refuse_unusable
 from outkey.core.errors import ConfigError
 from outkey.core.findings.checks import Level
-from outkey.core.importing.placeholders import is_placeholder
 from outkey.core.importing.report import ImportedConfiguration, ImportReport, shown_name
 from outkey.core.importing.scripts import aws_script
 from outkey.core.importing.seen import (

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from urllib.parse import urlencode
 
+from outkey.core.config.placeholders import is_secret_variable
 from outkey.core.errors import ConfigError
 from outkey.core.importing.auth_types import Get, auth_of_kind, settings_getter
 from outkey.core.importing.collections import (
@@ -12,7 +13,6 @@ from outkey.core.importing.collections import (
     group_requests,
     note_pre_request_script,
 )
-from outkey.core.importing.placeholders import is_secret_variable
 from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import Auth, SeenApi, SeenRequest
 from outkey.core.importing.tree import Table, rows, table, text_of

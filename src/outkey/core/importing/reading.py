@@ -154,33 +154,15 @@ def recognized(texts: Sequence[str], tools: Tools) -> list[ImportFormat]:
     return formats
 
 
-def other_format(expected: ImportFormat, found: ImportFormat) -> ConfigError:
+def other_format(chosen: ImportFormat, found: ImportFormat) -> ConfigError:
     """Return the error for a text of another format than the chosen one."""
-    name = _NAMES[found]
-    messages = {
-        ImportFormat.CURL: Text(
-            "this is not a curl command; it looks like {found}", found=name
-        ),
-        ImportFormat.POSTMAN: Text(
-            "this is not a Postman collection; it looks like {found}", found=name
-        ),
-        ImportFormat.OPENAPI: Text(
-            "this is not an OpenAPI description; it looks like {found}", found=name
-        ),
-        ImportFormat.INSOMNIA: Text(
-            "this is not an Insomnia export; it looks like {found}", found=name
-        ),
-        ImportFormat.BRUNO: Text(
-            "this is not a Bruno file; it looks like {found}", found=name
-        ),
-        ImportFormat.HTTP: Text(
-            "this is not an .http file; it looks like {found}", found=name
-        ),
-        ImportFormat.HAR: Text(
-            "this is not a HAR file; it looks like {found}", found=name
-        ),
-    }
-    return ConfigError(messages[expected])
+    return ConfigError(
+        Text(
+            "the chosen format is {chosen}, but this looks like {found}",
+            chosen=_NAMES[chosen],
+            found=_NAMES[found],
+        )
+    )
 
 
 def read_format(

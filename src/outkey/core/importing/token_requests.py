@@ -5,9 +5,9 @@ import re
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
+from outkey.core.config.placeholders import is_placeholder, is_secret_parameter
 from outkey.core.errors import ConfigError
 from outkey.core.importing.authorization import authorization
-from outkey.core.importing.placeholders import is_placeholder, is_secret_parameter
 from outkey.core.importing.report import ImportReport, shown_name
 from outkey.core.importing.seen import (
     Auth,

@@ -4,13 +4,13 @@ import re
 from dataclasses import dataclass
 from urllib.parse import unquote, unquote_plus, urlsplit
 
-from outkey.core.errors import ConfigError
-from outkey.core.importing.placeholders import (
+from outkey.core.config.placeholders import (
     VARIABLE,
     is_secret_parameter,
     is_secret_segment,
     is_secret_value,
 )
+from outkey.core.errors import ConfigError
 from outkey.core.request.addresses import is_address, is_internal, judge
 from outkey.core.request.headers import looks_like_credential
 from outkey.core.request.origin import Origin, parse_base_url

@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from outkey.core.errors import ConfigError
-from outkey.core.importing.placeholders import (
+from outkey.core.config.placeholders import (
     VARIABLE,
     is_secret_parameter,
     is_secret_variable,
 )
+from outkey.core.errors import ConfigError
 from outkey.core.text import Text
 
 # A variable may name others twice, and those others again.

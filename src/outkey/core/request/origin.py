@@ -21,11 +21,6 @@ _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _ABSOLUTE = re.compile(r"//|[A-Za-z][A-Za-z0-9+.-]*://")
 _UNSAFE = re.compile(r"[\x00-\x20\x7f\\\ud800-\udfff]")
 _FRAGMENT = Text("Remove '#' and everything after it.")
-PROXY_URL = "proxy.url"
-_USER_OF_PROXY = Text(
-    "Remove everything up to the '@', and use Proxy user and Proxy password"
-    " (proxy.username, proxy.password)."
-)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NETLOC = re.compile(r"(?:\[[^\[\]]*\]|[^\[\]:]+)(?::\d*)?")
 # IDNA 2003 (Python's codec) and IDNA 2008 (browsers) read these as different hosts.
@@ -88,6 +83,30 @@ def parse_base_url(text: str, field: str = "base_url") -> Location:
             ),
         )
     return Location(location.origin, location.target.rstrip("/"))
+
+
+def parse_proxy_url(text: str, field: str) -> Location:
+    """Parse the URL of a proxy; its errors name the fields that a proxy has."""
+    scheme, _, rest = text.strip().partition("://")
+    if scheme.lower() not in DEFAULT_PORTS or not rest:
+        message = Text("the URL must start with http:// or https://")
+        if scheme.lower().startswith("socks"):
+            message = Text("SOCKS proxies are not supported")
+        raise ConfigError(
+            message,
+            field=field,
+            hint=Text("Enter an HTTP proxy, such as http://proxy.example:3128."),
+        )
+    if "@" in rest.partition("/")[0]:
+        raise ConfigError(
+            Text("the URL has a user name or password"),
+            field=field,
+            hint=Text(
+                "Remove everything up to the '@', and use Proxy user and Proxy password"
+                " (proxy.username, proxy.password)."
+            ),
+        )
+    return parse_endpoint(text, field)
 
 
 def parse_endpoint(text: str, field: str) -> Location:
@@ -214,8 +233,6 @@ def _parse(text: str, field: str) -> Location:
     except ValueError:
         raise ConfigError(Text("the URL is invalid"), field=field) from None
     if parts.scheme not in DEFAULT_PORTS or not parts.netloc:
-        if field == PROXY_URL:
-            raise _proxy_scheme_error(parts.scheme)
         raise ConfigError(
             Text("the URL must start with https:// or http://"), field=field
         )
@@ -223,9 +240,7 @@ def _parse(text: str, field: str) -> Location:
         raise ConfigError(
             Text("the URL has a user name or password"),
             field=field,
-            hint=_USER_OF_PROXY
-            if field == PROXY_URL
-            else Text(
+            hint=Text(
                 "Remove everything up to the '@', and use the Authentication fields."
             ),
         )
@@ -242,18 +257,6 @@ def _parse(text: str, field: str) -> Location:
     target = quote(parts.path or "/", safe=_PATH_SAFE)
     query = quote(parts.query, safe=_QUERY_SAFE)
     return Location(origin, f"{target}?{query}" if query else target)
-
-
-def _proxy_scheme_error(scheme: str) -> ConfigError:
-    """Return the error for a proxy whose URL has no scheme, or another one."""
-    message = Text("the URL must start with http:// or https://")
-    if scheme.startswith("socks"):
-        message = Text("SOCKS proxies are not supported")
-    return ConfigError(
-        message,
-        field=PROXY_URL,
-        hint=Text("Enter an HTTP proxy, such as http://proxy.example:3128."),
-    )
 
 
 def _canonical_host(host: str, field: str) -> str:

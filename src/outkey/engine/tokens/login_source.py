@@ -84,13 +84,13 @@ class LoginSource:
         # Without the former refresh token, which is dead or not of this session.
         granted = partial(self._state_from, response, finders, keeps_refresh=False)
         result = TokenResult(response, granted)
-        # Only to a user who waits: what ends in logs and runs has our own words alone.
+        # Only for a user who waits: logs and runs have messages of our own alone.
         if request.interactive:
             return result._replace(explain=partial(self._explain, response))
         return result
 
     def _explain(self, response: Response, error: errors.OutkeyError) -> None:
-        """Add to an error what can be told without a value of the response."""
+        """Add request, status and names of members to an error, but no value."""
         explain_login(
             error, response, self.configuration, is_secret=self._reveals_secret
         )

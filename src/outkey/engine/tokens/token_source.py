@@ -41,7 +41,7 @@ class TokenResult(NamedTuple):
 
     response: Response
     granted: Callable[[TokenState, float], TokenState]
-    # Adds what the provider said to an error; of a login no value may be told.
+    # Adds what the provider said to an error; of a login no value is added.
     explain: Callable[[OutkeyError], None] = lambda _error: None
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.errors import CHOOSE_NAME, ConfigError
+from outkey.core.errors import NAME_TAKEN, ConfigError
 from outkey.core.importing.formats import ImportFormat
 from outkey.core.text import Text, join_texts
 from outkey.hosts.cli.output import (
@@ -57,7 +57,7 @@ def import_file(
         if incomplete := incomplete_error(imported):
             print_incomplete(incomplete, imported, as_json=as_json)
             return exit_code_of(incomplete)
-        save(imported)
+        save_imported(imported)
     if as_json:
         print_json(import_facts(imported, saved=apply))
         return 0
@@ -89,13 +89,13 @@ def with_format_option(error: ConfigError) -> ConfigError:
     return ConfigError(error.message, hint=join_texts(hints), field=error.field)
 
 
-def save(imported: "Import") -> None:
+def save_imported(imported: "Import") -> None:
     """Save an import; a name that is taken can be another one."""
     application = open_application()
     try:
         application.save_import(administration_of(application), imported)
     except ConfigError as error:
-        if error.hint != CHOOSE_NAME:
+        if error.reason != NAME_TAKEN:
             raise
         hint = Text("Choose another name with --name.")
         raise ConfigError(error.message, hint=hint, field="name") from None

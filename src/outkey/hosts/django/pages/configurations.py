@@ -1,7 +1,7 @@
 """The pages of API Sync Configurations: list, form and deletion."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -12,7 +12,6 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from outkey.core.access.permissions import Permission
-from outkey.core.config.choices import AuthenticationType, TokenSourceKind
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.fields import BY_PATH
 from outkey.core.config.presets import Preset, PresetMethod
@@ -28,6 +27,7 @@ from outkey.core.findings.health import (
 from outkey.core.moments import day_of
 from outkey.engine.managing.editing import Edit, Errors, add_error
 from outkey.hosts.django import models
+from outkey.hosts.django.listed_rows import ends_of_tokens, rows_with_key
 from outkey.hosts.django.pages.access import (
     administration_for,
     editor_for,
@@ -41,7 +41,6 @@ from outkey.hosts.django.pages.new import preset_draft
 from outkey.hosts.django.pages.shell import (
     configuration_at,
     limited_concurrency,
-    missing_secrets,
     next_step,
     page,
     url_of,
@@ -51,7 +50,6 @@ from outkey.hosts.django.storage import health_of
 
 PAGE_SIZE = 50
 HISTORY_SIZE = 20
-FETCHED = [str(TokenSourceKind.OAUTH2), str(TokenSourceKind.LOGIN)]
 COLUMN_FILTERS = ("environment", "network", "authentication_type")
 LOOKUPS = {
     Comparison.IS: "{}",
@@ -68,7 +66,7 @@ class ListedConfiguration:
     row: models.Configuration
     health: Health
     status: Status
-    has_key: bool = False  # a secret row is all that proves who sends
+    has_key: bool = False  # a secret row is its only credential
     token_ends: float | None = None  # of a token that was fetched, as Unix time
 
 
@@ -106,42 +104,6 @@ def list_page(request: HttpRequest) -> HttpResponse:
         "may_add": may(request, Permission.ADD),
     }
     return page(request, "outkey/list.html", context)
-
-
-def rows_with_key(rows: Sequence[models.Configuration]) -> set[UUID]:
-    """Return those of type None that send a secret header or query parameter."""
-    untyped = [
-        row.pk for row in rows if row.authentication_type == AuthenticationType.NONE
-    ]
-    if not untyped:
-        return set()
-    headers = models.HeaderRow.objects.filter(configuration__in=untyped, secret=True)
-    keyed = set(headers.values_list("configuration_id", flat=True))
-    settings = models.Configuration.objects.filter(pk__in=untyped).values_list(
-        "pk", "settings__query"
-    )
-    for record, query in settings:
-        if any(row["secret"] for row in query or ()):
-            keyed.add(record)
-    return keyed
-
-
-def ends_of_tokens(rows: Sequence[models.Configuration]) -> dict[UUID, float]:
-    """Return when the fetched tokens of configurations end, by record."""
-    fetching = [
-        row.pk for row in rows if row.authentication_type == AuthenticationType.BEARER
-    ]
-    if not fetching:
-        return {}
-    tokens = models.Token.objects.filter(
-        pk__in=fetching,
-        sealed__isnull=False,
-        configuration__settings__token_source__in=FETCHED,
-    )
-    return {
-        record: float(facts["obtained_at"]) + float(facts["lifetime"])
-        for record, facts in tokens.values_list("pk", "facts")
-    }
 
 
 def read_page(
@@ -351,7 +313,7 @@ def stored_context(request: HttpRequest, stored: Configuration) -> dict[str, obj
 def secrets_to_enter(stored: Configuration) -> list[tuple[str, str]]:
     """Return the missing secrets of a preset's configuration, and where they are."""
     presets = installation().presets
-    missing = missing_secrets(stored)
+    missing = stored.unset_secrets()
     if not missing or stored.preset not in presets.names():
         return []
     places: dict[str, str] = {}

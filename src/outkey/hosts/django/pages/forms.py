@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.config.custom_rows import CustomHeader, CustomRow, QueryParameter
-from outkey.core.config.field_kinds import Field, Kind, Tab
+from outkey.core.config.field_kinds import URL_PARSERS, Field, Kind, Tab
 from outkey.core.config.fields import FIELDS
 from outkey.core.errors import OutkeyError
 from outkey.core.findings.checks import Finding
@@ -24,7 +24,7 @@ from outkey.engine.managing.editing import (
     text_of_value,
 )
 
-INPUT_TYPES = {Kind.DATE: "date", Kind.URL: "url", Kind.ENDPOINT: "url"}
+INPUT_TYPES = {Kind.DATE: "date"} | dict.fromkeys(URL_PARSERS, "url")
 
 
 @dataclass

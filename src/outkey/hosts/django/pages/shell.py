@@ -109,18 +109,9 @@ def configuration_at(record: UUID) -> Configuration:
     return configuration
 
 
-def missing_secrets(configuration: Configuration) -> list[str]:
-    """Return the names of the secrets that sending needs and that are not set."""
-    return [
-        name
-        for name in configuration.needed_secrets()
-        if name not in configuration.secrets
-    ]
-
-
 def next_step(configuration: Configuration) -> str:
     """Return what a user does after saving: enter what is missing, then test."""
-    missing = missing_secrets(configuration)
+    missing = configuration.unset_secrets()
     if not missing:
         return _("Run a connection test.")
     fields = ", ".join(translate_text(secret_label(name)) for name in missing)

@@ -1,0 +1,56 @@
+"""What the list of configurations shows besides their columns, read at once for all.
+
+No secret is opened. What cannot be read was changed outside of outkey: it is reported
+where the configuration is opened, and does not end the list.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from uuid import UUID
+
+from outkey.core.config.choices import AuthenticationType, TokenSourceKind
+from outkey.core.errors import ConfigError
+from outkey.core.oauth2.token import TokenState
+from outkey.core.rows import read_query
+from outkey.hosts.django import models
+
+FETCHED = [str(TokenSourceKind.OAUTH2), str(TokenSourceKind.LOGIN)]
+
+
+def rows_with_key(rows: Sequence[models.Configuration]) -> set[UUID]:
+    """Return those of type None that send a secret header or query parameter."""
+    untyped = [
+        row.pk for row in rows if row.authentication_type == AuthenticationType.NONE
+    ]
+    if not untyped:
+        return set()
+    headers = models.HeaderRow.objects.filter(configuration__in=untyped, secret=True)
+    keyed = set(headers.values_list("configuration_id", flat=True))
+    settings = models.Configuration.objects.filter(pk__in=untyped).values_list(
+        "pk", "settings__query"
+    )
+    for record, query in settings:
+        with suppress(ConfigError):
+            if any(row.secret for row in read_query(query or ())):
+                keyed.add(record)
+    return keyed
+
+
+def ends_of_tokens(rows: Sequence[models.Configuration]) -> dict[UUID, float]:
+    """Return when the fetched tokens of configurations end, by record."""
+    fetching = [
+        row.pk for row in rows if row.authentication_type == AuthenticationType.BEARER
+    ]
+    if not fetching:
+        return {}
+    tokens = models.Token.objects.filter(
+        pk__in=fetching,
+        sealed__isnull=False,
+        configuration__settings__token_source__in=FETCHED,
+    )
+    ends = {}
+    for record, facts in tokens.values_list("pk", "facts"):
+        with suppress(ValueError):
+            state = TokenState.from_facts(facts, generation=0, serial=0, content=None)
+            ends[record] = state.expires_at
+    return ends
