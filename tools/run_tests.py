@@ -26,10 +26,10 @@ WIDTH = 88
 PYTEST = (BIN / "python", "-m", "pytest", "-q")
 COVERED_PYTEST = (BIN / "coverage", "run", "--parallel-mode", "-m", "pytest", "-q")
 FOR_PYTEST = {
-    # Warnings that only the development mode of Python gives are errors in the tests.
-    # Its checks of memory are left out: they are for C code, and we have none.
-    "PYTHONDEVMODE": "1",
-    "PYTHONMALLOC": "default",
+    # Of the development mode of Python, what finds mistakes here: every warning, and
+    # where a process was when it crashed. Its debugging of event loops costs time only.
+    "PYTHONWARNINGS": "default",
+    "PYTHONFAULTHANDLER": "1",
     "PYTHONDONTWRITEBYTECODE": "",  # else all tests are compiled anew in each run
 }
 
@@ -43,22 +43,24 @@ class Part:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-def suite(*folders: str, covered: bool = False) -> Part:
-    """Return the part that runs the tests in some folders."""
-    name = " ".join(folders)
-    command = (*(COVERED_PYTEST if covered else PYTEST), *folders, "-m", "not alone")
-    return Part(name, command, FOR_PYTEST)
+def suite(*places: str, covered: bool = False, without: Sequence[str] = ()) -> Part:
+    """Return the part that runs the tests in some folders and files."""
+    name = " ".join(places)
+    ignored = [f"--ignore={place}" for place in without]
+    program = COVERED_PYTEST if covered else PYTEST
+    return Part(name, (*program, *places, *ignored, "-m", "not alone"), FOR_PYTEST)
 
 
-# Those that have a floor in coverage_floor.py need these suites only, and tracing
-# doubles the time of a test.
+# What has a floor in coverage_floor.py needs these suites only, and tracing doubles the
+# time of a test.
+COVERED_PEERS = ("tests/peers/test_integrations.py", "tests/peers/test_nginx_tls.py")
 SUITES = [  # those that wait most first, and what only computes fills the gaps
     suite("tests/cli"),
     suite("tests/browser"),
-    suite("tests/peers", covered=True),
+    suite("tests/peers", without=COVERED_PEERS),
     suite("tests/database"),
     suite("tests/unit", covered=True),
-    suite("tests/contract", "tests/third_host", covered=True),
+    suite("tests/contract", "tests/third_host", *COVERED_PEERS, covered=True),
     suite("tests/scripts", "tests/faults", covered=True),
     suite("tests/spar", "tests/canary", "tests/docs"),
 ]

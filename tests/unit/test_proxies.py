@@ -169,9 +169,11 @@ def test_the_password_of_a_proxy_is_bound_to_the_proxy() -> None:
     made = configuration(proxy__url=PROXY, proxy__username="svc")
     assert made.binding_of("proxy_password") == "http://proxy.acme.example:3128"
     assert "proxy_password" in made.needed_secrets()
+    assert "proxy_password" in made.unset_secrets()
     moved = replace(
         made, secrets={"proxy_password": SecretState("http://old.example:3128")}
     )
+    assert "proxy_password" not in moved.unset_secrets()
     with pytest.raises(SecretRebindRequired) as refused:
         moved.refuse_unbound("proxy_password")
     assert (
