@@ -54,14 +54,14 @@ def suite(*places: str, covered: bool = False, without: Sequence[str] = ()) -> P
 # What has a floor in coverage_floor.py needs these suites only, and tracing doubles the
 # time of a test.
 COVERED_PEERS = ("tests/peers/test_integrations.py", "tests/peers/test_nginx_tls.py")
-SUITES = [  # those that wait most first, and what only computes fills the gaps
+SUITES = [  # the longest first, so that none is alone at the end
     suite("tests/cli"),
     suite("tests/browser"),
-    suite("tests/peers", without=COVERED_PEERS),
     suite("tests/database"),
+    suite("tests/peers", without=COVERED_PEERS),
     suite("tests/unit", covered=True),
-    suite("tests/contract", "tests/third_host", *COVERED_PEERS, covered=True),
     suite("tests/scripts", "tests/faults", covered=True),
+    suite("tests/contract", "tests/third_host", *COVERED_PEERS, covered=True),
     suite("tests/spar", "tests/canary", "tests/docs"),
 ]
 # What measures time runs when all others have ended.
