@@ -36,8 +36,8 @@ def digest(
 
 
 @pytest.fixture(scope="module")
-def apache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with apache_running(tmp_path_factory.mktemp("apache")) as url:
+def apache() -> Iterator[str]:
+    with apache_running() as url:
         yield url
 
 
@@ -145,17 +145,13 @@ def test_a_nonce_that_expired_is_replaced(apache: str, gateway_for: GatewayFor) 
 
 
 def test_a_nonce_of_a_server_that_was_restarted_is_replaced(
-    tmp_path: Path, gateway_for: GatewayFor
+    gateway_for: GatewayFor,
 ) -> None:
-    first = tmp_path / "first"
-    first.mkdir()
-    with apache_running(first) as url:
+    with apache_running() as url:
         port = int(url.rpartition(":")[2])
         gateway = gateway_for(peer=digest(url))
         assert gateway.send("peer", "GET", "/page").status == 200
-    second = tmp_path / "second"
-    second.mkdir()
-    with apache_running(second, port=port):
+    with apache_running(port):
         assert gateway.send("peer", "GET", "/page").status == 200
 
 

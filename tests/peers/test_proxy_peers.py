@@ -31,8 +31,8 @@ Sender = Callable[[Gateway, str], Response]
 
 
 @pytest.fixture(scope="module")
-def squid(tmp_path_factory: pytest.TempPathFactory, pki: Pki) -> Iterator[RunningProxy]:
-    with squid_running(tmp_path_factory.mktemp("squid"), pki) as running:
+def squid(pki: Pki) -> Iterator[RunningProxy]:
+    with squid_running(pki) as running:
         yield running
 
 
@@ -354,12 +354,9 @@ def test_a_proxy_at_an_address_that_is_not_allowed_gets_nothing(
 def test_without_users_a_proxy_needs_no_credentials(
     tmp_path: Path, pki: Pki, nginx: Nginx, send: Sender, gateway_for: GatewayFor
 ) -> None:
-    folders = [tmp_path / "squid", tmp_path / "tinyproxy"]
-    for folder in folders:
-        folder.mkdir()
     with (
-        squid_running(folders[0], pki, users={}) as squid,
-        tinyproxy_running(folders[1], users={}) as tinyproxy,
+        squid_running(pki, users={}) as squid,
+        tinyproxy_running(tmp_path, users={}) as tinyproxy,
     ):
         for running in (squid, tinyproxy):
             for target in (plain, secured):

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from peers.authorization_servers import INSTALLED
 from peers.certificates import Pki
@@ -51,8 +52,15 @@ def digest_line(user: str, password: str, algorithm: str) -> str:
 
 
 @contextmanager
-def apache_running(folder: Path, port: int = 0) -> Iterator[str]:
+def apache_running(port: int = 0) -> Iterator[str]:
     """Run Apache httpd with mod_auth_digest until the block ends; give its URL."""
+    with folder_for_all() as folder, apache_in(folder, port) as url:
+        yield url
+
+
+@contextmanager
+def apache_in(folder: Path, port: int) -> Iterator[str]:
+    """Run Apache httpd with its files in a folder."""
     start, root = require_unpacked("apache2")
     lines = [digest_line(name, USERS[name], "md5") for name in USERS]
     (folder / "users").write_text("".join(lines), encoding="utf-8")
@@ -91,7 +99,6 @@ def apache_running(folder: Path, port: int = 0) -> Iterator[str]:
         (folder / "conf").write_text("\n".join(settings) + "\n")
         return [*start, "-D", "FOREGROUND", "-f", str(folder / "conf")]
 
-    open_to_all(folder)
     if port:
         with running(command(port), folder) as process:
             wait_until(partial(accepts, port), "apache2", process)
@@ -151,14 +158,21 @@ class RunningProxy:
 
 @contextmanager
 def squid_running(
-    folder: Path, pki: Pki, *, users: Mapping[str, str] = PROXY_USERS
+    pki: Pki, *, users: Mapping[str, str] = PROXY_USERS
 ) -> Iterator[RunningProxy]:
     """Run squid until the block ends; it forbids the host forbidden.example."""
+    with folder_for_all() as folder, squid_in(folder, pki, users) as proxy:
+        yield proxy
+
+
+@contextmanager
+def squid_in(
+    folder: Path, pki: Pki, users: Mapping[str, str]
+) -> Iterator[RunningProxy]:
+    """Run squid with its files in a folder."""
     start, root = require_unpacked("squid")
     secure_port = free_port()
     write_users(folder / "users", users)
-    if os.geteuid() == 0:
-        open_to_all(folder)
     log = folder / "access.log"
     log.touch()
     log.chmod(0o666)
@@ -255,9 +269,13 @@ def accepts(port: int) -> bool:
     return True
 
 
-def open_to_all(folder: Path) -> None:
-    """Let the workers of a server read a folder of root and what leads to it."""
-    for place in (folder, *folder.parents):
-        if place.owner() == "root" and place != Path("/"):
-            place.chmod(place.stat().st_mode | 0o711)
-    folder.chmod(0o777)
+@contextmanager
+def folder_for_all() -> Iterator[Path]:
+    """Make a folder that the workers of a server can read, which are not root.
+
+    Not one of pytest: each pytest that starts closes the folder above its own.
+    """
+    with TemporaryDirectory(prefix="outkey-peer-") as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        yield folder
