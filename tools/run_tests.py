@@ -26,10 +26,11 @@ WIDTH = 88
 PYTEST = (BIN / "python", "-m", "pytest", "-q")
 COVERED_PYTEST = (BIN / "coverage", "run", "--parallel-mode", "-m", "pytest", "-q")
 FOR_PYTEST = {
-    # Of the development mode of Python, what finds mistakes here: every warning, and
-    # where a process was when it crashed. Its debugging of event loops costs time only.
-    "PYTHONWARNINGS": "default",
-    "PYTHONFAULTHANDLER": "1",
+    # Warnings that only the development mode of Python gives are errors in the tests,
+    # and a call that reaches an event loop from another thread fails.
+    # Its checks of memory are not used: they are for C code, and we have none.
+    "PYTHONDEVMODE": "1",
+    "PYTHONMALLOC": "default",
     "PYTHONDONTWRITEBYTECODE": "",  # else all tests are compiled anew in each run
 }
 

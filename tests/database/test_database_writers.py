@@ -248,11 +248,14 @@ def test_a_save_that_fails_in_the_middle_leaves_everything_as_it_was(
     assert application.secrets.open(after, "token") == Secret("before")
 
 
-@pytest.mark.parametrize("facts", [{}, {"obtained_at": "soon"}, {"lifetime": None}])
+@pytest.mark.parametrize(
+    "facts",
+    [{}, [], {"obtained_at": "soon"}, {"lifetime": None}, {"lifetime": 10**400}],
+)
 @pytest.mark.parametrize("query", [7, [7], [{"key": "a"}]])
 def test_rows_that_cannot_be_read_do_not_end_the_list_of_configurations(
     application: "Application",  # noqa: F811
-    facts: dict[str, object],
+    facts: object,
     query: object,
 ) -> None:
     from outkey.hosts.django.listed_rows import ends_of_tokens, rows_with_key

@@ -255,6 +255,8 @@ def test_new_settings_do_not_end_the_lease_of_who_is_asking() -> None:
         {"lifetime": "x"},
         {"basis": None},
         {"obtained_at": None},
+        {"obtained_at": float("nan")},
+        {"lifetime": 10**400},
         {"new_fact": 1},
         {"dead": "no"},
     ],
@@ -263,6 +265,12 @@ def test_new_settings_do_not_end_the_lease_of_who_is_asking() -> None:
 def test_facts_that_outkey_did_not_write_are_refused(fact: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=next(iter(fact))):
         TokenState.from_facts(HELD.facts() | fact, 1, 1, None)
+
+
+@pytest.mark.parametrize("stored", [None, [], "text", 7])
+def test_facts_that_are_not_a_table_are_refused(stored: object) -> None:
+    with pytest.raises(ValueError, match="stored"):
+        TokenState.from_facts(stored, 1, 1, None)
 
 
 def test_a_left_over_seed_does_not_matter_to_another_grant() -> None:

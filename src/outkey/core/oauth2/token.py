@@ -7,6 +7,7 @@ here.
 
 import hashlib
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
@@ -263,27 +264,34 @@ class TokenState:
     @classmethod
     def from_facts(
         cls,
-        facts: Mapping[str, object],
+        stored: object,
         generation: int,
         serial: int,
         content: TokenContent | None,
     ) -> Self:
         """Undo `facts`; raise ValueError for anything that `facts` does not write."""
+        # Not a table: changed outside of outkey, and refused as an unknown fact.
+        facts = stored if isinstance(stored, Mapping) else {"stored": stored}
         usual = cls().facts()
         for name, value in facts.items():
-            kinds = (
-                (int, float)
+            is_valid = (
+                is_finite(value)
                 if isinstance(usual.get(name), float)
-                else type(usual.get(name))
+                else isinstance(value, type(usual.get(name)))
             )
-            if name not in usual or not isinstance(value, kinds):
+            if name not in usual or not is_valid:
                 raise ValueError(name)
         if facts.get("kind", "Bearer") not in KINDS:  # it is sent in a header
             raise ValueError("kind")
-        return cls(generation, serial, content, **facts)  # type: ignore[arg-type]  # as was just seen
+        return cls(generation, serial, content, **facts)
 
 
 _ELSEWHERE = frozenset({"generation", "serial", "content"})
+
+
+def is_finite(value: object) -> bool:
+    """Whether a value is a number that a float can hold; JSON may have others."""
+    return isinstance(value, int | float) and abs(value) <= sys.float_info.max
 
 
 def basis_of(configuration: Configuration) -> str:
