@@ -38,6 +38,7 @@ def test_another_format_than_the_chosen_one_is_named(
     with pytest.raises(ConfigError) as refused:
         read_import(text, source=source)
     assert refused.value.message == f"the {message}"
+    assert refused.value.hint.startswith("Choose ")
 
 
 def test_a_chosen_format_that_can_be_read_is_read_whatever_it_looks_like() -> None:

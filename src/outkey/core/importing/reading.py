@@ -161,7 +161,8 @@ def other_format(chosen: ImportFormat, found: ImportFormat) -> ConfigError:
             "the chosen format is {chosen}, but this looks like {found}",
             chosen=_NAMES[chosen],
             found=_NAMES[found],
-        )
+        ),
+        hint=Text("Choose {found}, or no format at all.", found=_NAMES[found]),
     )
 
 
