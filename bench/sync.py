@@ -18,12 +18,8 @@ machine is too noisy to judge.
 """
 
 import argparse
-import json
-import os
 import platform
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,9 +30,8 @@ from rich.console import Console
 from rich.table import Table
 
 from outkey.spar import Spar
-from outkey.spar.records_api import TOKEN
+from programs import PEER_PYTHON, Program
 
-PEER_PYTHON = Path(__file__).parent.parent / ".venv-bench" / "bin" / "python"
 SIZE, ROUNDS, PATIENCE = 100, 3, 600
 FIRST, AGAIN = "new records", "the same again"
 # Records per second of outkey as a multiple of dlt's, in the same database.
@@ -176,48 +171,20 @@ CANDIDATES = [
 def measured(
     candidate: Candidate, url: str, count: int, cluster: postgresql.Cluster
 ) -> dict[str, Any]:
-    """Run a program in a folder of its own, and return what it says."""
-    with tempfile.TemporaryDirectory() as folder:
-        # Clean: no proxy, no netrc, no configuration files.
-        settings = {
-            "PATH": os.environ["PATH"],
-            "HOME": folder,
-            "OUTKEY_HOME": f"{folder}/home",
-            "OUTKEY_DEMO": "1",
-            "SHOP_TOKEN": TOKEN,
-            "RUNTIME__DLTHUB_TELEMETRY": "false",
-            "RUNTIME__LOG_LEVEL": "ERROR",
-        }
-        if candidate.place == "PostgreSQL":
-            name = "OUTKEY_DATABASE_URL" if candidate.is_ours else "DATABASE_URL"
-            settings[name] = cluster.new_database()
-
-        def run(*arguments: str, stdin: str = "") -> str:
-            done = subprocess.run(
-                [candidate.python, *arguments],
-                input=stdin,
-                capture_output=True,
-                text=True,
-                timeout=PATIENCE,
-                check=False,
-                env=settings,
-                cwd=folder,
-            )
-            if done.returncode:
-                raise RuntimeError(f"{candidate} failed:\n{done.stderr[-2000:]}")
-            return done.stdout
-
-        if candidate.is_ours:
-            line = LINE.format(url=url, count=count, size=SIZE)
-            run("-m", "outkey.hosts.cli.main", "apply", "-", stdin=line)
-        said: dict[str, Any] = json.loads(
-            run("-c", candidate.program, url, str(count), str(SIZE))
-        )
-    if said["records"] != count:
-        raise RuntimeError(
-            f"{candidate} has {said['records']} records instead of {count}"
-        )
-    return said
+    """Return what the program of a candidate prints."""
+    settings = {"OUTKEY_DEMO": "1"}
+    if candidate.place == "PostgreSQL":
+        name = "OUTKEY_DATABASE_URL" if candidate.is_ours else "DATABASE_URL"
+        settings[name] = cluster.new_database()
+    document = LINE.format(url=url, count=count, size=SIZE)
+    program = Program(
+        label=label_of(candidate.name, candidate.place),
+        python=candidate.python,
+        source=candidate.program,
+        timeout=PATIENCE,
+        document=document if candidate.is_ours else "",
+    )
+    return program.measure(url, count, SIZE, settings)
 
 
 def run(count: int, rounds: int, cluster: postgresql.Cluster) -> dict[str, Any]:

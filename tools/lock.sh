@@ -16,7 +16,7 @@ compile() {
     --no-annotate --no-header --no-emit-index-url --no-emit-find-links "$@"
 }
 compile pyproject.toml --extra server --group build --output-file requirements/server.lock
-compile pyproject.toml --extra server --group build --group dev --constraint requirements/server.lock \
+compile pyproject.toml --extra server --extra databases --extra parquet --group build --group dev --constraint requirements/server.lock \
   --output-file requirements/dev.lock
 compile --group bench --constraint requirements/dev.lock --output-file requirements/bench.lock
 (

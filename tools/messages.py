@@ -9,6 +9,7 @@ calls of the Django hosts.
     python tools/messages.py --list    print every text
 """
 
+import ast
 import io
 import re
 import sys
@@ -35,11 +36,12 @@ from outkey.core.findings.catalogue import ALL_CHECKS
 from outkey.core.findings.checks import Level
 from outkey.core.findings.health import Status
 from outkey.core.findings.monitoring import NOTICE_KINDS
-from outkey.core.importing.report import Action
+from outkey.core.importing.report import ReportAction
 from outkey.core.oauth2.responses import FAILURES
 from outkey.core.request.addresses import AddressKind
 from outkey.core.request.message import Source
 from outkey.core.sync.records import FieldKind
+from outkey.core.sync.schedule_choices import ScheduleKind, Weekday
 from outkey.core.text import Text
 
 SOURCE = Path(__file__).parent.parent / "src" / "outkey"
@@ -100,6 +102,8 @@ def template_texts(keywords: Keywords) -> Iterator[str]:
         settings.configure(USE_I18N=True)
     for file in sorted((SOURCE / "hosts").rglob("*.html")):
         python = templatize(file.read_text(encoding="utf-8"))
+        if "ngettext(" in python:
+            raise ValueError(f"{file.name} has a plural, which no language gets here")
         # In parentheses, where Python accepts any indentation.
         yield from extracted(io.BytesIO(f"({python})".encode()), keywords)
 
@@ -110,6 +114,18 @@ def gettext_texts() -> Iterator[str]:
         for file in sorted((SOURCE / "hosts" / folder).rglob("*.py")):
             with file.open("rb") as source:
                 yield from extracted(source, GETTEXT)
+
+
+def hidden_calls() -> Iterator[str]:
+    """Yield calls inside f-strings, where babel finds no text before Python 3.12."""
+    names = {*GETTEXT, "ngettext", "Text"}
+    for file in sorted(SOURCE.rglob("*.py")):
+        for joined in ast.walk(ast.parse(file.read_bytes())):
+            if not isinstance(joined, ast.JoinedStr):
+                continue
+            for call in ast.walk(joined):
+                if isinstance(call, ast.Call) and getattr(call.func, "id", "") in names:
+                    yield f"in an f-string: {file.relative_to(SOURCE)}:{call.lineno}"
 
 
 def table_templates() -> Iterator[str]:
@@ -128,11 +144,13 @@ def templates_of(text: object) -> Iterator[str]:
 
 def table_texts() -> Iterator[str]:
     """Yield labels, helps, choices, reasons, findings, errors and enumerations."""
-    yield from (field.label for field in EVERY_LINE_FIELD)
-    for field in FIELDS:
+    for field in (*FIELDS, *EVERY_LINE_FIELD):
         yield from (field.label, field.help, *(label for _, label in field.choices))
-    yield from labels(Tab, Source, AddressKind, KeyState, FieldKind, Level, Action)
+    yield from labels(
+        Tab, Source, AddressKind, KeyState, FieldKind, Level, ReportAction
+    )
     yield from labels(Status, Cause)
+    yield from (choice.label for choice in (*ScheduleKind, *Weekday))
     yield from STEPS
     yield from REMEDIES.values()
     yield from FIXES.values()
@@ -211,7 +229,7 @@ def main() -> int:
         rb'"(?!(?:%s):)[A-Z][A-Za-z-]+: [^\n]*\\n"\n' % HEADERS, b"", po.getvalue()
     )
     file = LOCALE / "django.po"
-    found = list(problems(catalog))
+    found = [*problems(catalog), *hidden_calls()]
     if "--check" not in sys.argv:
         LOCALE.mkdir(parents=True, exist_ok=True)
         file.write_bytes(written)

@@ -156,7 +156,7 @@ def _audit() -> Iterator[str]:
     yield "# What is recorded\n"
     yield "An intent is recorded before credentials are sent, its outcome after."
     yield (
-        "Rows hold these facts and nothing else: no value, body, query string or error"
+        "Rows hold these facts and nothing else: no secret, body, query string or error"
         " text.\n"
     )
     for event in (Intent, Outcome, Refusal, Change):

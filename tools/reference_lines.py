@@ -9,12 +9,16 @@ from collections.abc import Iterator
 from reference_fields import field_rows
 
 from outkey.core.config.line_fields import (
+    CHILDREN_FIELDS,
+    CREATE_FIELDS,
+    FIND_FIELDS,
     INCREMENTAL_FIELDS,
     LINE_FIELDS,
     MAPPING_FIELDS,
     PAGINATION_FIELDS,
 )
-from outkey.core.sync import mapping
+from outkey.core.config.sync_sections import DATABASE_FIELDS, PAIR_FIELDS
+from outkey.core.sync import transforms
 from outkey.core.sync.line import Transform
 from outkey.core.sync.response import MAX_RECORDS
 
@@ -30,7 +34,9 @@ and within [limits](../guide/synchronizing.md#limits-of-a-run).
 An invalid value is refused, with its place. `outkey line show NAME` reports what the \
 host does not support as a [finding](findings.md).
 See below for [a body](#a-body), the keys of [pagination](#pagination), \
-[incremental](#incremental) and [fields](#fields), and the [transforms](#transforms).
+[incremental](#incremental), [fields](#fields) and [children](#children), those of \
+[the requests of a push](#create-update-and-delete), the [transforms](#transforms), \
+and the sections for [a pair](#a-pair) and [another database](#another-database).
 """
 PAGES = f"""
 A pull by `page` or `offset` continues until a page is empty, because a short page \
@@ -57,8 +63,34 @@ A record with a value that does not fit the host's field is rejected as well: \
 places than the field has.
 
 In a push, values are converted in the other direction: `choice` from the host's value \
-to the API's, `date` and `datetime` according to `format` and `zone`.
+to the API's, `date` and `datetime` according to `format` and `zone`. \
+A `decimal` with `decimal_mark` "," is sent as a text such as `1084,50`.
 A link is sent as the ID of its record; `lookup` is for pulls only.
+"""
+CHILDREN = """
+## children
+
+A list of tables, `[[line.NAME.children]]`, one for each list inside a record.
+"""
+PUSH_REQUESTS = """
+## create, update and delete
+
+A push with one of these tables sends each record with the request that fits it. \
+Each of the three has the same keys:
+"""
+FIND = """
+## find
+"""
+PAIR = """
+## A pair
+
+In TOML a pair is `[pair.NAME]`. [Pairs]\
+(../guide/pairs.md) explains it.
+"""
+DATABASE = """
+## Another database
+
+In TOML a database is `[database.NAME]`, for targets such as `table:NAME.orders`.
 """
 WHOLE_LINES = """
 ## Complete examples
@@ -152,12 +184,22 @@ def lines_page() -> Iterator[str]:
     yield from field_rows(MAPPING_FIELDS, "key")
     yield from transform_rows()
     yield DIRECTIONS.rstrip("\n")
+    yield CHILDREN
+    yield from field_rows(CHILDREN_FIELDS, "key")
+    yield PUSH_REQUESTS
+    yield from field_rows(CREATE_FIELDS, "key")
+    yield FIND
+    yield from field_rows(FIND_FIELDS, "key")
+    yield PAIR
+    yield from field_rows(PAIR_FIELDS, "key")
+    yield DATABASE
+    yield from field_rows(DATABASE_FIELDS, "key")
     yield WHOLE_LINES
 
 
 def transform_rows() -> Iterator[str]:
     """Yield the table of transforms, which the documentation of their module has."""
-    documentation = mapping.__doc__ or ""
+    documentation = transforms.__doc__ or ""
     descriptions = dict(TRANSFORM.findall(documentation))
     if descriptions.keys() != set(Transform):
         raise LookupError(*descriptions.keys() ^ set(Transform))

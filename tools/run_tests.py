@@ -55,14 +55,20 @@ def suite(*places: str, covered: bool = False, without: Sequence[str] = ()) -> P
 # What has a floor in coverage_floor.py needs these suites only, and tracing doubles the
 # time of a test.
 COVERED_PEERS = ("tests/peers/test_integrations.py", "tests/peers/test_nginx_tls.py")
+COVERED_TABLES = (
+    "tests/database/test_tables.py",
+    "tests/database/test_table_faults.py",
+    "tests/database/test_table_ids.py",
+)
 SUITES = [  # the longest first, so that none is alone at the end
     suite("tests/cli"),
     suite("tests/browser"),
-    suite("tests/database"),
+    suite("tests/database", without=COVERED_TABLES),
     suite("tests/peers", without=COVERED_PEERS),
     suite("tests/unit", covered=True),
     suite("tests/scripts", "tests/faults", covered=True),
     suite("tests/contract", "tests/third_host", *COVERED_PEERS, covered=True),
+    suite(*COVERED_TABLES, covered=True),
     suite("tests/spar", "tests/canary", "tests/docs"),
 ]
 # What measures time runs when all others have ended.
