@@ -27,11 +27,23 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "alone: measures time, so nothing else may run at the same moment"
     )
+    config.addinivalue_line("markers", "full: runs in the full run only")
     settings.register_profile("full", max_examples=2000, deadline=None)
     settings.register_profile("quick", max_examples=25, deadline=None)
     settings.load_profile("full" if config.getoption("--full") else "quick")
     if file := os.environ.get("OUTKEY_TEST_TIMES"):
         config.pluginmanager.register(Times(Path(file)))
+
+
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Leave out of a quick run what is for the full one."""
+    if config.getoption("--full"):
+        return
+    long_ones = [item for item in items if item.get_closest_marker("full")]
+    config.hook.pytest_deselected(items=long_ones)
+    items[:] = [item for item in items if not item.get_closest_marker("full")]
 
 
 @pytest.hookimpl(wrapper=True)

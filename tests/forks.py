@@ -27,8 +27,8 @@ from typing import Any, NoReturn
 
 OUTKEY = (sys.executable, "-m", "outkey.hosts.cli.main")
 LOADED = """
-asyncio axes.migrations.0010_accessattemptexpiration
-cryptography.x509 django.conf.locale.en.formats
+asyncio axes.migrations.0010_accessattemptexpiration cryptography.x509
+django.conf.locale.en.formats
 django.contrib.admin.migrations.0003_logentry_add_action_flag_choices
 django.contrib.admin.templatetags.admin_list
 django.contrib.admin.templatetags.admin_modify django.contrib.auth.apps
@@ -45,17 +45,16 @@ django.middleware.security django.template.backends.django
 django.template.context_processors django.template.loaders.app_directories
 django.template.loaders.cached django.templatetags.cache django.templatetags.l10n
 django.templatetags.tz django.test httptools jmespath joserfc.jwk joserfc.jwt
-outkey.adapters.calendar_cronsim outkey.adapters.paths_jmespath
-outkey.core.config.export outkey.core.sync.remedies outkey.core.sync.table
-outkey.engine.managing.changes outkey.engine.managing.doctor
+outkey.adapters.calendar_cronsim outkey.adapters.files outkey.adapters.paths_jmespath
+outkey.adapters.tables outkey.core.config.export outkey.core.sync.remedies
+outkey.core.sync.table outkey.engine.managing.changes outkey.engine.managing.doctor
 outkey.engine.managing.fixes outkey.engine.managing.line_editing
-outkey.engine.sync.runner outkey.engine.sync.unsaved_lines
-outkey.engine.tokens.consent outkey.hosts.cli.doctor_reports outkey.hosts.cli.main
+outkey.engine.sync.runner outkey.engine.sync.unsaved_lines outkey.engine.tokens.consent
+outkey.hosts.cli.doctor_reports outkey.hosts.cli.main
 outkey.hosts.django.templatetags.outkey outkey.hosts.installation
 outkey.hosts.server.home outkey.hosts.server.middleware outkey.hosts.server.sessions
 outkey.spar psycopg rich.console rich.markup rich.padding rich.progress rich.table
-typer._adapters unfold.components unfold.dataclasses unfold.sections urllib3 waitress
-whitenoise.middleware
+sqlalchemy.dialects.sqlite typer._adapters urllib3 waitress whitenoise.middleware
 """
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "InactiveConfiguration",
     "KeyStepRefused",
     "LineBusy",
+    "LinePaused",
     "LoginRefused",
     "OutkeyError",
     "ParameterConflict",

@@ -68,7 +68,7 @@ from faults.test_transport_faults import (  # noqa: F401 - run here as well
 )
 from outkey import Gateway, Response
 from outkey.adapters.resolver_system import AsyncSystemResolver, SystemResolver
-from outkey.adapters.transport_asyncio import AsyncioTransport, _Connection
+from outkey.adapters.transport_asyncio import AsyncioTransport, _AsyncConnection
 from outkey.core.errors import (
     ConnectionFailed,
     EgressDenied,
@@ -254,8 +254,8 @@ def test_a_loop_that_is_gone_is_forgotten(caplog: pytest.LogCaptureFixture) -> N
 def test_a_connection_of_a_loop_that_is_gone_can_be_closed() -> None:
     with asyncio.Runner() as own:
 
-        async def make() -> _Connection:
-            made = _Connection()
+        async def make() -> _AsyncConnection:
+            made = _AsyncConnection()
             made.connection_made(SimpleNamespace(abort=lambda: pytest.fail("no loop")))  # type: ignore[arg-type]
             return made
 

@@ -38,6 +38,7 @@ from ports import free_port
 API_SECRET = "the-secret-of-the-api"
 PROXY_SECRET = "Basic the-secret-of-the-proxy"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+KEPT = OK.replace(b"Content", b"Connection: keep-alive\r\nContent", 1)
 OPENED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 Talk = Callable[[socket.socket], None]
 
@@ -296,7 +297,7 @@ def test_a_failed_handshake_with_the_server_is_the_servers(
 def test_a_connection_is_used_again_only_with_the_same_proxy_and_credentials(
     transport: Transport | OnLoop,
 ) -> None:
-    with raw_peer(OK) as peer:
+    with raw_peer(KEPT) as peer:
         route = route_through(peer.port)
         for _ in range(3):
             transport.send(request_to("http"), route)
@@ -315,6 +316,15 @@ def test_a_connection_is_used_again_only_with_the_same_proxy_and_credentials(
         transport.send(direct, route._replace(proxy=None))
         assert peer.connections == len(others) + 2
     assert b"Proxy-Authorization" not in peer.requests[-1]
+
+
+def test_a_connection_that_the_proxy_may_close_without_a_word_is_not_used_again(
+    transport: Transport | OnLoop,
+) -> None:
+    with raw_peer(OK) as peer:
+        for number in (1, 2):
+            transport.send(request_to("http"), route_through(peer.port))
+            assert peer.connections == number
 
 
 def test_no_frame_of_a_failed_tunnel_holds_the_credentials(

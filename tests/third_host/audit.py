@@ -12,10 +12,12 @@ BATCH = 2000
 NEWEST = (
     "SELECT id, body FROM audit WHERE (:before = 0 OR id < :before)"
     " AND :configuration IN ('', configuration) AND :outcome IN ('', outcome)"
+    " AND :kind IN ('', kind) AND :actor IN ('', actor)"
     " ORDER BY id DESC LIMIT :limit"
 )
 READ = (
-    "SELECT stream, number, body, mac, at, configuration, outcome FROM audit"
+    "SELECT stream, number, body, mac, at, configuration, outcome, kind, actor"
+    " FROM audit"
     " WHERE (stream, number) > (:stream, :number) ORDER BY stream, number LIMIT :limit"
 )
 # Beside min(), SQLite returns the other columns of the row that has the minimum.
@@ -48,9 +50,14 @@ class AuditTable(Table):
     def newest(
         self, limit: int, *, before: int = 0, **labels: str
     ) -> list[dict[str, object]]:
-        values = {"configuration": "", "outcome": ""} | labels
+        values = dict.fromkeys(Label._fields[1:], "") | labels
         rows = self.database.rows(NEWEST, limit=limit, before=before, **values)
         return [facts_of(body) | {"id": number} for number, body in rows]
+
+    def position_at(self, moment: float) -> int:
+        query = "SELECT coalesce(max(id), 0) FROM audit WHERE at < :at"
+        ((position,),) = self.database.rows(query, at=moment * 1000)
+        return int(position)
 
     def after(self, position: int, limit: int) -> list[dict[str, object]]:
         query = "SELECT id, body FROM audit WHERE id > :after ORDER BY id LIMIT :limit"

@@ -9,9 +9,11 @@ from outkey.hosts.cli.main import main
 from outkey.hosts.cli.session import CommandHost
 from outkey.hosts.installation import Tables, build_application
 from outkey.ports.storage import Storage
+from third_host.agreements import AgreementTable
 from third_host.audit import AuditTable
 from third_host.contacts import ContactRecords
 from third_host.database import SqliteDatabase
+from third_host.ledger import LedgerTable
 from third_host.runs import LatestRuns, NoQueue, RunTable
 from third_host.storage import (
     ConfigurationTable,
@@ -38,6 +40,8 @@ def sqlite_tables(database: SqliteDatabase) -> Tables:
         tokens=TokenTable(database),
         runs=RunTable(database),
         line_runs=LatestRuns(database),
+        ledger=LedgerTable(database),
+        agreements=AgreementTable(database),
         records=partial(ContactRecords, database),
         queue=NoQueue,
     )

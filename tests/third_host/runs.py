@@ -1,13 +1,14 @@
 """The tables of runs and of rejected records."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from outkey.core.errors import UnknownConfiguration
 from outkey.core.findings.monitoring import LineRun
 from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
+from outkey.core.text import text_data, text_from_data
 from outkey.ports.sync import RunOrder, RunQuery
 from third_host.database import Table
 
@@ -63,20 +64,38 @@ class RunTable(Table):
         return replace(run, id=str(number))
 
     def put_rejected(
-        self, run: str, first: int, records: Sequence[RejectedRecord]
+        self,
+        run: str,
+        first: int,
+        records: Sequence[RejectedRecord],
+        removed: Collection[str] = (),
     ) -> None:
         with self.database.transaction():
-            delete = "DELETE FROM rejected WHERE run = :run AND number >= :first"
-            self.database.write(delete, run=run, first=first)
+            delete = (
+                "DELETE FROM rejected WHERE run = :run AND (number >= :first"
+                " OR key IN (SELECT value FROM json_each(:keys)))"
+            )
+            keys = json.dumps([*removed])
+            self.database.write(delete, run=run, first=first, keys=keys)
             for record in records:
                 self.database.insert("rejected", {"run": run, **asdict(record)})
 
-    def rejected(self, run: str, limit: int) -> list[RejectedRecord]:
+    def rejected(
+        self,
+        run: str,
+        limit: int,
+        *,
+        skip: int = 0,
+        keys: Collection[str] | None = None,
+    ) -> list[RejectedRecord]:
         query = (
-            "SELECT number, key, field, reason FROM rejected WHERE run = :run"
-            " ORDER BY number LIMIT :limit"
+            "SELECT number, key, field, reason, kind, excerpt FROM rejected"
+            " WHERE run = :run"
+            " AND (:keys IS NULL OR key IN (SELECT value FROM json_each(:keys)))"
+            " ORDER BY number LIMIT :limit OFFSET :skip"
         )
-        rows = self.database.rows(query, run=run, limit=limit)
+        listed = None if keys is None else json.dumps([*keys])
+        rows = self.database.rows(query, run=run, limit=limit, skip=skip, keys=listed)
         return [RejectedRecord(*row) for row in rows]
 
 
@@ -94,6 +113,7 @@ def run_columns(run: Run) -> dict[str, object]:
     """Return the columns of a run that a swap writes."""
     columns = asdict(run)
     del columns["id"], columns["lease"]
+    columns["notes"] = [text_data(note) for note in run.notes]
     return columns
 
 
@@ -105,6 +125,9 @@ def stored_run(row: Mapping[str, Any]) -> Run:
         "state": RunState(row["state"]),
         "dry_run": bool(row["dry_run"]),
         "position": json.loads(row["position"]),
+        "removed": json.loads(row["removed"]),
+        "allows_removal": bool(row["allows_removal"]),
+        "notes": tuple(map(text_from_data, json.loads(row["notes"]))),
         "counts": Counts.from_facts(json.loads(row["counts"])),
     }
     return Run(**columns)

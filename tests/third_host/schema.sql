@@ -14,7 +14,15 @@ CREATE TABLE IF NOT EXISTS line (
     name TEXT PRIMARY KEY,
     configuration TEXT NOT NULL REFERENCES configuration (name)
         ON DELETE CASCADE ON UPDATE CASCADE,
-    method TEXT NOT NULL, path TEXT NOT NULL, sync TEXT
+    method TEXT NOT NULL, path TEXT NOT NULL, sync TEXT,
+    source TEXT NOT NULL DEFAULT ''
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS line_version (
+    line TEXT NOT NULL REFERENCES line ON DELETE CASCADE ON UPDATE CASCADE,
+    number INTEGER NOT NULL, at REAL NOT NULL, actor TEXT NOT NULL,
+    text TEXT NOT NULL, summary TEXT NOT NULL,
+    PRIMARY KEY (line, number)
 ) STRICT;
 
 CREATE TABLE IF NOT EXISTS secret (
@@ -47,6 +55,7 @@ CREATE TABLE IF NOT EXISTS audit (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     stream TEXT NOT NULL, number INTEGER NOT NULL, body BLOB NOT NULL, mac BLOB NOT NULL,
     at INTEGER NOT NULL, configuration TEXT NOT NULL, outcome TEXT NOT NULL,
+    kind TEXT NOT NULL, actor TEXT NOT NULL,
     UNIQUE (stream, number)
 ) STRICT;
 
@@ -62,6 +71,8 @@ CREATE TABLE IF NOT EXISTS run (
     actor TEXT NOT NULL, started_at REAL NOT NULL, ended_at REAL,
     state TEXT NOT NULL, cause TEXT NOT NULL, dry_run INTEGER NOT NULL,
     position TEXT NOT NULL, cursor TEXT NOT NULL, since TEXT NOT NULL,
+    full_at REAL NOT NULL, retry_of TEXT NOT NULL, removed TEXT NOT NULL,
+    allows_removal INTEGER NOT NULL, expected INTEGER NOT NULL, notes TEXT NOT NULL,
     counts TEXT NOT NULL, pages INTEGER NOT NULL, worked REAL NOT NULL,
     generation INTEGER NOT NULL, attempt INTEGER NOT NULL,
     digest TEXT NOT NULL, until REAL NOT NULL
@@ -72,13 +83,31 @@ WHERE state = 'waiting';
 
 CREATE TABLE IF NOT EXISTS rejected (
     run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
-    number INTEGER NOT NULL, key TEXT NOT NULL, field TEXT NOT NULL, reason TEXT NOT NULL
+    number INTEGER NOT NULL, key TEXT NOT NULL, field TEXT NOT NULL, reason TEXT NOT NULL,
+    kind TEXT NOT NULL, excerpt TEXT NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS rejected_by_run ON rejected (run, number);
 
+CREATE TABLE IF NOT EXISTS ledger (
+    line TEXT NOT NULL REFERENCES line ON DELETE CASCADE ON UPDATE CASCADE,
+    record TEXT NOT NULL, digest TEXT NOT NULL, remote_id TEXT NOT NULL,
+    is_deleted INTEGER NOT NULL, creations INTEGER NOT NULL,
+    key TEXT NOT NULL, sent TEXT NOT NULL,
+    PRIMARY KEY (line, record)
+) STRICT;
+
+-- Only a push line of a pair has agreements. JSON null: there is no conflict.
+CREATE TABLE IF NOT EXISTS agreement (
+    line TEXT NOT NULL REFERENCES line ON DELETE CASCADE ON UPDATE CASCADE,
+    record TEXT NOT NULL, key TEXT NOT NULL, api TEXT NOT NULL, host TEXT NOT NULL,
+    is_pushed INTEGER NOT NULL, conflict TEXT NOT NULL,
+    PRIMARY KEY (line, record)
+) STRICT;
+CREATE INDEX IF NOT EXISTS agreement_by_key ON agreement (line, key);
+
 -- The host's own records, and the run of each line that has seen a record last.
 CREATE TABLE IF NOT EXISTS contact (
-    id INTEGER PRIMARY KEY, external_id TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
+    id INTEGER PRIMARY KEY AUTOINCREMENT, external_id TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
     credit TEXT, archived INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE TABLE IF NOT EXISTS sighting (

@@ -9,9 +9,11 @@ from typing import Any
 
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.custom_rows import CustomHeader
+from outkey.core.config.line_history import LineVersion
 from outkey.core.findings.health import Health, Summary
 from outkey.core.rows import ConfigurationRow, LineRow
 from outkey.core.shared_state import SharedState, StateKind
+from outkey.core.text import Text
 from outkey.core.vault.envelope import TokenRow, key_name_of, secret_place, token_place
 from outkey.core.vault.versions import SecretVersion
 from outkey.core.vault.voucher import VOUCHER_FIELD
@@ -63,14 +65,37 @@ class LineTable(Table):
         query = f"SELECT * FROM line WHERE {NAMES} ORDER BY name"
         rows = self.database.rows(query, names=names)
         return [
-            LineRow(name, configuration, method, path, sync and json.loads(sync))
-            for name, configuration, method, path, sync in rows
+            LineRow(**dict(row) | {"sync": row["sync"] and json.loads(row["sync"])})
+            for row in rows
         ]
 
     def swap(self, before: LineRow | None, after: LineRow | None) -> bool:
         old = None if before is None else {"name": before.name}
         new = None if after is None else asdict(after)
         return self.database.swap("line", old, new)
+
+    def versions(self, name: str, limit: int) -> list[LineVersion]:
+        rows = self.database.rows(
+            "SELECT * FROM line_version WHERE line = :name"
+            " ORDER BY number DESC LIMIT :limit",
+            name=name,
+            limit=limit,
+        )
+        return [
+            LineVersion(**dict(row) | {"summary": Text.from_json(row["summary"])})
+            for row in rows
+        ]
+
+    def add_version(self, version: LineVersion, oldest: int) -> bool:
+        columns = asdict(version) | {"summary": version.summary.to_json()}
+        if not self.database.swap("line_version", None, columns):
+            return False
+        self.database.write(
+            "DELETE FROM line_version WHERE line = :line AND number < :oldest",
+            line=version.line,
+            oldest=oldest,
+        )
+        return True
 
 
 class SecretTable(Table):

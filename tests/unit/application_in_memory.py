@@ -39,15 +39,6 @@ FIELDS = {
 }
 
 
-class BufferingAudit(MemoryAudit):
-    """An audit in a list, which counts how often it was flushed."""
-
-    flushed = 0
-
-    def flush(self) -> None:
-        self.flushed += 1
-
-
 @dataclass
 class MemoryKeys:
     """One key ring, for as long as the test runs."""
@@ -69,13 +60,14 @@ class MemoryKeys:
 
 
 class MemoryQueue:
-    """A queue that remembers the runs it was given."""
+    """A queue that remembers the runs it was given, each once."""
 
     def __init__(self) -> None:
         self.runs: list[str] = []
 
     def put(self, run: Run, lock: str) -> None:
-        self.runs.append(run.id)
+        if run.id not in self.runs:  # it comes with each lock that would do
+            self.runs.append(run.id)
 
 
 @dataclass
@@ -85,7 +77,7 @@ class MemoryHost:
     application: Application
     world: FakeWorld
     registry: Registry
-    audit: BufferingAudit
+    audit: MemoryAudit
     queue: MemoryQueue
 
 
@@ -100,7 +92,7 @@ def memory_host(
     world = fake_gateway(answers=answers, registry=registry)
     clock = world.clock
     keys = MemoryKeys()
-    audit = BufferingAudit()
+    audit = MemoryAudit()
     rows = MemoryAuditRows()
     states = MemoryStateRows()
     memory = MemorySync(registry, FIELDS, clock)
@@ -110,11 +102,12 @@ def memory_host(
         return SyncPorts(
             sender=world.sender,
             configurations=registry,
-            records=memory.records,
+            models=memory.records,
             runs=memory.runs,
             finder=JmespathCompiler(),
             clock=clock,
             calendar=CronCalendar(),
+            ledger=memory.ledger,
         )
 
     application = Application(

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from outkey.adapters.secrets_reference import ReferencedSecrets
+from outkey.adapters.states_memory import MemoryStateRows
+from outkey.adapters.tables import NamedDatabases, TableStore
 from outkey.core.audit.events import Change, Tag
 from outkey.core.config.choices import Network
 from outkey.core.config.document import parse_document
@@ -71,6 +74,36 @@ def test_a_document_is_applied_tested_and_fixed_in_the_name_of_an_actor() -> Non
     assert host.registry.get("acme").verification.test_path == "/me"
     actors = {event.actor for event in host.audit.events if isinstance(event, Change)}
     assert actors == {"ada"}
+
+
+def test_the_field_of_a_pair_is_looked_up_in_the_records_of_the_host() -> None:
+    application = memory_host(configuration()).application
+    document = parse_document("""
+[line.contacts]
+configuration = "acme"
+direction = "pull"
+path = "/contacts"
+target = "contact"
+keys = ["number"]
+fields = [{ api = "id", host = "number" }, { api = "name", host = "name" }]
+[line."send contacts"]
+configuration = "acme"
+direction = "push"
+target = "contact"
+fields = [{ host = "name", api = "name" }]
+create = { method = "POST", path = "/contacts" }
+update = { method = "PATCH", path = "/contacts/{remote_id}" }
+[pair.contacts]
+pull = "contacts"
+push = "send contacts"
+conflict = "newest"
+host_changed = "edited"
+api_changed = "updated_at"
+""")
+    administration = application.administration("ada")
+    with pytest.raises(ConfigError) as refused:
+        application.apply(administration, document, dry_run=True)
+    assert refused.value.field == "pair.contacts.host_changed"
 
 
 def test_findings_and_the_doctor_look_at_the_same_configurations() -> None:
@@ -179,6 +212,21 @@ def test_a_user_requests_a_run_only_with_the_rights_on_its_records() -> None:
     assert (trial.dry_run, queued.dry_run, queued.actor) == (True, False, "ada")
 
 
+def test_a_user_requests_a_retry_only_with_the_rights_on_its_records() -> None:
+    host = memory_host(OPEN, answers=[Response(200, body=b'[{"id": "1"}, {"id": []}]')])
+    host.registry.put_line(parse_document(LINES).lines[0])
+    application = host.application
+    *_, rejecting = application.sync_runner().run("contacts", "ada")
+    assert rejecting.counts.failed == 1
+    records = RecordsOfUser(FIELDS, MemoryRunRows(host.registry))
+    with pytest.raises(ConfigError, match="permission"):
+        application.request_retry(rejecting.id, "ada", records)
+    records.rights = ("view", "add", "change")
+    queued = application.request_retry(rejecting.id, "ada", records)
+    assert host.queue.runs == [queued.id]
+    assert (queued.retry_of, queued.actor) == (rejecting.id, "ada")
+
+
 def test_who_requests_a_run_of_a_busy_line_learns_which_run_is_active() -> None:
     application = lines_host().application
     active = application.runs.begin("contacts", "ada", dry_run=False)
@@ -214,6 +262,58 @@ def test_the_lines_of_a_document_are_checked_before_it_is_saved() -> None:
     findings = list(lines_host().application.line_findings(parse_document(LINES)))
     places = [(name, finding.id, finding.field) for name, finding in findings]
     assert places == [("new", "L014", "line.closed.target")]
+
+
+PULL_AND_PUSH = """
+[line.orders]
+configuration = "acme"
+direction = "pull"
+path = "/orders"
+target = "contact"
+keys = ["number"]
+fields = [{ api = "id", host = "number" }]
+[line."send orders"]
+configuration = "acme"
+direction = "push"
+target = "contact"
+remote_id = "id"
+fields = [{ host = "name", api = "name" }]
+create = { method = "POST", path = "/orders" }
+update = { method = "PATCH", path = "/orders/{remote_id}" }
+"""
+PAIR = """
+[pair.orders]
+pull = "orders"
+push = "send orders"
+"""
+
+
+def test_two_lines_that_write_the_same_file_are_reported() -> None:
+    application = lines_host().application
+    line = PULL_AND_PUSH.partition("[line.")[2].partition("[line.")[0]
+    line = f"[line.{line}".replace('"contact"', '"file:same.csv"')
+    document = parse_document(line + line.replace("line.orders", "line.others"))
+    found = [finding for _, finding in application.line_findings(document)]
+    shared = [finding for finding in found if finding.id == "L024"]
+    assert [finding.field for finding in shared] == [
+        "line.orders.target",
+        "line.others.target",
+    ]
+    assert "the line others writes" in str(shared[0].message)
+
+
+def test_a_push_that_creates_what_a_pull_brought_is_warned_of() -> None:
+    application = lines_host().application
+    document = parse_document(PULL_AND_PUSH)
+    ((name, finding),) = application.line_findings(document)
+    assert (name, finding.id, finding.field) == (
+        "acme",
+        "L040",
+        "line.send orders.create",
+    )
+    assert "the line contacts brings" in str(finding.message)
+    paired = parse_document(PULL_AND_PUSH + PAIR)
+    assert list(application.line_findings(paired)) == []
 
 
 def test_an_unsaved_line_is_checked_with_the_stored_configuration() -> None:
@@ -297,3 +397,14 @@ def test_a_command_that_a_host_does_not_have_is_refused(
     assert run(command, host=command_host(memory_host(), tmp_path)) == 2
     error = capsys.readouterr().err
     assert "error[configuration]: this application does not have this command" in error
+
+
+def test_an_application_without_tables_says_so() -> None:
+    host = memory_host()
+    with pytest.raises(ConfigError, match="no tables"):
+        host.application.stored_tables()
+    named = NamedDatabases(dict, ReferencedSecrets().open_reference, ())
+    tables = TableStore(MemoryStateRows(), None, named, str)
+    ports = replace(host.application.sync_ports(), tables=tables)
+    application = replace(host.application, sync_ports=lambda: ports)
+    assert application.stored_tables() is tables

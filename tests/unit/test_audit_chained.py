@@ -312,6 +312,7 @@ def test_a_forked_child_leaves_what_its_parent_has_queued(
     bench.audit.conclude(Outcome("a", "acme", 200, "ok", 5))
     with monkeypatch.context() as child:
         child.setattr("os.getpid", lambda: -1)
+        bench.audit.flush()
         bench.audit.close()
     assert bench.rows.rows == []
     bench.audit.close()

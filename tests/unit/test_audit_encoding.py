@@ -41,7 +41,7 @@ OTHERS = st.builds(Refusal, TEXTS, TEXTS, TEXTS, TEXTS) | st.builds(
 def test_an_intent_is_encoded_canonically(
     intent: Intent, attempt: str, at: int
 ) -> None:
-    facts = {"at": at, "attempt": attempt, **intent._asdict()}
+    facts = {"at": at, "attempt": attempt, **intent.facts()}
     encoded = encode_intent(intent, attempt, at)
     assert encoded == (canonical(facts), label_of(facts))
     assert encode_intent(intent, attempt, at) == encoded

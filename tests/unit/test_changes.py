@@ -13,11 +13,13 @@ from outkey.adapters.secrets_stored import StoredSecrets
 from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core.audit.chain import AuditStream, ChainRow, Label, verify
+from outkey.core.audit.chain import AuditStream, ChainRow, ChainVerdict, Label, verify
+from outkey.core.audit.changed_values import ValueChange, configuration_changes
 from outkey.core.audit.events import Change, Tag
 from outkey.core.config.configuration import Configuration, SecretState, SyncLine
 from outkey.core.config.custom_rows import QueryParameter
 from outkey.core.config.document import parse_document
+from outkey.core.config.export import render
 from outkey.core.config.reference import Reference, Store, parse_reference
 from outkey.core.errors import (
     AuditUnavailable,
@@ -43,14 +45,20 @@ from outkey.core.secret import Secret
 from outkey.core.vault import voucher
 from outkey.core.vault.versions import SecretLabel, SecretVersion
 from outkey.engine.managing.applying import Applied, apply, warnings_error
-from outkey.engine.managing.audit_trail import AuditTrail, ExpiredRows
+from outkey.engine.managing.audit_trail import (
+    AuditTrail,
+    ExpiredRows,
+    Verification,
+    last_verification,
+    note_verification,
+)
 from outkey.engine.managing.changes import (
     Administration,
     ConfigurationChange,
-    changed_fields,
     check_secret_field,
     destinations_of,
 )
+from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.engine.wire.egress import Egress
 from outkey.engine.wire.transmit import SendContext
 from outkey.testing import (
@@ -84,6 +92,18 @@ no_auth_reason = "public_api"
 configuration = "acme"
 path = "/orders"
 """
+LINES_OF_PAIR = """
+direction = "pull"
+target = "contact"
+keys = ["number"]
+fields = [{ api = "number", host = "number" }]
+[line."send orders"]
+configuration = "acme"
+direction = "push"
+target = "contact"
+update = { method = "PATCH", path = "/orders/{remote_id}" }
+fields = [{ api = "number", host = "number" }]
+"""
 
 
 class Office:
@@ -103,6 +123,7 @@ class Office:
         self.administration = Administration(
             self.registry, self.secrets, self.audit, "tester"
         )
+        self.settings = SyncSettings(MemoryStateRows())
         permits = LeasedPermits(MemoryStateRows(), self.clock.monotonic)
         self.sender = SendContext(
             self.secrets,
@@ -118,7 +139,11 @@ class Office:
 
     def apply(self, text: str, *, dry_run: bool = False) -> Applied:
         return apply(
-            self.administration, self.sender, parse_document(text), dry_run=dry_run
+            self.administration,
+            self.sender,
+            parse_document(text),
+            settings=self.settings,
+            dry_run=dry_run,
         )
 
 
@@ -239,7 +264,7 @@ def test_what_was_saved_before_can_be_corrected_given_a_secret_and_deleted() -> 
         '[configuration.acme]\nbase_url = "https://api.acme.example"'
     )
     assert corrected.updated == ("acme",)
-    office.administration.remove("shop")
+    office.administration.remove("shop", office.settings)
     assert [made.name for made in office.registry.all()] == ["acme"]
 
 
@@ -468,7 +493,7 @@ def test_a_value_that_could_never_be_sent_does_not_replace_one_that_can(
 def test_a_change_of_the_query_is_recorded_by_its_name() -> None:
     before = configuration()
     after = configuration(query=(QueryParameter("a", "1", secret=False),))
-    assert changed_fields(before, after) == ["query"]
+    assert list(configuration_changes(before, after)) == [ValueChange("query")]
 
 
 def test_the_password_of_a_proxy_is_entered_for_the_proxy() -> None:
@@ -550,6 +575,7 @@ def test_many_changes_are_kept_some_at_a_time_and_counted(
         office.administration,
         office.sender,
         parse_document(text),
+        settings=office.settings,
         dry_run=False,
         progress=steps.append,
     )
@@ -654,15 +680,35 @@ def test_a_pause_is_ended_with_a_record_and_only_where_there_is_one() -> None:
         office.administration.resume("nobody")
 
 
+def test_a_saved_line_has_its_old_and_new_values() -> None:
+    office = Office()
+    office.apply(DOCUMENT)
+    office.administration.save_line(SyncLine("more", "acme", "GET", "/more"))
+    office.administration.save_line(SyncLine("more", "acme", "POST", "/other"))
+    changes = (("method", "GET", "POST"), ("path", "/more", "/other"))
+    assert office.audit.events[-1] == Change(
+        Tag.LINE_SAVED, "tester", "acme", ("more",), changes=changes
+    )
+
+
+def test_a_secret_that_had_a_value_is_replaced() -> None:
+    office = Office()
+    office.apply(DOCUMENT)
+    for _ in range(2):
+        office.administration.set_secret("acme", "password", Secret("canary"))
+    effects = [event.effect for event in office.audit.events[-2:]]  # type: ignore[union-attr]
+    assert effects == ["created", "replaced"]
+
+
 def test_a_line_is_kept_and_removed_with_a_record() -> None:
     office = Office()
     office.apply(DOCUMENT)
     office.administration.save_line(SyncLine("more", "acme", "GET", "/more"))
-    office.administration.remove_line("more")
+    office.administration.remove_line("more", office.settings)
     with pytest.raises(UnknownConfiguration):
         office.administration.save_line(SyncLine("stray", "nobody", "GET", "/"))
     assert office.audit.events[-2:] == [
-        Change(Tag.LINE_SAVED, "tester", "acme", ("more",)),
+        Change(Tag.LINE_SAVED, "tester", "acme", ("more",), effect="created"),
         Change(Tag.LINE_REMOVED, "tester", "acme", ("more",)),
     ]
 
@@ -727,15 +773,19 @@ def test_every_change_is_recorded_first_with_names_and_without_values() -> None:
         '[configuration.acme]\nnotes = "canary"\ntoken = "env:OTHER"\nheaders = []'
     )
     office.administration.set_secret("acme", "password", Secret("canary"))
-    office.administration.remove("other")
+    office.administration.remove("other", office.settings)
     assert office.audit.events == [
         Change(Tag.CONFIGURATION_CREATED, "tester", "acme"),
         Change(Tag.CONFIGURATION_CREATED, "tester", "other"),
-        Change(Tag.LINE_SAVED, "tester", "acme", ("orders",)),
+        Change(Tag.LINE_SAVED, "tester", "acme", ("orders",), effect="created"),
         Change(
-            Tag.CONFIGURATION_UPDATED, "tester", "acme", ("notes", "headers", "token")
+            Tag.CONFIGURATION_UPDATED,
+            "tester",
+            "acme",
+            fields=("notes", "headers", "token"),
+            changes=(("notes", "", ""), ("headers", "", ""), ("token", "", "")),
         ),
-        Change(Tag.SECRET_SET, "tester", "acme", ("password",)),
+        Change(Tag.SECRET_SET, "tester", "acme", ("password",), effect="created"),
         Change(Tag.CONFIGURATION_REMOVED, "tester", "other"),
     ]
     assert "canary" not in repr(office.audit.events)
@@ -752,7 +802,7 @@ def test_what_cannot_be_recorded_is_not_done() -> None:
         lambda: office.administration.set_reference(
             "acme", "token", parse_reference("env:X", field="f")
         ),
-        lambda: office.administration.remove("acme"),
+        lambda: office.administration.remove("acme", office.settings),
     ):
         with pytest.raises(AuditUnavailable):
             change()
@@ -768,3 +818,42 @@ def test_an_unknown_name_is_told_some_that_are_known(count: int, hint: str) -> N
     with pytest.raises(UnknownConfiguration) as refused:
         memory_registry([configuration(name) for name in names]).get("nobody")
     assert refused.value.hint.endswith(hint)
+
+
+def test_databases_and_pairs_of_a_document_are_saved_and_audited_once() -> None:
+    office = Office()
+    text = """
+[database.warehouse]
+url = "env:WAREHOUSE_URL"
+[pair.orders]
+pull = "orders"
+push = "send orders"
+"""
+    office.apply(DOCUMENT + LINES_OF_PAIR)
+    office.audit.events.clear()
+    dry = office.apply(text, dry_run=True)
+    assert (dry.databases["created"], dry.pairs["created"]) == (
+        ("warehouse",),
+        ("orders",),
+    )
+    assert (office.settings.databases(), office.settings.pairs()) == ({}, {})
+    office.apply(text)
+    changed = office.apply(text.replace("WAREHOUSE_URL", "OTHER_URL"))
+    assert changed.databases["updated"] == ("warehouse",)
+    assert changed.pairs["unchanged"] == ("orders",)
+    assert office.settings.databases()["warehouse"].url == "env:OTHER_URL"
+    tags = [event.tag for event in office.audit.events if isinstance(event, Change)]
+    assert tags == [Tag.DATABASE_SAVED, Tag.PAIR_SAVED, Tag.DATABASE_SAVED]
+    settings = office.settings
+    written = render([], [], settings.databases().values(), settings.pairs().values())
+    again = office.apply(written)
+    assert again.databases["unchanged"] == ("warehouse",)
+    assert again.pairs["unchanged"] == ("orders",)
+
+
+def test_the_last_verification_is_remembered_for_those_who_look_later() -> None:
+    states = MemoryStateRows()
+    assert last_verification(states) is None
+    verdict = ChainVerdict(ok=True, rows=1, first_bad=None, unprotected_tail=0)
+    note_verification(states, verdict, 5.0)
+    assert last_verification(states) == Verification(5.0, ok=True)

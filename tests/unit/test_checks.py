@@ -14,7 +14,7 @@ from outkey.core.errors import (
     OutkeyError,
     secret_missing,
 )
-from outkey.core.findings.checks import Level
+from outkey.core.findings.checks import Check, Level, merge_findings
 from outkey.core.findings.configuration_checks import (
     is_key_parameter,
     refuse_unsavable,
@@ -172,6 +172,26 @@ def test_an_internal_address_is_saved_for_the_internal_network_only(host: str) -
     inside = configuration(**values, network="internal")
     refuse_unsavable(inside)
     assert fake_gateway(inside, secrets={"token": "t"}).findings("acme") == []
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("http://127.0.0.1:8000", "the host is an IP address of an internal network"),
+        ("http://localhost:8000", "the host is a name of an internal network"),
+        ("http://erp.internal", "the host is a name of an internal network"),
+        ("http://a.example", "plain http is not allowed on the public internet"),
+    ],
+)
+def test_plain_http_is_not_the_problem_of_an_internal_host(
+    url: str, message: str
+) -> None:
+    made = configuration(authentication_type="bearer", base_url=url)
+    with pytest.raises(EgressDenied) as caught:
+        refuse_unsavable(made)
+    assert caught.value.message == message
+    assert caught.value.field == "base_url"
+    assert "Internal trusted network" in caught.value.hint
 
 
 def test_the_token_url_is_vetted_only_where_it_is_used() -> None:
@@ -442,3 +462,10 @@ def test_a_secret_that_was_never_entered_is_named_without_talk_of_references(
 ) -> None:
     error = secret_missing(field)
     assert (error.message, error.hint) == (message, "Enter the secret.")
+
+
+def test_findings_that_read_the_same_are_one() -> None:
+    check = Check("C-x", Level.NOTICE, "the {what} is odd", "Look.")
+    first = check.finding("token", what="value")
+    others = (check.finding("password", what="value"), check.finding(None, what="row"))
+    assert merge_findings((first, *others)) == (first, others[1])

@@ -7,6 +7,7 @@ import trustme
 
 from outkey.adapters import tls_context
 from outkey.adapters.tokens_memory import MemoryTokens
+from outkey.core.audit.events import Intent, Outcome
 from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.config.custom_rows import CustomHeader, QueryParameter
 from outkey.core.config.reference import parse_reference
@@ -35,6 +36,7 @@ from outkey.engine.managing.connection_test import Report
 from outkey.engine.managing.test_setup import DraftCredentials, prepare_test
 from outkey.engine.tokens.token_cache import TokenCache
 from outkey.testing import MemorySecrets, configuration, fake_gateway
+from outkey.testing.fakes import Answer
 
 TOKEN = {"token": "abc"}
 
@@ -76,6 +78,40 @@ def test_what_works_passes_every_step() -> None:
         ("connect", True),
         ("request", True),
     ]
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        (401, "challenged"),
+        (403, "challenged"),
+        (404, "challenged"),
+        (200, "ok"),
+        (500, "server_error"),
+    ],
+)
+def test_the_request_without_credentials_is_told_apart_in_the_audit(
+    status: int, outcome: str
+) -> None:
+    made = configuration(authentication_type="bearer")
+    answers: list[Answer] = [Response(200), Response(status)]
+    world = fake_gateway(made, answers=answers, secrets=TOKEN)
+    assert world.gateway.test("acme").ok
+    intents = [event for event in world.audit.events if isinstance(event, Intent)]
+    ends = [event for event in world.audit.events if isinstance(event, Outcome)]
+    assert [intent.purpose for intent in intents] == ["", "comparison"]
+    assert "purpose" not in intents[0].facts()
+    assert [end.outcome for end in ends] == ["ok", outcome]
+    assert world.audit.flushes == 1
+
+
+def test_a_refusal_of_credentials_stays_a_failure_in_the_audit() -> None:
+    made = configuration(authentication_type="bearer")
+    answers: list[Answer] = [Response(401), Response(401)]
+    world = fake_gateway(made, answers=answers, secrets=TOKEN)
+    assert not world.gateway.test("acme").ok
+    ends = [event for event in world.audit.events if isinstance(event, Outcome)]
+    assert [end.outcome for end in ends] == ["invalid_credentials", "challenged"]
 
 
 @pytest.mark.parametrize(
@@ -277,6 +313,19 @@ def test_a_comparison_that_fails_costs_nothing() -> None:
     report = trial_of(Response(200), ConnectionFailed())
     assert report.ok
     assert report.steps[-1].detail == "status 200; no response without credentials"
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:8000", "http://a.example", "https://127.0.0.1:8000"]
+)
+def test_a_refused_address_is_said_once_with_one_remedy(url: str) -> None:
+    values = {"authentication_type": "bearer", "base_url": url}
+    report = fake_gateway(configuration(**values), secrets=TOKEN).gateway.test("acme")
+    assert report.cause == "egress_denied"
+    assert report.is_refused_address
+    assert report.findings == ()
+    assert report.error is not None
+    assert report.remedy == report.error.hint
 
 
 def test_the_other_side_is_met_before_anything_is_sent() -> None:

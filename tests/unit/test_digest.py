@@ -31,8 +31,8 @@ from outkey.core.request.digest import (
 from outkey.core.request.message import Response, ResponseHeaders
 from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
+from outkey.engine.managing.charts import kind_of_outcome
 from outkey.engine.managing.doctor import History
-from outkey.engine.managing.overview import kind_of_outcome
 from outkey.engine.wire.nonces import Nonces
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import Answer, FakeWorld

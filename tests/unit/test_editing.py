@@ -6,6 +6,7 @@ No case here has a page or a request: these are the rules that every host shares
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from uuid import uuid4
 
 import pytest
 
@@ -271,6 +272,34 @@ def test_a_key_of_several_lines_loses_only_the_line_breaks_around_it() -> None:
     assert edit.secrets == {"client_key": Secret(expected)}
 
 
+def test_a_key_of_several_lines_may_be_in_an_input_of_its_own() -> None:
+    stored = office_with().registry.get("acme")
+    values = form_of(stored) | {"lines:oauth2.client_secret": "-----BEGIN\r\nx\r\n"}
+    assert edit_of(values, stored).secrets == {
+        "client_secret": Secret("-----BEGIN\nx"),
+    }
+    values["secret:oauth2.client_secret"] = "one line"
+    assert edit_of(values, stored).secrets == {"client_secret": Secret("one line")}
+
+
+def test_an_entered_secret_is_tidied_where_the_form_says_so() -> None:
+    values = {
+        "name": "shop",
+        "base_url": "https://shop.example",
+        "authentication_type": "bearer",
+        "secret:token": '"Bearer abc"',
+        "row-key-3": "X-API-Key",
+        "row-value-3": "'k'",
+        "row-secret-3": "on",
+    }
+    left = edit_of(values, None).secrets
+    assert left["token"] == Secret('"Bearer abc"')
+    assert left["header:X-API-Key"] == Secret("'k'")
+    tidied = edit_of(values | {"tidy:token": "on", "row-tidy-3": "on"}, None).secrets
+    assert tidied["token"] == Secret("abc")
+    assert tidied["header:X-API-Key"] == Secret("k")
+
+
 def test_rows_are_read_and_the_values_of_secret_ones_are_secrets() -> None:
     values = {
         "row-key-0": " X-Tenant ",
@@ -528,6 +557,26 @@ def test_a_new_configuration_is_saved_with_its_secret() -> None:
     assert office.secrets.open(stored, "token") == Secret("shop-token")
 
 
+def test_a_new_configuration_gets_the_record_its_form_was_drawn_with() -> None:
+    office = Office()
+    values = {
+        "name": "shop",
+        "base_url": "https://shop.example",
+        "no_auth_reason": "public_api",
+    }
+    record = uuid4().hex
+    edit = edit_of(values, None)
+    edit.save(
+        office.administration, office.sender, allowed=lambda _: True, record=record
+    )
+    assert office.registry.get("shop").record == record
+    twice = edit_of(values | {"name": "another"}, None)
+    with pytest.raises(ConfigError, match="saved before"):
+        twice.save(
+            office.administration, office.sender, allowed=lambda _: True, record=record
+        )
+
+
 class Faults:
     """Fails before one of the writes of rows, counted from 1; 0 for none."""
 
@@ -758,6 +807,42 @@ def test_a_test_of_what_is_stored_is_remembered_and_one_of_a_draft_is_not() -> N
     names = {getattr(event, "configuration", "") for event in bench.world.audit.events}
     assert "acme (draft)" in names
     assert bench.tokens_sent == {"Bearer stored-token-canary"}
+
+
+def digest_of(office: Office, values: Mapping[str, str], key: bytes = b"k") -> str:
+    stored = office.registry.get("acme")
+    return edit_of(values, stored).candidate(office.secrets).digest(key)
+
+
+def test_a_digest_is_shared_only_by_equal_drafts_with_equal_secrets() -> None:
+    office = office_with()
+    stored = office.registry.get("acme")
+    values = form_of(stored) | {"secret:token": "one"}
+    same = digest_of(office, values)
+    assert digest_of(office, dict(values)) == same
+    others = [
+        values | {"secret:token": "two"},
+        values | {"notes": "other"},
+        values | {"row-value-1": "7", "row-key-1": "X-Tenant"},
+        values | {"clear:oauth2.client_secret": "on"},
+        form_of(stored),
+    ]
+    digests = [digest_of(office, other) for other in others]
+    assert len({same, *digests}) == len(others) + 1
+    assert digest_of(office, values, b"another key") != same
+    office.administration.set_secret("acme", "token", Secret("set-meanwhile"))
+    assert digest_of(office, values) != same
+
+
+def test_a_good_test_of_the_saved_values_counts_as_a_test() -> None:
+    office = office_with()
+    stored = office.registry.get("acme")
+    assert save(office, EVERYTHING, form_of(stored, notes="tested before"))
+    saved = office.administration.current("acme")
+    office.administration.save_good_test(saved, 50.0, {"tls": "TLSv1.3"})
+    (summary,) = office.registry.summaries()
+    assert (summary.health.tested_at, summary.health.current) == (50.0, True)
+    assert summary.health.seen == {"tls": "TLSv1.3"}
 
 
 def test_who_may_not_change_configurations_tries_the_stored_one() -> None:

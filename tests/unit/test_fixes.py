@@ -16,7 +16,9 @@ from outkey.core.vault.voucher import Voucher, vouchable_facts
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.fixes import (
     apply_fix,
+    changed_field,
     difference,
+    form_changes,
     permissions_for,
 )
 from outkey.testing import MemoryAudit, configuration, fake_gateway
@@ -184,3 +186,46 @@ def test_a_fix_needs_what_its_change_needs(fix: Fix, more: set[Permission]) -> N
         headers=(CustomHeader("X_Key", "", secret=True),),
     )
     assert permissions_for(fix, made) == {Permission.CHANGE} | more
+
+
+def test_a_fix_of_an_unsaved_form_names_the_inputs_it_changes() -> None:
+    form = {
+        "row-key-0": "X-Gone",
+        "row-gone-0": "on",
+        "row-key-2": "X_Key",
+        "row-value-2": '"k"',
+        "row-secret-2": "on",
+        "query-key-1": "api_key",
+        "query-value-1": '"q"',
+        "query-secret-1": "on",
+        "secret:token": '"t"',
+        "lines:oauth2.client_secret": "c",
+    }
+    fix = Fix("Both", (("authentication_type", "basic"), ("headers[0].key", "X-Key")))
+    changes = [("authentication_type", "basic"), ("row-key-2", "X-Key")]
+    assert form_changes(fix, form) == changes
+    for secret, mark in {
+        "token": "tidy:token",
+        "client_secret": "tidy:oauth2.client_secret",
+        "header:X_Key": "row-tidy-2",
+        "query:api_key": "query-tidy-1",
+    }.items():
+        assert form_changes(Fix("Tidy", tidied=secret), form) == [(mark, "on")]
+
+
+@pytest.mark.parametrize("secret", ["password", "header:X-Other"])
+def test_a_secret_that_is_not_in_the_form_is_not_tidied_there(secret: str) -> None:
+    assert form_changes(Fix("Tidy", tidied=secret), {"secret:token": "t"}) == []
+
+
+@pytest.mark.parametrize(
+    ("fix", "field"),
+    [
+        (Fix("Path", (("verification.test_path", "/me"),)), "verification.test_path"),
+        (Fix("Row", (("headers[0].key", "X-Key"),)), "headers"),
+        (Fix("Tidy", tidied="client_secret"), "oauth2.client_secret"),
+        (Fix("Tidy", tidied="header:X-Key"), "header:X-Key"),
+    ],
+)
+def test_a_page_goes_to_the_field_that_a_fix_has_changed(fix: Fix, field: str) -> None:
+    assert changed_field(fix) == field

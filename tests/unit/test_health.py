@@ -25,6 +25,8 @@ FAILS = Health(NOW, NOW, "timeout", current=True)
         (STORED, None, FAILS, False, Status.FAILING),
         (STORED, None, replace(FAILS, current=False), False, Status.NEVER_TESTED),
         (STORED, None, Health(), False, Status.NEVER_TESTED),
+        (STORED, None, Health().after_success(NOW), False, Status.WORKING),
+        (STORED, None, FAILS.after_success(NOW), False, Status.FAILING),
         (STORED, None, WORKS, True, Status.SEALED),
         (REFERENCE, None, WORKS, True, Status.WORKING),
         ({}, None, WORKS, True, Status.NEEDS_SECRET),
@@ -69,3 +71,15 @@ def test_what_needs_a_person_is_said_from_the_token_or_from_the_last_test() -> N
         Health(cause="reauthorization_needed").status(now=NOW, sealed=False)
         is not wanted
     )
+
+
+def test_requests_that_were_accepted_count_until_the_next_change_or_test() -> None:
+    made = configuration(authentication_type="bearer")
+    health = Health(seen={"tls": "TLSv1.3"}).after_success(NOW)
+    assert health.is_proved
+    assert health.accepted
+    assert not health.current
+    assert health.after_success(NOW + 1) == health, "only the first is stored"
+    assert not health.after_change(made).is_proved
+    assert health.after_change(made).seen == {"tls": "TLSv1.3"}
+    assert not Health().after_success().is_proved, "of settings that are not these"

@@ -33,13 +33,9 @@ from outkey.core.request.script import check_script
 from outkey.core.secret import Secret
 from outkey.core.sync.line import Direction, FieldMapping, Sync, Transform
 from outkey.core.sync.link_header import next_link
-from outkey.core.sync.mapping import (
-    MappingContext,
-    Unmapped,
-    map_incoming,
-    refusal_reason,
-)
+from outkey.core.sync.mapping import Unmapped, map_incoming
 from outkey.core.sync.response import MAX_VALUES, read_json
+from outkey.core.sync.transforms import MappingContext, refusal_reason
 
 SECONDS, MEGABYTES = 0.1, 50
 

@@ -276,6 +276,18 @@ def test_a_user_without_a_password_is_asked_for_one() -> None:
     assert list(imported.configurations[0].draft.references) == ["password"]
 
 
+@pytest.mark.parametrize("password", ["x", "X", "api_token"])
+def test_a_user_name_beside_a_password_that_is_none_is_the_secret(
+    password: str,
+) -> None:
+    imported = read_import(f"{BASE} -u 8d2f6c1e4b7a9035f1d2:{password}")
+    values = imported.configurations[0].draft.values
+    assert values["key_as_username"] is True
+    assert values["username"] == password
+    assert found_secrets(imported)["password"] == "8d2f6c1e4b7a9035f1d2"
+    assert reported(imported)["user name"] == "changed"
+
+
 def test_a_proxy_has_its_own_credentials() -> None:
     imported = read_import(
         BASE + " -x proxy.corp.example:3128 -U px:9s8d7f6g -u a:s3c9"

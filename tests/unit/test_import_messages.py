@@ -78,6 +78,13 @@ def test_a_quote_that_swallows_the_url_is_named(text: str) -> None:
     assert "8s7d" not in refused.value.hint
 
 
+def test_a_quote_that_ends_too_late_makes_no_option_a_part_of_the_url() -> None:
+    with pytest.raises(ConfigError) as refused:
+        read_import("curl 'https://api.acme.example/me -H 'X-Api-Key:8s7d6f5g4")
+    assert "a quote is in the wrong place" in refused.value.message
+    assert "8s7d" not in str(refused.value)
+
+
 def test_a_last_quote_that_is_not_closed_is_reported() -> None:
     assert "quote: it is not closed: check the command" in whys(f"{CURL} -H 'A: b")
 

@@ -47,6 +47,22 @@ def test_configuration_secrets_and_lines_are_saved_and_noted() -> None:
     assert taken_names(host.registry) == {"acme"}
 
 
+def test_what_outkey_sets_itself_is_reported_too() -> None:
+    imported = read_import("curl https://api.acme.example/a -H 'X-Api-Key: s3cr3t99'")
+    why = {item.item: item.why for item in imported.report}
+    assert "Production" in why["environment"]
+
+
+def test_a_chosen_name_is_that_of_the_configuration_and_begins_that_of_its_line() -> (
+    None
+):
+    imported = read_import("curl http://127.0.0.1:9/orders", name="Acme shop")
+    (configuration,) = imported.configurations
+    (drafted,) = imported.lines
+    assert configuration.draft.name == "Acme shop"
+    assert drafted.line.name == "Acme shop orders"
+
+
 def test_a_name_that_exists_is_refused_and_nothing_saved() -> None:
     host = memory_host()
     save(host)

@@ -14,9 +14,11 @@ from outkey.core.access.permissions import Permission
 from outkey.core.config.configuration import SyncLine
 from outkey.core.config.document import parse_sync
 from outkey.core.config.export import render_sync
-from outkey.core.errors import ConfigError, OutkeyError, UnknownConfiguration
+from outkey.core.errors import ConfigError, UnknownConfiguration
 from outkey.core.sync.line import (
+    Children,
     FieldMapping,
+    Gone,
     Incremental,
     Pagination,
     Paging,
@@ -27,9 +29,9 @@ from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.line_editing import (
     LineEdit,
     entered_line_values,
-    field_of_error,
     line_values,
     refuse_forbidden,
+    restored_line,
 )
 from outkey.engine.sync import SyncRunner
 from outkey.engine.sync.unsaved_lines import WithLine
@@ -211,6 +213,22 @@ def test_a_line_does_to_records_what_its_direction_says() -> None:
         RecordAccess("contact", ("view",))
     ]
     assert list(record_accesses(PUSH)) == [RecordAccess("contact", ("view",))]
+    deleting = replace(PULL, gone=Gone.DELETE)
+    assert list(record_accesses(deleting)) == [
+        RecordAccess("contact", ("view", "add", "change", "delete"))
+    ]
+
+
+def test_a_line_with_children_needs_rights_on_them_too() -> None:
+    children = Children("items", "item", ("order",), ("order",), (LOOKUP,))
+    sync = replace(PULL, children=(children,))
+    assert list(record_accesses(sync))[1:] == [
+        RecordAccess("item", ("view", "add", "change", "delete"), "children[0].target"),
+        RecordAccess("person", ("view",), "children[0].fields[0].options.target"),
+    ]
+    assert list(record_accesses(sync, dry_run=True))[1] == RecordAccess(
+        "item", ("view",), "children[0].target"
+    )
 
 
 def test_a_line_is_not_saved_for_records_that_its_user_may_not_write() -> None:
@@ -241,22 +259,6 @@ def test_a_line_that_could_never_run_is_not_saved() -> None:
         lines.office.registry.line("people")
 
 
-@pytest.mark.parametrize(
-    ("error", "field"),
-    [
-        (None, ""),
-        (ConfigError("wrong"), ""),
-        (ConfigError("wrong", field="path"), "path"),
-        (ConfigError("wrong", field="fields[0].api"), "sync"),
-        (UnknownConfiguration(), "configuration"),
-    ],
-)
-def test_an_error_belongs_to_an_input_of_the_form(
-    error: OutkeyError | None, field: str
-) -> None:
-    assert field_of_error(error) == field
-
-
 def test_a_line_on_a_form_is_found_and_everything_else_as_it_is_stored() -> None:
     other = replace(LINE, name="other")
     registry = memory_registry([configuration()], [LINE, other])
@@ -265,3 +267,28 @@ def test_a_line_on_a_form_is_found_and_everything_else_as_it_is_stored() -> None
     assert override.line("people") == draft
     assert override.line("other") == other
     assert override.get("acme") == registry.get("acme")
+
+
+def test_a_restored_line_keeps_its_configuration_after_a_rename() -> None:
+    office = Office(configuration(), configuration("other"))
+    office.administration.save_line(LINE)
+    (version,) = office.registry.line_versions("people")
+    office.administration.rename("acme", "crm", at=version.at + 1)
+    changed = replace(LINE, configuration="crm", path="/all")
+    office.administration.save_line(changed)
+    kept = replace(LINE, configuration="crm")
+    assert restored_line(version, changed, office.registry) == kept
+    # The old name may be that of another configuration by now.
+    office.administration.rename("other", "acme", at=version.at + 2)
+    assert restored_line(version, changed, office.registry) == kept
+
+
+def test_a_restored_line_has_the_configuration_of_then_if_that_is_there() -> None:
+    office = Office(configuration(), configuration("other"))
+    office.administration.save_line(LINE)
+    (version,) = office.registry.line_versions("people")
+    moved = replace(LINE, configuration="other")
+    office.administration.save_line(moved)
+    assert restored_line(version, moved, office.registry) == LINE
+    office.administration.remove("acme", office.settings)
+    assert restored_line(version, moved, office.registry) == moved

@@ -9,13 +9,18 @@ import pytest
 from outkey.core.config.configuration import SyncLine
 from outkey.core.sync.identity import INDEPENDENT_KEYS, line_digest
 from outkey.core.sync.line import (
+    Children,
     Direction,
     FieldMapping,
     Gone,
     Incremental,
     Pagination,
     Paging,
+    PushedRecords,
+    PushRequest,
+    RecordSearch,
     Sync,
+    Writes,
 )
 from outkey.testing import configuration
 
@@ -43,6 +48,28 @@ CHANGES = {
     "incremental": Incremental("since", "changed"),
     "gone": Gone.ARCHIVE,
     "script": "def transform(record): return record",
+    "writes": Writes.MODEL,
+    "children": (
+        Children(
+            "lines",
+            "table:lines",
+            parent=("contact",),
+            keys=("contact", "sku"),
+            mappings=(FieldMapping("sku", "sku"),),
+        ),
+    ),
+    "changes": PushedRecords.CHANGED,
+    "create": PushRequest("POST", "/contacts"),
+    "update": PushRequest("PUT", "/contacts/{remote_id}"),
+    "delete": PushRequest("DELETE", "/contacts/{remote_id}"),
+    "find": RecordSearch("/contacts?name={name}", "[0].id"),
+    "recreate": True,
+    "remote_id": "id",
+    "batch": 50,
+    "records_at": "items",
+    "results_at": "results",
+    "guard_percent": 50,
+    "full_every": "7d",
     "schedule": "",
     "parallel": 1,
     "max_records": 7,

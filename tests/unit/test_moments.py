@@ -1,4 +1,5 @@
-from datetime import date
+from datetime import UTC, date, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -6,11 +7,15 @@ from outkey.core.moments import (
     LAST_MOMENT,
     day_of,
     duration_text,
+    elapsed_text,
     hour_text,
     iso_moment,
+    live_moment,
     moment_text,
     parse_iso,
+    plain_moment,
     record_moment,
+    zoned_text,
 )
 
 AT = 1_800_000_000.9  # 2027-01-15 08:00:00 UTC
@@ -30,7 +35,7 @@ def test_a_day_is_that_of_utc() -> None:
 
 
 def test_an_hour_is_that_of_utc() -> None:
-    assert hour_text(AT + 59 * 60) == "08:00"
+    assert hour_text(AT) == "08:00"
 
 
 @pytest.mark.parametrize(
@@ -39,6 +44,24 @@ def test_an_hour_is_that_of_utc() -> None:
 )
 def test_a_duration_has_hours_minutes_and_seconds(seconds: int, text: str) -> None:
     assert duration_text(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "< 1 s"),
+        (-3, "< 1 s"),
+        (0.9, "< 1 s"),
+        (4.2, "4 s"),
+        (60, "1 min"),
+        (125, "2 min 5 s"),
+        (3605, "1 h"),
+        (3725, "1 h 2 min"),
+        (266_400, "3 d 2 h"),
+    ],
+)
+def test_what_took_some_time_is_told_in_two_units(seconds: float, text: str) -> None:
+    assert elapsed_text(seconds) == text
 
 
 def test_a_record_says_in_milliseconds_when_it_was_written() -> None:
@@ -71,3 +94,64 @@ def test_a_moment_without_a_zone_is_in_utc(text: str, expected: int) -> None:
 @pytest.mark.parametrize("text", ["", "soon", "2027-13-01", "10000-01-01"])
 def test_a_text_that_is_not_iso_8601_is_not_a_moment(text: str) -> None:
     assert parse_iso(text) is None
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+# A Wednesday, at noon in Berlin.
+NOON = datetime(2026, 7, 15, 12, 0, tzinfo=BERLIN).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "just now"),
+        (-59, "just now"),
+        (1, "in a moment"),
+        (59, "in a moment"),
+        (-60, "1 min ago"),
+        (-3599, "59 min ago"),
+        (60, "in 1 min"),
+        (-3600, "1 h ago"),
+        (7260, "in 2 h"),
+        (-6 * 3600, "today 06:00"),
+        (-13 * 3600, "yesterday 23:00"),
+        (13 * 3600, "tomorrow 01:00 Europe/Berlin"),
+        (-30 * 3600, "yesterday 06:00"),
+        (-2 * 86_400, "Mon 12:00"),
+        (6 * 86_400, "Tue 12:00 Europe/Berlin"),
+        (7 * 86_400, "2026-07-22"),
+        (-400 * 86_400, "2025-06-10"),
+    ],
+)
+def test_a_moment_is_called_as_users_speak_of_it(seconds: int, text: str) -> None:
+    assert live_moment(NOON + seconds, NOON, BERLIN).text == text
+
+
+def test_the_day_is_that_of_the_time_zone() -> None:
+    at = NOON - 12 * 3600 + 1  # a second past midnight in Berlin, not in UTC
+    assert live_moment(at, NOON, BERLIN).text == "today 00:00"
+    assert live_moment(at, NOON, UTC).text == "yesterday 22:00"
+
+
+def test_what_is_planned_names_the_zone_that_its_time_is_in() -> None:
+    at = NOON + 18 * 3600  # 06:00 in Berlin
+    assert live_moment(at, NOON, UTC).text == "tomorrow 04:00 UTC"
+    assert live_moment(at, NOON, BERLIN).text == "tomorrow 06:00 Europe/Berlin"
+
+
+def test_words_that_age_name_those_that_follow() -> None:
+    past = ("just now", "# min ago", "# h ago")
+    assert live_moment(NOON - 90, NOON, UTC).words == past
+    future = ("in a moment", "in # min", "in # h")
+    assert live_moment(NOON + 90, NOON, UTC).words == future
+    assert live_moment(NOON - 86_400, NOON, UTC).words == ()
+
+
+def test_an_exact_moment_names_its_time_zone() -> None:
+    assert zoned_text(AT, BERLIN) == "2027-01-15 09:00:00 Europe/Berlin"
+    assert zoned_text(AT, UTC) == "2027-01-15 08:00:00 UTC"
+
+
+def test_a_moment_of_a_table_is_shown_to_the_second_in_its_own_zone() -> None:
+    moment = datetime(2027, 1, 15, 9, 0, 30, 999, tzinfo=BERLIN)
+    assert plain_moment(moment) == "2027-01-15 09:00:30"

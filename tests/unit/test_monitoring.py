@@ -965,6 +965,15 @@ def test_a_late_success_ends_what_it_did_not_know_of() -> None:
     assert not registry.get("acme").paused
 
 
+@pytest.mark.parametrize("kind", ["bearer", "none"])
+def test_good_requests_prove_a_configuration_that_nobody_tested(kind: str) -> None:
+    made = configuration(authentication_type=kind, no_auth_reason="public_api")
+    fake = fake_gateway(made, secrets={"token": "t"})
+    assert not fake.ports.configurations.get("acme").is_proved
+    fake.gateway.send("acme", "GET", "/")
+    assert fake.ports.configurations.get("acme").is_proved
+
+
 def test_a_lent_token_that_was_renewed_and_is_refused_again_counts() -> None:
     made = configuration(
         authentication_type="bearer",

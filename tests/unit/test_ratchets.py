@@ -36,6 +36,7 @@ def test_only_these_files_reveal_a_secret() -> None:
         "adapters/scrub.py",
         "adapters/secrets_envelope.py",
         "adapters/signer_jose.py",
+        "adapters/tables/databases.py",  # a driver takes the URL as it is
         "adapters/tls_context.py",
         "adapters/transport_urllib3.py",
         "core/echo/sent_secrets.py",

@@ -270,6 +270,9 @@ ERRORS: list[tuple[OutkeyError, dict[str, object], list[str], str]] = [
     (RateLimited(), {}, ["rate-limited"], ""),
     (EgressDenied(), {}, ["egress-denied"], ""),
     (EgressDenied(), PUBLIC, ["https-required"], "base_url=https://intra.example"),
+    # https would not help: the network of the configuration is the wrong one.
+    (EgressDenied(), PUBLIC | {"base_url": "http://10.0.0.1"}, ["egress-denied"], ""),
+    (EgressDenied(), PUBLIC | {"base_url": "http://localhost"}, ["egress-denied"], ""),
     (
         redirect("https://intra.example/"),
         PLAIN,

@@ -88,7 +88,7 @@ def test_what_was_read_a_moment_ago_is_not_read_again() -> None:
     rows = storage.configurations.rows
     rows["acme"] = replace(rows["acme"], revision=9)
     assert patient.get("acme") is before
-    patient.note_accepted("acme")
+    patient.note_accepted("acme", 1, 5.0)
     assert patient.get("acme").revision == 9
 
 
@@ -212,7 +212,10 @@ def test_refusals_of_a_document_s_configuration_are_counted_in_memory() -> None:
     assert made.note_refused("acme", 7) == 0, "of another revision"
     made.pause("acme", 5.0)
     assert made.get("acme").paused_at == 5.0
-    made.note_accepted("acme")
+    made.note_accepted("acme", 7, 6.0)
+    assert not made.get("acme").is_proved, "of another revision"
+    made.note_accepted("acme", 0, 6.0)
+    assert made.get("acme").is_proved
     assert (made.get("acme").refused, made.get("acme").paused) == (0, False)
 
 
@@ -220,7 +223,7 @@ def test_what_is_not_in_a_document_is_unknown_and_not_counted() -> None:
     made = MemoryConfigurations([configuration()])
     assert made.note_refused("nobody", 0) == 0
     made.pause("nobody", 1.0)
-    made.note_accepted("nobody")
+    made.note_accepted("nobody", 0, 1.0)
     with pytest.raises(UnknownConfiguration) as caught:
         made.get("nobody")
     assert caught.value.hint == "Known: acme."

@@ -2,12 +2,13 @@
 
 import pytest
 
-from outkey.core.audit.chain import ChainRow, Label
+from outkey.core.audit.chain import CHANGE, ChainRow, Label
 from outkey.core.audit.events import Change, Tag
 from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import ConfigError, UnknownConfiguration
 from outkey.core.rows import line_row
 from outkey.core.secret import Secret
+from outkey.engine.managing.activity import Activity, ActivityFilter
 from outkey.engine.managing.changes import ConfigurationChange
 from outkey.testing import configuration
 from unit.application_in_memory import MemoryHost, memory_host
@@ -18,6 +19,26 @@ OTHER = configuration("other", no_auth_reason="public_api")
 
 def renamed(host: MemoryHost, new_name: str = "crm", at: float = 7.0) -> None:
     host.application.administration("ada").rename("acme", new_name, at)
+
+
+def record_changes(host: MemoryHost, *changes: tuple[str, int]) -> None:
+    """Record changes of these configurations at these times in ms."""
+    for number, (name, at) in enumerate(changes, start=1):
+        label = Label(at=at, configuration=name, kind=CHANGE)
+        body = f'{{"at":{at},"tag":"api:configuration:updated"}}'.encode()
+        host.application.audit_trail.rows.append(
+            [ChainRow("s", number, body, b"", label)]
+        )
+
+
+def history_of(host: MemoryHost, name: str, limit: int = 10) -> list[object]:
+    """Return when the listed changes of a configuration were recorded."""
+    chosen = ActivityFilter(
+        configuration=name, former_names=host.registry.get(name).former_names
+    )
+    activity = Activity(host.application.audit_trail.rows)
+    page = activity.records(CHANGE, chosen, limit)
+    return [record["at"] for record in page.records]
 
 
 def test_a_renamed_configuration_keeps_its_record_secrets_and_lines() -> None:
@@ -44,7 +65,13 @@ def test_both_names_are_recorded() -> None:
     host = memory_host(OPEN)
     renamed(host)
     assert host.audit.events == [
-        Change(Tag.CONFIGURATION_RENAMED, "ada", name, ("name",))
+        Change(
+            Tag.CONFIGURATION_RENAMED,
+            "ada",
+            name,
+            ("name",),
+            changes=(("name", "acme", "crm"),),
+        )
         for name in ("acme", "crm")
     ]
 
@@ -73,37 +100,24 @@ def test_what_does_not_exist_cannot_be_renamed() -> None:
 def test_the_history_follows_the_configuration_and_not_the_name() -> None:
     host = memory_host(OPEN)
     renamed(host, at=2.0)
-    trail = host.application.audit_trail
-    for number, (name, at) in enumerate(
-        [("acme", 1000), ("crm", 3000), ("acme", 4000)], start=1
-    ):
-        label = Label(at=at, configuration=name, outcome="")
-        body = f'{{"at":{at},"tag":"api:configuration:updated"}}'.encode()
-        trail.rows.append([ChainRow("s", number, body, b"", label)])
-    history = trail.history(host.registry.get("crm"), 10)
-    assert [record["at"] for record in history] == [3000, 1000]
-    assert [r["at"] for r in trail.history(host.registry.get("crm"), 1)] == [3000]
+    record_changes(host, ("acme", 1000), ("crm", 3000), ("acme", 4000))
+    assert history_of(host, "crm") == [3000, 1000]
+    assert history_of(host, "crm", limit=1) == [3000]
 
 
 def test_the_history_is_not_that_of_another_one_that_had_the_name_before() -> None:
     host = memory_host(OPEN)
     renamed(host, at=2.0)
-    trail = host.application.audit_trail
-    for number, at in enumerate([1000, 2000, 3000], start=1):
-        label = Label(at=at, configuration="crm", outcome="")
-        body = f'{{"at":{at},"tag":"api:configuration:updated"}}'.encode()
-        trail.rows.append([ChainRow("s", number, body, b"", label)])
-    history = trail.history(host.registry.get("crm"), 10)
-    assert [record["at"] for record in history] == [3000, 2000]
+    record_changes(host, ("crm", 1000), ("crm", 2000), ("crm", 3000))
+    assert history_of(host, "crm") == [3000, 2000]
 
 
 def test_a_record_that_was_tampered_with_does_not_end_the_history() -> None:
     host = memory_host(OPEN)
-    trail = host.application.audit_trail
-    label = Label(at=1000, configuration="acme", outcome="")
-    trail.rows.append([ChainRow("s", 1, b'{"at":"x","tag":"y"}', b"", label)])
-    history = trail.history(host.registry.get("acme"), 10)
-    assert [record["at"] for record in history] == ["x"]
+    label = Label(at=1000, configuration="acme", kind=CHANGE)
+    row = ChainRow("s", 1, b'{"at":"x","tag":"y"}', b"", label)
+    host.application.audit_trail.rows.append([row])
+    assert history_of(host, "acme") == ["x"]
 
 
 def test_a_preset_creates_a_configuration_whose_secrets_follow() -> None:

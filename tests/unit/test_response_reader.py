@@ -246,6 +246,23 @@ def test_the_body_stays_compressed_and_its_encodings_are_named() -> None:
     assert (reader.encodings, reader.body) == (["a, b", "c"], b"ok")
 
 
+@pytest.mark.parametrize(
+    ("forwarded", "line", "reusable"),
+    [
+        (True, "X: no word of the connection", False),
+        (True, "Connection: keep-alive", True),
+        (True, "Connection: close", False),
+        (False, "X: no word of the connection", True),
+    ],
+)
+def test_the_connection_to_a_forwarding_proxy_is_reused_only_if_the_proxy_says_so(
+    *, forwarded: bool, line: str, reusable: bool
+) -> None:
+    reader = ResponseReader(1024, to_head=False, forwarded=forwarded)
+    assert reader.feed(head(line, "Content-Length: 2") + b"ok")
+    assert reader.reusable is reusable
+
+
 # ── how long the body is ──────────────────────────────────────────────────────────────
 
 
@@ -645,3 +662,24 @@ def test_a_lost_connection_means_no_response_or_a_broken_one() -> None:
     assert isinstance(reader.failure(alert), TlsFailed)
     reader.feed(head("Content-Length: 5"))
     assert isinstance(reader.failure(alert), AnswerBroken)
+
+
+# ── interrupts ────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("place", "data"),
+    [
+        ("_HeaderLines.on_header", OK + b"Content-Length: 0\r\n\r\n"),
+        ("_ReceivedChunks.on_message_complete", CHUNKED + b"0\r\n\r\n"),
+    ],
+)
+def test_an_interrupt_inside_the_parser_stays_an_interrupt(
+    monkeypatch: pytest.MonkeyPatch, reading: Reading, place: str, data: bytes
+) -> None:
+    def interrupt(*_arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"outkey.adapters.response_reader.{place}", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        reading(data)

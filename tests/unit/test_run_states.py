@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from outkey.core.errors import LineBusy, RunStopped
 from outkey.core.sync import run_states
 from outkey.core.sync.run import ENDED_STATES, OPEN_STATES, Counts, Run, RunState
-from outkey.core.sync.run_states import CANCELLED, KILLED, TAKEN_OVER, RunRequest
+from outkey.core.sync.run_states import (
+    CANCELLED,
+    KILLED,
+    TAKEN_OVER,
+    RunRequest,
+    Start,
+)
 
 NOW = 1000.0
 DIGESTS = st.sampled_from(["", "a", "b"])
@@ -43,7 +49,16 @@ REQUESTS = st.builds(
     actor=st.just("ada"),
     dry_run=st.booleans(),
 )
-PROGRESS = ("position", "cursor", "since", "counts", "pages", "worked", "digest")
+PROGRESS = (
+    "position",
+    "cursor",
+    "since",
+    "full_at",
+    "counts",
+    "pages",
+    "worked",
+    "digest",
+)
 
 
 def progress(run: Run) -> list[object]:
@@ -164,9 +179,10 @@ def test_a_process_releases_its_own_run_and_no_other(
 def test_a_restarted_run_has_nothing_of_its_past(
     before: Run, digest: str, now: float
 ) -> None:
-    restarted = run_states.restart(before, digest, now, "2025")
+    start = Start("2025", 3.0)
+    restarted = run_states.restart(before, digest, now, start)
     request = RunRequest(before.line, digest, before.actor, before.dry_run)
-    fresh = run_states.new_run(request, now, "2025")
+    fresh = run_states.new_run(request, now, start)
     assert progress(restarted) == progress(fresh)
     assert restarted.started_at == now
     assert not run_states.is_resumable(restarted, digest)
@@ -258,9 +274,19 @@ def test_a_run_ends_now_whatever_its_process_wrote(ended_at: float | None) -> No
 
 
 def test_an_incremental_run_starts_where_the_last_complete_one_was() -> None:
-    assert run_states.next_since(None) == ""
-    assert run_states.next_since(run(cursor="2027", since="2026")) == "2027"
-    assert run_states.next_since(run(since="2026")) == "2026"  # nothing was new
+    for complete, start in (
+        (None, Start("", NOW)),
+        (run(cursor="2027", since="2026", full_at=5.0), Start("2027", 5.0)),
+        (run(since="2026", full_at=5.0), Start("2026", 5.0)),  # nothing was new
+        (run(full_at=5.0), Start("", NOW)),
+    ):
+        assert run_states.next_start(complete, NOW, 0.0) == start
+
+
+def test_a_full_run_is_due_when_the_last_one_is_old_enough() -> None:
+    complete = run(cursor="2027", full_at=NOW - 60.0)
+    assert run_states.next_start(complete, NOW, 60.1).since == "2027"
+    assert run_states.next_start(complete, NOW, 60.0) == Start("", NOW)
 
 
 def test_a_run_that_was_deleted_with_its_line_counts_as_taken_over() -> None:
@@ -276,9 +302,9 @@ def test_a_run_that_was_deleted_with_its_line_counts_as_taken_over() -> None:
         (Counts(), 0, 0, False),
         (Counts(failed=3), 3, 3, True),
         (
-            Counts(created=1, updated=2, unchanged=3, failed=4, archived=5),
+            Counts(1, 2, 3, failed=4, archived=5, deleted=6),
             10,
-            15,
+            21,
             False,
         ),
         (Counts(archived=2), 0, 2, False),

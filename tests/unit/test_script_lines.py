@@ -54,7 +54,7 @@ def test_a_run_whose_records_all_fail_comes_to_its_end() -> None:
     made = shop()
     made.world.scripts.change = lambda _: Unmapped("script", "script_timeout")
     run = made.run()
-    assert (run.state, run.counts) == (RunState.DONE, Counts(failed=3))
+    assert (run.state, run.counts) == (RunState.FAILED, Counts(failed=3))
     assert made.records.rows("contact") == []
 
 

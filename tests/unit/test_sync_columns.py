@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from outkey.core.sync.columns import ColumnMapping, map_columns
 from outkey.core.sync.line import FieldMapping, Transform
-from outkey.core.sync.mapping import MappingContext, Unmapped, map_incoming
+from outkey.core.sync.mapping import Unmapped, map_incoming
+from outkey.core.sync.transforms import MappingContext
 
 CONTEXT = MappingContext(ZoneInfo, {"x": {"7": 70}})
 OPTIONS: tuple[dict[str, str], ...] = (

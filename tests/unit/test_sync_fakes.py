@@ -1,11 +1,19 @@
 from outkey.core.config.configuration import SyncLine
 from outkey.engine.sync import Runs
 from outkey.testing import FakeClock, configuration
+from outkey.testing.contracts_ledger import LedgerRowsContract
+from outkey.testing.contracts_pairs import PairRowsContract
 from outkey.testing.contracts_records import FIELDS, TARGET, RecordsContract
 from outkey.testing.contracts_runs import RunRowsContract, RunsContract
 from outkey.testing.fakes import MemoryDatabase
 from outkey.testing.fakes_storage import memory_registry
-from outkey.testing.fakes_sync import MemoryRecords, MemoryRunRows, MemorySync
+from outkey.testing.fakes_sync import (
+    MemoryLedgerRows,
+    MemoryPairRows,
+    MemoryRecords,
+    MemoryRunRows,
+    MemorySync,
+)
 
 NAMES = ("contacts", "orders", "others")
 
@@ -33,6 +41,16 @@ class TestMemoryRunRows(RunRowsContract):
     def make(self) -> tuple[MemoryRunRows, MemoryDatabase]:
         made = memory(FakeClock())
         return made.rows, made.database
+
+
+class TestMemoryLedgerRows(LedgerRowsContract):
+    def make(self) -> MemoryLedgerRows:
+        return MemoryLedgerRows()
+
+
+class TestMemoryPairRows(PairRowsContract):
+    def make(self) -> MemoryPairRows:
+        return MemoryPairRows()
 
 
 class TestMemoryRuns(RunsContract):

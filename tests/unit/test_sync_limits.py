@@ -312,7 +312,7 @@ def test_limits_are_written_where_they_are_not_as_by_default() -> None:
 
 
 def test_a_preview_reads_a_small_page_only() -> None:
-    body = json.dumps([{"id": 1, "name": "x" * 5 * 1024 * 1024}]).encode()
+    body = json.dumps([{"id": 1, "text": "x" * 5 * 1024 * 1024}]).encode()
     made = fake_sync(PULL, lambda _: Response(200, body=body))
     with pytest.raises(ResponseTooLarge, match="4 MiB") as refused:
         made.runner.preview("contacts")

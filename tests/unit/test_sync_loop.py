@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from outkey.core.sync.run import RunState
+from outkey.core.sync.schedule import DueRun
 from outkey.engine.rounds import repeat
 from outkey.engine.sync.loop import PLAN_SECONDS, RunLoop
 from outkey.testing import FakeClock
@@ -52,22 +53,25 @@ class Work:
 
 
 class FakePlanner:
-    """A planner with one more due run at every look, each with a lock of its own."""
+    """A planner with one more due run at every look, each of another configuration."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()
         self.planned = 0
         self.looks = 0
-        self.locks: list[str] = []
+        self.owners: list[str] = []
         self.worked: list[str] = []
 
     def plan(self, _actor: str) -> None:
         self.planned += 1
 
-    def due(self) -> list[tuple["Named", str]]:
+    def due(self) -> list[DueRun]:
         self.looks += 1
-        locks = self.locks or [f"lock {self.looks}"]
-        return [(Named(f"{self.looks}.{n}"), lock) for n, lock in enumerate(locks)]
+        owners = self.owners or [f"configuration {self.looks}"]
+        return [
+            DueRun(Named(f"{self.looks}.{n}"), owner, places=1)  # type: ignore[arg-type]
+            for n, owner in enumerate(owners)
+        ]
 
     def work(self, run_id: str) -> None:
         self.worked.append(run_id)
@@ -122,9 +126,9 @@ def test_as_many_runs_are_started_as_there_is_room_for() -> None:
     assert shop.planner.worked == ["1.0", "2.0", "3.0"]
 
 
-def test_of_runs_with_one_lock_one_is_started_and_no_more_than_the_limit() -> None:
+def test_of_runs_that_share_a_place_one_is_started_and_no_more_than_the_limit() -> None:
     shop = Shop()
-    shop.planner.locks = ["a", "a", "b", "c"]
+    shop.planner.owners = ["a", "a", "b", "c"]
     shop.loop(limit=2).round()
     assert len(shop.started) == 2
 
@@ -137,7 +141,7 @@ def test_without_the_key_nothing_is_started() -> None:
 
 def test_who_is_told_to_stop_starts_nothing_more_and_waits_for_all_together() -> None:
     shop = Shop()
-    shop.planner.locks = ["a", "b"]
+    shop.planner.owners = ["a", "b"]
     loop = shop.loop()
     loop.round()
     looking = Work(lambda: None, shop.planner.clock, seconds=2.0)

@@ -1,5 +1,6 @@
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from zoneinfo import ZoneInfo
@@ -23,11 +24,10 @@ from outkey.core.sync.line import (
     Paging,
     Sync,
     Transform,
+    Writes,
 )
 from outkey.core.sync.mapping import (
-    MappingContext,
     Unmapped,
-    fill_body,
     fill_path,
     map_incoming,
     map_outgoing,
@@ -42,6 +42,8 @@ from outkey.core.sync.response import (
     records_in,
     size_fault,
 )
+from outkey.core.sync.templates import fill_body
+from outkey.core.sync.transforms import MappingContext
 
 T = Transform
 MEANS = MappingContext(ZoneInfo, {"x": {"7": 70}})
@@ -226,6 +228,9 @@ def test_a_constant_is_read_like_any_other_text() -> None:
         (T.AS_IS, Decimal("1.50"), {}, 1.5),
         (T.AS_IS, Decimal("1234567890.123456789"), {}, "1234567890.123456789"),
         (T.TEXT, Decimal("1.50"), {}, "1.50"),
+        (T.DECIMAL, Decimal("1.50"), {}, 1.5),
+        (T.DECIMAL, Decimal("1084.50"), {"decimal_mark": ","}, "1084,50"),
+        (T.DECIMAL, Decimal("1E+3"), {"decimal_mark": ","}, "1000"),
         (T.DATE, date(2026, 7, 1), {}, "2026-07-01"),
         (T.DATE, date(2026, 7, 1), {"format": "%d.%m.%Y"}, "01.07.2026"),
         (T.DATETIME, NOON, {}, "2026-07-01T12:00:00+00:00"),
@@ -561,6 +566,12 @@ def test_pages_and_bodies_are_looked_at(sync: Sync, finding: tuple[str, str]) ->
     assert found_in(sync) == {finding, ("L009", "fields")}
 
 
+def test_only_a_model_can_save_its_records() -> None:
+    mapped = Sync(target="table:orders", mappings=(KEY,), writes=Writes.MODEL)
+    assert found_in(mapped) == {("L023", "writes")}
+    assert ("L023", "writes") not in found_in(replace(mapped, target="contact"))
+
+
 def test_a_line_that_could_archive_once_only_is_warned_of() -> None:
     sync = Sync(
         mappings=(KEY,), incremental=Incremental("since", "at"), gone=Gone.ARCHIVE
@@ -569,6 +580,9 @@ def test_a_line_that_could_archive_once_only_is_warned_of() -> None:
         SyncLine("c", "acme", "GET", "/", sync), sync, FIELDS, ZoneInfo
     )
     assert [(one.id, one.level) for one in found] == [("L005", Level.WARNING)]
+    fuller = replace(sync, full_every="7d")
+    line = SyncLine("c", "acme", "GET", "/", fuller)
+    assert line_findings(line, fuller, FIELDS, ZoneInfo) == []
 
 
 def pushed(*rows: FieldMapping, **values: str) -> Sync:

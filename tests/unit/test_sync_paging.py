@@ -1,6 +1,8 @@
 import json
+import re
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -20,6 +22,7 @@ from outkey.core.sync.paging import (
     parameters,
     position_of,
 )
+from outkey.engine.sync.page_requests import page_body
 
 ORIGIN = Origin("https", "api.acme.example", 443)
 HERE = Location(ORIGIN, "/v2/contacts?page=1")
@@ -134,6 +137,36 @@ def test_some_apis_refuse_the_page_behind_the_last_one(
     assert is_past_the_end(line(kind), position, status) is ended
 
 
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "synchronizing.md"
+
+
+def statuses_that_end(kind: Paging, *, pages: int, short: bool) -> set[int]:
+    position = replace(START, pages=pages, short=short)
+    return {
+        status
+        for status in range(300, 600)
+        if is_past_the_end(line(kind), position, status)
+    }
+
+
+def test_the_statuses_that_end_a_run_are_those_of_the_guide() -> None:
+    text = GUIDE.read_text(encoding="utf-8")
+    table = text.partition("## Where the pages end")[2].partition("\n\nA 404")[0]
+    documented: dict[str, set[int]] = {"short": set(), "full": set()}
+    for row in table.splitlines():
+        if re.match(r"\| \d{3}", row):
+            statuses, short, full = row.strip("| ").split(" | ")
+            for page_kind, effect in (("short", short), ("full", full)):
+                if effect.startswith("the end"):
+                    documented[page_kind] |= set(map(int, statuses.split(", ")))
+    for kind in (Paging.PAGE, Paging.OFFSET):
+        assert statuses_that_end(kind, pages=1, short=True) == documented["short"]
+        assert statuses_that_end(kind, pages=1, short=False) == documented["full"]
+        assert statuses_that_end(kind, pages=0, short=False) == set()
+    for kind in (Paging.CURSOR, Paging.LINK, Paging.NONE):
+        assert statuses_that_end(kind, pages=1, short=True) == set()
+
+
 def test_the_same_full_page_again_means_that_the_number_is_not_heeded() -> None:
     sync = line(Paging.PAGE)
     second = next_position(sync, START, page(1, 2))
@@ -153,7 +186,7 @@ def test_there_is_an_end_to_pages() -> None:
     assert failed.value.reason == "too_many_pages"
 
 
-@pytest.mark.parametrize("nothing", [None, "", False])
+@pytest.mark.parametrize("nothing", [None, "", False, {}, []])
 def test_without_a_cursor_it_ends(nothing: object) -> None:
     assert next_position(line(Paging.CURSOR), START, page(1, cursor=nothing)).ended
 
@@ -184,7 +217,7 @@ def test_a_cursor_may_be_an_address(parameter: str, cursor: str) -> None:
     )
 
 
-@pytest.mark.parametrize("cursor", [True, 1.5, [], {"a": 1}, "x" * 9000])
+@pytest.mark.parametrize("cursor", [True, 1.5, "x" * 9000, ["x" * 9000]])
 def test_a_cursor_that_is_none_is_refused(cursor: object) -> None:
     assert reason_of(line(Paging.CURSOR), START, page(1, cursor=cursor)) == "bad_cursor"
 
@@ -276,3 +309,13 @@ def test_no_link_header_breaks_the_reader(value: str) -> None:
 @pytest.mark.parametrize("filler", [" ", "; ", ";a ", ';a="', "<", ",", "\\"])
 def test_a_link_header_made_to_keep_us_busy_is_read_at_once(filler: str) -> None:
     assert next_link(["<a>" + filler * 30_000 + "!"]) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "first"), [(Paging.OFFSET, 0), (Paging.PAGE, 1), (Paging.CURSOR, None)]
+)
+def test_the_first_page_of_a_body_has_its_number_or_no_cursor(
+    kind: Paging, first: object
+) -> None:
+    sync = Sync(body='{"from": "{position}"}', pagination=Pagination(kind))
+    assert page_body(sync, Position(), "") == {"from": first}

@@ -5,7 +5,14 @@ import pytest
 from outkey.core.diagnosis import REMEDIES
 from outkey.core.errors import Cause, LineBusy, SecretMissing
 from outkey.core.sync.reasons import RUN_FAILURES, rejection_text, sync_failure
-from outkey.core.sync.remedies import remedy_of, summary_of
+from outkey.core.sync.remedies import (
+    RunHelp,
+    cause_text,
+    help_after,
+    page_remedy_of,
+    remedy_of,
+    summary_of,
+)
 from outkey.core.text import Text
 
 
@@ -31,6 +38,40 @@ def test_the_words_of_errors_and_of_token_endpoints_are_known() -> None:
     assert summary_of("") == ""
 
 
+@pytest.mark.parametrize(
+    ("cause", "helping"),
+    [
+        ("guard", RunHelp.ALLOW_REMOVAL),
+        ("all_refused", RunHelp.OPEN_MAPPING),
+        ("not_a_list", RunHelp.OPEN_MAPPING),
+        ("killed", RunHelp.RUN_AGAIN),
+        ("storage_unavailable", RunHelp.RUN_AGAIN),
+        ("run_limit", RunHelp.OPEN_LINE),
+        ("not_found", RunHelp.OPEN_LINE),
+        ("line_paused", RunHelp.OPEN_LINE),
+        ("invalid_credentials", RunHelp.TEST_CONFIGURATION),
+        ("invalid_client", RunHelp.TEST_CONFIGURATION),
+        ("a word of nobody", None),
+        ("", None),
+    ],
+)
+def test_a_cause_leads_to_the_page_that_helps(
+    cause: str, helping: RunHelp | None
+) -> None:
+    assert help_after(cause) is helping
+
+
+def test_a_page_names_no_command_where_it_has_a_button() -> None:
+    assert "--allow-removal" in remedy_of("guard")
+    assert "--" not in page_remedy_of("guard")
+    assert page_remedy_of("gap") == remedy_of("gap")
+
+
+def test_a_pause_that_stopped_a_run_may_be_over() -> None:
+    assert cause_text("line_paused") == "stopped by a pause of the line"
+    assert cause_text("gap") == summary_of("gap")
+
+
 def test_an_error_that_ends_a_run_has_the_remedy_of_its_page() -> None:
     for reason, failure in RUN_FAILURES.items():
         error = sync_failure(reason)
@@ -49,3 +90,8 @@ def test_an_error_that_ends_a_run_has_the_remedy_of_its_page() -> None:
 )
 def test_every_reason_of_a_rejected_record_has_words(reason: str, text: str) -> None:
     assert rejection_text(reason) == text
+
+
+def test_a_run_that_the_network_rule_stopped_says_whose_rule_it_is() -> None:
+    assert summary_of(Cause.EGRESS_DENIED) == "refused by outkey's network rule"
+    assert summary_of(Cause.INVALID_CREDENTIALS) == "invalid credentials"

@@ -11,6 +11,7 @@ import pytest
 
 from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.paths_jmespath import JmespathCompiler
+from outkey.core.audit.events import Outcome
 from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import (
     BadAnswer,
@@ -24,6 +25,7 @@ from outkey.core.errors import (
 )
 from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.core.request.script import SCRIPT_FACT, digest
+from outkey.core.sync.keys import key_text
 from outkey.core.sync.line import (
     Direction,
     FieldMapping,
@@ -36,7 +38,10 @@ from outkey.core.sync.line import (
 )
 from outkey.core.sync.records import FieldKind, HostField, WriteOutcome
 from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
+from outkey.core.text import Text
 from outkey.engine.sync import Effect, Runs, SyncPorts, SyncRunner
+from outkey.engine.sync.target_columns import ignore_change
+from outkey.ports.sync import StorageBusy
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeClock, FakeWorld
 from outkey.testing.fakes_storage import memory_registry
@@ -51,6 +56,17 @@ FIELDS = {
         HostField("owner", "Owner", FieldKind.LINK, target="person"),
     ),
     "person": (HostField("login", "Login", FieldKind.TEXT),),
+    "item": (
+        HostField("contact", "Contact", FieldKind.TEXT, required=True),
+        HostField("position", "Position", FieldKind.NUMBER, required=True),
+        HostField("sku", "Article", FieldKind.TEXT, longest=10),
+        HostField("owner", "Owner", FieldKind.LINK, target="person"),
+    ),
+    "note": (
+        HostField("contact", "Contact", FieldKind.LINK, target="Contact"),
+        HostField("text", "Text", FieldKind.TEXT),
+        HostField("day", "Day", FieldKind.DATE),
+    ),
 }
 ROWS = (FieldMapping("id", "number", required=True), FieldMapping("name", "name"))
 PAGES = Pagination(Paging.PAGE, 2, "per_page", "page")
@@ -106,9 +122,21 @@ class FakeSync:
         return self.memory.runs
 
     def run(
-        self, *, dry_run: bool = False, note: Callable[[Effect], None] | None = None
+        self,
+        *,
+        dry_run: bool = False,
+        note: Callable[[Effect], None] | None = None,
+        note_change: Callable[[Text], None] = ignore_change,
+        allows_removal: bool = False,
     ) -> Run:
-        *_, last = self.runner.run("contacts", "ada", dry_run=dry_run, note=note)
+        *_, last = self.runner.run(
+            "contacts",
+            "ada",
+            dry_run=dry_run,
+            note=note,
+            note_change=note_change,
+            allows_removal=allows_removal,
+        )
         return last
 
     def numbers(self) -> list[object]:
@@ -136,12 +164,13 @@ def fake_sync(
     *,
     method: str = "GET",
     path: str = "/contacts",
+    token: str = "t",
 ) -> FakeSync:
     line = SyncLine("contacts", "acme", method, path, sync)
     made = configuration(limits__retries=0, authentication_type="bearer")
     world = fake_gateway(
         answers=answers or Api(),
-        secrets={"token": "t"},
+        secrets={"token": token},
         registry=memory_registry([made], [line]),
     )
     memory = MemorySync(world.ports.configurations, FIELDS, world.clock)
@@ -153,6 +182,7 @@ def fake_sync(
         JmespathCompiler(),
         world.clock,
         CronCalendar(),
+        memory.ledger,
     )
     return FakeSync(SyncRunner(ports), world, memory, ports)
 
@@ -191,12 +221,73 @@ def test_the_same_again_changes_nothing() -> None:
     assert made.run().counts == Counts(unchanged=3)
 
 
+@pytest.mark.parametrize("deadlocks", [1, 2])
+def test_a_page_that_a_deadlock_undid_is_written_again(
+    deadlocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = fake_sync(answers=Api(people(1, 2, 3)))
+    fail_upserts(monkeypatch, made, deadlocks)
+    assert made.run().counts == Counts(created=3)
+    assert made.numbers() == ["1", "2", "3"]
+
+
+def test_a_page_that_deadlocks_undo_again_and_again_ends_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = fake_sync(answers=Api(people(1, 2, 3)))
+    fail_upserts(monkeypatch, made, 3)
+    with pytest.raises(StorageBusy):
+        made.run()
+    assert made.numbers() == []
+
+
+def fail_upserts(monkeypatch: pytest.MonkeyPatch, made: FakeSync, times: int) -> None:
+    """Let the first upserts of a host fail as if its database undid them."""
+    upsert = made.records.upsert
+    failures = iter([StorageBusy()] * times)
+
+    def fail_first(*args: Any, **options: Any) -> object:  # noqa: ANN401 - of the method
+        failure = next(failures, None)
+        if failure is not None:
+            raise failure
+        return upsert(*args, **options)
+
+    monkeypatch.setattr(made.records, "upsert", fail_first)
+
+
 def test_requests_belong_to_the_line() -> None:
     made = fake_sync(answers=Api())
     made.run()
     assert {
         event.line for event in made.world.audit.events if hasattr(event, "line")
     } == {"contacts"}
+
+
+def test_the_audit_has_every_outcome_when_a_run_has_ended() -> None:
+    made = fake_sync(answers=Api(people(1, 2, 3)))
+    flushes: list[tuple[int, int]] = []
+    audit = made.world.audit
+
+    def flush() -> None:
+        outcomes = [event for event in audit.events if isinstance(event, Outcome)]
+        flushes.append((len(outcomes), len(made.world.transport.sent)))
+
+    audit.flush = flush  # type: ignore[method-assign]
+    made.run()
+    assert flushes == [(3, 3)]  # once, not for every request
+    made.run(dry_run=True)
+    made.runner.preview("contacts")
+    made.runner.sample("contacts")
+    made.runner.suggest("contacts")
+    assert len(flushes) == 5
+    assert all(outcomes == requests for outcomes, requests in flushes)
+
+
+def test_the_audit_has_the_outcome_that_ended_a_run() -> None:
+    made = fake_sync(answers=lambda _: Response(500))
+    with pytest.raises(OutkeyError):
+        made.run()
+    assert made.world.audit.flushes == 1
 
 
 def test_a_run_keeps_the_script_that_it_began_with() -> None:
@@ -248,8 +339,8 @@ def test_values_are_mapped_and_looked_up_once_for_a_page() -> None:
     ]
     left = made.runs.rejected(run.id, 9)
     assert left == [
-        RejectedRecord(2, "2", "owner", "not_found"),
-        RejectedRecord(3, "3", "owner", "not_found"),
+        RejectedRecord(2, "2", "owner", "not_found", "true/false", "true"),
+        RejectedRecord(3, "3", "owner", "not_found", "text", "eve"),
     ]
 
 
@@ -275,19 +366,25 @@ def deep() -> dict[str, object]:
 @pytest.mark.parametrize(
     ("record", "left"),
     [
-        ({"name": "x"}, ("", "number", "missing")),
-        ({"id": "", "name": "x"}, ("", "number", "key_missing")),
-        ({"id": 9, "name": ["x"]}, ("9", "name", "no_text")),
-        ({"id": 9, "name": "x" * 21}, ("9", "name", "too_long")),
-        ({"id": 9, "name": "x\x00"}, ("9", "name", "unstorable_character")),
+        ({"name": "x"}, ("", "number", "missing", "null", "null")),
+        ({"id": "", "name": "x"}, ("", "number", "key_missing", "text", "")),
+        ({"id": 9, "name": ["x"]}, ("9", "name", "no_text", "list", '["x"]')),
+        ({"id": 9, "name": "x" * 21}, ("9", "name", "too_long", "text", "x" * 21)),
+        (
+            {"id": 9, "name": "x\x00"},
+            ("9", "name", "unstorable_character", "text", "x\ufffd"),
+        ),
         ({"id": 9, "a": deep()}, ("", "", "too_deep")),
         ({"id": 9, "a": [0] * 20_000}, ("", "", "too_many_fields")),
-        ({"id": 1, "name": "other"}, ("1", "number", "duplicate_key")),
-        ({"id": "x" * 300, "name": []}, ("x" * 200, "name", "no_text")),
+        ({"id": 1, "name": "other"}, ("1", "number", "duplicate_key", "text", "1")),
+        (
+            {"id": "x" * 300, "name": []},
+            (key_text(["x" * 300]), "name", "no_text", "list", "[]"),
+        ),
     ],
 )
 def test_a_bad_record_is_left_out_and_takes_no_other_with_it(
-    record: dict[str, object], left: tuple[str, str, str]
+    record: dict[str, object], left: tuple[str, ...]
 ) -> None:
     made = fake_sync(answers=Api([*people(1), record, *people(2)]))
     run = made.run()
@@ -507,7 +604,7 @@ def test_what_was_left_out_is_asked_for_again() -> None:
 
 # ── what is gone ──────────────────────────────────────────────────────────────────────
 
-ARCHIVE = replace(PULL, gone=Gone.ARCHIVE)
+ARCHIVE = replace(PULL, gone=Gone.ARCHIVE, guard_percent=100)
 
 
 def test_what_the_api_has_no_more_is_archived_and_comes_back() -> None:
@@ -740,7 +837,7 @@ def faulty(
             made.ports,
             sender=Faulty(made.ports.sender, left, fault, after=after),
             runs=Faulty(made.runs, left, fault, after=after),
-            records=Faulty(made.records, left, fault, after=after),
+            models=Faulty(made.records, left, fault, after=after),
         )
     )
 
@@ -855,9 +952,12 @@ def test_what_is_not_about_the_record_ends_a_push_and_the_next_run_goes_on(
 def test_a_push_of_which_nothing_arrives_is_given_up() -> None:
     made, api = pushing(api=Api(odd={n: Response(404) for n in range(1, 1000)}))
     stored(made, *({"number": str(n)} for n in range(250)))
-    with pytest.raises(SyncFailed) as failed:
-        made.run()
-    assert (failed.value.reason, len(api.asked)) == ("all_refused", 100)
+    run = made.run()
+    assert (run.state, run.cause, len(api.asked)) == (
+        RunState.FAILED,
+        "all_refused",
+        100,
+    )
 
 
 def test_a_dry_push_sends_nothing() -> None:

@@ -58,6 +58,7 @@ def desk_of(world: FakeWorld) -> FakeSync:
         JmespathCompiler(),
         world.clock,
         CronCalendar(),
+        memory.ledger,
     )
     return FakeSync(SyncRunner(ports), world, memory, ports)
 

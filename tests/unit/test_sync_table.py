@@ -1,7 +1,7 @@
 """Sync lines as TOML: what is written is read again, and what is wrong is named."""
 
 import json
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 
 import pytest
 
@@ -10,22 +10,32 @@ from outkey.core.config.document import parse_document, parse_sync
 from outkey.core.config.export import render, render_sync
 from outkey.core.config.field_kinds import Kind
 from outkey.core.config.line_fields import (
+    CHILDREN_FIELDS,
+    CREATE_FIELDS,
+    DELETE_FIELDS,
     EVERY_LINE_FIELD,
+    FIND_FIELDS,
     INCREMENTAL_FIELDS,
     MAPPING_FIELDS,
     PAGINATION_FIELDS,
     SYNC_FIELDS,
+    UPDATE_FIELDS,
 )
 from outkey.core.errors import ConfigError
 from outkey.core.sync.line import (
+    Children,
     Direction,
     FieldMapping,
     Gone,
     Incremental,
     Pagination,
     Paging,
+    PushedRecords,
+    PushRequest,
+    RecordSearch,
     Sync,
     Transform,
+    Writes,
 )
 from outkey.core.sync.table import ATTRIBUTES, read_sync, sync_table
 
@@ -148,7 +158,99 @@ TABLES = {
     "pagination": (Pagination, PAGINATION_FIELDS),
     "incremental": (Incremental, INCREMENTAL_FIELDS),
     "fields": (FieldMapping, MAPPING_FIELDS),
+    "children": (Children, CHILDREN_FIELDS),
+    "create": (PushRequest, CREATE_FIELDS),
+    "update": (PushRequest, UPDATE_FIELDS),
+    "delete": (PushRequest, DELETE_FIELDS),
+    "find": (RecordSearch, FIND_FIELDS),
 }
+CHANGES_ONLY = replace(
+    PUSH,
+    create=PushRequest("POST", "/orders"),
+    update=PushRequest("PATCH", "/orders/{remote_id}"),
+    delete=PushRequest("DELETE", "/orders/{remote_id}"),
+    find=RecordSearch("/orders?number={number}", "items[0].id"),
+    recreate=True,
+    remote_id="data.id",
+    batch=50,
+    records_at="items",
+    results_at="results",
+)
+WITH_CHILDREN = replace(
+    READ,
+    children=(
+        Children(
+            "lines",
+            "table:order_lines",
+            parent=("contact",),
+            keys=("contact", "position"),
+            mappings=(
+                FieldMapping("$index", "position"),
+                FieldMapping("sku", "sku", Transform.TEXT),
+            ),
+        ),
+    ),
+    gone=Gone.DELETE,
+    guard_percent=50,
+    full_every="7d",
+    writes=Writes.MODEL,
+)
+
+
+@pytest.mark.parametrize("sync", [CHANGES_ONLY, WITH_CHILDREN])
+def test_changed_records_and_children_come_back_as_they_were(sync: Sync) -> None:
+    assert parse_sync(render_sync(sync)) == sync
+    assert read_sync(sync_table(sync)) == sync
+
+
+def test_a_parent_with_several_keys_has_several_fields() -> None:
+    children = replace(
+        WITH_CHILDREN.children[0], parent=("a", "b"), keys=("a", "b", "position")
+    )
+    sync = replace(
+        WITH_CHILDREN,
+        keys=("external_id", "other"),
+        mappings=(*READ.mappings, FieldMapping("x", "other")),
+        children=(children,),
+    )
+    assert sync_table(sync)["children"][0]["parent"] == ["a", "b"]
+    assert parse_sync(render_sync(sync)) == sync
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "reason"),
+    [
+        ({"parent": ""}, "parent", "must not be empty"),
+        ({"parent": ["a", "b"]}, "parent", "as many fields as the line has keys"),
+        ({"parent": 5}, "parent", "must be a list"),
+        ({"keys": ["nothing"]}, "keys", "or of the parent"),
+        ({"fields": [{"host": "contact"}]}, "fields[0].host", "mapped twice"),
+    ],
+)
+def test_children_whose_parent_or_keys_cannot_be_told_are_refused(
+    changes: dict[str, object], field: str, reason: str
+) -> None:
+    table = sync_table(WITH_CHILDREN)
+    table["children"] = [table["children"][0] | changes]
+    with pytest.raises(ConfigError, match=reason) as caught:
+        read_sync(table)
+    assert caught.value.field == f"children[0].{field}"
+
+
+def test_a_push_with_requests_of_its_own_sends_only_what_has_changed() -> None:
+    assert PUSH.pushed_records is PushedRecords.ALL
+    assert CHANGES_ONLY.pushed_records is PushedRecords.CHANGED
+    everything = replace(CHANGES_ONLY, changes=PushedRecords.ALL)
+    assert everything.pushed_records is PushedRecords.ALL
+
+
+@pytest.mark.parametrize("key", ["method", "path"])
+def test_a_line_that_creates_records_has_no_other_request(key: str) -> None:
+    text = render([], [SyncLine("x", "acme", "POST", "/", CHANGES_ONLY)])
+    assert parse_document(text).lines[0].sync == CHANGES_ONLY
+    with pytest.raises(ConfigError) as caught:
+        parse_document(text.replace("direction", f'{key} = "/x"\ndirection', 1))
+    assert caught.value.field == f"line.x.{key}"
 
 
 @pytest.mark.parametrize("part", TABLES)
@@ -252,7 +354,7 @@ def test_a_push_posts_where_nothing_else_is_said() -> None:
         ("pagination = { size = 1.5 }", "pagination.size", "whole number"),
         ("pagination = { sise = 1 }", "pagination.sise", "unknown key"),
         ("incremental = { field = 1 }", "incremental.field", "must be text"),
-        ('gone = "delete"', "gone", "one of: keep, archive"),
+        ('gone = "forget"', "gone", "one of: keep, archive"),
         (f'body = "{"x" * 65537}"', "body", "longer than 65536"),
     ],
 )

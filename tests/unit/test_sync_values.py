@@ -13,17 +13,12 @@ from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import SyncFailed
 from outkey.core.findings.checks import Level
 from outkey.core.findings.line_checks import line_findings
+from outkey.core.sync.json_values import as_json
 from outkey.core.sync.line import Direction, FieldMapping, Sync, Transform
-from outkey.core.sync.mapping import (
-    MappingContext,
-    Unmapped,
-    as_json,
-    convert_exactly,
-    map_incoming,
-    map_outgoing,
-)
+from outkey.core.sync.mapping import Unmapped, map_incoming, map_outgoing
 from outkey.core.sync.records import FieldKind, HostField
 from outkey.core.sync.response import greater_value, page_fingerprint, records_in
+from outkey.core.sync.transforms import MappingContext, convert_exactly
 
 T = Transform
 MEANS = MappingContext(ZoneInfo)

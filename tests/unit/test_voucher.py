@@ -378,7 +378,7 @@ def test_settings_and_secrets_of_one_save_stand_or_fall_together() -> None:
 def test_a_configuration_that_was_deleted_and_made_again_is_another_one() -> None:
     office = office_with_token()
     seen = office.registry.get("acme")
-    office.administration.remove("acme")
+    office.administration.remove("acme", office.settings)
     office.apply(DOCUMENT)
     office.apply('[configuration.acme]\nnotes = "so that it has the same version"')
     assert office.registry.get("acme").version >= seen.version

@@ -120,15 +120,18 @@ class ChainedAudit:
             self._write(record)
 
     def close(self) -> None:
-        """Write what is queued and sign a checkpoint; a forked child does neither."""
+        """Write what is queued and sign a checkpoint."""
+        self.flush()
+
+    def flush(self) -> None:
+        """Write what is queued and sign a checkpoint; best effort.
+
+        A forked child does neither before its first record: the queue is its parent's.
+        """
         if self._stream.process != os.getpid():
             return
         with contextlib.suppress(OutkeyError):
-            self.flush()
-
-    def flush(self) -> None:
-        """Write what is queued and sign a checkpoint, or raise AuditUnavailable."""
-        self._write_queue(force=True)
+            self._write_queue(force=True)
 
     def _now(self) -> int:
         return round(self._clock.now() * 1000)

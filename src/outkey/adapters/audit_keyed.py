@@ -69,8 +69,8 @@ class KeyedAudit:
 
     def flush(self) -> None:
         """Write what is queued now; best effort."""
-        with contextlib.suppress(OutkeyError):
-            self._chained_audit().flush()
+        if self._opened is not None:
+            self._opened.flush()
 
     def close(self) -> None:
         """Write what is queued, end the heartbeat, and close the connection."""

@@ -3,7 +3,7 @@
 import json
 import logging
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
 
@@ -15,7 +15,7 @@ class LoggingAudit:
 
     def intend(self, intent: Intent) -> str:
         attempt = secrets.token_hex(16)
-        self._write(intent, attempt=attempt)
+        self._write({"attempt": attempt, **intent.facts()})
         return attempt
 
     def intend_all(self, intents: Sequence[Intent]) -> list[str]:
@@ -23,17 +23,20 @@ class LoggingAudit:
 
     def note(self, *changes: Change) -> None:
         for change in changes:
-            self._write(change)
+            self._write(change._asdict())
 
     def conclude(self, outcome: Outcome) -> None:
-        self._write(outcome)
+        self._write(outcome._asdict())
 
     def refuse(self, refusal: Refusal) -> None:
-        self._write(refusal)
+        self._write(refusal._asdict())
+
+    def flush(self) -> None:
+        """Do nothing: each line was written at once."""
 
     def close(self) -> None:
         """Do nothing: each line was written at once."""
 
-    def _write(self, event: Intent | Change | Outcome | Refusal, **more: str) -> None:
+    def _write(self, facts: Mapping[str, object]) -> None:
         if logger.isEnabledFor(logging.INFO):
-            logger.info("%s", json.dumps(more | event._asdict()))
+            logger.info("%s", json.dumps(facts))

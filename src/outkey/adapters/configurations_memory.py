@@ -43,10 +43,13 @@ class MemoryConfigurations:
                 return 0
             return self._change(stored, Health.after_refusal).refused
 
-    def note_accepted(self, name: str) -> None:
+    def note_accepted(self, name: str, revision: int, at: float) -> None:
         with self._lock:
-            if name in self.configurations:
-                self._change(self.configurations[name], Health.after_success)
+            stored = self.configurations.get(name)
+            if stored is not None:
+                is_same = stored.revision == revision
+                moment = at if is_same else None
+                self._change(stored, lambda health: health.after_success(moment))
 
     def pause(self, name: str, at: float) -> None:
         with self._lock:
@@ -58,9 +61,16 @@ class MemoryConfigurations:
         self, configuration: Configuration, step: Callable[[Health], Health]
     ) -> Health:
         health = step(
-            Health(refused=configuration.refused, paused_at=configuration.paused_at)
+            Health(
+                refused=configuration.refused,
+                paused_at=configuration.paused_at,
+                current=configuration.is_proved,
+            )
         )
         self.configurations[configuration.name] = replace(
-            configuration, refused=health.refused, paused_at=health.paused_at
+            configuration,
+            refused=health.refused,
+            paused_at=health.paused_at,
+            is_proved=health.is_proved,
         )
         return health

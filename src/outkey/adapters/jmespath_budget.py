@@ -4,7 +4,11 @@ An expression of a hundred characters can double a text or a list at each step. 
 everything that takes time or memory is paid from a budget before it is done: visiting a
 node, copying an element, reading or writing a few characters. Each search may take
 10,000 steps, which are some milliseconds; on a larger document, ten steps for each of
-its values, at most two million.
+its values and for a few characters of its texts, at most two million.
+
+Visiting a node takes a hundred times as long as copying a few characters. So visits are
+counted by themselves too, and texts pay for none: a document of one long text has no
+more than the first 10,000.
 """
 
 from collections.abc import Mapping, Sequence
@@ -61,7 +65,9 @@ class Budget:
     def __init__(self, document: object) -> None:
         self._document = document
         self._limit = _LEAST_STEPS
+        self._visit_limit = _LEAST_STEPS
         self._spent = 0
+        self._visits = 0
         self._is_extended = False
 
     def spend(self, steps: int) -> None:
@@ -69,6 +75,15 @@ class Budget:
         self._spent += steps
         if self._spent > self._limit:
             self._refuse_over(self._spent)
+
+    def visit(self, steps: int) -> None:
+        """Pay for visiting a node."""
+        self._visits += steps
+        if self._visits > self._visit_limit:
+            self._extend()
+            if self._visits > self._visit_limit:
+                raise OverBudgetError
+        self.spend(steps)
 
     def spend_on_all_of(self, value: object, *, times: int = 1) -> None:
         """Pay for reading a value with all its members, `times` over."""
@@ -79,25 +94,28 @@ class Budget:
         self._refuse_over(self._weight(result))
 
     def _weight(self, value: object) -> int:
-        weight = _weight(value, self._limit)
+        weight, _ = _measure(value, self._limit)
         if weight <= self._limit or self._is_extended:
             return weight
         self._extend()
-        return _weight(value, self._limit)
+        return _measure(value, self._limit)[0]
 
     def _refuse_over(self, steps: int) -> None:
-        if steps > self._limit and not self._is_extended:
+        if steps > self._limit:
             self._extend()
         if steps > self._limit:
             raise OverBudgetError
 
     def _extend(self) -> None:
-        """Raise the limit by the size of the document.
+        """Raise the limits by the size of the document, once.
 
         The document is measured only for a search that needs it.
         """
-        self._is_extended = True
-        self._limit += _STEPS_PER_VALUE * _weight(self._document, _MAX_VALUES)
+        if not self._is_extended:
+            self._is_extended = True
+            weight, values = _measure(self._document, _MAX_VALUES)
+            self._limit += _STEPS_PER_VALUE * weight
+            self._visit_limit += _STEPS_PER_VALUE * values
 
 
 class BudgetedInterpreter(TreeInterpreter):  # type: ignore[misc]  # the library has no types
@@ -119,7 +137,7 @@ class BudgetedInterpreter(TreeInterpreter):  # type: ignore[misc]  # the library
 
     def visit(self, node: Mapping[str, Any], *args: object, **kwargs: object) -> object:
         """Evaluate one node."""
-        self._budget.spend(_COSTS.get(node["type"], 1))
+        self._budget.visit(_COSTS.get(node["type"], 1))
         return super().visit(node, *args, **kwargs)
 
     def visit_comparator(self, node: Mapping[str, Any], value: object) -> object:
@@ -213,13 +231,18 @@ def _has_members(values: Sequence[object]) -> bool:
     return any(isinstance(value, dict | list) and bool(value) for value in values)
 
 
-def _weight(value: object, most: int) -> int:
-    """Return the steps for a value with all its members, counted up to `most`."""
+def _measure(value: object, most: int) -> tuple[int, int]:
+    """Return the steps for a value with all its members, and how many these are.
+
+    Both are counted up to that many steps.
+    """
     weight = 0
+    count = 0
     waiting = [value]
     while waiting and weight <= most:
         part = waiting.pop()
         weight += 1
+        count += 1
         if isinstance(part, str):
             weight += len(part) // _CHARACTERS_PER_STEP
         elif isinstance(part, int):
@@ -232,4 +255,4 @@ def _weight(value: object, most: int) -> int:
                 waiting += part
             if isinstance(part, dict) and weight <= most:
                 waiting += part.values()
-    return min(weight, most + 1)
+    return min(weight, most + 1), count

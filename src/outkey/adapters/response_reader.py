@@ -69,6 +69,7 @@ class ResponseReader:
         "_buffer",
         "_chunks",
         "_filled",
+        "_forwarded",
         "_heads_left",
         "_interim",
         "_length",
@@ -86,13 +87,14 @@ class ResponseReader:
         "status",
     )
 
-    def __init__(self, limit: int, *, to_head: bool) -> None:
+    def __init__(self, limit: int, *, to_head: bool, forwarded: bool = False) -> None:
         self.status = 0
         self.body = b""
         self.encodings: list[str] = []
         self.reusable = False
         self._limit = limit
         self._to_head = to_head  # the response to HEAD has no body, whatever it says
+        self._forwarded = forwarded  # by a proxy that reads plain HTTP
         self._lines = _HeaderLines()
         self._heads_left = MAX_HEADS
         self._interim = 0
@@ -233,7 +235,8 @@ class ResponseReader:
             head = head[:start] + _FOLDS.sub(b" ", head[start:])
         try:
             HttpResponseParser(lines).feed_data(head)
-        except HttpParserError:
+        except HttpParserError as error:
+            _raise_interrupt(error)
             self._lines = _lines_with_controls(head)
         if status < 200:  # such as 103 Early Hints
             self._interim += 1
@@ -266,6 +269,10 @@ class ResponseReader:
                 codings.append(value.lower())
         self.reusable = "close" not in connection
         if not is_modern and (codings or "keep-alive" not in connection):
+            self.reusable = False
+        # tinyproxy closes after each response and does not say so: a request that is
+        # sent before its close arrives is lost. squid says keep-alive.
+        if self._forwarded and "keep-alive" not in connection:
             self.reusable = False
         if codings:
             if codings != ["chunked"]:
@@ -351,7 +358,8 @@ class _Chunks:
         failed = False
         try:
             self._parser.feed_data(allowed)
-        except HttpParserError:
+        except HttpParserError as error:
+            _raise_interrupt(error)
             failed = True
         self._size += sum(map(len, self._received.parts[self._counted :]))
         self._counted = len(self._received.parts)
@@ -396,9 +404,16 @@ def _lines_with_controls(head: bytes) -> _HeaderLines:
     parser.set_dangerous_leniencies(lenient_headers=True)
     try:
         parser.feed_data(head)
-    except HttpParserError:
+    except HttpParserError as error:
+        _raise_interrupt(error)
         raise _invalid() from None
     return lines
+
+
+def _raise_interrupt(error: HttpParserError) -> None:
+    """Raise the interrupt that came in a callback, which the parser has replaced."""
+    if isinstance(error.__context__, KeyboardInterrupt):
+        raise error.__context__ from None
 
 
 def _not_http() -> ConnectionFailed:

@@ -56,7 +56,9 @@ class AsyncioTransport:
     """
 
     def __init__(self, files: ConfiguredFiles | None = None) -> None:
-        self._pools: dict[asyncio.AbstractEventLoop, ConnectionPool[_Connection]] = {}
+        self._pools: dict[
+            asyncio.AbstractEventLoop, ConnectionPool[_AsyncConnection]
+        ] = {}
         self._contexts = TlsContexts(files)
         self._cached_contexts: set[tuple[str, TlsSettings]] = set()
 
@@ -91,7 +93,11 @@ class AsyncioTransport:
         if pooled is None:
             pooled = await self._connect(origin, route, ends, context)
         connection = pooled.connection
-        reader = ResponseReader(route.response_bytes, to_head=request.method == "HEAD")
+        reader = ResponseReader(
+            route.response_bytes,
+            to_head=request.method == "HEAD",
+            forwarded=proxy is not None and origin.scheme == "http",
+        )
         reusable = False
         try:
             await connection.send_request(
@@ -114,7 +120,7 @@ class AsyncioTransport:
 
     def _new_pool(
         self, loop: asyncio.AbstractEventLoop
-    ) -> "ConnectionPool[_Connection]":
+    ) -> "ConnectionPool[_AsyncConnection]":
         self._drop_closed_loops()
         return self._pools.setdefault(loop, ConnectionPool())
 
@@ -143,7 +149,7 @@ class AsyncioTransport:
 
     async def _connect(
         self, origin: Origin, route: Route, ends: float, context: ssl.SSLContext | None
-    ) -> "PooledConnection[_Connection]":
+    ) -> "PooledConnection[_AsyncConnection]":
         proxy = route.proxy
         if proxy is None:
             return await _connect(origin, route, ends, context)
@@ -163,7 +169,7 @@ class _Bounds(NamedTuple):
     ends: float  # by the loop's clock
 
 
-class _Connection(asyncio.Protocol):
+class _AsyncConnection(asyncio.Protocol):
     """A connection and its current exchange. In between, the peer has to be silent.
 
     One future and one timer per exchange; all else happens in `data_received`.
@@ -352,7 +358,7 @@ def _unread_input(transport: asyncio.Transport) -> bytes:
 
 async def _connect(
     origin: Origin, route: Route, ends: float, context: ssl.SSLContext | None
-) -> PooledConnection[_Connection]:
+) -> PooledConnection[_AsyncConnection]:
     """Connect to the first vetted address that accepts, and to no other."""
     failure: RemoteError = ConnectionFailed()
     for address in route.addresses:
@@ -371,13 +377,13 @@ async def _connect(
 
 async def _open(
     origin: Origin, address: str, wait: float, context: ssl.SSLContext | None
-) -> _Connection:
+) -> _AsyncConnection:
     try:
         async with asyncio.timeout(wait):
             # Connected to the pinned address, but SNI
             # and the certificate are those of the host.
             transport, connection = await asyncio.get_running_loop().create_connection(
-                _Connection,
+                _AsyncConnection,
                 address,
                 origin.port,
                 ssl=context,
@@ -401,7 +407,7 @@ async def _open(
 
 
 async def _open_tunnel(
-    connection: _Connection,
+    connection: _AsyncConnection,
     origin: Origin,
     route: Route,
     ends: float,

@@ -57,7 +57,7 @@ class Urllib3Transport:
     """Sends requests over keep-alive connections, never shared by configurations."""
 
     def __init__(self, files: ConfiguredFiles | None = None) -> None:
-        self._pool = ConnectionPool[_Connection]()
+        self._pool = ConnectionPool[_SocketConnection]()
         self._contexts = TlsContexts(files)
 
     @errors.drop_traceback  # its traceback would hold the request
@@ -69,7 +69,10 @@ class Urllib3Transport:
         pooled = self._pool.take(route, origin, context, repeatable=repeatable)
         if pooled is None:
             pooled = self._connect(origin, route, deadline, context)
-        reader = ResponseReader(route.response_bytes, to_head=request.method == "HEAD")
+        forwarded = route.proxy is not None and origin.scheme == "http"
+        reader = ResponseReader(
+            route.response_bytes, to_head=request.method == "HEAD", forwarded=forwarded
+        )
         reusable = False
         try:
             if route.proxy is not None and origin.scheme == "http":
@@ -119,7 +122,7 @@ class Urllib3Transport:
         route: Route,
         deadline: "_Deadline",
         context: ssl.SSLContext | None,
-    ) -> "PooledConnection[_Connection]":
+    ) -> "PooledConnection[_SocketConnection]":
         proxy = route.proxy
         if proxy is None:
             return _connect(origin, route, deadline, context)
@@ -163,7 +166,7 @@ class _Deadline:
         return min(bound, left)
 
 
-class _Connection:
+class _SocketConnection:
     """An open connection, whose socket is read and written directly."""
 
     __slots__ = ("_has_input", "_timeout", "socket")
@@ -205,7 +208,7 @@ class _TlsConnection(HTTPSConnection):
 
 def _connect(
     origin: Origin, route: Route, deadline: _Deadline, context: ssl.SSLContext | None
-) -> PooledConnection[_Connection]:
+) -> PooledConnection[_SocketConnection]:
     """Connect to the first vetted address that accepts, and to no other."""
     failure: errors.RemoteError = errors.ConnectionFailed()
     for address in route.addresses:
@@ -215,7 +218,9 @@ def _connect(
         except (errors.ConnectionFailed, errors.TimedOut) as error:
             failure = error
         else:
-            return PooledConnection(_Connection(connection.sock), address, context)
+            return PooledConnection(
+                _SocketConnection(connection.sock), address, context
+            )
     raise failure
 
 
@@ -269,12 +274,12 @@ def _refuse_self_connection(connection: HTTPConnection) -> None:
 
 
 def _open_tunnel(
-    connection: _Connection,
+    connection: _SocketConnection,
     origin: Origin,
     proxy: Proxy,
     deadline: _Deadline,
     context: ssl.SSLContext,
-) -> _Connection:
+) -> _SocketConnection:
     """Have a proxy connect us to the server, and do TLS with the server."""
     with contextlib.ExitStack() as closing:
         closing.callback(connection.close)
@@ -298,7 +303,7 @@ def _open_tunnel(
                 Text("the connection was closed while it was opened")
             ) from None
         closing.pop_all()
-    return _Connection(secured)
+    return _SocketConnection(secured)
 
 
 def _secure(
@@ -312,7 +317,7 @@ def _secure(
 
 
 def _forward(
-    connection: _Connection,
+    connection: _SocketConnection,
     request: Request,
     reader: ResponseReader,
     deadline: _Deadline,
@@ -325,7 +330,7 @@ def _forward(
 
 
 def _round_trip(
-    connection: _Connection,
+    connection: _SocketConnection,
     request: Request,
     reader: ResponseReader,
     deadline: _Deadline,
@@ -356,7 +361,7 @@ def _round_trip(
 
 
 def _write_request(
-    connection: _Connection, request: Request, deadline: _Deadline
+    connection: _SocketConnection, request: Request, deadline: _Deadline
 ) -> bool:
     """Write the request; return whether all of it could be written.
 

@@ -12,6 +12,7 @@
     │   ├── ScriptFailed           a script failed, or cannot be run here
     │   ├── EditConflict           another user saved a change first
     │   ├── LineBusy               another run of the sync line is active
+    │   ├── LinePaused             a user has paused the sync line
     │   ├── RunStopped             a run was cancelled, or another process took it over
     │   ├── UnknownConfiguration   no configuration with that name
     │   └── InactiveConfiguration  it is switched off
@@ -59,6 +60,8 @@ class Cause(StrEnum):
     @property
     def label(self) -> Text:
         """The cause as a user reads it."""
+        if self is Cause.EGRESS_DENIED:
+            return Text("refused by outkey's network rule")
         return Text(self.replace("_", " "))
 
     INVALID_CREDENTIALS = "invalid_credentials"
@@ -105,6 +108,7 @@ class OutkeyError(Exception):
     retryable: ClassVar[bool] = False
     # The words of the other side, without secrets; shown as a quotation, if at all.
     said: str = ""
+    pause: float = 0.0  # seconds that the API asked to wait before the next request
 
     def __init_subclass__(
         cls,
@@ -294,6 +298,10 @@ class LineBusy(ConfigError, code="line_busy", hint="Wait until it ends, or cance
     run = ""  # the id of that run, where it is known
 
 
+class LinePaused(ConfigError, code="line_paused", hint="Resume the sync line."):
+    """The sync line is paused."""
+
+
 class RunStopped(
     ConfigError,
     code="run_stopped",
@@ -301,7 +309,7 @@ class RunStopped(
 ):
     """The run was stopped."""
 
-    # Its reason is `cancelled`, `taken_over` or `stopping`.
+    # Its reason is `cancelled`, `taken_over`, `stopping` or `line_paused`.
 
 
 class UnknownConfiguration(ConfigError, code="unknown_configuration"):
@@ -599,7 +607,7 @@ def unknown_line() -> UnknownConfiguration:
 
 def unknown_run() -> ConfigError:
     """Return the error for a run that is not stored."""
-    hint = Text("See the list of runs.")
+    hint = Text("See: outkey run list")
     return ConfigError(Text("there is no such run"), hint=hint, field="run")
 
 
@@ -612,6 +620,11 @@ def secret_missing(field: str) -> SecretMissing:
     elif kind == "header":
         message = Text("Header {name} is not set", name=name)
     return SecretMissing(message, hint=Text("Enter the secret."), field=field)
+
+
+def resume_line_hint(line: str) -> Text:
+    """Return what ends the pause of a sync line."""
+    return Text("Resume it: outkey line resume {line}", line=quote(line))
 
 
 def resume_hint(name: str) -> Text:

@@ -3,8 +3,10 @@
 A moment is a Unix time. Every format of a moment or a duration is here.
 """
 
+import re
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, tzinfo
 
 from outkey.core.text import Text
 
@@ -14,6 +16,102 @@ LAST_MOMENT = 253_402_300_800  # the year 10 000, which Python cannot write as a
 # of signed tokens allow 60 s by default (Spring Security's JwtTimestampValidator), and
 # the Date header of a slow response is itself some seconds old.
 CLOCK_SKEW_SECONDS = 60
+INTERVAL = re.compile(r"([1-9][0-9]{0,5})([mhdw])")
+ELAPSED_UNITS = (("d", DAY_SECONDS), ("h", 3600), ("min", 60), ("s", 1))
+UNIT_SECONDS = {"m": 60, "h": 3600, "d": DAY_SECONDS, "w": 7 * DAY_SECONDS}
+JUST_NOW_SECONDS = 60
+MINUTES_UNTIL = 3600  # from here on, hours
+HOURS_UNTIL = 6 * 3600  # from here on, the time of the day says more
+WEEKDAYS_UNTIL = 6  # days; a week later the same weekday would be ambiguous
+NUMBER = "#"  # stands for a number in the words of a `LiveMoment`
+WEEKDAYS = (
+    Text("Mon"),
+    Text("Tue"),
+    Text("Wed"),
+    Text("Thu"),
+    Text("Fri"),
+    Text("Sat"),
+    Text("Sun"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveMoment:
+    """A moment in words that age, with the words that a page replaces them by.
+
+    `words` are those for now, minutes and hours; # stands for the number. There are
+    none where the words stay right for longer than a page is usually open.
+    """
+
+    text: Text
+    words: tuple[Text, ...] = ()
+
+
+def live_moment(at: float, now: float, zone: tzinfo) -> LiveMoment:
+    """Return a moment as users speak of it: 3 min ago, today 06:00, Mon 06:00 UTC."""
+    seconds = abs(now - at)
+    if seconds >= HOURS_UNTIL:
+        return LiveMoment(calendar_text(at, now, zone))
+    words_for = future_words if at > now else past_words
+    minutes = int(seconds / 60)
+    unit = 0
+    number = minutes
+    if seconds >= MINUTES_UNTIL:
+        unit = 2
+        number = minutes // 60
+    elif seconds >= JUST_NOW_SECONDS:
+        unit = 1
+    return LiveMoment(words_for(number)[unit], words_for(NUMBER))
+
+
+def calendar_text(at: float, now: float, zone: tzinfo) -> Text:
+    """Return a moment by its day: today 06:00, Mon 06:00 UTC, 2026-07-22.
+
+    What is planned names the time zone: users read it beside the time of a schedule,
+    which may have another zone.
+    """
+    moment = datetime.fromtimestamp(at, zone)
+    days = (moment.date() - datetime.fromtimestamp(now, zone).date()).days
+    time = f"{moment:%H:%M}"
+    if at > now:
+        time = f"{time} {zone}"
+    if abs(days) > WEEKDAYS_UNTIL:
+        return Text("{date}", date=f"{moment:%Y-%m-%d}")
+    near = {
+        0: Text("today {time}", time=time),
+        1: Text("tomorrow {time}", time=time),
+        -1: Text("yesterday {time}", time=time),
+    }
+    weekday = WEEKDAYS[moment.weekday()]
+    return near.get(days, Text("{weekday} {time}", weekday=weekday, time=time))
+
+
+def past_words(number: int | str) -> tuple[Text, Text, Text]:
+    """Return how a moment of the last hours is called, by the unit that is counted."""
+    return (
+        Text("just now"),
+        Text("{number} min ago", number=number),
+        Text("{number} h ago", number=number),
+    )
+
+
+def future_words(number: int | str) -> tuple[Text, Text, Text]:
+    """Return how a moment of the next hours is called, by the unit that is counted."""
+    return (
+        Text("in a moment"),
+        Text("in {number} min", number=number),
+        Text("in {number} h", number=number),
+    )
+
+
+def zoned_text(at: float, zone: tzinfo) -> str:
+    """Return a Unix time to the second in a time zone, with the name of the zone."""
+    return f"{datetime.fromtimestamp(at, zone):%Y-%m-%d %H:%M:%S} {zone}"
+
+
+def plain_moment(moment: datetime) -> str:
+    """Return a moment to the second in its own time zone, which is not named."""
+    return f"{moment:%Y-%m-%d %H:%M:%S}"
 
 
 def moment_text(at: float) -> str:
@@ -26,9 +124,9 @@ def iso_moment(at: float) -> str:
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def hour_text(at: float) -> str:
-    """Return the hour (UTC) of a Unix time, as the label of a chart."""
-    return f"{datetime.fromtimestamp(at, UTC):%H}:00"
+def hour_text(at: float, zone: tzinfo = UTC) -> str:
+    """Return the time of the day of a Unix time, as the label of an hour in a chart."""
+    return f"{datetime.fromtimestamp(at, zone):%H:%M}"
 
 
 def duration_text(seconds: int) -> str:
@@ -37,12 +135,39 @@ def duration_text(seconds: int) -> str:
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
-def record_moment(record: Mapping[str, object]) -> str:
+def elapsed_text(seconds: float) -> str:
+    """Return how long something took, in two units at most: 2 min 5 s."""
+    whole = int(seconds)
+    if whole < 1:
+        return "< 1 s"
+    parts = []
+    for unit, size in ELAPSED_UNITS:
+        count, whole = divmod(whole, size)
+        if count:
+            parts.append(f"{count} {unit}")
+        elif parts:
+            break  # 1 h 5 s would look like 1 h 5 min
+    return " ".join(parts[:2])
+
+
+def parse_interval(text: str) -> int:
+    """Return the seconds of an interval such as 90m, 12h, 7d or 2w; 0 if it is none."""
+    interval = INTERVAL.fullmatch(text)
+    return int(interval[1]) * UNIT_SECONDS[interval[2]] if interval else 0
+
+
+def moment_of(record: Mapping[str, object]) -> float | None:
     """Return when an audit record was written; a manipulated one may not say."""
     at = record.get("at")  # in milliseconds
     if not isinstance(at, int) or not 0 <= at < LAST_MOMENT * 1000:
-        return Text("unknown")
-    return moment_text(at / 1000)
+        return None
+    return at / 1000
+
+
+def record_moment(record: Mapping[str, object]) -> str:
+    """Return when an audit record was written, as users read it."""
+    at = moment_of(record)
+    return Text("unknown") if at is None else moment_text(at)
 
 
 def day_of(at: float) -> date:

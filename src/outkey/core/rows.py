@@ -91,6 +91,7 @@ class ConfigurationRow:
             revision=self.revision,
             refused=self.health.refused,
             paused_at=self.health.paused_at,
+            is_proved=self.health.is_proved,
             voucher=voucher,
             former_names=former_names,
         )
@@ -145,11 +146,19 @@ class LineRow:
     method: str
     path: str
     sync: Mapping[str, object] | None  # the table that a TOML document has
+    source: str = ""  # the TOML of that table as a user wrote it
 
     def line(self) -> SyncLine:
         """Return the line, or raise ConfigError where its table cannot be read."""
         sync = None if self.sync is None else read_sync(self.sync)
-        return SyncLine(self.name, self.configuration, self.method, self.path, sync)
+        return SyncLine(
+            self.name,
+            configuration=self.configuration,
+            method=self.method,
+            path=self.path,
+            sync=sync,
+            source=self.source,
+        )
 
     def timed(self) -> TimedLine:
         """Return when the line runs, also where its table cannot be read otherwise."""
@@ -207,4 +216,11 @@ def read_query(rows: object) -> tuple[QueryParameter, ...]:
 def line_row(line: SyncLine) -> LineRow:
     """Return the row of a sync line."""
     sync = None if line.sync is None else sync_table(line.sync)
-    return LineRow(line.name, line.configuration, line.method, line.path, sync)
+    return LineRow(
+        line.name,
+        configuration=line.configuration,
+        method=line.method,
+        path=line.path,
+        sync=sync,
+        source=line.source,
+    )

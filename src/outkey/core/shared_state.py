@@ -15,11 +15,16 @@ class StateKind(StrEnum):
     """What a shared state is about, and what its key names."""
 
     BASELINE = "baseline"  # what is usual for a configuration
+    DATABASE = "database"  # another database that tables can be in, by its name
     LEASE = "lease"  # which process has a duty, by the name of the duty
     MARK = "mark"  # how far a duty has got, by the name of the duty
     NOTICE = "notice"  # an open notice
+    PAIR = "pair"  # two lines that synchronize both directions, by the pair's name
+    PAUSED_LINE = "paused_line"  # a sync line that a user has paused
     PROCESS = "process"  # the heartbeat of a process
     RATE_LIMIT = "rate_limit"  # the pace of a configuration
+    TABLE = "table"  # a table that outkey has created, by its target name
+    RUN_PAUSE = "run_pause"  # until when no run of a configuration begins
 
 
 class SharedState(NamedTuple):

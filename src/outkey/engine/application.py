@@ -12,18 +12,23 @@ from typing import TYPE_CHECKING
 
 from outkey.core.audit.events import Tag
 from outkey.core.config.choices import Network
-from outkey.core.config.configuration import Configuration
+from outkey.core.config.configuration import Configuration, SyncLine
 from outkey.core.config.document import Document
+from outkey.core.config.fields import BY_PATH
 from outkey.core.config.presets import Preset, PresetMethod
+from outkey.core.config.sync_sections import ConflictRule
 from outkey.core.diagnosis import Fix
-from outkey.core.errors import configuration_exists
+from outkey.core.errors import ConfigError, configuration_exists, line_exists
 from outkey.core.findings.checks import Finding
 from outkey.core.findings.configuration_checks import configuration_findings
 from outkey.core.findings.monitoring import Notice
 from outkey.core.findings.posture import Policy
 from outkey.core.request.message import Response, Route
 from outkey.core.secret import Secret
+from outkey.core.sync.records import Target
 from outkey.core.sync.run import Run
+from outkey.core.sync.targets import TABLE_PREFIX
+from outkey.core.text import Text
 from outkey.engine.gateway import Gateway
 from outkey.engine.managing.applying import Applied, apply
 from outkey.engine.managing.audit_trail import AuditTrail
@@ -48,10 +53,10 @@ from outkey.engine.sending.preview import Preview
 from outkey.engine.sending.scripts import ScriptTrial, try_script
 from outkey.engine.sending.sender import Sender
 from outkey.engine.sync.runs import Runs
+from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.engine.tokens.actions import TokenActions
 from outkey.engine.tokens.discovery import discover
 from outkey.ports.installation import (
-    BufferedAudit,
     Keys,
     KeySteps,
     Presets,
@@ -59,14 +64,15 @@ from outkey.ports.installation import (
     ServerAddresses,
 )
 from outkey.ports.monitoring import LineRuns, Notifier
-from outkey.ports.sending import Clock, Tokens
+from outkey.ports.sending import Audit, Clock, Tokens
 from outkey.ports.storage import Database, StateRows
-from outkey.ports.sync import LineSource, Queue, Records
+from outkey.ports.sync import LineSource, Models, Queue, StoredTables
 
 if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none of it
     from outkey.core.importing.reading import Import
-    from outkey.engine.managing.line_editing import UserRecords
+    from outkey.engine.managing.line_editing import RecordRights, UserRecords
     from outkey.engine.sync import Planner, SyncPorts, SyncRunner
+    from outkey.engine.sync.pair_runner import PairRunner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +86,7 @@ class Application:
     keys: Keys
     key_file: Path
     rotation: KeySteps
-    audit: BufferedAudit
+    audit: Audit
     audit_trail: AuditTrail
     runs: Runs
     line_runs: LineRuns
@@ -127,9 +133,16 @@ class Application:
             administration,
             self.sender.context,
             document,
+            settings=self.sync_settings,
             dry_run=dry_run,
+            targets=self._targets,
             progress=progress,
         )
+
+    @property
+    def sync_settings(self) -> SyncSettings:
+        """The other databases and the pairs."""
+        return SyncSettings(self.states)
 
     def save_import(
         self,
@@ -223,12 +236,20 @@ class Application:
         *,
         allowed: Allowed,
         limit: Callable[[], AbstractContextManager[None]] = nullcontext,
+        record: str = "",
     ) -> None:
         """Save the form of a user who is allowed what it needs, in one transaction.
 
-        `limit` surrounds the examples of a new script.
+        `limit` surrounds the examples of a new script. `record` is the id of a new
+        configuration, where its form was drawn with one.
         """
-        edit.save(administration, self.sender.context, allowed=allowed, limit=limit)
+        edit.save(
+            administration,
+            self.sender.context,
+            allowed=allowed,
+            limit=limit,
+            record=record,
+        )
 
     def begin_test(
         self,
@@ -270,12 +291,13 @@ class Application:
         self, issuer: str, network: Network, ca_file: str = ""
     ) -> dict[str, str]:
         """Return the URLs that an authorization server publishes in its metadata."""
-        return self.sender.run(discover(self.sender.context, issuer, network, ca_file))
+        steps = discover(self.sender.context, issuer, network, ca_file)
+        return self.sender.run_for_user(steps)
 
     # ── synchronization ─────────────────────────────────────────────────────────────
 
     def sync_runner(
-        self, records: Records | None = None, lines: LineSource | None = None
+        self, records: Models | None = None, lines: LineSource | None = None
     ) -> "SyncRunner":
         """Return what checks and runs sync lines.
 
@@ -288,10 +310,48 @@ class Application:
             ports = replace(ports, configurations=lines)
         return SyncRunner(ports)
 
+    def pair_runner(self) -> "PairRunner":
+        """Return what runs pairs; ConfigError if the host has none."""
+        from outkey.engine.sync.pair_runner import PairRunner  # noqa: PLC0415
+
+        pairing = self.sync_ports().pairing
+        if pairing is None:
+            raise ConfigError(Text("this installation has no pairs"))
+        return PairRunner(pairing, self.sync_runner(), self.runs)
+
+    def resolve_conflict(
+        self,
+        administration: Administration,
+        pair: str,
+        key: str,
+        choice: ConflictRule,
+        *,
+        rights: "RecordRights | None" = None,
+        version: str = "",
+    ) -> None:
+        """Store whose version of a record stays, and by whom.
+
+        The audit has the pair and the choice; a record's key may be personal data.
+        `rights` are those that the user has on records. `version` is that of the
+        conflict which the user has seen, "" for the current one.
+        """
+        runner = self.pair_runner()
+        line = self.registry.line(runner.get(pair).pull)
+        if rights is not None and line.sync is not None:
+            from outkey.engine.managing.line_editing import (  # noqa: PLC0415
+                refuse_forbidden,
+            )
+
+            refuse_forbidden(rights, line.sync)
+            rights.demand(line.sync.target, "view")
+        runner.conflict(pair, key, version)
+        administration.note(Tag.CONFLICT_RESOLVED, line.configuration, pair, choice)
+        runner.resolve(pair, key, choice, version)
+
     def planner(
         self,
         stopping: Callable[[], bool] = lambda: False,
-        records: Records | None = None,
+        records: Models | None = None,
     ) -> "Planner":
         """Return what queues runs of sync lines and performs them."""
         from outkey.engine.sync import Planner  # noqa: PLC0415
@@ -305,19 +365,86 @@ class Application:
         records: "UserRecords",
         *,
         dry_run: bool = False,
+        allows_removal: bool = False,
     ) -> Run:
         """Queue a run of a line for a user, who needs the rights on its records.
 
-        LineBusy has the id of the run that is active already.
+        LineBusy has the id of the run that is active already. `allows_removal` turns
+        the guard against the removal of many records off.
+        """
+        self._refuse_forbidden(name, records, dry_run=dry_run)
+        return self.planner(records=records).request(
+            name, actor, dry_run=dry_run, allows_removal=allows_removal
+        )
+
+    def request_retry(self, run_id: str, actor: str, records: "UserRecords") -> Run:
+        """Queue a retry of what a run rejected, with the rights of `request_run`."""
+        self._refuse_forbidden(self.runs.get(run_id).line, records)
+        return self.planner(records=records).request_retry(run_id, actor)
+
+    def _refuse_forbidden(
+        self, line: str, records: "UserRecords", *, dry_run: bool = False
+    ) -> None:
+        """Raise ConfigError if a user lacks the rights on the records of a line.
+
+        A worker has no user whose rights it could check.
         """
         from outkey.engine.managing.line_editing import (  # noqa: PLC0415
             refuse_forbidden,
         )
 
-        sync = self.registry.line(name).sync
-        if sync is not None:  # a worker has no user whose rights it could check
+        sync = self.registry.line(line).sync
+        if sync is not None:
             refuse_forbidden(records, sync, dry_run=dry_run)
-        return self.planner(records=records).request(name, actor, dry_run=dry_run)
+
+    def pause_line(self, administration: Administration, name: str) -> None:
+        """Pause a sync line: no run of it begins, and the one under way stops."""
+        configuration = self.registry.line(name).configuration
+        administration.note(Tag.LINE_PAUSED, configuration, name)
+        self.runs.pause_line(name)
+
+    def resume_line(self, administration: Administration, name: str) -> None:
+        """Resume a sync line; workers continue what was stopped."""
+        configuration = self.registry.line(name).configuration
+        administration.note(Tag.LINE_RESUMED, configuration, name)
+        self.runs.resume_lines(name)
+
+    def rename_line(
+        self, administration: Administration, name: str, new_name: str
+    ) -> None:
+        """Give a sync line another name; runs, records and its pair follow it.
+
+        LineBusy while a run of it, or of the other line of its pair, is in progress:
+        such a run knows it by its name.
+        """
+        line = self.registry.line(name)
+        new_name = str(BY_PATH["name"].parse(new_name))
+        if new_name == name:
+            return
+        if self.registry.timetable([new_name]):
+            raise line_exists()
+        pairs = self.sync_settings.pairs()
+        involved = {name}
+        for pair in self.sync_settings.pairs_of([name]):
+            involved |= {pairs[pair].pull, pairs[pair].push}
+        for each_name in sorted(involved):
+            self.runs.refuse_running(each_name)
+
+        def follow() -> None:
+            self.runs.rename_line(name, new_name)
+            for target in tables_of(line):
+                self.stored_tables().rename_line(target, name, new_name)
+
+        administration.rename_line(name, new_name, self.sync_settings, follow)
+
+    def remove_line(self, administration: Administration, name: str) -> list[str]:
+        """Delete a sync line with its runs; the records that it brought stay.
+
+        The pair that it is in is deleted too; return its name.
+        """
+        pairs = administration.remove_line(name, self.sync_settings)
+        self.runs.resume_lines(name)
+        return pairs
 
     def next_runs(self, names: Collection[str]) -> dict[str, float | None]:
         """Return when these lines run next; None without a valid schedule."""
@@ -327,12 +454,27 @@ class Application:
         """Yield what is wrong or risky about a document's lines, by configuration."""
         from outkey.engine.sync.unsaved_lines import DocumentLines  # noqa: PLC0415
 
-        lines = DocumentLines(self.registry, document)
+        databases = self.sync_settings.databases() if document.databases else {}
+        pairs = [*self.sync_settings.pairs().values(), *document.pairs]
+        lines = DocumentLines(self.registry, document, databases, pairs)
         return lines.findings(self.sync_runner(lines=lines))
 
-    def _sync_ports(self, records: Records | None) -> "SyncPorts":
+    def stored_tables(self) -> StoredTables:
+        """Return the tables that lines write to and users look at."""
+        tables = self.sync_ports().tables
+        if tables is None:
+            raise ConfigError(
+                Text("this installation has no tables"),
+                hint=Text("Its sync lines write to models of the host."),
+            )
+        return tables
+
+    def _targets(self) -> Sequence[Target]:
+        return self.sync_ports().records.targets()
+
+    def _sync_ports(self, records: Models | None) -> "SyncPorts":
         ports = self.sync_ports()
-        return ports if records is None else replace(ports, records=records)
+        return ports if records is None else replace(ports, models=records)
 
     # ── background work ─────────────────────────────────────────────────────────────
 
@@ -379,3 +521,11 @@ class Application:
             clock=clock or self.clock,
         )
         return BackgroundWork(ports, verify_hours=verify_hours, pause=pause)
+
+
+def tables_of(line: SyncLine) -> list[str]:
+    """Return the tables among the targets of a line."""
+    if line.sync is None:
+        return []
+    targets = (line.sync.target, *(child.target for child in line.sync.children))
+    return [target for target in targets if target.startswith(TABLE_PREFIX)]

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from outkey.core.config.presets import Preset
-from outkey.ports.sending import Audit, Listeners
+from outkey.ports.sending import Listeners
 from outkey.ports.storage import SecretStore
 
 
@@ -70,13 +70,6 @@ class SealedSecrets(SecretStore, Protocol):
 
     def rewrap(self) -> Iterator[int]:
         """Bring every secret under the primary key; yield how many at each step."""
-
-
-class BufferedAudit(Audit, Protocol):
-    """An audit that writes outcomes a little later."""
-
-    def flush(self) -> None:
-        """Write what is queued now; best effort."""
 
 
 class Presets(Protocol):

@@ -27,8 +27,8 @@ class Configurations(Protocol):
     def note_refused(self, name: str, revision: int) -> int:
         """Count a response 401 to this revision, and return how many came in a row."""
 
-    def note_accepted(self, name: str) -> None:
-        """Reset the count, and end a pause."""
+    def note_accepted(self, name: str, revision: int, at: float) -> None:
+        """Reset the count, end a pause, and note that this revision is accepted."""
 
     def pause(self, name: str, at: float) -> None:
         """Stop sending, unless the credentials were replaced in the meantime."""
@@ -213,6 +213,13 @@ class Audit(Protocol):
 
     def refuse(self, refusal: Refusal) -> None:
         """Record that nothing was sent; best effort, never raises."""
+
+    def flush(self) -> None:
+        """Write what is queued now; best effort, never raises.
+
+        Called when a run, a test or a sample has ended, so that a user finds the
+        outcome of its last request.
+        """
 
     def close(self) -> None:
         """Write what is queued, and close what is open; it may be used again."""

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from outkey.core.audit.chain import AuditStream, ChainMark, ChainRow
 from outkey.core.config.configuration import Configuration, SecretState
+from outkey.core.config.line_history import LineVersion
 from outkey.core.findings.health import Summary
 from outkey.core.rows import ConfigurationRow, LineRow
 from outkey.core.secret import Secret
@@ -73,8 +74,19 @@ class LineRows(Protocol):
     def swap(self, before: LineRow | None, after: LineRow | None) -> bool:
         """Replace the line that has the name of `before`.
 
-        Returns whether it was there. Without `before` the line is inserted, without
-        `after` deleted. At least one of the two is given.
+        `after` may have another name, which no line has: then versions, runs and all
+        else of the line are those of the new name. Returns whether it was there.
+        Without `before` the line is inserted, without `after` deleted with its
+        versions. At least one of the two is given.
+        """
+
+    def versions(self, name: str, limit: int) -> list[LineVersion]:
+        """Return the newest versions of a line, newest first."""
+
+    def add_version(self, version: LineVersion, oldest: int) -> bool:
+        """Store a version of a line, and delete those with numbers below `oldest`.
+
+        Returns whether: not where there is no such line, or one of this number.
         """
 
 
@@ -183,8 +195,11 @@ class AuditRows(Protocol):
         """Return the facts of the newest rows with their ids, newest first.
 
         Only those before the row with this id, and with these labels, if given:
-        `configuration` and `outcome`, never empty.
+        `configuration`, `outcome`, `kind` and `actor`, never empty.
         """
+
+    def position_at(self, moment: float) -> int:
+        """Return the id of the last row from before a Unix time; 0 for none."""
 
     def after(self, position: int, limit: int) -> list[dict[str, object]]:
         """Return the facts of the rows after an id, with their ids, oldest first."""

@@ -1,13 +1,35 @@
 """What synchronizing needs: the host's records, stored runs, schedules and queues."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Protocol
 
 from outkey.core.config.configuration import Configuration, SyncLine
-from outkey.core.sync.records import HostRecord, Target, Written
+from outkey.core.errors import StorageUnavailable
+from outkey.core.sync.filters import Wanted
+from outkey.core.sync.ledger import LedgerEntry
+from outkey.core.sync.line import Gone
+from outkey.core.sync.pairs import PairAgreement
+from outkey.core.sync.records import (
+    HostRecord,
+    PreparedTarget,
+    Shape,
+    Target,
+    Unseen,
+    Written,
+)
 from outkey.core.sync.run import RejectedRecord, Run, RunState
+from outkey.core.text import Text
+
+Key = tuple[object, ...]  # the values of key fields
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class StorageBusy(StorageUnavailable):
+    """The database undid a transaction because of another; it may succeed later."""
 
 
 class LineSource(Protocol):
@@ -30,7 +52,8 @@ class PathCompiler(Protocol):
 class Records(Protocol):
     """The host's own records, behind an allow-list and the host's permissions.
 
-    Every method raises ConfigError for a target or a field that is not open.
+    Every method raises ConfigError for a target or a field that is not open. The id of
+    a deleted record is never used again: ledgers and pairs remember records by it.
     """
 
     def targets(self) -> Sequence[Target]:
@@ -55,10 +78,64 @@ class Records(Protocol):
         nothing, needs no run, and returns what would change.
         """
 
-    def archive(self, target: str, line: str, run: str) -> int:
-        """Archive the records that this line brought and this run has not seen.
+    def unseen(self, target: str, line: str, run: str) -> Unseen:
+        """Return how many records this line brought, and this run has not seen."""
+
+    def retire(self, target: str, line: str, run: str, gone: Gone) -> int:
+        """Archive or delete what this line brought and this run has not seen.
 
         Return how many.
+        """
+
+    def delete_children(
+        self,
+        target: str,
+        parent: Sequence[str],
+        keys: Sequence[str],
+        kept: Mapping[Key, Collection[Key]],
+    ) -> int:
+        """Delete the records of these parents that are not among those kept.
+
+        By the values of the fields `parent`: the values of the fields `keys` of each
+        child that stays. Return how many were deleted.
+        """
+
+    def matching(
+        self, target: str, keys: Sequence[str], values: Collection[Key]
+    ) -> Mapping[Key, HostRecord]:
+        """Return the records with these values of the key fields, archived ones too.
+
+        They are locked until the transaction ends.
+        """
+
+    def by_id(self, target: str, ids: Collection[str]) -> Mapping[str, HostRecord]:
+        """Return the records with these ids, archived ones too.
+
+        They are locked until the transaction ends.
+        """
+
+    def assign(
+        self, target: str, values: Mapping[str, Mapping[str, object]], run: str
+    ) -> Collection[str]:
+        """Write values of some fields, or of none, into records, by id.
+
+        Return the ids of those that have them now, and mark these as seen by `run`: not
+        those that do not exist, or whose values the host refuses.
+        """
+
+    def missing(
+        self, target: str, line: str, run: str, after: str, limit: int
+    ) -> Sequence[HostRecord]:
+        """Return the next of what this line brought and this run has not seen.
+
+        Up to `limit` after the id of a record ("": the first ones), in one order; none
+        only at the end. They are locked until the transaction ends.
+        """
+
+    def present(self, target: str, ids: Sequence[str]) -> Collection[str]:
+        """Return those of these ids whose records exist and are not archived.
+
+        A record that was lost with its table is among them: nobody has deleted it.
         """
 
     def find(
@@ -68,6 +145,174 @@ class Records(Protocol):
 
         A value that several records have is not in the mapping.
         """
+
+
+class Models(Records, Protocol):
+    """The models of the host, which may have code of their own that saves a record."""
+
+    def upsert(
+        self,
+        target: str,
+        keys: Sequence[str],
+        rows: Sequence[Mapping[str, object]],
+        run: str,
+        *,
+        dry_run: bool = False,
+        saves: bool = False,
+    ) -> Sequence[Written]:
+        """Create or update the record of each row, as `Records` do.
+
+        With `saves` each record is validated and saved by the host's own code. What
+        that refuses, or raises, is a refusal of this row alone.
+        """
+
+    def assign(
+        self,
+        target: str,
+        values: Mapping[str, Mapping[str, object]],
+        run: str,
+        *,
+        saves: bool = False,
+    ) -> Collection[str]:
+        """Write values of some fields into records, as `Records` do.
+
+        With `saves` by the host's own code, where values change.
+        """
+
+
+class TargetStore(Records, Protocol):
+    """Targets that outkey makes itself: tables or files."""
+
+    def prepare(
+        self, target: str, shape: Shape, *, dry_run: bool = False
+    ) -> PreparedTarget:
+        """Return a target that has the fields of a shape.
+
+        A table gets the columns that it lacks; ConfigError for a field that the target
+        cannot have, as one of another type. A dry run changes nothing.
+        """
+
+    def transaction(self, targets: Collection[str]) -> AbstractContextManager[None]:
+        """Write all of what is written to these targets inside, or nothing.
+
+        ConfigError if they are not in one database. For targets in the database of the
+        runs, the caller's transaction does that.
+        """
+
+    def begin(self, target: str, run: str) -> None:
+        """Begin at the first page: a file forgets what an unfinished run has left."""
+
+    def complete(
+        self,
+        target: str,
+        run: str,
+        *,
+        is_doubtful: bool = False,
+        may_lose: bool = False,
+    ) -> Sequence[Text]:
+        """Note that a run has read everything: only now a file is replaced.
+
+        Without `may_lose` a file is not replaced by an empty one, nor if it
+        `is_doubtful` that the run has read everything. Return what a user should know.
+        """
+
+
+class StoredTables(TargetStore, Protocol):
+    """Tables, which users can look at."""
+
+    def rows(
+        self,
+        target: str,
+        after: str,
+        limit: int,
+        wanted: Mapping[str, Wanted] = NOTHING,
+    ) -> Sequence[HostRecord]:
+        """Return the next rows after an id, archived ones too, ordered by id.
+
+        With the time when each was archived, where the table has it. `wanted` is what
+        columns have or contain.
+        """
+
+    def count(
+        self, target: str, after: str = "", wanted: Mapping[str, Wanted] = NOTHING
+    ) -> int:
+        """Return how many rows `rows` would return without a limit."""
+
+    def rename_line(self, target: str, line: str, new_name: str) -> None:
+        """Let rows that a line brought, and its journal, be those of its new name.
+
+        A table that is not there yet has none.
+        """
+
+    def journal(self, target: str, line: str) -> str:
+        """Return what `put_journal` has written for a line, or "".
+
+        To be called before it, outside of a transaction: it makes the place for it.
+        """
+
+    def put_journal(self, target: str, line: str, text: str) -> None:
+        """Write a text in the transaction of a table's rows; "" deletes it.
+
+        Not for tables in the database of the runs: the same transaction has both.
+        """
+
+
+class LedgerRows(Protocol):
+    """What a push has sent: an entry for each record of a line.
+
+    In the same database as `RunRows`, and in the same transactions.
+    """
+
+    def read(self, line: str, records: Collection[str]) -> dict[str, LedgerEntry]:
+        """Return the entries of these records, by record."""
+
+    def put(self, line: str, entries: Sequence[LedgerEntry]) -> None:
+        """Insert or replace entries."""
+
+    def after(self, line: str, record: str, limit: int) -> Sequence[LedgerEntry]:
+        """Return the next entries after a record ("": the first ones), by record."""
+
+    def by_remote_id(
+        self, line: str, remote_ids: Collection[str]
+    ) -> dict[str, LedgerEntry]:
+        """Return the entries with these IDs of the API, by ID; of several any one."""
+
+    def announced(self, line: str, record: str, limit: int) -> Sequence[LedgerEntry]:
+        """Return the next entries after a record whose create has no response yet.
+
+        These have a `key`. Ordered by record.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class PairQuery:
+    """Which agreements of a push line to find; a default restricts nothing.
+
+    Of `records` and `keys` only one is given, and then no limit.
+    """
+
+    line: str
+    records: Collection[str] | None = None
+    keys: Collection[str] | None = None
+    has_conflict: bool = False
+    after: str = ""  # a record: only those of later ones
+    limit: int | None = None  # the first ones by record
+
+
+class PairRows(Protocol):
+    """What both sides of a pair agreed on: a row for each record of its push line.
+
+    In the same database as `RunRows`, and in the same transactions.
+    """
+
+    def find(self, query: PairQuery) -> Sequence[PairAgreement]:
+        """Return the agreements of a query."""
+
+    def put(self, line: str, agreements: Sequence[PairAgreement]) -> None:
+        """Insert or replace agreements."""
+
+    def delete(self, line: str, records: Collection[str]) -> None:
+        """Delete the agreements of these records; others do not matter."""
 
 
 class Calendar(Protocol):
@@ -81,7 +326,10 @@ class Queue(Protocol):
     """Notifies workers of waiting runs."""
 
     def put(self, run: Run, lock: str) -> None:
-        """Hand a due run to a worker; of runs with the same lock, one at a time."""
+        """Hand a due run to a worker; of runs with the same lock, one at a time.
+
+        A run comes once with each lock of its configuration: any of them will do.
+        """
 
 
 class RunOrder(StrEnum):
@@ -130,9 +378,26 @@ class RunRows(Protocol):
         """
 
     def put_rejected(
-        self, run: str, first: int, records: Sequence[RejectedRecord]
+        self,
+        run: str,
+        first: int,
+        records: Sequence[RejectedRecord],
+        removed: Collection[str] = (),
     ) -> None:
-        """Replace the rejected records of a run from the number `first` on."""
+        """Replace the rejected records of a run from the number `first` on.
 
-    def rejected(self, run: str, limit: int) -> Sequence[RejectedRecord]:
-        """Return the first rejected records of a run, by number."""
+        Those that have one of the keys `removed` are deleted too.
+        """
+
+    def rejected(
+        self,
+        run: str,
+        limit: int,
+        *,
+        skip: int = 0,
+        keys: Collection[str] | None = None,
+    ) -> Sequence[RejectedRecord]:
+        """Return the first rejected records of a run after `skip` others, by number.
+
+        With `keys` only those that have one of them.
+        """

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from outkey.spar.authority import Authority
 
@@ -60,6 +60,13 @@ class Neighbours(NamedTuple):
         )
 
 
+class Responder(Protocol):
+    """What responds to requests with records that it has stored."""
+
+    def play(self, stage: "Stage") -> None:
+        """Respond to a request."""
+
+
 @dataclass(slots=True)
 class Stage:
     """One request and the means to respond to it, correctly or not."""
@@ -72,6 +79,7 @@ class Stage:
     server: str
     neighbours: Neighbours
     authority: Authority
+    stored: Responder
     journal: Iterable[Arrival]
     connection: socket.socket
     write: Callable[[bytes], object]

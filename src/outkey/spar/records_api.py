@@ -2,7 +2,8 @@
 
 `/records/contacts` and `/records/orders` demand the token `spar-token`. `?count=` is
 the number of records, `?style=` the paging: `page`, `offset`, `cursor` or `link`.
-What is posted or put is only counted. `?fail=` spoils a page, as often as requested.
+What is posted or put there is only counted; `/records/stored` stores it. `?fail=`
+spoils a page, as often as requested.
 """
 
 import json
@@ -13,6 +14,7 @@ from urllib.parse import parse_qsl
 from outkey.spar.exchange import Stage
 
 TOKEN = "spar-token"  # noqa: S105 - made up and public
+STORED = "stored"
 _MOST = 1_000_000
 _SIZE = 100
 _HUGE = 50_000_000
@@ -53,18 +55,25 @@ _KINDS: dict[str, Callable[[int], dict[str, object]]] = {
 def records(stage: Stage) -> None:
     """Return `contacts` or `orders` (`?count=`, `?style=`), or accept one.
 
+    `stored` creates, changes, finds and deletes records that are sent to it.
+
     Demands `spar-token` or a live access token. `?fail=` with a status, `truncated`,
     `text`, `huge`, `wide` (a record of a million fields) or `loop` (of cursors) spoils
     the page `at=` (2), the first `times=` (1) that it is requested.
     """
-    make = _KINDS.get(stage.rest.partition("/")[0])
+    kind = stage.rest.partition("/")[0]
+    make = _KINDS.get(kind)
     token = stage.headers.get("authorization", "").removeprefix("Bearer ")
     if token != TOKEN and stage.authority.access(token) is None:
         stage.respond(
             401, {"error": "unauthorized"}, ("WWW-Authenticate", 'Bearer realm="spar"')
         )
+    elif kind == STORED:
+        stage.stored.play(stage)
     elif make is None:
-        stage.respond(404, {"error": "no such records", "records": sorted(_KINDS)})
+        stage.respond(
+            404, {"error": "no such records", "records": [*sorted(_KINDS), STORED]}
+        )
     elif stage.method in {"POST", "PUT", "PATCH"}:
         stage.respond(201, {"kept": len(stage.body)})
     else:

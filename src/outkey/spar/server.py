@@ -17,6 +17,7 @@ from outkey.spar.approval import ISSUER_PATH
 from outkey.spar.authority import Authority
 from outkey.spar.exchange import Arrival, Neighbours, Stage
 from outkey.spar.scenes import play
+from outkey.spar.stored_records import StoredRecords
 
 _JOURNAL_LENGTH = 10_000
 _MAX_BODY = 64 * 1024 * 1024
@@ -26,13 +27,15 @@ _UNJOURNALED = frozenset({"/journal", "/oauth/journal"})
 class Spar:
     """Loopback servers: `url`, `elsewhere` (another origin) and, if asked, `secure`.
 
-    `authorization` controls the authorization server, whose identifier is `issuer`.
+    `authorization` controls the authorization server, whose identifier is `issuer`;
+    `stored` has the records that were sent to `/records/stored`.
     """
 
     def __init__(self, *, port: int = 0, tls: bool = False) -> None:
         self._journal: deque[Arrival] = deque(maxlen=_JOURNAL_LENGTH)
         self._closing = contextlib.ExitStack()
         self.authorization = Authority()
+        self.stored = StoredRecords()
         self._main = self._server("main", port)
         self._elsewhere = self._server("elsewhere", 0)
         self.url = f"http://127.0.0.1:{self._main.server_port}"
@@ -91,7 +94,7 @@ class Spar:
             yield self._secure_server
 
     def _server(self, name: str, port: int) -> "SparServer":
-        server = SparServer(name, port, self._journal, self.authorization)
+        server = SparServer(name, port, self._journal, self.authorization, self.stored)
         self._closing.callback(server.server_close)
         return server
 
@@ -118,9 +121,15 @@ class SparServer(ThreadingHTTPServer):
     neighbours: Neighbours
 
     def __init__(
-        self, name: str, port: int, journal: deque[Arrival], authority: Authority
+        self,
+        name: str,
+        port: int,
+        journal: deque[Arrival],
+        authority: Authority,
+        stored: StoredRecords,
     ) -> None:
         self.name = name
+        self.stored = stored
         self.journal = journal
         self.authority = authority
         super().__init__(("127.0.0.1", port), SparHandler)
@@ -172,6 +181,7 @@ class SparHandler(BaseHTTPRequestHandler):
             server=self.server.name,
             neighbours=self.server.neighbours,
             authority=self.server.authority,
+            stored=self.server.stored,
             journal=self.server.journal,
             connection=self.connection,
             write=self.wfile.write,

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from itertools import groupby
 
 from outkey.core.audit import chain
+from outkey.core.audit.events import Tag
 from outkey.ports.storage import AuditCheckpoints, AuditRows
 
 KEY = b"k" * 32
@@ -54,6 +55,49 @@ class AuditRowsContract(ABC):
         assert [facts["at"] for facts in page] == [2, 1]
         assert len(table.newest(9, configuration="acme", outcome="ok")) == 4
         assert table.newest(9, configuration="other") == []
+
+    def test_changes_sign_ins_and_failures_are_found_by_their_kind(self) -> None:
+        table = self.make()
+        events = [
+            {"at": 1, "tag": Tag.SEND_INTENT},
+            {"at": 2, "tag": Tag.SEND_OUTCOME, "outcome": "ok"},
+            {"at": 3, "tag": Tag.SEND_OUTCOME, "outcome": "timeout"},
+            {"at": 4, "tag": Tag.LINE_SAVED, "actor": "ann"},
+            {"at": 5, "tag": Tag.SESSION_BEGAN, "actor": "ann"},
+            {"at": 6, "tag": Tag.LINE_SAVED, "actor": "ben"},
+        ]
+        records = [(chain.canonical(fact), chain.label_of(fact)) for fact in events]
+        rows = list(chain.chain_rows(KEY, "k.a", records))
+        table.append(rows)
+        assert list(table.read()) == rows
+
+        changes = table.newest(9, kind=chain.CHANGE)
+        assert [facts["at"] for facts in changes] == [6, 4]
+        (change,) = table.newest(9, kind=chain.CHANGE, actor="ann")
+        assert change["at"] == 4
+        (sign_in,) = table.newest(9, kind=chain.SIGN_IN)
+        assert sign_in["at"] == 5
+        (failure,) = table.newest(9, kind=chain.FAILURE)
+        assert failure["at"] == 3
+
+    def test_the_last_row_before_a_moment_is_found(self) -> None:
+        table = self.make()
+        assert table.position_at(1) == 0
+        rows = rows_at("k.a", 1000, 2000, 2000, 3000, 9000)
+        table.append(rows)
+        ids = {int(str(facts["id"])): facts["at"] for facts in table.newest(len(rows))}
+        positions = [table.position_at(moment) for moment in (0, 1, 2, 2.5, 5, 9.5)]
+        assert [ids.get(position, 0) for position in positions] == [
+            0,
+            0,
+            1000,
+            2000,
+            3000,
+            9000,
+        ]
+        tombstone = chain.sign_tombstone(KEY, rows[2])
+        table.prune(tombstone)
+        assert table.position_at(1.5) == 0
 
     def test_rows_are_read_on_from_an_id_oldest_first(self) -> None:
         table = self.make()

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
+from uuid import uuid4
 
 import pytest
 
@@ -16,7 +17,7 @@ from outkey.core.config.configuration import (
 from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.reference import parse_reference
 from outkey.core.errors import ConfigError, EditConflict, UnknownConfiguration
-from outkey.core.findings.health import Health
+from outkey.core.findings.health import ACCEPTED_AT, Health
 from outkey.core.vault.envelope import SealedRow
 from outkey.core.vault.versions import (
     SecretVersion,
@@ -266,13 +267,41 @@ class RegistryContract(ABC):
         assert registry.get("contract").paused
         assert registry.find(["contract"])["contract"].paused
         assert _health(registry).paused_at == 70.0
-        registry.note_accepted("contract")
+        registry.note_accepted("contract", revision - 1, 85.0)
         stored = registry.get("contract")
         assert (stored.refused, stored.paused) == (0, False)
         registry.note_refused("contract", revision)
         registry.pause("contract", 90.0)
         registry.resume("contract")
         assert _health(registry) == Health()
+
+    def test_the_first_accepted_request_of_a_revision_is_noted_until_a_change(
+        self,
+    ) -> None:
+        registry = self.registry()
+        stored = registry.get("contract")
+        assert not stored.is_proved
+        registry.note_accepted("contract", stored.revision - 1, 60.0)
+        assert not registry.get("contract").is_proved, "a former secret"
+        for moment in (70.0, 80.0):
+            registry.note_accepted("contract", stored.revision, moment)
+        assert registry.get("contract").is_proved
+        assert _health(registry).seen == {ACCEPTED_AT: 70.0}
+        registry.note_secrets_changed("contract")
+        assert not registry.get("contract").is_proved
+        assert _health(registry).seen == {}
+
+    def test_a_new_record_is_kept_and_none_is_used_twice(self) -> None:
+        registry = self.registry()
+        record = uuid4().hex
+        added = registry.add(build("drawn", {"base_url": "https://a.example"}), record)
+        assert added.record == record
+        used = (record, registry.get("contract").record, "7" * 32, "no id")
+        for other in used:
+            with pytest.raises(ConfigError) as caught:
+                registry.add(build("two", {"base_url": "https://a.example"}), other)
+            assert caught.value.message == "this form was saved before"
+        registry.remove("drawn")
 
     def test_two_who_have_read_the_same_count_lose_no_refusal(self) -> None:
         registry = self.registry()
@@ -307,7 +336,7 @@ class RegistryContract(ABC):
     def test_what_was_removed_is_neither_counted_nor_resumed(self) -> None:
         registry = self.registry()
         assert registry.note_refused("nobody", 1) == 0
-        registry.note_accepted("nobody")
+        registry.note_accepted("nobody", 1, 1.0)
         registry.pause("nobody", 1.0)
         with pytest.raises(UnknownConfiguration):
             registry.resume("nobody")

@@ -10,9 +10,17 @@ from typing import Any
 
 import pytest
 
-from outkey.core.errors import ConfigError, LineBusy, RunStopped, UnknownConfiguration
+from outkey.core.config.sync_sections import Pair
+from outkey.core.errors import (
+    ConfigError,
+    LineBusy,
+    LinePaused,
+    RunStopped,
+    UnknownConfiguration,
+)
 from outkey.core.findings.monitoring import LineRun
 from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
+from outkey.core.text import Text
 from outkey.engine.sync.runs import Runs
 from outkey.ports.monitoring import LineRuns
 from outkey.ports.storage import Database
@@ -157,6 +165,28 @@ class RunRowsContract(ABC):
         rows.put_rejected(run.id, 2, ())
         assert list(rows.rejected(run.id, 9)) == records[:1]
 
+    def test_rejected_records_are_found_and_deleted_by_their_keys(self) -> None:
+        rows, _ = self.make()
+        run, other = insert(rows), insert(rows, "orders")
+        records = [
+            RejectedRecord(n, f"c-{n}", "name", "too_long", "text", f"Name {n}")
+            for n in range(1, 4)
+        ]
+        rows.put_rejected(run.id, 1, records)
+        rows.put_rejected(other.id, 1, records)
+        assert list(rows.rejected(run.id, 1, skip=1)) == records[1:2]
+        assert list(rows.rejected(run.id, 9, keys=["c-3", "c-2", "x"])) == records[1:]
+        assert (
+            list(rows.rejected(run.id, 9, skip=1, keys=["c-3", "c-2"])) == records[2:]
+        )
+        assert list(rows.rejected(run.id, 9, keys=[])) == []
+        many = [f"c-{number}" for number in range(2, 2000)]
+        rows.put_rejected(run.id, 99, (), many)
+        assert list(rows.rejected(run.id, 9)) == records[:1]
+        rows.put_rejected(run.id, 5, records[1:2], ["c-1"])
+        assert list(rows.rejected(run.id, 9)) == records[1:2]
+        assert list(rows.rejected(other.id, 9)) == records
+
     def test_a_transaction_is_kept_whole_or_not_at_all(self) -> None:
         rows, database = self.make()
         run = insert(rows)
@@ -250,7 +280,11 @@ class RunsContract(ABC):
         runs = self.make()
         saved = runs.save(move(runs.begin("contacts", "tester", dry_run=False)))
         assert runs.get(saved.id) == saved
-        again = runs.save(replace(saved, pages=2))
+        assert runs.get(saved.id).counts.changed_fields == {"name": 2}
+        assert (
+            runs.get(saved.id).notes[0].template == "the API returned status {status}"
+        )
+        again = runs.save(replace(saved, pages=2, allows_removal=True))
         assert runs.get(again.id) == again
 
     def test_a_run_that_was_killed_goes_on_where_it_was_and_its_ghost_is_stopped(
@@ -344,6 +378,25 @@ class RunsContract(ABC):
         runs.cancel(run.id)  # a second time changes nothing
         assert runs.get(run.id).state is RunState.CANCELLED
         assert runs.begin("contacts", "tester", dry_run=False).id != run.id
+
+    def test_a_run_of_a_line_that_is_paused_stops_and_is_continued(self) -> None:
+        runs = self.make()
+        runs.request("contacts", "tester")
+        run = runs.save(move(runs.begin("contacts", "tester", dry_run=False)))
+        runs.pause_line("contacts")
+        assert runs.paused_lines() == {"contacts"}
+        with pytest.raises(RunStopped) as caught:
+            runs.save(run)
+        assert caught.value.reason == "line_paused"
+        stored = runs.get(run.id)
+        assert (stored.state, stored.cause) == (RunState.WAITING, "line_paused")
+        with pytest.raises(LinePaused):
+            runs.refuse_paused_line("contacts")
+        runs.refuse_paused_line("orders")
+        runs.resume_lines("contacts")
+        assert runs.paused_lines() == set()
+        again = runs.begin("contacts", "worker", dry_run=False)
+        assert (again.id, again.position, again.cause) == (run.id, run.position, "")
 
     def test_a_page_is_kept_whole_or_not_at_all(self) -> None:
         runs = self.make()
@@ -570,14 +623,97 @@ class RunsContract(ABC):
             thread.join(30)
         assert (len(begun_runs), len(busy)) == (1, 7)
 
+    def make_pair(self) -> Runs:
+        """Return runs whose lines are a pair."""
+        runs = self.make()
+        runs.settings.put([], [Pair("both", pull="contacts", push="orders")])
+        return runs
+
+    def test_the_lines_of_a_pair_run_one_after_the_other(self) -> None:
+        runs = self.make_pair()
+        pull = runs.begin("contacts", "tester", dry_run=False)
+        with pytest.raises(LineBusy, match="other line of the pair"):
+            runs.begin("orders", "tester", dry_run=False)
+        dry_run = runs.begin("orders", "tester", dry_run=True)
+        runs.finish(replace(dry_run, state=RunState.DONE))
+        runs.finish(replace(pull, state=RunState.DONE))
+        push = runs.begin("orders", "tester", dry_run=False)
+        with pytest.raises(LineBusy):
+            runs.begin_retry(pull.id, "tester")
+        runs.finish(replace(push, state=RunState.DONE))
+        dry_run = runs.begin("orders", "tester", dry_run=True)
+        assert runs.begin_retry(pull.id, "tester").retry_of == pull.id
+        runs.finish(replace(dry_run, state=RunState.DONE))
+        runs.settings.remove_pairs(["both"])
+        assert runs.begin("orders", "tester", dry_run=False).line == "orders"
+
+    def test_a_requested_run_waits_for_the_other_line_of_the_pair(self) -> None:
+        runs = self.make_pair()
+        pull = runs.begin("contacts", "tester", dry_run=False)
+        push = runs.request("orders", "tester")
+        dry_run = runs.request("orders", "tester", dry_run=True)
+        assert [run.id for run in runs.startable()] == [dry_run.id]
+        assert runs.get(push.id).state is RunState.WAITING
+        runs.finish(replace(pull, state=RunState.DONE))
+        assert {run.id for run in runs.startable()} == {push.id, dry_run.id}
+        begun = runs.begin("orders", "worker", dry_run=False, run_id=push.id)
+        assert begun.id == push.id
+
+    def test_a_killed_run_of_a_pair_is_ended_before_the_other_line_begins(
+        self,
+    ) -> None:
+        runs = self.make_pair()
+        requested = runs.request("contacts", "tester")
+        begun = runs.begin("contacts", "worker", dry_run=False, run_id=requested.id)
+        ghost = runs.save(move(begun))
+        self.pass_time(LEASE + 5)
+        push = runs.begin("orders", "tester", dry_run=False)
+        with pytest.raises(RunStopped):
+            runs.save(ghost)
+        waiting = runs.get(ghost.id)
+        assert (waiting.state, waiting.attempt) == (RunState.WAITING, 2)
+        assert waiting.position == ghost.position
+        self.pass_time(LEASE + 5)
+        resumed = runs.begin("contacts", "worker", dry_run=False, run_id=ghost.id)
+        assert resumed.position == ghost.position
+        # Nobody asked a worker for the push, so none continues it.
+        assert runs.get(push.id).state is RunState.FAILED
+
+    def test_of_both_lines_of_a_pair_that_begin_at_once_one_does(self) -> None:
+        runs = self.make_pair()
+        begun: list[Run] = []
+        busy: list[LineBusy] = []
+        started = threading.Barrier(THREADS)
+
+        def begin(line: str) -> None:
+            started.wait(10)
+            try:
+                begun.append(runs.begin(line, "tester", dry_run=False))
+            except LineBusy as error:
+                busy.append(error)
+            self.leave_thread()
+
+        threads = [
+            threading.Thread(target=begin, args=[("contacts", "orders")[number % 2]])
+            for number in range(THREADS)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        assert (len(begun), len(busy)) == (1, THREADS - 1)
+
 
 def move(run: Run) -> Run:
     """Return a run that has come a page further."""
     return replace(
         run,
         position={"page": 7, "seen": ["a\x00"]},
+        removed={"demo.order": 3},
+        notes=(Text("the API returned status {status}", status=7), Text("unknown")),
         cursor="2027-01-31\x00",
-        counts=Counts(1, 2, 3, 4, 5),
+        counts=Counts(1, 2, 3, 4, 5, changed_fields={"name": 2}),
         pages=7,
+        expected=99,
         worked=12.5,
     )

@@ -10,8 +10,10 @@ from outkey.core.config.configuration import (
     build,
 )
 from outkey.core.config.custom_rows import CustomHeader
+from outkey.core.config.line_history import LineVersion
 from outkey.core.findings.health import Health, Summary
 from outkey.core.rows import ConfigurationRow, LineRow, new_row
+from outkey.core.text import NO_TEXT, build_text
 from outkey.core.vault.envelope import Envelope, secret_place
 from outkey.core.vault.versions import (
     SecretLabel,
@@ -199,6 +201,55 @@ class LineRowsContract(ABC):
         assert storage.lines.swap(moved, None)
         assert not storage.lines.swap(moved, None)
         assert storage.lines.find() == [second]
+
+    def test_a_renamed_line_keeps_its_versions(self) -> None:
+        storage = self.make()
+        storage.configurations.swap(None, _row("contract"))
+        row = LineRow("a", "contract", "GET", "/", None)
+        assert storage.lines.swap(None, row)
+        version = LineVersion("a", 1, 1.5, "ann", "path = '/'")
+        assert storage.lines.add_version(version, oldest=1)
+        renamed = replace(row, name="b")
+        assert storage.lines.swap(row, renamed)
+        assert storage.lines.find() == [renamed]
+        assert storage.lines.versions("a", 9) == []
+        assert storage.lines.versions("b", 9) == [replace(version, line="b")]
+
+    def test_the_text_that_a_user_wrote_comes_back(self) -> None:
+        storage = self.make()
+        storage.configurations.swap(None, _row("contract"))
+        row = LineRow("a", "contract", "GET", "/", {"keys": []}, source="# mine\n")
+        assert storage.lines.swap(None, row)
+        assert storage.lines.find(["a"]) == [row]
+        changed = replace(row, source="")
+        assert storage.lines.swap(row, changed)
+        assert storage.lines.find(["a"]) == [changed]
+
+    def test_versions_come_back_newest_first_and_go_with_their_line(self) -> None:
+        storage = self.make()
+        storage.configurations.swap(None, _row("contract"))
+        row = LineRow("a", "contract", "GET", "/", None)
+        assert storage.lines.swap(None, row)
+        versions = [
+            LineVersion("a", number, 1.5, "ann", f"path = '/{number}'", summary)
+            for number, summary in enumerate(
+                (build_text("n {n}", {"n": 1}), NO_TEXT, NO_TEXT), 1
+            )
+        ]
+        for version in versions:
+            assert storage.lines.add_version(version, oldest=1)
+            assert not storage.lines.add_version(version, oldest=1)
+        assert not storage.lines.add_version(replace(versions[0], line="b"), oldest=1)
+        assert storage.lines.versions("a", 2) == [versions[2], versions[1]]
+        (first,) = storage.lines.versions("a", 9)[2:]
+        assert first.summary.template == "n {n}"
+        fourth = replace(versions[0], number=4)
+        assert storage.lines.add_version(fourth, oldest=3)
+        assert storage.lines.versions("a", 9) == [fourth, versions[2]]
+        assert storage.lines.versions("b", 9) == []
+        assert storage.lines.swap(row, None)
+        assert storage.lines.swap(None, row)
+        assert storage.lines.versions("a", 9) == []
 
 
 class SecretRowsContract(ABC):

@@ -222,6 +222,7 @@ class MemoryAudit:
 
     def __init__(self) -> None:
         self.events: list[Intent | Change | Outcome | Refusal] = []
+        self.flushes = 0
         self.broken = False
 
     def intend(self, intent: Intent) -> str:
@@ -245,6 +246,9 @@ class MemoryAudit:
     def refuse(self, refusal: Refusal) -> None:
         if not self.broken:
             self.events.append(refusal)
+
+    def flush(self) -> None:
+        self.flushes += 1
 
     def close(self) -> None:
         """Do nothing: all of it is in the list already."""
@@ -279,6 +283,9 @@ class MemoryAuditRows:
             and labels.items() <= row.label._asdict().items()
         ]
         return records[::-1][:limit]
+
+    def position_at(self, moment: float) -> int:
+        return sum(row.label.at < moment * 1000 for row in self.rows)
 
     def after(self, position: int, limit: int) -> list[dict[str, object]]:
         rows = enumerate(self.rows[position : position + limit], start=position + 1)

@@ -3,8 +3,10 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from operator import attrgetter
 
 from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.config.line_history import LineVersion
 from outkey.core.findings.health import Summary
 from outkey.core.rows import ConfigurationRow, LineRow
 from outkey.core.vault.envelope import key_name_of
@@ -20,6 +22,7 @@ class MemoryLineRows:
 
     def __init__(self) -> None:
         self.rows: dict[str, LineRow] = {}
+        self.versions_of: dict[str, tuple[LineVersion, ...]] = {}
 
     def find(self, names: Collection[str] | None = None) -> list[LineRow]:
         wanted = self.rows.keys() if names is None else self.rows.keys() & set(names)
@@ -31,8 +34,25 @@ class MemoryLineRows:
                 return False
         elif self.rows.pop(before.name, None) is None:
             return False
+        versions = self.versions_of.pop(before.name, ()) if before else ()
         if after is not None:
             self.rows[after.name] = after
+            self.versions_of[after.name] = tuple(
+                replace(version, line=after.name) for version in versions
+            )
+        return True
+
+    def versions(self, name: str, limit: int) -> list[LineVersion]:
+        return list(self.versions_of.get(name, ())[:limit])
+
+    def add_version(self, version: LineVersion, oldest: int) -> bool:
+        stored = self.versions_of.get(version.line, ())
+        numbers = [other.number for other in stored]
+        if version.line not in self.rows or version.number in numbers:
+            return False
+        kept = [other for other in (version, *stored) if other.number >= oldest]
+        kept.sort(key=attrgetter("number"), reverse=True)
+        self.versions_of[version.line] = tuple(kept)
         return True
 
     def follow(self, configuration: str, new_name: str) -> None:

@@ -1,14 +1,18 @@
 """In-memory tables of runs and of a host's own records, for tests."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from outkey.adapters.states_memory import MemoryStateRows
+from outkey.core.sync.ledger import LedgerEntry
+from outkey.core.sync.line import Gone
+from outkey.core.sync.pairs import PairAgreement
 from outkey.core.sync.records import (
     HostField,
     HostRecord,
     Target,
+    Unseen,
     WriteOutcome,
     Written,
     find_field,
@@ -19,7 +23,7 @@ from outkey.core.sync.records import (
 from outkey.core.sync.run import RejectedRecord, Run, RunState
 from outkey.engine.sync.runs import Runs
 from outkey.ports.sending import Clock, Configurations
-from outkey.ports.sync import RunOrder, RunQuery
+from outkey.ports.sync import Key, PairQuery, RunOrder, RunQuery
 from outkey.testing.fakes import MemoryDatabase
 
 
@@ -61,17 +65,37 @@ class MemoryRunRows:
             return after
 
     def put_rejected(
-        self, run: str, first: int, records: Sequence[RejectedRecord]
+        self,
+        run: str,
+        first: int,
+        records: Sequence[RejectedRecord],
+        removed: Collection[str] = (),
     ) -> None:
         """Replace the rejected records of a run from a number on."""
         stored = self._rejected.get(run, [])
-        earlier = [record for record in stored if record.number < first]
+        earlier = [
+            record
+            for record in stored
+            if record.number < first and record.key not in removed
+        ]
         self._rejected[run] = [*earlier, *records]
 
-    def rejected(self, run: str, limit: int) -> list[RejectedRecord]:
+    def rejected(
+        self,
+        run: str,
+        limit: int,
+        *,
+        skip: int = 0,
+        keys: Collection[str] | None = None,
+    ) -> list[RejectedRecord]:
         """Return the first rejected records of a run."""
-        records = self._rejected.get(run, [])
-        return sorted(records, key=lambda record: record.number)[:limit]
+        records = [
+            record
+            for record in self._rejected.get(run, [])
+            if keys is None or record.key in keys
+        ]
+        records.sort(key=lambda record: record.number)
+        return records[skip : skip + limit]
 
     def _delete(self, run: Run) -> Run:
         self._rejected.pop(run.id, None)
@@ -119,9 +143,11 @@ class MemoryRecords:
         self, fields: Mapping[str, Sequence[HostField]], runs: MemoryRunRows
     ) -> None:
         self._runs = runs
+        self._newest = 0
         self.tables: dict[str, dict[str, dict[str, object]]] = {
             name: {} for name in fields
         }
+        self.saved = 0  # how many rows were to be saved by code of the host
         self._targets = [
             Target(name, name, tuple(of_model)) for name, of_model in fields.items()
         ]
@@ -161,8 +187,11 @@ class MemoryRecords:
         run: str,
         *,
         dry_run: bool = False,
+        saves: bool = False,
     ) -> list[Written]:
         """Create or update a record for each row."""
+        if saves and not dry_run:
+            self.saved += len(rows)
         results = []
         for row in rows:
             result = self._compare(target, keys, row)
@@ -172,16 +201,112 @@ class MemoryRecords:
             results.append(result)
         return results
 
-    def archive(self, target: str, line: str, run: str) -> int:
-        """Archive what the line brought and the run has not seen."""
-        missing = [
-            row
-            for row in self.table(target).values()
-            if row["_line"] == line and row["_run"] != run and not row["_archived"]
-        ]
-        for row in missing:
+    def unseen(self, target: str, line: str, run: str) -> Unseen:
+        """Return how many records the line brought, and the run has not seen."""
+        brought = self._brought(target, line)
+        missing = [row for row in brought.values() if row["_run"] != run]
+        return Unseen(len(missing), len(brought))
+
+    def retire(self, target: str, line: str, run: str, gone: Gone) -> int:
+        """Archive or delete what the line brought and the run has not seen."""
+        missing = {
+            record: row
+            for record, row in self._brought(target, line).items()
+            if row["_run"] != run
+        }
+        for record, row in missing.items():
             row["_archived"] = True
+            if gone is Gone.DELETE:
+                del self.table(target)[record]
         return len(missing)
+
+    def delete_children(
+        self,
+        target: str,
+        parent: Sequence[str],
+        keys: Sequence[str],
+        kept: Mapping[Key, Collection[Key]],
+    ) -> int:
+        """Delete the records of these parents that are not among those kept."""
+        table = self.table(target)
+        missing = [
+            record
+            for record, row in table.items()
+            if (of_parent := kept.get(tuple(row.get(name) for name in parent)))
+            is not None
+            and tuple(row.get(name) for name in keys) not in of_parent
+        ]
+        for record in missing:
+            del table[record]
+        return len(missing)
+
+    def matching(
+        self, target: str, keys: Sequence[str], values: Collection[Key]
+    ) -> dict[Key, HostRecord]:
+        """Return the records with these values of the key fields."""
+        found = {
+            tuple(row.get(key) for key in keys): HostRecord(record, without_marks(row))
+            for record, row in self.table(target).items()
+        }
+        return {key: found[key] for key in values if key in found}
+
+    def by_id(self, target: str, ids: Collection[str]) -> dict[str, HostRecord]:
+        """Return the records with these ids."""
+        table = self.table(target)
+        return {
+            record: HostRecord(record, without_marks(table[record]))
+            for record in ids
+            if record in table
+        }
+
+    def assign(
+        self,
+        target: str,
+        values: Mapping[str, Mapping[str, object]],
+        run: str,
+        *,
+        saves: bool = False,
+    ) -> set[str]:
+        """Write values of some fields into records."""
+        if saves:
+            self.saved += len(values)
+        line = self._runs.runs[run].line
+        model = find_target(self._targets, target)
+        table = self.table(target)
+        assigned = set()
+        for record, row in values.items():
+            refusal = refused_row(model, tuple(row), row, is_new=False)
+            if record in table and refusal is None:
+                table[record].update(row, _run=run, _line=line)
+                assigned.add(record)
+        return assigned
+
+    def missing(
+        self, target: str, line: str, run: str, after: str, limit: int
+    ) -> list[HostRecord]:
+        """Return the next of what the line brought and the run has not seen."""
+        unseen = [
+            HostRecord(record, without_marks(row))
+            for record, row in self._brought(target, line).items()
+            if row["_run"] != run and int(record) > int(after or 0)
+        ]
+        return sorted(unseen, key=lambda record: int(record.id))[:limit]
+
+    def present(self, target: str, ids: Sequence[str]) -> set[str]:
+        """Return those of these ids whose records exist and are not archived."""
+        table = self.table(target)
+        return {
+            record
+            for record in ids
+            if record in table and not table[record]["_archived"]
+        }
+
+    def _brought(self, target: str, line: str) -> dict[str, dict[str, object]]:
+        return {
+            record: row
+            for record, row in self.table(target).items()
+            if row["_line"] == line and not row["_archived"]
+        }
 
     def find(
         self, target: str, field: str, values: Sequence[object]
@@ -208,8 +333,10 @@ class MemoryRecords:
         if outcome is WriteOutcome.REFUSED:
             return
         table = self.table(target)
-        newest = max((int(record) for record in table), default=0)
-        record = self._record_of(target, keys, row) or str(newest + 1)
+        # As databases do, never an id that a deleted record had.
+        self._newest = max([self._newest, *map(int, table)])
+        record = self._record_of(target, keys, row) or str(self._newest + 1)
+        self._newest = max(self._newest, int(record))
         marks = {"_run": run, "_line": line, "_archived": False}
         table.setdefault(record, {}).update(row, **marks)
 
@@ -240,6 +367,82 @@ def without_marks(row: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in row.items() if not name.startswith("_")}
 
 
+class MemoryLedgerRows:
+    """The entries of pushes in a dictionary, by line and record."""
+
+    def __init__(self) -> None:
+        self.entries: dict[tuple[str, str], LedgerEntry] = {}
+
+    def read(self, line: str, records: Collection[str]) -> dict[str, LedgerEntry]:
+        """Return the entries of these records, by record."""
+        return {
+            record: self.entries[line, record]
+            for record in records
+            if (line, record) in self.entries
+        }
+
+    def put(self, line: str, entries: Sequence[LedgerEntry]) -> None:
+        """Insert or replace entries."""
+        self.entries.update({(line, entry.record): entry for entry in entries})
+
+    def after(self, line: str, record: str, limit: int) -> list[LedgerEntry]:
+        """Return the next entries after a record, by record."""
+        entries = [
+            entry
+            for (of_line, known), entry in self.entries.items()
+            if of_line == line and known > record
+        ]
+        return sorted(entries, key=lambda entry: entry.record)[:limit]
+
+    def by_remote_id(
+        self, line: str, remote_ids: Collection[str]
+    ) -> dict[str, LedgerEntry]:
+        """Return the entries with these IDs of the API, by ID."""
+        return {
+            entry.remote_id: entry
+            for (of_line, _), entry in self.entries.items()
+            if of_line == line and entry.remote_id and entry.remote_id in remote_ids
+        }
+
+    def announced(self, line: str, record: str, limit: int) -> list[LedgerEntry]:
+        """Return the next entries after a record whose create has no response yet."""
+        entries = self.after(line, record, len(self.entries))
+        return [entry for entry in entries if entry.key][:limit]
+
+
+class MemoryPairRows:
+    """The agreements of pairs in a dictionary, by line and record."""
+
+    def __init__(self) -> None:
+        self.agreements: dict[tuple[str, str], PairAgreement] = {}
+
+    def find(self, query: PairQuery) -> list[PairAgreement]:
+        """Return the agreements of a query, by record."""
+        found = [
+            known
+            for (line, record), known in self.agreements.items()
+            if line == query.line
+            and (query.records is None or record in query.records)
+            and (query.keys is None or known.key in query.keys)
+            and (known.conflict is not None or not query.has_conflict)
+            and record > query.after
+        ]
+        return sorted(found, key=lambda known: known.record)[: query.limit]
+
+    def put(self, line: str, agreements: Sequence[PairAgreement]) -> None:
+        """Insert or replace agreements."""
+        self.agreements.update({(line, known.record): known for known in agreements})
+
+    def delete(self, line: str, records: Collection[str]) -> None:
+        """Delete the agreements of these records."""
+        for record in records:
+            self.agreements.pop((line, record), None)
+
+    def conflicts(self, line: str, after: str, limit: int) -> list[PairAgreement]:
+        """Return the next ones with a conflict, for tests."""
+        return self.find(PairQuery(line, has_conflict=True, after=after, limit=limit))
+
+
 class MemorySync:
     """Runs and records in memory, in one database."""
 
@@ -249,8 +452,11 @@ class MemorySync:
         fields: Mapping[str, Sequence[HostField]],
         clock: Clock,
     ) -> None:
-        states = MemoryStateRows()
+        self.states = MemoryStateRows()
         self.rows = MemoryRunRows(configurations)
         self.records = MemoryRecords(fields, self.rows)
-        self.database = MemoryDatabase(clock, self.rows, self.records, states)
-        self.runs = Runs(self.rows, states, self.database, configurations)
+        self.ledger = MemoryLedgerRows()
+        self.pairs = MemoryPairRows()
+        tables = (self.rows, self.records, self.ledger, self.pairs, self.states)
+        self.database = MemoryDatabase(clock, *tables)
+        self.runs = Runs(self.rows, self.states, self.database, configurations)

@@ -1,6 +1,6 @@
 """Which permissions an edit or a run of a sync line needs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from outkey.core.access.permissions import (
@@ -9,7 +9,7 @@ from outkey.core.access.permissions import (
     Requirement,
 )
 from outkey.core.config.configuration import SyncLine
-from outkey.core.sync.line import Direction, Sync, Transform
+from outkey.core.sync.line import Direction, FieldMapping, Gone, Sync, Transform
 from outkey.core.text import Text
 
 _ADD = Text("you may not add sync lines")
@@ -47,8 +47,24 @@ def script_of(line: SyncLine | None) -> str:
 def record_accesses(sync: Sync, *, dry_run: bool = False) -> Iterator[RecordAccess]:
     """Yield what a line does with the host's records when it runs."""
     writes = sync.direction is Direction.PULL and not dry_run
-    yield RecordAccess(sync.target, ("view", "add", "change") if writes else ("view",))
-    for number, mapping in enumerate(sync.mappings):
+    verbs: tuple[str, ...] = ("view", "add", "change") if writes else ("view",)
+    if writes and sync.gone is Gone.DELETE:
+        verbs = (*verbs, "delete")
+    yield RecordAccess(sync.target, verbs)
+    yield from lookup_accesses(sync.mappings, "")
+    for number, children in enumerate(sync.children):
+        place = f"children[{number}]."
+        verbs = ("view", "add", "change", "delete") if writes else ("view",)
+        yield RecordAccess(children.target, verbs, f"{place}target")
+        yield from lookup_accesses(children.mappings, place)
+
+
+def lookup_accesses(
+    mappings: Sequence[FieldMapping], place: str
+) -> Iterator[RecordAccess]:
+    """Yield the targets that mappings look values up in."""
+    for number, mapping in enumerate(mappings):
         target = mapping.options.get("target", "")
         if mapping.transform is Transform.LOOKUP and target:
-            yield RecordAccess(target, ("view",), f"fields[{number}].options.target")
+            field = f"{place}fields[{number}].options.target"
+            yield RecordAccess(target, ("view",), field)

@@ -36,6 +36,7 @@ class Permission(StrEnum):
     DELETE_LINE = "delete_syncline"
     RUN_LINE = "run_syncline"
     VIEW_RUN = "view_run"
+    VIEW_DATA = "view_data"
     VIEW_AUDIT = "view_auditrecord"
     VIEW_KEYS = "view_knownkey"
     ROTATE_KEYS = "rotate_keys"

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
+from outkey.core.audit.events import CHALLENGED
+
 # The audit key by the id of the ring's key that it is derived from; None where the ring
 # has no such key.
 AuditKeys = Callable[[str], bytes | None]
@@ -26,14 +28,24 @@ CANONICAL_JSON = json.JSONEncoder(
 ROW = b"row"
 CHECKPOINT = b"checkpoint"
 TOMBSTONE = b"tombstone"
+CHANGE = "change"
+SIGN_IN = "sign-in"
+FAILURE = "failure"  # a request that failed or was refused
+GOOD_OUTCOMES = frozenset({"", "ok", CHALLENGED})
+MAX_ACTOR = 200
 
 
 class Label(NamedTuple):
-    """What records are searched by: time in ms, configuration and outcome."""
+    """What records are searched by: time in ms, configuration and outcome.
+
+    Requests that succeed have neither a kind nor an actor, as most of the records.
+    """
 
     at: int = 0
     configuration: str = ""
     outcome: str = ""
+    kind: str = ""
+    actor: str = ""
 
 
 class ChainRow(NamedTuple):
@@ -101,8 +113,23 @@ def facts_of(body: bytes) -> dict[str, object]:
 def label_of(facts: Mapping[str, object]) -> Label:
     """Return the label of a record; the outcome of a refusal is its code."""
     at = int(str(facts.get("at", 0)))
-    outcome = facts.get("outcome") or facts.get("code") or ""
-    return Label(at, str(facts.get("configuration", "")), str(outcome))
+    outcome = str(facts.get("outcome") or facts.get("code") or "")
+    return Label(
+        at=at,
+        configuration=str(facts.get("configuration", "")),
+        outcome=outcome,
+        kind=kind_of(str(facts.get("tag", "")), outcome),
+        actor=str(facts.get("actor", ""))[:MAX_ACTOR],
+    )
+
+
+def kind_of(tag: str, outcome: str) -> str:
+    """Return whether a record is a failure, a change or a sign-in; "" for neither."""
+    if tag.startswith("people:session:"):
+        return SIGN_IN
+    if tag and not tag.startswith("engine:"):
+        return CHANGE
+    return "" if outcome in GOOD_OUTCOMES else FAILURE
 
 
 def stream_name(process: str, key_id: str) -> str:

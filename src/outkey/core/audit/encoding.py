@@ -8,7 +8,13 @@ is what `canonical` makes of the same facts.
 from functools import lru_cache
 from typing import NamedTuple
 
-from outkey.core.audit.chain import CANONICAL_JSON, Label, canonical, label_of
+from outkey.core.audit.chain import (
+    CANONICAL_JSON,
+    Label,
+    canonical,
+    kind_of,
+    label_of,
+)
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
 
 MAX_REMEMBERED = 1024
@@ -32,7 +38,7 @@ def encode_intent(intent: Intent, attempt: str, at: int) -> EncodedRecord:
     """Return the record of an intent; `at` is Unix time in ms."""
     # In canonical JSON keys are sorted: `at` and `attempt` come before all others.
     body = f'{{"at":{at},"attempt":"{attempt}",{encode_intent_facts(intent)}}}'
-    return EncodedRecord(body.encode(), Label(at, intent.configuration, ""))
+    return EncodedRecord(body.encode(), Label(at, intent.configuration))
 
 
 def encode_outcome(outcome: Outcome, at: int) -> EncodedRecord:
@@ -45,7 +51,12 @@ def encode_outcome(outcome: Outcome, at: int) -> EncodedRecord:
         f'{{"at":{at},"attempt":{attempt},{parts.before},'
         f'"duration_ms":{outcome.duration_ms},{parts.after}}}'
     )
-    label = Label(at, outcome.configuration, outcome.outcome)
+    label = Label(
+        at,
+        outcome.configuration,
+        outcome.outcome,
+        kind=kind_of(outcome.tag, outcome.outcome),
+    )
     return EncodedRecord(body.encode(), label)
 
 
@@ -58,7 +69,7 @@ def encode_event(event: Change | Refusal, at: int) -> EncodedRecord:
 @lru_cache(maxsize=MAX_REMEMBERED)
 def encode_intent_facts(intent: Intent) -> str:
     """Return the facts of an intent as JSON, without the braces around them."""
-    return canonical(intent._asdict())[1:-1].decode()
+    return canonical(intent.facts())[1:-1].decode()
 
 
 @lru_cache(maxsize=MAX_REMEMBERED)

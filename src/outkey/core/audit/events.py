@@ -1,4 +1,4 @@
-"""The records of the audit: allow-listed facts, never a value, body or query."""
+"""The records of the audit: allow-listed facts, never a secret, body or query."""
 
 import re
 from enum import StrEnum
@@ -8,9 +8,12 @@ from typing import NamedTuple
 from outkey.core.config.configuration import Configuration
 from outkey.core.request.message import Request, Source
 
-# The outcome of a request without credentials that a server answered with a challenge,
-# as Digest begins. It is no refusal.
+# The outcome of a request without credentials that a server refused, as Digest begins
+# and as a connection test proves that credentials are needed. It is no failure.
 CHALLENGED = "challenged"
+# What a connection test sends without credentials, next to the request with them.
+COMPARISON = "comparison"
+DRAFT = " (draft)"
 WORD = re.compile(r"v\d{1,2}|[a-z][a-z_.-]{0,31}|", re.IGNORECASE)
 
 
@@ -29,7 +32,15 @@ class Tag(StrEnum):
     CONFIGURATION_EXPORTED = "api:configuration:exported"
     CONFIGURATION_TESTED = "api:configuration:tested"
     LINE_SAVED = "api:line:kept"
+    LINE_RENAMED = "api:line:renamed"
     LINE_REMOVED = "api:line:removed"
+    LINE_PAUSED = "api:line:paused"
+    LINE_RESUMED = "api:line:resumed"
+    DATABASE_SAVED = "api:database:kept"
+    PAIR_SAVED = "api:pair:kept"
+    CONFLICT_RESOLVED = "api:conflict:resolved"
+    PAIR_REMOVED = "api:pair:removed"
+    DATA_EXPORTED = "api:data:exported"
     SECRET_SET = "api:secret:set"  # noqa: S105 - the name of an event
     SECRET_CLEARED = "api:secret:cleared"  # noqa: S105 - the name of an event
     SECRETS_CONFIRMED = "api:secret:confirmed"
@@ -57,8 +68,19 @@ class Tag(StrEnum):
     AUDIT_PRUNED = "audit:records:pruned"
 
 
+class Effect(StrEnum):
+    """What a change does to what it is about, where its tag does not say."""
+
+    CREATED = "created"  # there was none before
+    REPLACED = "replaced"
+
+
 class Intent(NamedTuple):
-    """Credentials are about to be sent. Without this record, nothing is sent."""
+    """Credentials are about to be sent. Without this record, nothing is sent.
+
+    `purpose` is recorded only of a request that a connection test sends without
+    credentials: `comparison`.
+    """
 
     configuration: str
     line: str
@@ -69,6 +91,14 @@ class Intent(NamedTuple):
     header_names: tuple[str, ...]
     retry: int
     tag: Tag = Tag.SEND_INTENT
+    purpose: str = ""
+
+    def facts(self) -> dict[str, object]:
+        """Return what is recorded; most requests have no purpose of their own."""
+        facts = self._asdict()
+        if not self.purpose:
+            del facts["purpose"]
+        return facts
 
 
 class Outcome(NamedTuple):
@@ -93,13 +123,25 @@ class Refusal(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A user is about to change or export stored data. Field names, never values."""
+    """A user is about to change or export stored data.
+
+    `changes` has the fields with their old and new values, as far as no secret can be
+    in them: `changed_values` decides that. `effect` is `created` for a new line or
+    secret, and `replaced` for a secret that had a value.
+    """
 
     tag: Tag
     actor: str
     configuration: str = ""
     fields: tuple[str, ...] = ()
     key: str = ""
+    changes: tuple[tuple[str, str, str], ...] = ()
+    effect: str = ""
+
+
+def draft_name(configuration: str) -> str:
+    """Return the name that requests of unsaved values are recorded under."""
+    return f"{configuration}{DRAFT}"
 
 
 @lru_cache(maxsize=1024)

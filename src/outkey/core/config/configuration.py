@@ -114,6 +114,8 @@ class Configuration:
     voucher: SealedRow | None = attribute(default=None, compare=False, repr=False)
     # The names it had before, each with the Unix time until which it had it.
     former_names: tuple[tuple[str, float], ...] = attribute(default=(), compare=False)
+    # Whether a test ended, or a request was accepted, since the last change.
+    is_proved: bool = attribute(default=False, compare=False)
     # Whether a run compared the script with its voucher when it began; later changes
     # of the script do not affect the run.
     script_is_vouched: bool = attribute(default=False, compare=False)
@@ -353,6 +355,8 @@ class SyncLine:
     method: str
     path: str
     sync: Sync | None = None
+    # The TOML of `sync` as a user wrote it, with comments; empty: nobody wrote it.
+    source: str = attribute(default="", compare=False, repr=False)
 
 
 MAX_NAMES = 10

@@ -28,6 +28,12 @@ from outkey.core.config.field_kinds import Kind, read_table, refuse_unknown_keys
 from outkey.core.config.fields import BY_PATH, FIELDS, FORMER_KEYS, SECTIONS
 from outkey.core.config.line_fields import CALL_FIELDS, LINE_FIELDS, SYNC_KEYS
 from outkey.core.config.reference import Reference, parse_reference
+from outkey.core.config.sync_sections import (
+    OtherDatabase,
+    Pair,
+    read_database,
+    read_pair,
+)
 from outkey.core.config.toml import parse_toml
 from outkey.core.errors import ConfigError, PolicyError
 from outkey.core.sync.line import Direction, Sync
@@ -92,17 +98,27 @@ class Document:
 
     drafts: tuple[ConfigurationDraft, ...]
     lines: tuple[SyncLine, ...]
+    databases: tuple[OtherDatabase, ...] = ()
+    pairs: tuple[Pair, ...] = ()
 
 
 def parse_document(text: str) -> Document:
     """Read a document; the first mistake is a ConfigError that names its place."""
     tree = parse_toml(text, longest=MAX_DOCUMENT)
-    refuse_unknown_keys(tree, ["configuration", "line"])
+    refuse_unknown_keys(tree, ["configuration", "database", "line", "pair"])
     drafts = tuple(
         read_draft(name, table) for name, table in tables_of(tree, "configuration")
     )
     lines = tuple(read_line(name, table) for name, table in tables_of(tree, "line"))
-    return Document(drafts, lines)
+    databases = tuple(
+        read_database(name, table, f"database.{name}.")
+        for name, table in tables_of(tree, "database")
+    )
+    pairs = tuple(
+        read_pair(name, table, f"pair.{name}.")
+        for name, table in tables_of(tree, "pair")
+    )
+    return Document(drafts, lines, databases, pairs)
 
 
 def parse_sync(text: str) -> Sync:
@@ -288,6 +304,13 @@ def read_line(name: str, table: Mapping[str, object]) -> SyncLine:
     sync_part = {key: value for key, value in table.items() if key in SYNC_KEYS}
     request_part = {key: value for key, value in table.items() if key not in SYNC_KEYS}
     sync = read_sync(sync_part, place) if sync_part else None
+    for key in ("method", "path"):
+        if sync is not None and sync.has_requests and key in request_part:
+            raise ConfigError(
+                Text("a line that creates, updates or deletes has no {key}", key=key),
+                hint=Text("Remove it: create, update and delete have their own."),
+                field=f"{place}{key}",
+            )
     return read_request(name, request_part, sync, place)
 
 

@@ -15,6 +15,12 @@ from outkey.core.config.custom_rows import CustomRow
 from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import BY_PATH, FIELDS, SECTIONS
 from outkey.core.config.line_fields import SYNC_FIELDS
+from outkey.core.config.sync_sections import (
+    OtherDatabase,
+    Pair,
+    database_table,
+    pair_table,
+)
 from outkey.core.moments import day_of
 from outkey.core.sync.line import Sync
 from outkey.core.sync.table import sync_table
@@ -22,16 +28,34 @@ from outkey.core.sync.table import sync_table
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def render(configurations: Iterable[Configuration], lines: Iterable[SyncLine]) -> str:
+def render(
+    configurations: Iterable[Configuration],
+    lines: Iterable[SyncLine],
+    databases: Iterable[OtherDatabase] = (),
+    pairs: Iterable[Pair] = (),
+) -> str:
     """Return the document that describes these configurations and lines."""
     parts = [configuration_lines(configuration) for configuration in configurations]
+    parts += [
+        section_lines(f"database.{database.name}", database_table(database))
+        for database in databases
+    ]
     parts += [sync_line_lines(line) for line in lines]
+    parts += [
+        section_lines(f"pair.{toml_key(pair.name)}", pair_table(pair)) for pair in pairs
+    ]
     return "\n".join("\n".join(part) + "\n" for part in parts)
+
+
+def section_lines(name: str, values: Mapping[str, object]) -> Iterator[str]:
+    """Yield one table with its values."""
+    yield f"[{name}]"
+    yield from entries(values)
 
 
 def render_table(name: str, values: Mapping[str, object]) -> str:
     """Return one table with its values."""
-    return "\n".join([f"[{name}]", *entries(values)])
+    return "\n".join(section_lines(name, values))
 
 
 def render_sync(sync: Sync) -> str:
@@ -104,8 +128,9 @@ def sync_line_lines(line: SyncLine) -> Iterator[str]:
     table = f"line.{toml_key(line.name)}"
     yield f"[{table}]"
     yield f"configuration = {toml_value(line.configuration)}"
-    yield f"method = {toml_value(line.method)}"
-    yield f"path = {toml_value(line.path)}"
+    if line.sync is None or not line.sync.has_requests:
+        yield f"method = {toml_value(line.method)}"
+        yield f"path = {toml_value(line.path)}"
     if line.sync is not None:
         yield from sync_lines(line.sync, f"{table}.")
 
@@ -150,6 +175,8 @@ def toml_value(value: object) -> str:
     if isinstance(value, Mapping):
         pairs = (f"{toml_key(key)} = {toml_value(v)}" for key, v in value.items())
         return "{ " + ", ".join(pairs) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml_value, value)) + "]"
     if isinstance(value, str) and "\n" in value and is_plain(value):
         return f"'''\n{value}'''"
     # JSON's strings, numbers and booleans are TOML's as well, but for DEL.

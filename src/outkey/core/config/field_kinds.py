@@ -6,7 +6,8 @@ table in `line_fields.py`. No message repeats a value.
 
 import difflib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from datetime import date, datetime
 from enum import StrEnum
@@ -69,6 +70,7 @@ class Kind(StrEnum):
     PAIRS = "pairs"
     TEXTS = "texts by name"
     LIST = "list of texts"
+    NAMES = "text or list of texts"
     TABLE = "table"
     TABLES = "list of tables"
 
@@ -185,6 +187,23 @@ class Field:
             raise self.refuse(Text("must not be empty"), place=place)
         return parsed
 
+    def errors(
+        self, value: object, beside: Mapping[str, object], place: str
+    ) -> "Iterator[ConfigError]":
+        """Yield everything that `parse` would refuse, also in tables."""
+        if self.kind is Kind.TABLE and isinstance(value, Mapping):
+            yield from table_errors(self.parts, value, f"{place}.")
+            return
+        if self.kind is Kind.TABLES and isinstance(value, list) and value:
+            for number, row in enumerate(value[:MAX_LIST]):
+                yield from table_errors(self.parts, row, f"{place}[{number}].")
+            if len(value) <= MAX_LIST:
+                return
+        try:
+            self.parse(value, beside, place)
+        except ConfigError as error:
+            yield error
+
     def refuse(
         self, problem: Text, *, place: str = "", hint: Text | None = None
     ) -> ConfigError:
@@ -215,17 +234,43 @@ def read_table(
     return values
 
 
+def table_errors(
+    fields: Sequence[Field], table: object, place: str = ""
+) -> Iterator[ConfigError]:
+    """Yield everything that `read_table` would refuse, not only the first."""
+    if not isinstance(table, Mapping):
+        yield ConfigError(Text("must be a table"), field=place.removesuffix("."))
+        return
+    by_key = {field.key: field for field in fields}
+    for key in table:
+        if key not in by_key:
+            yield unknown_key(key, list(by_key), place)
+    beside: dict[str, object] = {}
+    for key, field in by_key.items():
+        if key in table:
+            yield from field.errors(table[key], beside, place + key)
+            with suppress(ConfigError):
+                beside[field.path] = PARSERS[field.kind](field, table[key], place)
+        elif field.required and field.applies(beside):
+            yield field.refuse(Text("must not be empty"), place=place + key)
+
+
 def refuse_unknown_keys(
     table: Mapping[str, object], keys: Sequence[str], place: str = ""
 ) -> None:
     """Refuse a table that has another key than these, with what was probably meant."""
     for key in table:
         if key not in keys:
-            similar = difflib.get_close_matches(key, keys, n=1)
-            hint = Text("Known here: {names}.", names=", ".join(keys))
-            if similar:
-                hint = Text("Did you mean {name}?", name=similar[0])
-            raise ConfigError(Text("unknown key"), field=f"{place}{key}", hint=hint)
+            raise unknown_key(key, keys, place)
+
+
+def unknown_key(key: str, keys: Sequence[str], place: str) -> ConfigError:
+    """Return the error for a key that a table does not have."""
+    similar = difflib.get_close_matches(key, keys, n=1)
+    hint = Text("Known here: {names}.", names=", ".join(keys))
+    if similar:
+        hint = Text("Did you mean {name}?", name=similar[0])
+    return ConfigError(Text("unknown key"), field=f"{place}{key}", hint=hint)
 
 
 def parse_text(field: Field, value: object, place: str) -> str:
@@ -320,6 +365,13 @@ def parse_list(field: Field, value: object, place: str) -> tuple[str, ...]:
         parse_text(field, text, f"{place}[{number}]")
         for number, text in enumerate(limited_list(field, value, place))
     )
+
+
+def parse_names(field: Field, value: object, place: str) -> tuple[str, ...]:
+    """Return one text or a list of texts as a list."""
+    if isinstance(value, str):
+        return (parse_text(field, value, place),) if value else ()
+    return parse_list(field, value, place)
 
 
 def parse_nested_table(field: Field, value: object, place: str) -> object:
@@ -436,6 +488,7 @@ PARSERS: dict[Kind, Callable[[Field, object, str], object]] = {
     Kind.PAIRS: parse_pairs,
     Kind.TEXTS: parse_texts,
     Kind.LIST: parse_list,
+    Kind.NAMES: parse_names,
     Kind.TABLE: parse_nested_table,
     Kind.TABLES: parse_tables,
 }
@@ -445,6 +498,7 @@ EMPTY_VALUES: dict[Kind, object] = {
     Kind.PAIRS: {},
     Kind.TEXTS: {},
     Kind.LIST: (),
+    Kind.NAMES: (),
     Kind.TABLES: (),
     Kind.ROWS: (),
 }

@@ -9,20 +9,27 @@ from functools import partial
 from outkey.core.config.field_kinds import Field, Kind, LineTab
 from outkey.core.request.script import MAX_SOURCE
 from outkey.core.sync.line import (
+    Children,
     Direction,
     FieldMapping,
     Gone,
     Incremental,
     Pagination,
     Paging,
+    PushedRecords,
+    PushRequest,
+    RecordSearch,
     Transform,
+    Writes,
 )
 from outkey.core.sync.response import MAX_RECORDS
 
 MAX_RECORDS_OF_A_RUN = 1_000_000_000
 MAX_MINUTES_OF_A_RUN = 7 * 24 * 60
+MAX_BATCH = 1000
 
 PULL = (("direction", ("pull",)),)
+PUSH = (("direction", ("push",)),)
 BY_PAGE = (("pagination.kind", ("page",)),)
 BY_CURSOR = (("pagination.kind", ("cursor",)),)
 
@@ -78,24 +85,28 @@ PAGINATION_FIELDS: tuple[Field, ...] = (
         minimum=1,
         maximum=MAX_RECORDS,
         help=(
-            "How many records a page has; sent only if the parameter of the page size"
-            " is named."
+            "How many records a page has, such as 100. Not sent while the parameter of"
+            " the page size is empty: then the API decides."
         ),
     ),
     pages(
         "pagination.size_parameter",
         "Parameter of the page size",
         Kind.LONG_TEXT,
-        help="The parameter that asks for so many, such as per_page or limit.",
+        help=(
+            "What the API calls the number of records on a page, such as per_page or"
+            " limit. Empty: the page size is not sent."
+        ),
     ),
     pages(
         "pagination.position_parameter",
         "Parameter of the position",
         Kind.LONG_TEXT,
         help=(
-            "The parameter of the page number, the offset or the cursor. Pages by"
-            " number or offset need it unless the body has {position}; without it a"
-            " cursor is the URL of the next page."
+            "What the API calls the place to continue at, such as page, offset or"
+            " cursor: ?page=2 requests the second page. Pages by number or offset need"
+            " it unless the body has {position}; without it a cursor is the URL of the"
+            " next page."
         ),
     ),
     pages(
@@ -112,7 +123,10 @@ PAGINATION_FIELDS: tuple[Field, ...] = (
         "Cursor",
         Kind.LONG_TEXT,
         when=BY_CURSOR,
-        help="JMESPath of the next cursor in the response, such as meta.next.",
+        help=(
+            "Where the response has the cursor of the next page, such as meta.next"
+            " (JMESPath)."
+        ),
     ),
 )
 INCREMENTAL_FIELDS: tuple[Field, ...] = (
@@ -120,16 +134,19 @@ INCREMENTAL_FIELDS: tuple[Field, ...] = (
         "incremental.parameter",
         "Parameter of changes",
         Kind.LONG_TEXT,
-        help="The parameter that requests changed records, such as updated_since.",
+        help=(
+            "What the API calls the moment since when you want changes, such as"
+            " updated_since. Empty: every run reads all records."
+        ),
     ),
     pages(
         "incremental.field",
         "Field of changes",
         Kind.LONG_TEXT,
         help=(
-            "JMESPath in a record: the greatest value of a run becomes the parameter"
-            " of the next run. The first run, and the first after a change of the"
-            " line, is sent without the parameter."
+            "The field that tells when a record was changed, such as updated_at"
+            " (JMESPath). Its greatest value in a run becomes the parameter of the next"
+            " run; the first run, and the first after a change of the line, has none."
         ),
     ),
 )
@@ -181,6 +198,105 @@ MAPPING_FIELDS: tuple[Field, ...] = (
         help="The options of the transform.",
     ),
 )
+CHILDREN_FIELDS: tuple[Field, ...] = (
+    mapped(
+        "children.list",
+        "List of children",
+        Kind.LONG_TEXT,
+        required=True,
+        is_always_written=True,
+        help="Where a record has the list, such as lines (JMESPath).",
+    ),
+    mapped(
+        "children.target",
+        "Target of children",
+        Kind.LONG_TEXT,
+        required=True,
+        is_always_written=True,
+        help="Where each element becomes a row, such as table:order_lines.",
+    ),
+    mapped(
+        "children.parent",
+        "Fields of the parent",
+        Kind.NAMES,
+        required=True,
+        is_always_written=True,
+        help=(
+            "The column of the row that says which record it belongs to, such as"
+            " order_id; for several keys a list of columns, in their order."
+        ),
+    ),
+    mapped(
+        "children.keys",
+        "Keys of children",
+        Kind.LIST,
+        required=True,
+        help=(
+            "What tells the rows apart, such as order_id and sku: the columns of the"
+            " parent are among them, and each other one must be mapped."
+        ),
+    ),
+    mapped(
+        "children.fields",
+        "Fields of children",
+        Kind.TABLES,
+        required=True,
+        parts=MAPPING_FIELDS,
+        make=lambda values: FieldMapping(**{"api": ""} | values),
+        help="A table for each field; $index is the position in the list, from 1.",
+    ),
+)
+
+
+def request_fields(key: str, label: str) -> tuple[Field, ...]:
+    """Return the fields of a request that a push sends for a record."""
+    return (
+        request(
+            f"{key}.method",
+            f"Method of {label}",
+            Kind.METHOD,
+            required=True,
+            default="",
+            help="The HTTP method, such as POST, PUT, PATCH or DELETE.",
+        ),
+        request(
+            f"{key}.path",
+            f"Path of {label}",
+            Kind.LONG_TEXT,
+            required=True,
+            help=(
+                "The path, with the host's fields and {remote_id} in braces, such as"
+                " /orders/{remote_id}."
+            ),
+        ),
+    )
+
+
+CREATE_FIELDS = request_fields("create", "creating")
+UPDATE_FIELDS = request_fields("update", "updating")
+DELETE_FIELDS = request_fields("delete", "deleting")
+FIND_FIELDS: tuple[Field, ...] = (
+    request(
+        "find.path",
+        "Path of finding",
+        Kind.LONG_TEXT,
+        required=True,
+        help=(
+            "The path that finds a record by the host's fields in braces, such as"
+            " /orders?number={number}."
+        ),
+    ),
+    request(
+        "find.remote_id",
+        "ID of what was found",
+        Kind.LONG_TEXT,
+        required=True,
+        help=(
+            "JMESPath of the record's ID in the response, such as items[].id; if it"
+            " finds several, none is adopted."
+        ),
+    ),
+)
 SYNC_FIELDS: tuple[Field, ...] = (
     records(
         "direction",
@@ -196,7 +312,11 @@ SYNC_FIELDS: tuple[Field, ...] = (
         "Target",
         Kind.LONG_TEXT,
         required=True,
-        help="The host's model, such as demo.contact; the host must open it.",
+        help=(
+            "A model that the host opens, such as shop.order; table:NAME in the"
+            " database of outkey; table:DATABASE.NAME in another one; or"
+            " file:NAME.jsonl, .csv or .parquet."
+        ),
     ),
     records(
         "keys",
@@ -236,8 +356,8 @@ SYNC_FIELDS: tuple[Field, ...] = (
         default="@",
         when=PULL,
         help=(
-            "JMESPath of the list of records in the response; by default the response"
-            " is that list."
+            "Where the response has the list of records, such as items or data.orders"
+            " (JMESPath); by default the response is that list."
         ),
     ),
     pages(
@@ -269,8 +389,8 @@ SYNC_FIELDS: tuple[Field, ...] = (
         when=PULL,
         help=(
             "What happens to records that an earlier run brought and the API no longer"
-            " has. They are archived only after a complete run that rejected no"
-            " record, and if the host says how."
+            " has, such as a customer who was deleted there. They are archived or"
+            " deleted only after a complete run that rejected no record."
         ),
     ),
     records(
@@ -280,6 +400,157 @@ SYNC_FIELDS: tuple[Field, ...] = (
         maximum=MAX_SOURCE,
         when=PULL,
         help="Python with a function transform(record) that changes each record.",
+    ),
+    records(
+        "writes",
+        "Writing",
+        Kind.CHOICE,
+        Writes,
+        default=Writes.BULK,
+        when=PULL,
+        help=(
+            "Whether a model's records are written in bulk, or one by one with its"
+            " save() and signals, which takes longer."
+        ),
+    ),
+    mapped(
+        "children",
+        "Children",
+        Kind.TABLES,
+        when=PULL,
+        parts=CHILDREN_FIELDS,
+        make=lambda values: Children(
+            **{
+                "mappings" if key == "fields" else key: part
+                for key, part in values.items()
+            }
+        ),
+        help="Lists inside a record that become records of another target.",
+    ),
+    records(
+        "changes",
+        "Records to send",
+        Kind.CHOICE,
+        PushedRecords,
+        is_nullable=True,
+        when=PUSH,
+        help=(
+            "Whether a push sends all records, or only those whose mapped values differ"
+            " from what the API last accepted. By default changed where create, update"
+            " or delete is given, else all."
+        ),
+    ),
+    request(
+        "create",
+        "Create",
+        Kind.TABLE,
+        default=PushRequest(),
+        when=PUSH,
+        parts=CREATE_FIELDS,
+        make=lambda values: PushRequest(**values),
+        help="The request that creates a record.",
+    ),
+    request(
+        "update",
+        "Update",
+        Kind.TABLE,
+        default=PushRequest(),
+        when=PUSH,
+        parts=UPDATE_FIELDS,
+        make=lambda values: PushRequest(**values),
+        help="The request that updates a record.",
+    ),
+    request(
+        "delete",
+        "Delete",
+        Kind.TABLE,
+        default=PushRequest(),
+        when=PUSH,
+        parts=DELETE_FIELDS,
+        make=lambda values: PushRequest(**values),
+        help="The request for a record that was deleted or archived in the host.",
+    ),
+    request(
+        "find",
+        "Find",
+        Kind.TABLE,
+        default=RecordSearch(),
+        when=PUSH,
+        parts=FIND_FIELDS,
+        make=lambda values: RecordSearch(**values),
+        help=(
+            "How a record is found that the API has already: a create that gets 400,"
+            " 409 or 422 adopts it, and the record is updated."
+        ),
+    ),
+    records(
+        "recreate",
+        "Create again",
+        Kind.FLAG,
+        when=PUSH,
+        help="Whether a record that the API no longer has (404) is created again.",
+    ),
+    records(
+        "remote_id",
+        "ID at the API",
+        Kind.LONG_TEXT,
+        when=PUSH,
+        help=(
+            "JMESPath of the new record's ID in the response of a create, such as"
+            " data.id; later requests have it as {remote_id}."
+        ),
+    ),
+    request(
+        "batch",
+        "Records per request",
+        Kind.INTEGER,
+        default=1,
+        minimum=1,
+        maximum=MAX_BATCH,
+        when=PUSH,
+        help="How many records one request has; more than one needs records_at.",
+    ),
+    request(
+        "records_at",
+        "List in the request",
+        Kind.LONG_TEXT,
+        when=PUSH,
+        help="Where the body has the list of records, such as items; @ is the body.",
+    ),
+    request(
+        "results_at",
+        "List in the response",
+        Kind.LONG_TEXT,
+        when=PUSH,
+        help=(
+            "JMESPath of the list of results in the response, in the order of the"
+            " records. An element with an error is rejected."
+        ),
+    ),
+    run(
+        "guard_percent",
+        "Guard",
+        Kind.INTEGER,
+        default=10,
+        minimum=0,
+        maximum=100,
+        help=(
+            "A run fails before it archives or deletes more than this percentage of the"
+            " records: in a pull of those that the line brought, in a push of those at"
+            " the API. A push fails before it creates records too, if more than this"
+            " percentage of those at the API is no longer in the target and most of the"
+            " target was never sent."
+        ),
+    ),
+    run(
+        "full_every",
+        "Full run every",
+        Kind.LONG_TEXT,
+        when=PULL,
+        help=(
+            "How often an incremental line reads all records, such as 7d or 12h, so"
+            " that it sees which are gone. Units: m, h, d, w; at least one hour."
+        ),
     ),
     run(
         "schedule",
@@ -326,4 +597,9 @@ EVERY_LINE_FIELD: tuple[Field, ...] = (
     *PAGINATION_FIELDS,
     *INCREMENTAL_FIELDS,
     *MAPPING_FIELDS,
+    *CHILDREN_FIELDS,
+    *CREATE_FIELDS,
+    *UPDATE_FIELDS,
+    *DELETE_FIELDS,
+    *FIND_FIELDS,
 )

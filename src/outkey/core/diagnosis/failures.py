@@ -8,6 +8,7 @@ from outkey.core.config.configuration import Configuration
 from outkey.core.diagnosis.evidence import Clue, Fix, fix_of, https_fix
 from outkey.core.diagnosis.reasons import REASONS
 from outkey.core.moments import CLOCK_SKEW_SECONDS
+from outkey.core.request.addresses import is_internal, judge_host
 from outkey.core.text import Text
 
 _BY_KIND: tuple[tuple[type[errors.OutkeyError], str], ...] = (
@@ -99,6 +100,7 @@ def clues_of_connection(
         isinstance(error, errors.EgressDenied)
         and plain
         and configuration.network is Network.PUBLIC
+        and not is_internal(judge_host(configuration.base.origin.host))
     ):
         reason = "https-required"
     if not reason:

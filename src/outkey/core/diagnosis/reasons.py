@@ -420,11 +420,11 @@ _OF_EVIDENCE = (
     reason(
         "https-required",
         Cause.CONFIGURATION,
-        "The API requires https",
+        "https is required",
         "Write https in the Base URL, and enter the secrets again: they are bound to"
         " the URL.",
-        "A redirect to the same host with https, or a response to plain http that says"
-        " so.",
+        "A redirect to the same host with https, a response to plain http that says so,"
+        " or outkey's own rule: no plain http on the public internet.",
     ),
     reason(
         "error-in-200",

@@ -62,10 +62,8 @@ def sign_of_error(evidence: Evidence) -> Text | None:
     if b":fault>" in evidence.lower or b"<fault>" in evidence.lower:
         return Text("the response is a SOAP fault")
     document = read_document(evidence)
-    if isinstance(document, dict):
-        for name in document:
-            if plain_name(name) in _FLAGS and document[name] is False:
-                return Text("the response has {flag}: false", flag=plain_name(name))
+    if flag := false_flag(document):
+        return Text("the response has {flag}: false", flag=flag)
     member = error_member(document) or error_member_of_all(document)
     return Text("the response has the member {name}", name=member) if member else None
 
@@ -88,6 +86,15 @@ def doubt_about(evidence: Evidence) -> Text | None:
 def read_document(evidence: Evidence) -> object:
     """Return the JSON document of a response, None if it is not JSON."""
     return read_json(evidence.body.decode("utf-8", "replace"))
+
+
+def false_flag(value: object) -> str:
+    """Return the name of a member of an object that denies its success, or nothing."""
+    if isinstance(value, dict):
+        for name, content in value.items():
+            if content is False and plain_name(name) in _FLAGS:
+                return plain_name(name)
+    return ""
 
 
 def error_member(value: object) -> str:

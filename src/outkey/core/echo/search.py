@@ -24,6 +24,7 @@ from typing import NoReturn, SupportsIndex
 from urllib.parse import quote, unquote_to_bytes
 
 from outkey.core.echo.encodings import forms
+from outkey.core.groups import groups_of
 
 SHORTEST = 4
 SHORTEST_INSIDE = 8
@@ -279,8 +280,7 @@ def spellings_of(number: str) -> Iterator[str]:
 
 def encode_in_groups(texts: list[str]) -> Iterator[bytes]:
     """Yield texts as blocks of a few thousand, to save memory."""
-    for start in range(0, len(texts), _GROUP):
-        group = texts[start : start + _GROUP]
+    for group in groups_of(texts, _GROUP):
         yield b'"'.join([text.encode(errors="replace") for text in group])
 
 

@@ -2,7 +2,12 @@
 
 from types import ModuleType
 
-from outkey.core.findings import configuration_checks, line_checks
+from outkey.core.findings import (
+    children_checks,
+    configuration_checks,
+    line_checks,
+    push_checks,
+)
 from outkey.core.findings.checks import Check
 from outkey.core.findings.posture import POSTURE_CHECKS
 
@@ -15,5 +20,7 @@ def checks_of(module: ModuleType) -> list[Check]:
 ALL_CHECKS: tuple[Check, ...] = (
     *checks_of(configuration_checks),
     *checks_of(line_checks),
+    children_checks.WRONG_PARENT,  # it shares the others with `line_checks`
+    *checks_of(push_checks),
     *POSTURE_CHECKS,
 )

@@ -64,6 +64,15 @@ def error_finding(error: OutkeyError) -> Finding:
     return Finding(code, Level.ERROR, error.message, error.hint, error.field)
 
 
+def merge_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return findings that read the same once, at the field of the first."""
+    merged: dict[tuple[str, str, str], Finding] = {}
+    for finding in findings:
+        texts = (finding.level, str(finding.message), str(finding.hint))
+        merged.setdefault(texts, finding)
+    return tuple(merged.values())
+
+
 def by_severity(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings with errors first and notices last."""
     return sorted(findings, key=lambda finding: severity(finding.level))

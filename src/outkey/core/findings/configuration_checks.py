@@ -49,6 +49,7 @@ from outkey.core.request.addresses import (
     is_allowed,
     is_internal,
     judge,
+    judge_host,
 )
 from outkey.core.request.assembly import SecretOpener, authenticated_request
 from outkey.core.request.headers import tidy_token, tidy_value
@@ -222,16 +223,36 @@ def refuse_plain_http(configuration: Configuration) -> None:
     origins = {configuration.base.origin}
     if configuration.uses_oauth2:
         origins = configuration.origins()
-    if any(origin.scheme != "https" for origin in origins):
-        is_base = configuration.base.origin.scheme != "https"
-        raise EgressDenied(
-            Text("plain http is not allowed on the public internet"),
-            hint=Text(
-                "Use https, or set Network to Internal trusted network (internal) if"
-                " the API is in one."
-            ),
-            field="base_url" if is_base else "oauth2.token_url",
-        )
+    plain = [origin for origin in origins if origin.scheme != "https"]
+    if not plain:
+        return
+    is_base = configuration.base.origin in plain
+    field = "base_url" if is_base else "oauth2.token_url"
+    host = configuration.base.origin.host if is_base else plain[0].host
+    if is_internal(judge_host(host)):
+        raise internal_host(host, field)  # https would not help
+    raise EgressDenied(
+        Text("plain http is not allowed on the public internet"),
+        hint=Text(
+            "Use https, or set Network to Internal trusted network (internal) if"
+            " the API is in one."
+        ),
+        field=field,
+    )
+
+
+def internal_host(host: str, field: str) -> EgressDenied:
+    """Return the error for a host of an internal network on the public internet."""
+    message = Text("the host is a name of an internal network")
+    if is_address(host):
+        message = Text("the host is an IP address of an internal network")
+    return EgressDenied(
+        message,
+        hint=Text(
+            "Set Network to Internal trusted network (internal) if the API is in one."
+        ),
+        field=field,
+    )
 
 
 def refuse_ip_addresses(configuration: Configuration) -> None:
@@ -247,14 +268,7 @@ def refuse_ip_addresses(configuration: Configuration) -> None:
         if is_allowed(kind, configuration.network):
             continue
         if is_internal(kind):
-            raise EgressDenied(
-                Text("the host is an IP address of an internal network"),
-                hint=Text(
-                    "Set Network to Internal trusted network (internal) if the API is"
-                    " in one."
-                ),
-                field=field,
-            )
+            raise internal_host(origin.host, field)
         raise EgressDenied(
             Text("the host is an IP address that requests are never sent to"),
             hint=Text("Enter the API's host name or its own IP address."),

@@ -12,6 +12,9 @@ from outkey.core.errors import Cause
 from outkey.core.findings.expiry import WARN_DAYS
 from outkey.core.moments import day_of
 
+# Among what was seen of the API: when it first accepted a request that no test proves.
+ACCEPTED_AT = "accepted_at"
+
 
 class Status(StrEnum):
     """One word for a list; what needs attention first comes first."""
@@ -47,6 +50,16 @@ class Health:
     active: bool = True
     seen: Mapping[str, object] = field(default_factory=dict)  # of the API, by a test
 
+    @property
+    def accepted(self) -> bool:
+        """Whether the API accepted a request since the last change or test."""
+        return ACCEPTED_AT in self.seen
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether a test ended or a request was accepted since the last change."""
+        return self.current or self.accepted
+
     def after_change(self, configuration: Configuration) -> "Health":
         """Return the health after the settings or secrets became these.
 
@@ -55,6 +68,9 @@ class Health:
         return replace(
             self.after_success(),
             current=False,
+            seen={
+                name: fact for name, fact in self.seen.items() if name != ACCEPTED_AT
+            },
             needs_secret=needs_secret(configuration),
             stores_secret=stores_secret(configuration),
             needs_person=False,
@@ -80,9 +96,16 @@ class Health:
         """Return the health after a response 401."""
         return replace(self, refused=self.refused + 1)
 
-    def after_success(self) -> "Health":
-        """Return the health after the API accepted the credentials: a pause ends."""
-        return replace(self, refused=0, paused_at=None)
+    def after_success(self, at: float | None = None) -> "Health":
+        """Return the health after the API accepted the credentials: a pause ends.
+
+        `at` is when it accepted a request with the settings and secrets of now. Only
+        the first such moment is stored, so that not every request writes.
+        """
+        health = replace(self, refused=0, paused_at=None)
+        if at is None or self.is_proved:
+            return health
+        return replace(health, seen={**self.seen, ACCEPTED_AT: at})
 
     def after_pause(self, at: float) -> "Health":
         """Return the health after sending was paused.
@@ -176,7 +199,12 @@ def status_rules(today: date) -> Mapping[Status, Alternatives]:
         Status.EXPIRED: ((Criterion("expires_on", Comparison.BEFORE, today),),),
         Status.FAILING: ((is_current, Criterion("cause", Comparison.IS_NOT, "")),),
         Status.EXPIRING_SOON: ((Criterion("expires_on", Comparison.UNTIL, soon),),),
-        Status.NEVER_TESTED: ((Criterion("current", Comparison.IS, value=False),),),
+        Status.NEVER_TESTED: (
+            (
+                Criterion("current", Comparison.IS, value=False),
+                Criterion("accepted", Comparison.IS, value=False),
+            ),
+        ),
     }
 
 

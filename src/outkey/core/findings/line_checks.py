@@ -9,17 +9,26 @@ from datetime import datetime
 from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import SyncFailed
 from outkey.core.findings.checks import Check, Finding, Level
-from outkey.core.sync.line import Direction, FieldMapping, Gone, Paging, Sync, Transform
+from outkey.core.sync.line import (
+    Direction,
+    FieldMapping,
+    Gone,
+    Paging,
+    Sync,
+    Transform,
+    Writes,
+)
 from outkey.core.sync.mapping import (
     BY_KIND,
-    MappingContext,
-    Zones,
-    placeholders,
-    refusal_reason,
+    FITTING_TRANSFORMS,
     resolve_transform,
+    takes_transform,
 )
-from outkey.core.sync.records import FieldKind, HostField
+from outkey.core.sync.records import HostField
 from outkey.core.sync.response import read_json
+from outkey.core.sync.targets import FileName, parse_target
+from outkey.core.sync.templates import placeholders
+from outkey.core.sync.transforms import MappingContext, Zones, refusal_reason
 
 NO_HOST_FIELD = Check(
     "L001",
@@ -106,8 +115,8 @@ HALF_INCREMENTAL = Check(
 ARCHIVES_NOTHING = Check(
     "L005",
     Level.WARNING,
-    "only the first run is complete, so later runs archive nothing",
-    "Remove incremental, or keep the records that are missing upstream.",
+    "only the first run is complete, so later runs archive and delete nothing",
+    "Enter how often a run reads all records (full_every), such as 7d.",
 )
 PUSH_METHOD = Check(
     "L006", Level.ERROR, "a push needs a method that sends records", "Choose {methods}."
@@ -176,27 +185,47 @@ INVALID_LOOKUP = Check(
     "the host does not open the target or the field of the lookup",
     "Choose a target and a field that the host opens.",
 )
+TARGET_UNREACHABLE = Check(
+    "L019",
+    Level.WARNING,
+    "the database of the target cannot be reached, so the line was not checked",
+    "Check the database; then: outkey line show NAME.",
+)
+FILE_IS_WHOLE = Check(
+    "L020",
+    Level.ERROR,
+    "a file is a snapshot that each run replaces, so it has no {key}",
+    "Remove {key}, or choose a table.",
+)
+FILE_IN_PUSH = Check(
+    "L021", Level.ERROR, "records cannot be read from a file", "Choose a table."
+)
+SHARED_FILE = Check(
+    "L024",
+    Level.ERROR,
+    "the line {line} writes the same file, and each run would replace it",
+    "Choose another file.",
+)
+SAVES_NO_MODEL = Check(
+    "L023",
+    Level.ERROR,
+    "only the models of the host have code that saves a record",
+    "Write in bulk (writes), or choose a model.",
+)
 
 DOTTED_NAME = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
-ANY_KIND = frozenset({Transform.AS_IS, Transform.CONSTANT})
 WITHOUT_API_FIELD = frozenset({Transform.CONSTANT, Transform.TEMPLATE})
 WITH_MOMENTS = frozenset({Transform.DATE, Transform.DATETIME, Transform.AS_IS})
-FITTING_TRANSFORMS = {
-    FieldKind.TEXT: {Transform.CHOICE, Transform.TEMPLATE},
-    FieldKind.DECIMAL: {Transform.NUMBER},
-    FieldKind.CHOICE: {Transform.CHOICE, Transform.TEMPLATE},
-    FieldKind.LINK: {Transform.LOOKUP},
-    FieldKind.JSON: set(Transform) - {Transform.LOOKUP},
-}
 NEEDED_OPTIONS = {
     Transform.LOOKUP: ("target", "field"),
     Transform.CONSTANT: ("value",),
     Transform.TEMPLATE: ("template",),
 }
 PULL_PLACEHOLDERS = ("position", "size", "since")
+SENDING_METHODS = ("POST", "PUT", "PATCH")
 METHODS = {
     Direction.PULL: (PULL_METHOD, ("GET", "POST")),
-    Direction.PUSH: (PUSH_METHOD, ("POST", "PUT", "PATCH")),
+    Direction.PUSH: (PUSH_METHOD, SENDING_METHODS),
 }
 MAX_FINDINGS = 20  # about one text
 MAX_PARTS = 16  # of a name that is sent
@@ -209,13 +238,17 @@ def line_findings(
     """Return what would fail in every run of a line, and what is risky about it."""
     host_fields = {field.name: field for field in fields}
     is_pull = sync.direction is Direction.PULL
-    findings = list(method_findings(line, sync.direction))
+    findings: list[Finding] = []
+    if not sync.has_requests:
+        findings += method_findings(line, sync.direction)
     if is_pull:
         findings += page_findings(sync)
         findings += body_findings(sync, PULL_PLACEHOLDERS)
     else:
         findings += push_findings(line, sync, host_fields)
-        findings += body_findings(sync, tuple(row.host for row in sync.mappings))
+        names = tuple(row.host for row in sync.mappings)
+        remote_id = ("remote_id",) if sync.has_requests else ()
+        findings += body_findings(sync, (*names, *remote_id))
     for number, mapping in enumerate(sync.mappings):
         row = MappingCheck(
             place=f"fields[{number}]",
@@ -225,7 +258,9 @@ def line_findings(
             is_pull=is_pull,
         )
         findings += row.findings()
+    findings += file_findings(sync)
     if is_pull:
+        findings += writing_findings(sync)
         findings += unmapped_findings(sync, fields)
         findings += key_findings(sync, host_fields)
     return findings
@@ -252,7 +287,7 @@ def page_findings(sync: Sync) -> Iterator[Finding]:
         yield HALF_INCREMENTAL.finding(f"incremental.{missing}")
     if sync.parallel > 1 and not is_numbered:
         yield PARALLEL_WITHOUT_NUMBERS.finding("parallel")
-    if incremental.parameter and sync.gone is Gone.ARCHIVE:
+    if incremental.parameter and sync.gone is not Gone.KEEP and not sync.full_every:
         yield ARCHIVES_NOTHING.finding("gone")
 
 
@@ -260,7 +295,8 @@ def push_findings(
     line: SyncLine, sync: Sync, host_fields: HostFields
 ) -> Iterator[Finding]:
     """Yield what is wrong with the path of a push and the names that it sends."""
-    yield from placeholder_findings(line.path, tuple(host_fields), "path")
+    if not sync.has_requests:
+        yield from placeholder_findings(line.path, tuple(host_fields), "path")
     names = [mapping.api for mapping in sync.mappings]
     counts = Counter(place for name in names for place in places_of(name))
     for number, name in enumerate(names):
@@ -298,6 +334,25 @@ def placeholder_findings(
     ]
     for name in unknown[:MAX_FINDINGS]:
         yield UNKNOWN_PLACEHOLDER.finding(field, name=name, names=", ".join(names))
+
+
+def file_findings(sync: Sync) -> Iterator[Finding]:
+    """Yield what a file cannot do."""
+    if not isinstance(parse_target(sync.target), FileName):
+        return
+    if sync.direction is Direction.PUSH:
+        yield FILE_IN_PUSH.finding("target")
+    if sync.incremental.parameter or sync.incremental.field:
+        yield FILE_IS_WHOLE.finding("incremental", key="incremental")
+    if sync.gone is not Gone.KEEP:
+        yield FILE_IS_WHOLE.finding("gone", key=f"gone = {sync.gone}")
+
+
+def writing_findings(sync: Sync) -> Iterator[Finding]:
+    """Yield an error where something is to be saved that is not a model."""
+    is_model = isinstance(parse_target(sync.target), str)
+    if sync.writes is Writes.MODEL and not is_model:
+        yield SAVES_NO_MODEL.finding("writes")
 
 
 def unmapped_findings(sync: Sync, fields: Sequence[HostField]) -> Iterator[Finding]:
@@ -358,7 +413,7 @@ class MappingCheck:
         transform = self.mapping.transform
         usual = BY_KIND.get(host.kind)
         fitting = FITTING_TRANSFORMS.get(host.kind, set())
-        if transform not in ANY_KIND | fitting | {usual}:
+        if not takes_transform(host.kind, transform):
             yield self._about(
                 "transform",
                 WRONG_TRANSFORM,

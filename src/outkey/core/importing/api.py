@@ -32,12 +32,12 @@ from outkey.core.importing.urls import (
     is_credential,
     is_secret_header,
     name_of_host,
-    pagination_of,
     query_pairs,
     split_url,
     without_credentials,
 )
 from outkey.core.request.headers import of_connection, tidy_value
+from outkey.core.sync.paging_words import pagination_of
 from outkey.core.text import Text
 
 MAX_LINES = 50

@@ -23,6 +23,7 @@ from outkey.core.text import Text
 MAX_TEXT = 64 * 1024
 MAX_OPTIONS = 200
 FORM = "application/x-www-form-urlencoded"
+_OPTION_IN_URL = re.compile(r"\s-{1,2}[A-Za-z]")
 _CURL = re.compile(r"(?:.*[/\\])?curl(?:\.exe)?", re.IGNORECASE)
 _GLOB_LIST = re.compile(r"(?<!\{)\{([^{},]*),[^{}]*\}(?!\})")
 _GLOB_RANGE = re.compile(r"\[([0-9]+|[A-Za-z])-[0-9A-Za-z]+(?::\d+)?\]")
@@ -92,6 +93,7 @@ def read_curl(text: str, report: ImportReport) -> list[SeenApi]:
         if command.is_unclosed:
             refuse_swallowed(read_calls)
             report.note_changed("quote", Text("it is not closed: check the command"))
+        refuse_misplaced_quotes(read_calls)
         calls += read_calls
     if not calls:
         raise ConfigError(
@@ -108,6 +110,18 @@ def refuse_swallowed(calls: list[CurlCall]) -> None:
         raise ConfigError(
             Text("a quote is not closed"),
             hint=Text("Copy the whole command, up to its last quote."),
+        )
+
+
+def refuse_misplaced_quotes(calls: list[CurlCall]) -> None:
+    """Refuse a URL with an option in it: its value may be a secret, and URLs are shown.
+
+    curl itself refuses a URL with a space.
+    """
+    if any(_OPTION_IN_URL.search(url) for call in calls for url in call.urls):
+        raise ConfigError(
+            Text("a quote is in the wrong place: the URL has an option in it"),
+            hint=Text("Close the quote after the URL."),
         )
 
 

@@ -45,6 +45,8 @@ from outkey.core.text import Text
 
 TO_ENTER = Text("it is a placeholder: enter the value")
 FOUND = Text("it was taken as a secret")
+# What APIs write in the place of a password where the key is the user name.
+NO_PASSWORDS = frozenset({"", "x", "X", "api_token"})
 
 
 @dataclass(slots=True, repr=False)
@@ -128,13 +130,13 @@ class Drafter:
 
     def _add_password(self, auth: PasswordAuth) -> None:
         self._set_type("digest" if auth.is_digest else "basic")
-        if auth.username and auth.password == "" and not auth.is_digest:
+        if auth.username and not auth.is_digest and auth.password in NO_PASSWORDS:
             self.values["key_as_username"] = True
-            self.report.note_changed(
-                "user name",
-                Text("there is no password, so the user name is the secret"),
-                Level.NOTICE,
-            )
+            why = Text("there is no password, so the user name is the secret")
+            if auth.password:
+                self.values["username"] = auth.password
+                why = Text("nobody has this password, so the user name is the secret")
+            self.report.note_changed("user name", why, Level.NOTICE)
             self.add_secret("password", auth.username, "Basic")
             return
         self._set_username(auth.username)
@@ -335,6 +337,11 @@ class Drafter:
 
     def finish(self, name: str) -> ImportedConfiguration:
         """Return the configuration, with a reference for each secret."""
+        self.report.note_changed(
+            "environment",
+            Text("it is Production, since the text does not tell it: check it"),
+            Level.NOTICE,
+        )
         values = {
             path: value
             for path, value in self.values.items()

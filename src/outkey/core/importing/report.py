@@ -19,7 +19,7 @@ _LIKE_A_KEY = re.compile(
 _MAX_ITEMS = 500
 
 
-class Action(StrEnum):
+class ReportAction(StrEnum):
     """What an import did with a part of its input."""
 
     TAKEN = "taken"
@@ -33,7 +33,7 @@ class ReportItem:
 
     level: Level
     item: str
-    action: Action
+    action: ReportAction
     why: Text
 
     def facts(self) -> dict[str, str]:
@@ -54,15 +54,15 @@ class ImportReport:
 
     def note_taken(self, item: str, why: Text = NO_TEXT) -> None:
         """Note that a part was taken over as it is."""
-        self._add(ReportItem(Level.NOTICE, item, Action.TAKEN, why))
+        self._add(ReportItem(Level.NOTICE, item, ReportAction.TAKEN, why))
 
     def note_changed(self, item: str, why: Text, level: Level = Level.WARNING) -> None:
         """Note that a part was taken over in another form."""
-        self._add(ReportItem(level, item, Action.CHANGED, why))
+        self._add(ReportItem(level, item, ReportAction.CHANGED, why))
 
     def note_dropped(self, item: str, why: Text, level: Level = Level.WARNING) -> None:
         """Note that a part was not taken over."""
-        self._add(ReportItem(level, item, Action.DROPPED, why))
+        self._add(ReportItem(level, item, ReportAction.DROPPED, why))
 
     def add_items_of(self, other: "ImportReport", configuration: str) -> None:
         """Add the items of one of several configurations, with its name."""

@@ -14,13 +14,8 @@ from outkey.core.errors import ConfigError
 from outkey.core.request.addresses import is_address, is_internal, judge
 from outkey.core.request.headers import looks_like_credential
 from outkey.core.request.origin import Origin, parse_base_url
+from outkey.core.sync.paging_words import is_paging_parameter, words
 from outkey.core.text import Text
-
-
-def words(text: str) -> frozenset[str]:
-    """Return the words of a text as a set."""
-    return frozenset(text.split())
-
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _UNSAFE_IN_LABEL = re.compile(r"[^A-Za-z0-9]+")
@@ -38,20 +33,6 @@ _GENERIC_LABELS = words(
     " data account accounts platform oauth id"
 )
 _SECOND_LEVEL = words("co com org net ac gov edu")
-
-PAGE_NUMBERS = words("page page_number pagenumber pageno p currentpage")
-OFFSETS = words("offset skip start startat startindex start_index $skip from")
-CURSORS = words(
-    "cursor after starting_after page_token pagetoken next_token nexttoken next"
-    " continuation bookmark startcursor start_cursor page[after] page_cursor"
-    " continuationtoken continuation_token sync_token"
-)
-SIZES = words(
-    "limit per_page perpage pagesize page_size count size top $top maxresults"
-    " max_results rows first page[size] results items_per_page sysparm_limit"
-)
-
-_PAGING = PAGE_NUMBERS | OFFSETS | CURSORS | SIZES
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -186,11 +167,6 @@ def query_pairs(query: str) -> list[tuple[str, str, str]]:
     return pairs
 
 
-def is_paging_parameter(name: str) -> bool:
-    """Whether a parameter asks for a page of records."""
-    return name.lower() in _PAGING
-
-
 def is_credential(name: str, value: str) -> bool:
     """Whether a query parameter carries a credential."""
     if is_paging_parameter(name):
@@ -221,25 +197,3 @@ def is_secret_header(name: str, value: str) -> bool:
     return (
         looks_like_credential(name) or is_secret_value(value) or has_credentials(value)
     )
-
-
-def pagination_of(query: str) -> dict[str, object]:
-    """Return how a query asks for pages, as the table of a line; empty if unseen."""
-    table: dict[str, object] = {}
-    for name, value, _ in query_pairs(query):
-        lower = name.lower()
-        if lower in SIZES:
-            table["size_parameter"] = name
-            if value.isdecimal() and 1 <= int(value[:6]) <= 10_000:
-                table["size"] = int(value[:6])
-            continue
-        for kind, names in (
-            ("page", PAGE_NUMBERS),
-            ("offset", OFFSETS),
-            ("cursor", CURSORS),
-        ):
-            if lower in names:
-                table |= {"kind": kind, "position_parameter": name}
-                if kind == "page" and value == "0":
-                    table["first"] = 0
-    return table if "kind" in table else {}

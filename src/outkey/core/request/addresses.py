@@ -151,6 +151,11 @@ def is_address(host: str) -> bool:
     return ":" in host or host.replace(".", "").isdigit()
 
 
+def judge_host(host: str) -> AddressKind:
+    """Return the kind of address that a canonical host is, or that its name means."""
+    return judge(host) if is_address(host) else judge_name(host)
+
+
 def judge_name(host: str) -> AddressKind:
     """Return the kind of address that a name means, as far as the name tells.
 

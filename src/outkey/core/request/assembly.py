@@ -57,6 +57,7 @@ class Call(NamedTuple):
     body: bytes = b""
     content_type: str = ""
     line: str = ""
+    purpose: str = ""  # as the audit has it, for what is no request of a caller
 
     def request(self) -> Request:
         """Build the request of the caller with the default headers."""

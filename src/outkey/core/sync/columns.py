@@ -12,11 +12,11 @@ from itertools import repeat
 from operator import is_
 
 from outkey.core.sync.line import FieldMapping, Transform
-from outkey.core.sync.mapping import (
+from outkey.core.sync.mapping import Unmapped, refused_value
+from outkey.core.sync.transforms import (
     DECIMAL,
     MappingContext,
     RejectedValue,
-    Unmapped,
     Zones,
     convert,
 )
@@ -34,7 +34,7 @@ class ColumnMapping:
 
     def __init__(self, mapping: FieldMapping, zones: Zones) -> None:
         self.host = mapping.host
-        self._mapping = mapping
+        self.mapping = mapping
         self._quick = quick_transform(mapping, zones)
 
     def convert(
@@ -51,7 +51,7 @@ class ColumnMapping:
         for number, value in enumerate(column):
             if decided[number] is UNDECIDED:
                 try:
-                    decided[number] = convert(self._mapping, value, context)
+                    decided[number] = convert(self.mapping, value, context)
                 except RejectedValue as error:
                     rejected[number] = str(error)
         return decided
@@ -77,7 +77,8 @@ def map_columns(
     ]
     for number, (place, reason) in faults.items():
         before = {name: converted[n][number] for n, name in enumerate(names[:place])}
-        rows[number] = Unmapped(names[place], reason, before)
+        refused = refused_value(mappings[place].mapping, columns[place][number])
+        rows[number] = Unmapped(names[place], reason, before, refused)
     return rows
 
 

@@ -14,7 +14,16 @@ from outkey.core.sync.table import sync_table
 
 # These change when and how fast a line runs, not which records come and as what.
 # A push that reached a limit continues when the limit is raised.
-INDEPENDENT_KEYS = frozenset({"schedule", "parallel", "max_records", "max_minutes"})
+INDEPENDENT_KEYS = frozenset(
+    {
+        "schedule",
+        "parallel",
+        "max_records",
+        "max_minutes",
+        "guard_percent",
+        "full_every",
+    }
+)
 
 
 def line_digest(line: SyncLine, configuration: Configuration) -> str:

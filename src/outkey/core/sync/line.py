@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 from outkey.core.config.choices import Choice
 
+INDEX = "$index"  # in the place of a path: the position of a child, from 1
+
 
 class Direction(Choice):
     """Which way records go."""
@@ -28,6 +30,21 @@ class Gone(Choice):
 
     KEEP = "keep", "Keep them"
     ARCHIVE = "archive", "Archive them"
+    DELETE = "delete", "Delete them"
+
+
+class Writes(Choice):
+    """How a host's model is written."""
+
+    BULK = "bulk", "In bulk, without save() and signals"
+    MODEL = "model", "One by one, with save() and signals"
+
+
+class PushedRecords(Choice):
+    """Which records a push sends."""
+
+    CHANGED = "changed", "Only what has changed since it was last accepted"
+    ALL = "all", "All records in every run"
 
 
 class Transform(Choice):
@@ -79,6 +96,39 @@ class FieldMapping:
 
 
 @dataclass(frozen=True, slots=True)
+class Children:
+    """A list inside each record whose elements become records of another target."""
+
+    list: str = ""  # JMESPath in the record
+    target: str = ""
+    parent: tuple[str, ...] = ()  # the fields that hold the keys of the parent
+    keys: tuple[str, ...] = ()  # the fields that identify a child, with the parent's
+    mappings: tuple[FieldMapping, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PushRequest:
+    """The request that creates, updates or deletes a record; none without a path."""
+
+    method: str = ""
+    path: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSearch:
+    """How a record that the API has already is found, after a refused create."""
+
+    path: str = ""  # with the host's fields in braces
+    remote_id: str = ""  # JMESPath in the response; several or none adopt nothing
+
+    def __bool__(self) -> bool:
+        return bool(self.path)
+
+
+@dataclass(frozen=True, slots=True)
 class Sync:
     """What makes a named call a synchronization."""
 
@@ -93,8 +143,34 @@ class Sync:
     incremental: Incremental = Incremental()
     gone: Gone = Gone.KEEP
     script: str = field(default="", repr=False)  # transform(record); it may be long
-    # `identity` lists the next four: they do not change which records come, or as what.
+    writes: Writes = Writes.BULK
+    children: tuple[Children, ...] = ()
+    changes: PushedRecords | None = None  # None: as `pushed_records` says
+    create: PushRequest = PushRequest()
+    update: PushRequest = PushRequest()
+    delete: PushRequest = PushRequest()
+    find: RecordSearch = RecordSearch()
+    recreate: bool = False  # create again what the API no longer has
+    remote_id: str = ""  # JMESPath in the response of a create
+    batch: int = 1  # records per request
+    records_at: str = ""  # where the request has the list of a batch
+    results_at: str = ""  # JMESPath: where the response has the results, in order
+    # `identity` lists the rest: they do not change which records come, or as what.
+    guard_percent: int = 10  # a run archives and deletes no more of its records
+    full_every: str = ""  # "7d": how often an incremental line reads everything
     schedule: str = ""  # cron
     parallel: int = 1  # requests at a time
     max_records: int = 1_000_000  # of one run
     max_minutes: int = 360  # of one run
+
+    @property
+    def has_requests(self) -> bool:
+        """Whether a push has requests of its own to create, update or delete."""
+        return bool(self.create or self.update or self.delete)
+
+    @property
+    def pushed_records(self) -> PushedRecords:
+        """Which records a push sends, where the line does not say."""
+        if self.changes is not None:
+            return self.changes
+        return PushedRecords.CHANGED if self.has_requests else PushedRecords.ALL

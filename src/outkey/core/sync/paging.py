@@ -3,6 +3,7 @@
 A position is all that a checkpoint needs: its size does not grow with the pages.
 """
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import NamedTuple
@@ -13,12 +14,14 @@ from outkey.core.request.origin import Location, parse_redirect, without_paramet
 from outkey.core.sync.line import Paging, Sync
 from outkey.core.sync.link_header import next_link
 from outkey.core.sync.reasons import sync_failure
-from outkey.core.sync.response import page_fingerprint
+from outkey.core.sync.response import page_fingerprint, size_fault
+from outkey.core.sync.templates import compact_json, placeholders
 from outkey.core.text import Text
 
 MAX_PAGES = 1_000_000
 MAX_CURSOR_LENGTH = 8192
 NUMBERED = frozenset({Paging.PAGE, Paging.OFFSET})
+DELETIONS = "deletions"
 STATUSES_AFTER_A_SHORT_PAGE = frozenset({400, 404, 416, 422})
 
 
@@ -38,10 +41,17 @@ class Position:
     ended: bool = False
     doubtful: bool = False  # a refusal after a full page was taken for the end
     ahead: tuple[str, ...] = ()  # of a push: ids after `at` that were sent already
+    is_json: bool = False  # `at` is the compact JSON of a cursor
+    phase: str = ""  # DELETIONS: `at` is a record of the ledger
 
     def as_checkpoint(self) -> dict[str, object]:
         """Return the position as a checkpoint stores it."""
         return asdict(self)
+
+    @property
+    def value(self) -> object:
+        """The number, cursor or URL as the API returned it."""
+        return json.loads(self.at) if self.is_json else self.at
 
 
 NAMES = {part.name for part in fields(Position)}
@@ -134,14 +144,24 @@ def next_position(sync: Sync, position: Position, page: Page) -> Position:
     kind = sync.pagination.kind
     if kind in NUMBERED:
         return _after_number(sync, position, read, page)
-    pointer = ""
+    pointer: object = ""
     if kind is Paging.LINK:
         pointer = next_link(page.headers.get_all("Link")) or ""
     elif kind is Paging.CURSOR:
         pointer = _cursor(page.cursor)
     if not pointer:
         return replace(read, ended=True)
-    return _after_pointer(sync, read, page, pointer)
+    if isinstance(pointer, str):
+        return _after_pointer(sync, read, page, pointer)
+    if not _sends_position(sync):
+        raise sync_failure(
+            "bad_cursor",
+            Text("the line has no parameter and no body to send the cursor in"),
+        )
+    try:
+        return _position_at(read, compact_json(pointer), is_json=True)
+    except ValueError:
+        raise sync_failure("bad_cursor") from None
 
 
 def _after_number(sync: Sync, before: Position, read: Position, page: Page) -> Position:
@@ -163,9 +183,20 @@ def _after_number(sync: Sync, before: Position, read: Position, page: Page) -> P
     return replace(read, at=at, mark=fingerprint, short=size < paging.size)
 
 
-def _cursor(value: object) -> str:
+def refuse_deep_cursor(value: object) -> None:
+    """Refuse a cursor with so many levels or fields that it is none."""
+    if isinstance(value, dict | list) and size_fault({"cursor": value}):
+        raise sync_failure(
+            "bad_cursor", Text("the cursor of the next page is too large")
+        )
+
+
+def _cursor(value: object) -> object:
+    """Return a cursor as text, or as it is if it is an object or a list."""
     if value is None or value is False:
         return ""
+    if isinstance(value, dict | list):
+        return value
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise sync_failure(
             "bad_cursor", Text("the cursor of the next page is neither text nor number")
@@ -173,14 +204,26 @@ def _cursor(value: object) -> str:
     return str(value)
 
 
+def _sends_position(sync: Sync) -> bool:
+    has_placeholder = "position" in placeholders(sync.body)
+    return bool(sync.pagination.position_parameter) or has_placeholder
+
+
 def _after_pointer(sync: Sync, read: Position, page: Page, pointer: str) -> Position:
     paging = sync.pagination
     is_address = (
         paging.kind is Paging.LINK
-        or not paging.position_parameter
+        or not _sends_position(sync)
         or pointer.startswith(("https://", "http://"))
     )
     at = _next_url(page, pointer) if is_address else pointer
+    return _position_at(read, at, is_address=is_address)
+
+
+def _position_at(
+    read: Position, at: str, *, is_address: bool = False, is_json: bool = False
+) -> Position:
+    """Return the position at the next page, unless that is an earlier one."""
     if len(at) > MAX_CURSOR_LENGTH:
         raise sync_failure(
             "bad_cursor", Text("the cursor of the next page is too long")
@@ -190,7 +233,9 @@ def _after_pointer(sync: Sync, read: Position, page: Page, pointer: str) -> Posi
     # Brent's cycle detection: remember one place, a later one at each power of two.
     is_power_of_two = read.pages & (read.pages - 1) == 0
     milestone = at if is_power_of_two else read.milestone
-    return replace(read, at=at, is_address=is_address, milestone=milestone)
+    return replace(
+        read, at=at, is_address=is_address, is_json=is_json, milestone=milestone
+    )
 
 
 def _next_url(page: Page, reference: str) -> str:

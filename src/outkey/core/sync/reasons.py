@@ -20,6 +20,12 @@ class RunFailure(NamedTuple):
 NO_REMEDY = NO_TEXT  # the summary says what to do
 PREVIEW_LINE = SyncFailed.default_hint
 RUN_LIMIT = "run_limit"
+ALL_REFUSED = "all_refused"
+GUARD = "guard"
+TARGET_REPLACED = "target_replaced"
+NO_REMOTE_ID = "no_remote_id"
+CREATE_UNANSWERED = "create_unanswered"
+REJECTED_BY_PULL = "rejected_by_pull"
 
 RUN_FAILURES = {
     "killed": RunFailure(
@@ -66,6 +72,26 @@ RUN_FAILURES = {
             " of the line; otherwise check the pagination."
         ),
     ),
+    GUARD: RunFailure(
+        Text("more records are missing than the line removes in one run"),
+        Text(
+            "Check where they are missing: at the API, or for a push in the host. If"
+            " they are really gone, run the line once with --allow-removal, or raise"
+            " guard_percent."
+        ),
+    ),
+    TARGET_REPLACED: RunFailure(
+        Text(
+            "many records that were sent are no longer in the target, and most of those"
+            " in it were never sent"
+        ),
+        Text(
+            "If the target was made again or restored, they may be the same records"
+            " with other IDs, and would be created at the API a second time: restore it"
+            " with the IDs that it had. If they are new, run the line once with"
+            " --allow-removal."
+        ),
+    ),
     "preview_limit": RunFailure(
         Text("the preview took too long"),
         Text("Simplify the expressions of the line, or start a dry run."),
@@ -94,12 +120,27 @@ RUN_FAILURES = {
         Text("a page is empty or missing, but a later one is not"),
         Text("Run it again; if that fails too, request one page at a time (parallel)."),
     ),
-    "all_refused": RunFailure(
-        Text("not one of the records could be sent"),
-        Text("See the rejected records; check path, body and fields of the line."),
+    ALL_REFUSED: RunFailure(
+        Text("every record was rejected"),
+        Text(
+            "See the rejected records, and correct the fields of the line; of a push"
+            " also its path and body."
+        ),
     ),
     "expression": RunFailure(
         Text("an expression of the line does not fit the response"), PREVIEW_LINE
+    ),
+    "bad_results": RunFailure(
+        Text("the response to a batch does not have one result for each record"),
+        Text("Check the list in the response (results_at), or send single records."),
+    ),
+    NO_REMOTE_ID: RunFailure(
+        Text("the response to a create has no ID of the new record"),
+        Text(
+            "Correct the path of the ID in the response (remote_id). The API has the"
+            " record: if it does not know Idempotency-Key, delete it there, because"
+            " the next run creates it again."
+        ),
     ),
 }
 
@@ -122,11 +163,25 @@ REJECTIONS = {
     "no_yes_or_no": Text("the value is neither yes nor no"),
     "not_found": Text("there is no such record here"),
     "not_for_a_path": Text("the value cannot be part of a path"),
+    "not_a_list": Text("the value is not a list"),
+    "too_many_children": Text("the list has too many elements"),
     "refused_by_database": Text("the database refused it"),
+    "save_failed": Text("the code of the application that saves it failed"),
     "too_deep": Text("it is nested too deeply"),
     "too_many_fields": Text("it has too many fields"),
     "secret_in_record": Text("it repeats a secret that was sent to the API"),
     "expression": Text("an expression of the line does not fit the record"),
+    NO_REMOTE_ID: Text("the response has no ID of the new record"),
+    "long_remote_id": Text(
+        "the ID of the new record is longer than 1000 characters or 2000 bytes"
+    ),
+    CREATE_UNANSWERED: Text(
+        "it may be a record that was sent from here, whose create has no response yet"
+    ),
+    REJECTED_BY_PULL: Text(
+        "the last pull of the pair rejected the API's version, which may have changed"
+    ),
+    "error_in_response": Text("the response reports an error"),
     "script_error": Text("the script failed"),
     "script_timeout": Text("the script took too long"),
     "script_result": Text("the script returned no record"),

@@ -6,6 +6,7 @@ from dataclasses import field as dataclass_field
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
+from functools import lru_cache
 
 from outkey.core.errors import ConfigError
 from outkey.core.text import Text
@@ -25,6 +26,7 @@ class FieldKind(StrEnum):
     CHOICE = "choice"
     LINK = "link"
     JSON = "json"
+    ANY = "any"  # of a column that is not there yet: its first values decide
 
 
 # The Python type of a field's values; a link or JSON may have any.
@@ -53,6 +55,10 @@ class HostField:
     # Whether the host's table refuses two equal values; None: the host does not know.
     unique: bool | None = dataclass_field(default=None, compare=False)
 
+    def links_to(self, target: str) -> bool:
+        """Whether the field is a link to records of a target; case does not matter."""
+        return self.kind is FieldKind.LINK and self.target.lower() == target.lower()
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -61,6 +67,41 @@ class Target:
     name: str
     label: str
     fields: tuple[HostField, ...] = ()
+    times: tuple[str, ...] = ()  # fields that the host sets itself; pairs compare them
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a line needs of its target."""
+
+    keys: tuple[str, ...]  # the fields that identify a record
+    fields: tuple[HostField, ...]
+    archives: bool = False  # whether records can be archived
+    retires: bool = False  # whether a run archives or deletes what it has not seen
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedTarget:
+    """A target that has all fields of a shape, and what was changed for that."""
+
+    target: Target
+    changes: tuple[Text, ...] = ()  # of a dry run: what would be changed
+    # Others have dropped it or a part of it, and these lines have read everything
+    # since.
+    is_partial: bool = False
+    refilled_by: tuple[str, ...] = ()
+
+    def is_partial_for(self, line: str) -> bool:
+        """Whether values that a line brings may be lost."""
+        return self.is_partial and line not in self.refilled_by
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """How many records a line has brought, and how many of them a run has not seen."""
+
+    missing: int
+    total: int  # without archived ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +118,7 @@ class WriteOutcome(StrEnum):
     CREATED = "created"
     UPDATED = "updated"
     UNCHANGED = "unchanged"
+    DELETED = "deleted"  # at the API
     REFUSED = "refused"
 
 
@@ -89,6 +131,17 @@ class Written:
     reason: str = ""  # of a refusal: a key of `reasons.REJECTIONS`
     # Of a dry run only: the fields that would change.
     changes: Changes = dataclass_field(default_factory=dict, repr=False)
+    # Of an update: the names of the fields that it changes.
+    changed: tuple[str, ...] = dataclass_field(default=(), compare=False)
+
+
+@lru_cache(maxsize=1024)
+def written_update(changed: tuple[str, ...]) -> Written:
+    """Return the result of an update that changes these fields.
+
+    Most updates of a page change the same ones, so there are few of these results.
+    """
+    return Written(WriteOutcome.UPDATED, changed=changed)
 
 
 def find_target(targets: Sequence[Target], name: str) -> Target:
@@ -116,6 +169,19 @@ def unknown_target(names: Iterable[str]) -> ConfigError:
             " {names}.",
             names=", ".join(names) or "-",
         ),
+        field="target",
+    )
+
+
+class MissingTable(ConfigError):
+    """A table is not there yet; the first run of a pull makes it."""
+
+
+def missing_table(name: str) -> MissingTable:
+    """Return the error for a table that is not there yet."""
+    return MissingTable(
+        Text("the table {name} is not there yet", name=name),
+        hint=Text("Run the line that fills it: its first run makes the table."),
         field="target",
     )
 
@@ -175,5 +241,5 @@ def written_row(
     if stored is None:
         return Written(WriteOutcome.CREATED, changes=changes)
     if changes or is_archived:
-        return Written(WriteOutcome.UPDATED, changes=changes)
+        return Written(WriteOutcome.UPDATED, changes=changes, changed=tuple(changes))
     return Written(WriteOutcome.UNCHANGED)

@@ -1,10 +1,13 @@
 """Why a run ended and what helps, by the cause that is stored with it."""
 
+from enum import StrEnum
+
 from outkey.core import errors
 from outkey.core.diagnosis import REASONS, REMEDIES
 from outkey.core.errors import BadAnswer, Cause, OutkeyError
 from outkey.core.oauth2.responses import FAILURES
-from outkey.core.sync.reasons import RUN_FAILURES
+from outkey.core.sync.reasons import ALL_REFUSED, GUARD, NO_REMOTE_ID, RUN_FAILURES
+from outkey.core.sync.run_states import KILLED, PAUSED, STOPPING
 from outkey.core.text import NO_TEXT, Text
 
 # One error of each class, by code; of several classes with one code, the first.
@@ -29,6 +32,59 @@ REMEDY_BY_CAUSE: dict[str, Text] = {
     "rate_limited": REMEDIES[Cause.RATE_LIMITED],
     "egress_denied": REASONS["egress-denied"].remedy,
 }
+
+
+class RunHelp(StrEnum):
+    """What a page offers after a run that did not end well."""
+
+    OPEN_MAPPING = "open_mapping"
+    OPEN_LINE = "open_line"
+    TEST_CONFIGURATION = "test_configuration"
+    ALLOW_REMOVAL = "allow_removal"
+    RUN_AGAIN = "run_again"
+
+
+# Causes about the fields of a line, and causes that may have passed meanwhile.
+MAPPING_CAUSES = frozenset(
+    {ALL_REFUSED, NO_REMOTE_ID, "expression", "not_a_list", "not_objects"}
+)
+PASSING_CAUSES = frozenset(
+    {KILLED, STOPPING, "gap", "internal_error", "line_busy", "storage_unavailable"}
+)
+LINE_CAUSES = {*RUN_FAILURES, PAUSED, "configuration", "not_found"}
+# Where a page has a button, it does not name the command.
+PAGE_REMEDIES = {
+    GUARD: Text(
+        "Check where they are missing: at the API, or for a push in the host. If they"
+        " are really gone, allow the removal once, or raise guard_percent."
+    ),
+}
+
+
+def help_after(cause: str) -> RunHelp | None:
+    """Return what helps most after a run that ended for a cause; None if unknown."""
+    if cause == GUARD:
+        return RunHelp.ALLOW_REMOVAL
+    if cause in MAPPING_CAUSES:
+        return RunHelp.OPEN_MAPPING
+    if cause in PASSING_CAUSES:
+        return RunHelp.RUN_AGAIN
+    if cause in LINE_CAUSES:
+        return RunHelp.OPEN_LINE
+    is_known = cause in REMEDY_BY_CAUSE or cause in set(Cause)
+    return RunHelp.TEST_CONFIGURATION if is_known else None
+
+
+def cause_text(cause: str) -> Text:
+    """Return why a run ended or waits; a pause may be over meanwhile."""
+    if cause == PAUSED:
+        return Text("stopped by a pause of the line")
+    return summary_of(cause)
+
+
+def page_remedy_of(cause: str) -> Text:
+    """Return what helps, for a page that has a button for it."""
+    return PAGE_REMEDIES.get(cause) or remedy_of(cause)
 
 
 def summary_of(cause: str) -> Text:

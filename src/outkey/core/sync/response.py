@@ -18,6 +18,7 @@ from outkey.core.text import Text
 
 MAX_RECORDS = 10_000  # of a page, which is written at once while others wait
 MAX_FIELDS = 10_000
+MAX_FIELDS_WITH_CHILDREN = 200_000  # of a record whose lists become records
 # Of a response: a page of the most records may have a hundred fields each.
 MAX_VALUES = 1_200_000
 MAX_DEPTH = 100
@@ -116,9 +117,9 @@ def records_in(document: object, find: Callable[[object], object]) -> list[Recor
     return records
 
 
-def size_fault(record: Record) -> str:
+def size_fault(record: Record, most_fields: int = MAX_FIELDS) -> str:
     """Return the reason why a record is too big to be mapped, or ""."""
-    if len(record) <= MAX_FIELDS and _HOLDERS.isdisjoint(map(type, record.values())):
+    if len(record) <= most_fields and _HOLDERS.isdisjoint(map(type, record.values())):
         return ""  # most are flat
     fields = 0
     rest = [(1, record.values())]
@@ -127,7 +128,7 @@ def size_fault(record: Record) -> str:
         fields += len(members)
         if depth > MAX_DEPTH:
             return "too_deep"
-        if fields > MAX_FIELDS:
+        if fields > most_fields:
             return "too_many_fields"
         for member in members:
             if isinstance(member, dict):

@@ -1,8 +1,14 @@
 """One run of a sync line: its state, its checkpoint, and the records it rejected."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+
+from outkey.core.text import Text
+
+MAX_CHANGED_FIELDS = 200  # whose changes a run counts
+MAX_NOTES = 20  # that a run stores
 
 
 class RunState(StrEnum):
@@ -20,6 +26,36 @@ ENDED_STATES = (RunState.DONE, RunState.FAILED, RunState.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
+class ChildCounts:
+    """How many children of records ended in each way, as those of `Counts`."""
+
+    created: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    failed: int = 0
+    deleted: int = 0
+    without_list: int = 0  # records without the list, whose children stayed
+
+    @classmethod
+    def from_facts(cls, stored: object) -> "ChildCounts":
+        """Return the counts of a stored run; most have none."""
+        return cls(**known_counts(cls, stored)) if stored else cls()
+
+    def __add__(self, other: "ChildCounts") -> "ChildCounts":
+        return ChildCounts(
+            self.created + other.created,
+            self.updated + other.updated,
+            self.unchanged + other.unchanged,
+            self.failed + other.failed,
+            self.deleted + other.deleted,
+            self.without_list + other.without_list,
+        )
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, count.name) for count in fields(self))
+
+
+@dataclass(frozen=True, slots=True)
 class Counts:
     """How many records of a run ended in each way.
 
@@ -31,18 +67,22 @@ class Counts:
     unchanged: int = 0
     failed: int = 0  # rejected records; says nothing about the state of the run
     archived: int = 0
+    deleted: int = 0
+    children: ChildCounts = ChildCounts()
+    # How many updates of a pull changed each field; not compared, since it says nothing
+    # about how records ended.
+    changed_fields: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     @classmethod
     def from_facts(cls, stored: object) -> "Counts":
         """Return the counts of a stored run; what is not a count is 0."""
         facts = stored if isinstance(stored, Mapping) else {}
-        numbers = {count.name: facts.get(count.name) for count in fields(cls)}
+        children = ChildCounts.from_facts(facts.get("children"))
+        changed_fields = positive_counts(facts.get("changed_fields"))
         return cls(
-            **{
-                name: number
-                for name, number in numbers.items()
-                if isinstance(number, int) and number > 0
-            }
+            **known_counts(cls, facts),
+            children=children,
+            changed_fields=changed_fields,
         )
 
     def __add__(self, other: "Counts") -> "Counts":
@@ -52,6 +92,9 @@ class Counts:
             self.unchanged + other.unchanged,
             self.failed + other.failed,
             self.archived + other.archived,
+            self.deleted + other.deleted,
+            self.children + other.children,
+            sum_of_fields(self.changed_fields, other.changed_fields),
         )
 
     @property
@@ -61,13 +104,47 @@ class Counts:
 
     @property
     def total(self) -> int:
-        """How many records the run has processed, archived ones included."""
-        return self.seen + self.archived
+        """How many records the run has processed, with those that it removed."""
+        return self.seen + self.archived + self.deleted
+
+    def fields_by_frequency(self) -> list[tuple[str, int]]:
+        """Return how many updates changed each field, the most frequent first."""
+        return sorted(self.changed_fields.items(), key=lambda item: (-item[1], item[0]))
 
     @property
     def is_all_rejected(self) -> bool:
-        """Whether the run has read records, and each of them was rejected."""
-        return 0 < self.failed == self.seen
+        """Whether the run had records to process, and each of them was rejected."""
+        return 0 < self.failed == self.total
+
+
+def known_counts(
+    counts: type[Counts] | type[ChildCounts], stored: object
+) -> dict[str, int]:
+    """Return the counts of a class that stored facts have."""
+    facts = stored if isinstance(stored, Mapping) else {}
+    return positive_counts(
+        {name: facts[name] for name in counts.__dataclass_fields__ if name in facts}
+    )
+
+
+def positive_counts(stored: object) -> dict[str, int]:
+    """Return the members of stored facts that are counts above 0."""
+    facts = stored if isinstance(stored, Mapping) else {}
+    return {
+        name: number
+        for name, number in facts.items()
+        if isinstance(number, int) and number > 0
+    }
+
+
+def sum_of_fields(
+    first: Mapping[str, int], second: Mapping[str, int]
+) -> Mapping[str, int]:
+    """Return two counts of changed fields as one; of too many, the most frequent."""
+    if not first or not second:
+        return first or second
+    total = Counter(first) + Counter(second)
+    return dict(total.most_common(MAX_CHANGED_FIELDS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +165,8 @@ class Run:
     # run of the line begins. Not the cursor of the next page, which is in `position`.
     cursor: str = ""
     since: str = ""  # the `cursor` of the last complete run, sent to the API
+    # When the last complete run began that read everything; 0.0: there was none.
+    full_at: float = 0.0
     counts: Counts = Counts()
     pages: int = 0
     ended_at: float | None = None
@@ -100,8 +179,24 @@ class Run:
     digest: str = ""  # of the line that its position and cursor belong to
     # The end of the lease of a running run, or when a waiting one is due.
     until: float = 0.0
+    # The run whose rejected records this one tries again, and nothing else; "" if it
+    # is an ordinary run.
+    retry_of: str = ""
+    # How many children were deleted since the last complete run, by target: a run that
+    # the guard stopped must not remove as much again when it is repeated.
+    removed: Mapping[str, int] = field(default_factory=dict)
+    # Whether the user who requested the run allowed it to remove more than the guard.
+    allows_removal: bool = False
+    expected: int = 0  # records, as the API says; 0: it does not say
+    # What a user should know of the run besides its counts, each once.
+    notes: tuple[Text, ...] = ()
     # Seconds that each checkpoint extends the lease by; not stored.
     lease: float = field(default=60.0, compare=False)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the run reads everything, not only what has changed."""
+        return not self.since
 
     @property
     def is_requested(self) -> bool:
@@ -116,9 +211,24 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class RejectedRecord:
-    """A record that a run could not take, and why; it holds no value but the key."""
+    """A record that a run could not take, and why.
+
+    Of its values it has the key, and a masked excerpt of the one that was refused.
+    """
 
     number: int  # its place among the records of the run
     key: str  # the values of the key fields, where they could be read
     field: str
     reason: str  # a key of `reasons.REJECTIONS`
+    kind: str = ""  # the type of the value that was refused, as JSON names it
+    excerpt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RejectionGroup:
+    """How many records a run rejected for one reason at one field."""
+
+    reason: str
+    field: str
+    count: int
+    example: str = ""  # the excerpt of the first of them

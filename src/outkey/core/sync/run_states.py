@@ -9,6 +9,7 @@
     release      RUNNING → FAILED (stopping)
     retry_later  FAILED → WAITING
     cancel       WAITING, RUNNING → CANCELLED
+    pause        RUNNING → WAITING, FAILED (line_paused)
 
 A running run has a lease that every checkpoint extends; a process that does not extend
 it counts as killed. A function returns the run as it is to be written, in the next
@@ -16,17 +17,20 @@ generation, or raises LineBusy or RunStopped. The time is that of a clock that a
 processes share.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from outkey.core.errors import LineBusy, RunStopped
+from outkey.core.errors import LineBusy, RunStopped, resume_line_hint
 from outkey.core.sync.run import OPEN_STATES, Counts, Run, RunState
+from outkey.core.text import Text
 
 GRACE_SECONDS = 60.0  # for the work of a page besides its request
 
 KILLED = "killed"  # the cause of a run whose process stopped extending the lease
 STOPPING = "stopping"  # the cause of a run whose process was told to stop
 CANCELLED = "cancelled"  # why a checkpoint is refused: a user cancelled the run
+PAUSED = "line_paused"  # the cause of a run whose line a user has paused
 TAKEN_OVER = "taken_over"  # why a checkpoint is refused: another process has the run
 
 
@@ -38,6 +42,14 @@ class RunRequest:
     digest: str  # of the line as it is now; "" where it cannot be read
     actor: str
     dry_run: bool = False
+    full_every: float = 0.0  # seconds; 0.0: only the first run reads everything
+
+
+class Start(NamedTuple):
+    """Where a run starts: what it sends as `since`, and the last full run."""
+
+    since: str = ""
+    full_at: float = 0.0
 
 
 def is_alive(run: Run, now: float) -> bool:
@@ -100,7 +112,7 @@ def run_to_begin(
     return run
 
 
-def new_run(request: RunRequest, now: float, since: str) -> Run:
+def new_run(request: RunRequest, now: float, start: Start) -> Run:
     """Return a run that is not stored yet and has the first page before it."""
     return Run(
         id="",
@@ -109,22 +121,33 @@ def new_run(request: RunRequest, now: float, since: str) -> Run:
         started_at=now,
         dry_run=request.dry_run,
         digest=request.digest,
-        since=since,
+        since=start.since,
+        full_at=start.full_at,
     )
 
 
-def restart(run: Run, digest: str, now: float, since: str) -> Run:
-    """Return the run as if it had not begun: at the first page, nothing counted."""
+def removed_before(last: Run | None) -> Mapping[str, int]:
+    """Return the children that a new run counts as deleted before it begins."""
+    return {} if last is None or last.state is RunState.DONE else last.removed
+
+
+def restart(run: Run, digest: str, now: float, start: Start) -> Run:
+    """Return the run as if it had not begun: at the first page, nothing counted.
+
+    But what it has removed stays removed, and counts for the guard.
+    """
     return replace(
         run,
         digest=digest,
         started_at=now,
-        since=since,
+        since=start.since,
+        full_at=start.full_at,
         position={},
         cursor="",
         counts=Counts(),
         pages=0,
         worked=0.0,
+        notes=(),
     )
 
 
@@ -151,6 +174,11 @@ def expedite(waiting: Run, now: float) -> Run:
     return _next(waiting, until=now) if waiting.until > now else waiting
 
 
+def allow_removal(waiting: Run) -> Run:
+    """Let a waiting run remove more records than the guard of its line allows."""
+    return _next(waiting, allows_removal=True)
+
+
 def retry_later(run: Run, now: float, seconds: float, attempt: int) -> Run:
     """Queue a failed run for another attempt; LineBusy if it has not failed."""
     if run.state is not RunState.FAILED:
@@ -163,6 +191,18 @@ def cancel(run: Run, now: float) -> Run:
     if run.state not in OPEN_STATES:
         return run
     return _next(run, state=RunState.CANCELLED, ended_at=now)
+
+
+def pause(run: Run, now: float) -> Run:
+    """Stop a running run at its next page; a dry run, which writes nothing, goes on.
+
+    A worker continues it after the pause, or the next run of the command line.
+    """
+    if run.state is not RunState.RUNNING or run.dry_run:
+        return run
+    if run.is_requested:
+        return _next(run, state=RunState.WAITING, until=now, cause=PAUSED)
+    return _next(run, state=RunState.FAILED, ended_at=now, cause=PAUSED)
 
 
 def checkpoint(run: Run, now: float) -> Run:
@@ -195,13 +235,28 @@ def refusal(stored: Run | None) -> RunStopped:
 
     None is a run that was deleted with its line.
     """
-    was_cancelled = stored is not None and stored.state is RunState.CANCELLED
-    return RunStopped(reason=CANCELLED if was_cancelled else TAKEN_OVER)
+    if stored is not None and stored.state is RunState.CANCELLED:
+        return RunStopped(reason=CANCELLED)
+    if stored is not None and stored.cause == PAUSED:
+        return RunStopped(
+            Text("the sync line was paused; what the run has written stays"),
+            hint=resume_line_hint(stored.line),
+            reason=PAUSED,
+        )
+    return RunStopped(reason=TAKEN_OVER)
 
 
-def next_since(complete: Run | None) -> str:
-    """Return the incremental value to start from, after the last complete run."""
-    return "" if complete is None else complete.cursor or complete.since
+def next_start(complete: Run | None, now: float, full_every: float) -> Start:
+    """Return where the run after the last complete one starts.
+
+    A run without `since` reads everything. It is due when the last such run is older
+    than `full_every`.
+    """
+    if complete is None:
+        return Start("", now)
+    since = complete.cursor or complete.since
+    is_due = full_every > 0 and now - complete.full_at >= full_every
+    return Start("", now) if is_due or not since else Start(since, complete.full_at)
 
 
 def _next(run: Run, **changes: Any) -> Run:  # noqa: ANN401 - fields of Run

@@ -1,10 +1,12 @@
-"""When a failed run is retried, and which runs must wait for each other."""
+"""When a failed run is retried, and which of the runs that wait is the next."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from operator import itemgetter
 from typing import NamedTuple
 
 from outkey.core.errors import Cause, OutkeyError
+from outkey.core.sync.run import Run
 
 # Seconds are enough for a restart, an hour for most outages; then a user must act.
 DELAYS = (15.0, 60.0, 300.0, 900.0, 3600.0)
@@ -20,6 +22,25 @@ def delay_before_retry(error: OutkeyError, attempt: int) -> float | None:
     return DELAYS[attempt - 1] if is_transient and attempt < ATTEMPTS else None
 
 
+class Retry(NamedTuple):
+    """When a run is tried again, in seconds from now, and as which attempt."""
+
+    delay: float
+    attempt: int
+
+
+def next_retry(error: OutkeyError, attempt: int, *, was_in_vain: bool) -> Retry | None:
+    """Return when a run is tried again, or None if that cannot help.
+
+    If the API says when, then. That is not counted as a failed attempt, unless it
+    `was_in_vain`: requests were sent, and brought the run no further.
+    """
+    if error.pause and not was_in_vain:
+        return Retry(error.pause, attempt)
+    delay = delay_before_retry(error, attempt)
+    return None if delay is None else Retry(max(delay, error.pause), attempt + 1)
+
+
 class TimedLine(NamedTuple):
     """The scheduling facts of a line: name, configuration, cron expression."""
 
@@ -28,20 +49,53 @@ class TimedLine(NamedTuple):
     schedule: str
 
 
-def locks_of(
-    timetable: Iterable[TimedLine], at_once: Mapping[str, int]
-) -> dict[str, str]:
-    """Return the lock that the runs of each line of these configurations hold.
+class DueRun(NamedTuple):
+    """A due run, and the places that the runs of its configuration share."""
 
-    A configuration has as many locks as it may have runs at once, and its lines get
-    them round robin: so no more runs are active at a time, on all machines together,
-    and nothing has to count them.
+    run: Run
+    configuration: str
+    places: int  # how many runs of the configuration may be active at a time
+
+
+def first_in_line(due: Iterable[DueRun]) -> list[tuple[Run, str]]:
+    """Return the runs to notify workers of, each with a lock that it needs.
+
+    A configuration has as many locks as places, and a run needs any one of them: so no
+    more runs are active at a time, on all machines together, and nothing has to count
+    them. A run is listed once for each lock, with the locks of the others last.
+
+    Of a configuration there are no more runs than places, from `due` the ones that wait
+    longest. Workers do what is listed first, and many lines of one configuration would
+    delay all others.
     """
-    counter = Counter[str]()
-    locks = {}
-    for line in sorted(timetable):
-        owner = line.configuration
-        if owner in at_once:
-            locks[line.name] = f"{owner}/{counter[owner] % at_once[owner]}"
-            counter[owner] += 1
-    return locks
+    ranks = Counter[str]()
+    listed = []
+    for run, configuration, places in due:
+        rank = ranks[configuration]
+        ranks[configuration] += 1
+        if rank < places:
+            listed += [
+                (turn, rank, run, f"{configuration}/{(rank + turn) % places}")
+                for turn in range(places)
+            ]
+    listed.sort(key=itemgetter(0, 1))
+    return [(run, lock) for _, _, run, lock in listed]
+
+
+def next_in_line(
+    due: Iterable[DueRun], active: Mapping[str, int], turns: Mapping[str, int]
+) -> DueRun | None:
+    """Return the run to start next, None if no configuration has a free place.
+
+    It is that of the configuration whose last turn is longest ago, and of its runs the
+    one that waits longest. `active` are its runs under way, `turns` numbers its turns.
+    """
+    longest: dict[str, DueRun] = {}
+    for item in due:
+        if active.get(item.configuration, 0) < item.places:
+            longest.setdefault(item.configuration, item)
+    return min(
+        longest.values(),
+        key=lambda item: turns.get(item.configuration, 0),
+        default=None,
+    )

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from outkey.core.config.configuration import Configuration, SecretState, SyncLine
 from outkey.core.config.document import Document, naming
 from outkey.core.config.secret_values import refuse_control_characters
+from outkey.core.config.sync_sections import OtherDatabase, Pair
 from outkey.core.errors import (
     ConfigError,
     InactiveConfiguration,
@@ -21,13 +23,17 @@ from outkey.core.findings.configuration_checks import (
     refuse_unsavable,
 )
 from outkey.core.findings.policy import refuse_blocked
+from outkey.core.groups import groups_of
 from outkey.core.request.assembly import SecretOpener
 from outkey.core.request.script import check_transform
 from outkey.core.secret import Secret
+from outkey.core.sync.records import Target
 from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration, ConfigurationChange
+from outkey.engine.managing.pair_checks import refuse_unfit_pairs
 from outkey.engine.managing.registry import Registry
 from outkey.engine.sending.scripts import prove_examples
+from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.engine.tokens.login_source import refuse_invalid_expressions
 from outkey.engine.wire.transmit import SendContext
 
@@ -35,6 +41,7 @@ ENTERED_LATER = frozenset(
     f"E-{kind.code}" for kind in (SecretMissing, SecretRebindRequired)
 )
 SAVED_AT_ONCE = 100
+Named = TypeVar("Named", Configuration, SyncLine, OtherDatabase, Pair)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +51,27 @@ class Applied:
     created: tuple[str, ...]
     updated: tuple[str, ...]
     unchanged: tuple[str, ...]
-    lines: Mapping[str, tuple[str, ...]]  # by created, updated and unchanged
+    # Each by created, updated and unchanged.
+    lines: Mapping[str, tuple[str, ...]]
+    databases: Mapping[str, tuple[str, ...]]
+    pairs: Mapping[str, tuple[str, ...]]
     findings: tuple[tuple[str, Finding], ...]
 
 
-def apply(
+def apply(  # noqa: PLR0913 - a document is about all of these
     administration: Administration,
     context: SendContext,
     document: Document,
     *,
+    settings: SyncSettings,
     dry_run: bool,
+    targets: Callable[[], Sequence[Target]] = tuple,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Applied:
     """Create and update what a document names.
 
     All of it is checked before any is saved. It is saved in parts: one long
-    transaction would block every send.
+    transaction would block every send. `targets` are those that lines may write to.
     """
     registry = administration.registry
     stored = registry.find(draft.name for draft in document.drafts)
@@ -79,6 +91,11 @@ def apply(
         changes.append(ConfigurationChange(before, after))
     refuse_stray_lines(registry, document)
     lines = [(stored_line(registry, line), line) for line in document.lines]
+    known_databases = settings.databases() if document.databases else {}
+    known_pairs = settings.pairs() if document.pairs or document.lines else {}
+    databases = [(known_databases.get(new.name), new) for new in document.databases]
+    pairs = [(known_pairs.get(new.name), new) for new in document.pairs]
+    refuse_unfit_pairs(registry, document, known_pairs, context.paths, targets)
     refuse_blocked(administration.policy(), (change.made for change in changes))
     for change in changes:
         with naming(change.made.name):
@@ -92,14 +109,21 @@ def apply(
             check_transform(line.sync.script)
     if not dry_run:
         new = [change for change in changes if change.changes_settings]
-        for start in range(0, len(new), SAVED_AT_ONCE):
-            part = new[start : start + SAVED_AT_ONCE]
+        for part in groups_of(new, SAVED_AT_ONCE):
             administration.save(*part)
             progress(len(part))
+        # Before the lines, which may name them.
+        administration.save_sync_settings(
+            settings,
+            [database for before, database in databases if before != database],
+            [pair for before, pair in pairs if before != pair],
+        )
         administration.save_lines(line for before, line in lines if before != line)
     return Applied(
         **names_by_outcome([(change.stored, change.made) for change in changes]),
         lines=names_by_outcome(lines),
+        databases=names_by_outcome(databases),
+        pairs=names_by_outcome(pairs),
         findings=(
             *unresolved,
             *replaced_values(changes),
@@ -129,10 +153,7 @@ def warnings_error(findings: Iterable[tuple[str, Finding]]) -> ConfigError | Non
 
 
 def names_by_outcome(
-    pairs: (
-        Sequence[tuple[Configuration | None, Configuration]]
-        | Sequence[tuple[SyncLine | None, SyncLine]]
-    ),
+    pairs: Sequence[tuple[Named | None, Named]],
 ) -> dict[str, tuple[str, ...]]:
     """Return the names of what is created, updated and unchanged."""
     return {

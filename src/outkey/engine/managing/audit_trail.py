@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from math import inf
 
 from outkey.core.audit.chain import (
     AuditKeys,
@@ -16,14 +15,14 @@ from outkey.core.audit.chain import (
     verify,
 )
 from outkey.core.audit.events import Tag
-from outkey.core.config.configuration import Configuration
 from outkey.core.errors import ChainBroken
+from outkey.core.shared_state import StateKind
 from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration
-from outkey.ports.storage import AuditCheckpoints, AuditRows
+from outkey.ports.storage import AuditCheckpoints, AuditRows, StateRows
 
 PRUNED_AT_ONCE = 5000
-_RECORDED_BY = 0.001  # records have the time in milliseconds
+VERIFICATION = "verification"  # the mark of the last one
 # Yields the rows that it gets, to count or examine them while they are read.
 RowsWrapper = Callable[[Iterable[ChainRow]], Iterable[ChainRow]]
 
@@ -39,20 +38,6 @@ class AuditTrail:
     def count(self) -> int:
         """Return how many records there are."""
         return sum(stream.rows for stream in self.rows.streams())
-
-    def history(
-        self, configuration: Configuration, limit: int
-    ) -> list[dict[str, object]]:
-        """Return the newest records of a configuration, under its former names too."""
-        records: list[dict[str, object]] = []
-        since = 0.0
-        for name, until in (*configuration.former_names, (configuration.name, inf)):
-            found = self.rows.newest(limit, configuration=name)
-            # Another configuration may have had the name before, or have it since.
-            records += [one for one in found if since <= recorded_at(one) <= until]
-            since = until - _RECORDED_BY
-        records.sort(key=lambda record: int(str(record["id"])), reverse=True)
-        return records[:limit]
 
     def verify(self, passing: RowsWrapper = iter) -> ChainVerdict:
         """Verify the whole chain; `passing` wraps the rows on their way."""
@@ -91,6 +76,25 @@ class AuditTrail:
         if not any(at is not None and at < moment * 1000 for at in oldest):
             return 0
         return sum(self.prune(administration, moment))
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """When the whole chain was verified last, and whether it was intact."""
+
+    at: float
+    ok: bool
+
+
+def note_verification(states: StateRows, verdict: ChainVerdict, now: float) -> None:
+    """Remember a verdict for those who look later."""
+    states.put(StateKind.MARK, {VERIFICATION: {"at": now, "ok": verdict.ok}})
+
+
+def last_verification(states: StateRows) -> Verification | None:
+    """Return the last verdict; None if the chain was never verified."""
+    mark = states.read(StateKind.MARK, [VERIFICATION]).get(VERIFICATION)
+    return Verification(**mark.value) if mark else None
 
 
 def recorded_at(record: Mapping[str, object]) -> float:

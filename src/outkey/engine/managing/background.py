@@ -94,9 +94,9 @@ class BackgroundWork:
         # A holder of its own, so that no process prunes again within a day.
         if not ports.duties.take(PRUNING, token_hex(16), DAY):
             return
-        moment = ports.clock.now() - days * DAY
-        ports.audit.prune_expired(ports.administration, moment)
-        ports.runs.prune(moment)
+        age = days * DAY
+        ports.audit.prune_expired(ports.administration, ports.clock.now() - age)
+        ports.runs.prune(ports.runs.now() - age)
         ports.delete_older_than(days)
 
 

@@ -5,7 +5,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 
-from outkey.core.audit.events import Change, Tag
+from outkey.core.audit.changed_values import (
+    ValueChange,
+    configuration_changes,
+    line_changes,
+)
+from outkey.core.audit.events import Change, Effect, Tag
 from outkey.core.config.configuration import (
     PROXY_PASSWORD,
     Configuration,
@@ -15,9 +20,11 @@ from outkey.core.config.configuration import (
 from outkey.core.config.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
 from outkey.core.config.reference import Reference
 from outkey.core.config.secret_values import refuse_unusable
+from outkey.core.config.sync_sections import OtherDatabase, Pair
 from outkey.core.errors import (
     ConfigError,
     HostError,
+    UnknownConfiguration,
 )
 from outkey.core.findings.configuration_checks import (
     refuse_unsavable,
@@ -32,6 +39,7 @@ from outkey.engine.managing.connection_test import Report
 from outkey.engine.managing.registry import Registry
 from outkey.engine.managing.test_setup import prepare_test
 from outkey.engine.sending.sender import Sender
+from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.engine.tokens.actions import TokenActions
 from outkey.engine.tokens.login_source import refuse_invalid_expressions
 from outkey.ports.sending import Audit
@@ -44,12 +52,14 @@ class ConfigurationChange:
     """One save: a configuration as it was read, as it will be, and its new secrets.
 
     `secrets` are new values, bound to the origins that the configuration will have.
+    `record` is the id that a new configuration gets, if its form was drawn with one.
     """
 
     stored: Configuration | None
     made: Configuration
     secrets: Mapping[str, Secret] = dataclass_field(default_factory=dict)
     cleared: tuple[str, ...] = ()
+    record: str = ""
 
     @property
     def changes_settings(self) -> bool:
@@ -141,7 +151,7 @@ class Administration:
         state = successor(before, configuration.binding_of(field), reference)
         secrets = {**configuration.secrets, field: state}
         refuse_blocked(self.policy(), [replace(configuration, secrets=secrets)])
-        self.note(Tag.SECRET_SET, name, field)
+        self.audit.note(self._note_of_secret(configuration, name, field))
         with self.registry.transaction():
             self.registry.lock(configuration)
             self.registry.put_reference(configuration, field, state)
@@ -173,15 +183,32 @@ class Administration:
         new_name = str(BY_PATH["name"].parse(new_name))
         if new_name == name:
             return
-        for each_name in (name, new_name):  # the record is found by either
-            self.note(Tag.CONFIGURATION_RENAMED, each_name, "name")
+        renamed = Change(
+            Tag.CONFIGURATION_RENAMED,
+            self.actor,
+            fields=("name",),
+            changes=(("name", name, new_name),),
+        )
+        # The record is found by either name; `Activity` lists the two as one.
+        self.audit.note(
+            renamed._replace(configuration=name),
+            renamed._replace(configuration=new_name),
+        )
         self.registry.rename(name, new_name, at)
 
-    def remove(self, name: str) -> None:
-        """Delete a configuration with its secrets and lines."""
+    def remove(self, name: str, settings: SyncSettings) -> None:
+        """Delete a configuration with its secrets, its lines and their pairs."""
         self.registry.get(name)
+        lines = [
+            line.name
+            for line in self.registry.timetable()
+            if line.configuration == name
+        ]
         self.note(Tag.CONFIGURATION_REMOVED, name)
-        self.registry.remove(name)
+        pairs = self._note_pairs(settings, lines)
+        with self.registry.transaction():
+            self.registry.remove(name)
+            settings.remove_pairs(pairs)
 
     def save(
         self, *changes: ConfigurationChange, lines: Collection[SyncLine] = ()
@@ -212,13 +239,13 @@ class Administration:
             for change in changes:
                 self._save(change)
             for line in lines:
-                self.registry.put_line(line)
+                self.registry.put_line(line, by=self.actor)
 
     def _save(self, change: ConfigurationChange) -> None:
         made = change.made
         references: Sequence[str] = ()
         if change.stored is None:
-            saved = self.registry.add(made)  # with its references
+            saved = self.registry.add(made, change.record)  # with its references
         else:
             self.registry.lock(made)
             saved = (
@@ -283,33 +310,109 @@ class Administration:
                 configuration, now, report.cause or "", report.seen
             )
 
+    def save_good_test(
+        self, configuration: Configuration, at: float, seen: Mapping[str, object]
+    ) -> None:
+        """Store that a draft with exactly these values was tested with success."""
+        with suppress(HostError):
+            self.registry.save_test_result(configuration, at, "", seen)
+
     def token(self, sender: Sender, name: str, tag: Tag) -> TokenActions:
         """Record what a user is about to do with a token, and return the actions."""
         actions = sender.token_actions(sender.configurations.get(name))
         self.note(tag, name)
         return actions
 
-    def save_line(self, line: SyncLine) -> None:
-        """Create or change a sync line."""
+    def save_line(self, line: SyncLine, *, seen: int | None = None) -> None:
+        """Create or change a sync line.
+
+        Raises EditConflict if `seen` is given and is not its newest version.
+        """
         self.registry.get(line.configuration)
-        self.save_lines([line])
+        self.audit.note(self._note_of_line(line))
+        self.registry.put_line(line, by=self.actor, seen=seen)
 
     def save_lines(self, lines: Iterable[SyncLine]) -> None:
         """Create and change sync lines: all of them or none."""
         changed = list(lines)
-        for line in changed:
-            self.note(Tag.LINE_SAVED, line.configuration, line.name)
+        self.audit.note(*(self._note_of_line(line) for line in changed))
         with self.registry.transaction():
             for line in changed:
-                self.registry.put_line(line)
+                self.registry.put_line(line, by=self.actor)
 
-    def remove_line(self, name: str) -> None:
-        """Delete a sync line."""
+    def save_sync_settings(
+        self,
+        settings: SyncSettings,
+        databases: Sequence[OtherDatabase],
+        pairs: Sequence[Pair],
+    ) -> None:
+        """Create and change other databases and pairs: all of them or none."""
+        for database in databases:
+            self.note(Tag.DATABASE_SAVED, "", database.name)
+        for pair in pairs:
+            self.note(Tag.PAIR_SAVED, "", pair.name)
+        with self.registry.transaction():
+            settings.put(databases, pairs)
+
+    def rename_line(
+        self,
+        name: str,
+        new_name: str,
+        settings: SyncSettings,
+        follow: Callable[[], None],
+    ) -> None:
+        """Give a sync line another name, also in the pair that it is in.
+
+        `follow` changes what else knows it by its name, in the same transaction.
+        """
+        configuration = self.registry.line(name).configuration
+        for each_name in (name, new_name):  # the record is found by either
+            self.note(Tag.LINE_RENAMED, configuration, each_name)
+        with self.registry.transaction():
+            self.registry.rename_line(name, new_name)
+            settings.rename_line(name, new_name)
+            follow()
+
+    def remove_line(self, name: str, settings: SyncSettings) -> list[str]:
+        """Delete a sync line and the pair that it is in; return the pair's name."""
         self.note(Tag.LINE_REMOVED, self.registry.line(name).configuration, name)
-        self.registry.remove_line(name)
+        pairs = self._note_pairs(settings, [name])
+        with self.registry.transaction():
+            self.registry.remove_line(name)
+            settings.remove_pairs(pairs)
+        return pairs
+
+    def _note_pairs(self, settings: SyncSettings, lines: Collection[str]) -> list[str]:
+        """Record that the pairs of these lines are deleted; return their names."""
+        pairs = settings.pairs_of(lines)
+        for pair in pairs:
+            self.note(Tag.PAIR_REMOVED, "", pair)
+        return pairs
 
     def _note_of_line(self, line: SyncLine) -> Change:
-        return Change(Tag.LINE_SAVED, self.actor, line.configuration, (line.name,))
+        changes: tuple[ValueChange, ...] = ()
+        effect = ""
+        try:
+            changes = tuple(line_changes(self.registry.line(line.name), line))
+        except UnknownConfiguration:
+            effect = Effect.CREATED
+        except ConfigError:
+            pass  # what is stored cannot be read, and so not compared
+        return Change(
+            Tag.LINE_SAVED,
+            self.actor,
+            line.configuration,
+            fields=(line.name,),
+            changes=changes,
+            effect=effect,
+        )
+
+    def _note_of_secret(
+        self, stored: Configuration | None, name: str, field: str
+    ) -> Change:
+        had_value = stored is not None and field in stored.secrets
+        effect = Effect.REPLACED if had_value else Effect.CREATED
+        return Change(Tag.SECRET_SET, self.actor, name, (field,), effect=effect)
 
     def _notes(self, change: ConfigurationChange) -> Iterator[Change]:
         name = change.made.name
@@ -318,20 +421,26 @@ class Administration:
         for field in change.cleared:
             yield Change(Tag.SECRET_CLEARED, self.actor, name, (field,))
         for field in change.secrets:
-            yield Change(Tag.SECRET_SET, self.actor, name, (field,))
+            yield self._note_of_secret(change.stored, name, field)
 
     def _note_of_settings(
         self, stored: Configuration | None, made: Configuration
     ) -> Change:
         tag = Tag.CONFIGURATION_CREATED
-        fields: tuple[str, ...] = ()
+        changes: tuple[ValueChange, ...] = ()
         is_new_script = bool(made.script)
         if stored is not None:
             tag = Tag.CONFIGURATION_UPDATED
-            fields = tuple(changed_fields(stored, made))
+            changes = tuple(configuration_changes(stored, made))
             is_new_script = bool(made.script) and stored.script != made.script
-        key = f"script {fingerprint(made.script)}" if is_new_script else ""
-        return Change(tag, self.actor, made.name, fields, key)
+        return Change(
+            tag,
+            self.actor,
+            made.name,
+            fields=tuple(change.field for change in changes),
+            key=f"script {fingerprint(made.script)}" if is_new_script else "",
+            changes=changes,
+        )
 
 
 def destinations_of(secret: str) -> set[str]:
@@ -351,18 +460,3 @@ def check_secret_field(configuration: Configuration, field: str) -> None:
     if field not in known + rows:
         hint = Text("Known: {names}.", names=", ".join(known + rows))
         raise ConfigError(Text("there is no such secret"), field="field", hint=hint)
-
-
-def changed_fields(stored: Configuration, made: Configuration) -> list[str]:
-    """Return the names of the fields, rows and references that differ."""
-    before = stored.values()
-    after = made.values()
-    changed = [path for path in after | before if before.get(path) != after.get(path)]
-    if stored.headers != made.headers:
-        changed.append("headers")
-    if stored.query != made.query:
-        changed.append("query")
-    for field, state in made.secrets.items():
-        if stored.secrets.get(field) != state:
-            changed.append(field)
-    return changed

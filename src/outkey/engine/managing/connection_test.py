@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from outkey.core.audit.events import COMPARISON
 from outkey.core.config.choices import AuthenticationType, NoAuthReason
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.statuses import accepts
@@ -22,11 +23,12 @@ from outkey.core.diagnosis import (
 from outkey.core.errors import (
     Cause,
     ConfigError,
+    EgressDenied,
     OutkeyError,
     ProxyFailed,
     TokenEndpointFailed,
 )
-from outkey.core.findings.checks import Finding, Level
+from outkey.core.findings.checks import Finding, Level, merge_findings
 from outkey.core.findings.configuration_checks import (
     CLOCK_AHEAD,
     CLOCK_BEHIND,
@@ -47,10 +49,9 @@ from outkey.engine.sending.echoed_secrets import reveals_secret, sent_secrets
 from outkey.engine.sending.preview import Preview, preview
 from outkey.engine.sending.scripts import sign
 from outkey.engine.tokens.login_source import refuse_invalid_expressions
-from outkey.engine.wire.transmit import SendContext
+from outkey.engine.wire.transmit import REFUSALS, SendContext
 
 SAFE = frozenset({"GET", "HEAD"})  # RFC 9110 §9.2.1: repeating them changes nothing
-REFUSALS = frozenset({401, 403, 404})
 LONG_WORD = re.compile(r"\S{24,}")
 # Of what a server offers only these are stored: anything else is its own text.
 KNOWN_SCHEMES = frozenset(
@@ -105,6 +106,11 @@ class Report:
         return Text("login") if is_login else str(self.cause)
 
     @property
+    def is_refused_address(self) -> bool:
+        """Whether outkey's own rule refuses the address: no API has said anything."""
+        return self.cause is Cause.EGRESS_DENIED
+
+    @property
     def proves_nothing(self) -> bool:
         """Whether the request succeeds without credentials too."""
         return self.ok and PROVES_NOTHING in self.findings
@@ -116,6 +122,7 @@ class ConnectionTestPorts(NamedTuple):
     send: Callable[[Call], Response]
     ready: Callable[[], AccessToken]
     probe: Callable[[], Peer]
+    flush_audit: Callable[[], None]  # so that a user finds the outcomes at once
     quotes: bool
 
 
@@ -152,6 +159,12 @@ class ConnectionTest:
 
     def steps(self) -> Iterator[ReportStep]:
         """Go through the steps until one fails, and yield each when it is done."""
+        try:
+            yield from self._steps_until_failure()
+        finally:
+            self._ports.flush_audit()
+
+    def _steps_until_failure(self) -> Iterator[ReportStep]:
         step = "configuration"
         try:
             call = self._test_request()
@@ -205,7 +218,7 @@ class ConnectionTest:
             status=self._status,
             cause=diagnosis.cause if diagnosis else None,
             remedy=diagnosis.remedy if diagnosis else None,
-            findings=(*findings, *self._findings),
+            findings=merge_findings((*findings, *self._findings)),
             error=self._error,
             suspicions=(
                 tuple(map(self._without_fix_elsewhere, diagnosis.suspicions))
@@ -219,6 +232,9 @@ class ConnectionTest:
     def _is_raised(self, finding: Finding) -> bool:
         """Whether a finding says again what ended the test."""
         error = self._error
+        if isinstance(error, EgressDenied):
+            # What else is said of the address is about the same rule.
+            return finding.field in {error.field, "base_url"}
         return (
             isinstance(error, ConfigError)
             and finding.id == f"E-{ConfigError.code}"
@@ -415,7 +431,9 @@ class ConnectionTest:
             return None
         configuration = without_credentials(self._configuration)
         try:
-            return self._ports.send(call._replace(configuration=configuration))
+            return self._ports.send(
+                call._replace(configuration=configuration, purpose=COMPARISON)
+            )
         except OutkeyError:
             return None
 

@@ -1,5 +1,7 @@
 """Trying a configuration before it is saved: test, preview, one run of its script."""
 
+import hmac
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -8,6 +10,7 @@ from outkey.core.access.permissions import (
     changes_script,
     refuse_other_tls,
 )
+from outkey.core.audit.events import draft_name
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.field_kinds import check_method
 from outkey.core.errors import secret_missing
@@ -63,6 +66,12 @@ class DraftSecrets:
     def refuse_changed_settings(self, configuration: Configuration) -> None:
         """Refuse nothing: `open` compares the settings of stored secrets."""
 
+    def fingerprints(self, key: bytes) -> dict[str, str]:
+        """Return a keyed value for each secret that was typed, "" for a deleted one."""
+        deleted = dict.fromkeys(self._cleared, "")
+        typed = {name: one.fingerprint(key).hex() for name, one in self._typed.items()}
+        return deleted | typed
+
 
 @dataclass(frozen=True, slots=True)
 class CandidateConfiguration:
@@ -92,6 +101,24 @@ class CandidateConfiguration:
         verification = replace(draft.verification, expired_marker=marker)
         draft = replace(draft, verification=verification)
         return prepare_test(sender, draft, DraftCredentials(self.secrets, tokens))
+
+    def digest(self, key: bytes) -> str:
+        """Return a value that only an equal draft with equal secrets shares.
+
+        The key stays secret, so that no one learns a short secret by comparing digests.
+        """
+        configuration = self.configuration
+        stored = self.stored
+        facts = [
+            (stored.record, stored.version, stored.revision) if stored else None,
+            configuration.name,
+            configuration.values(),
+            [(row.KIND, row.key, row.value, row.secret) for row in configuration.rows],
+            sorted((name, str(one)) for name, one in configuration.secrets.items()),
+            self.secrets.fingerprints(key),
+        ]
+        text = json.dumps(facts, sort_keys=True, default=str)
+        return hmac.digest(key, text.encode(), "sha256").hex()
 
     def finish_test(
         self, administration: Administration, report: Report, now: float
@@ -137,5 +164,4 @@ class CandidateConfiguration:
         So a draft uses neither the permits nor the processes nor the audit of the
         stored configuration.
         """
-        name = f"{self.configuration.name} (draft)"
-        return replace(self.configuration, name=name)
+        return replace(self.configuration, name=draft_name(self.configuration.name))

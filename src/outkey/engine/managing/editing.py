@@ -4,6 +4,8 @@ A form is a mapping of texts, whatever host it comes from:
 
     <path>              the value of a field
     secret:<path>       a new value for a secret; empty to leave it
+    lines:<path>        the same for a value of several lines
+    tidy:<path>         anything, to remove quotes and the like from the new value
     reference:<path>    one of the offered references
     clear:<path>        anything, to delete a secret
     row-key-<n>         a header row: its name, its value, whether the value is a
@@ -11,6 +13,7 @@ A form is a mapping of texts, whatever host it comes from:
     row-secret-<n>      be removed
     row-text-<n>
     row-gone-<n>
+    row-tidy-<n>        as tidy:<path>
     query-key-<n> …     a query row, likewise
     version             of the configuration that the form was drawn from
 
@@ -22,6 +25,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import partial
 from typing import TypeVar
 
 from outkey.core.access.permissions import (
@@ -45,6 +49,7 @@ from outkey.core.config.custom_rows import (
 )
 from outkey.core.config.field_kinds import Field, Kind
 from outkey.core.config.fields import FIELDS, PATHS_OF_SECRETS
+from outkey.core.config.pasted import tidy_secret
 from outkey.core.config.reference import Reference
 from outkey.core.config.secret_values import refuse_unusable
 from outkey.core.errors import (
@@ -102,6 +107,8 @@ class EnteredRow:
     value: str
     secret: Secret | None = None
     is_secret: bool = False
+    # In the names of its inputs.
+    number: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +173,13 @@ class Edit:
         *,
         allowed: Allowed,
         limit: Callable[[], AbstractContextManager[None]] = nullcontext,
+        record: str = "",
     ) -> None:
         """Save the configuration with its secrets in one transaction.
 
         Raises ConfigError if the user lacks a permission; `errors` returns which field
         needs it. A new script must pass its own examples first; `limit` surrounds that.
+        `record` is the id of a new configuration, where its form was drawn with one.
         """
         if not all(allowed(permission) for permission in self.needs()):
             raise ConfigError(
@@ -181,7 +190,11 @@ class Edit:
             with limit():
                 refuse_failing_examples(context, self.configuration)
         change = ConfigurationChange(
-            self.stored, self.configuration, self.secrets, self.cleared
+            self.stored,
+            self.configuration,
+            secrets=self.secrets,
+            cleared=self.cleared,
+            record=record,
         )
         administration.save(change)
 
@@ -334,10 +347,12 @@ class FormReader:
             name = known.secret_name
             text = self._values.get(f"secret:{known.path}", "")
             if known.lines:
+                text = text or self._values.get(f"lines:{known.path}", "")
                 text = text.replace("\r\n", "\n").strip("\n")
             choice = self._values.get(f"reference:{known.path}", "")
             if text:
-                secrets[name] = Secret(text)
+                flag = f"tidy:{known.path}"
+                secrets[name] = self._tidied(name, Secret(text), flag)
             elif choice in self._offered:
                 references[name] = self._offered[choice]
             elif self._values.get(f"clear:{known.path}"):
@@ -374,8 +389,19 @@ class FormReader:
                 continue
             rows.append(row)
             if entered.secret is not None:
-                secrets[row.secret_field] = entered.secret
+                name = row.secret_field
+                flag = f"{ROW_PREFIXES[path]}-tidy-{entered.number}"
+                secrets[name] = self._tidied(name, entered.secret, flag)
         return tuple(rows)
+
+    def _tidied(self, name: str, secret: Secret, flag: str) -> Secret:
+        """Return a secret as it was entered, or tidied if the form says so.
+
+        The user has accepted that as a fix. The page does not get the value back.
+        """
+        if not self._values.get(flag):
+            return secret
+        return secret.derive(partial(tidy_secret, name))
 
 
 def refuse_lost_text(row: CustomRow, entered: EnteredRow) -> None:
@@ -406,9 +432,9 @@ def entered_rows(
         if values.get(f"{prefix}-secret-{number}"):
             around = values.get(f"{prefix}-text-{number}", "").strip()
             secret = Secret(text) if text else None
-            yield EnteredRow(key, around, secret, is_secret=True)
+            yield EnteredRow(key, around, secret, is_secret=True, number=number)
         else:
-            yield EnteredRow(key, text)
+            yield EnteredRow(key, text, number=number)
 
 
 def is_left_alone(

@@ -1,20 +1,22 @@
 """Applying the fix that a diagnosis proposes, after its difference was shown."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
 from outkey.core.access.permissions import Permission, requirements
 from outkey.core.config.configuration import Configuration
-from outkey.core.config.custom_rows import CustomHeader
+from outkey.core.config.custom_rows import CustomHeader, QueryParameter
 from outkey.core.config.document import ConfigurationDraft
 from outkey.core.config.field_kinds import Kind
-from outkey.core.config.fields import BY_PATH, secret_label
+from outkey.core.config.fields import BY_PATH, PATHS_OF_SECRETS, secret_label
 from outkey.core.config.pasted import tidy_secret
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import ConfigError
 from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration, ConfigurationChange
+from outkey.engine.managing.editing import ROW_PREFIXES, entered_rows
 from outkey.engine.wire.transmit import SendContext
 
 _ROW_KEY = re.compile(r"headers\[(\d+)\]\.key")
@@ -46,6 +48,51 @@ def difference(configuration: Configuration, fix: Fix) -> list[tuple[str, str, s
             )
         )
     return rows
+
+
+def form_changes(fix: Fix, values: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the inputs of an unsaved form that a fix changes, with their new values.
+
+    `values` is the form as `engine.managing.editing` describes it. There is nothing to
+    change in the form if the fix is about a secret that was not entered in it: the list
+    is empty then. A secret is not returned but marked, to be tidied when it is read.
+    """
+    rows = list(entered_rows(values))
+    changes = []
+    for path, after in fix.changes:
+        number = row_number(path)
+        name = path if number is None else f"row-key-{rows[number].number}"
+        changes.append((name, after))
+    if fix.tidied:
+        mark = tidy_mark(fix.tidied, values)
+        if not mark:
+            return []
+        changes.append((mark, "on"))
+    return changes
+
+
+def changed_field(fix: Fix) -> str:
+    """Return the path of the field that a fix changes first, for a page to go there."""
+    if fix.changes:
+        path = fix.changes[0][0]
+        return path if row_number(path) is None else "headers"
+    return PATHS_OF_SECRETS.get(fix.tidied, fix.tidied)
+
+
+def tidy_mark(secret: str, values: Mapping[str, str]) -> str:
+    """Return the input that marks an entered secret to be tidied, "" if there is none.
+
+    A secret that is stored already is not in the form.
+    """
+    if secret in PATHS_OF_SECRETS:
+        path = PATHS_OF_SECRETS[secret]
+        is_entered = values.get(f"secret:{path}") or values.get(f"lines:{path}")
+        return f"tidy:{path}" if is_entered else ""
+    for path, kind in (("headers", CustomHeader), ("query", QueryParameter)):
+        for row in entered_rows(values, path):
+            if row.secret and kind(row.key, "", secret=True).secret_field == secret:
+                return f"{ROW_PREFIXES[path]}-tidy-{row.number}"
+    return ""
 
 
 def apply_fix(

@@ -4,7 +4,7 @@ A form has the fields `name`, `configuration`, `method`, `path`, and `sync` with
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from outkey.core.access.line_permissions import (
@@ -14,10 +14,9 @@ from outkey.core.access.line_permissions import (
 from outkey.core.access.permissions import Permission
 from outkey.core.config.configuration import SyncLine
 from outkey.core.config.document import parse_sync, read_request
-from outkey.core.config.export import render_sync
+from outkey.core.config.line_history import LineVersion, read_version, written_sync
 from outkey.core.errors import (
     ConfigError,
-    OutkeyError,
     UnknownConfiguration,
     line_exists,
 )
@@ -25,7 +24,7 @@ from outkey.core.sync.line import Sync
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.editing import Allowed
 from outkey.engine.sync import SyncRunner
-from outkey.ports.sync import LineSource, Records
+from outkey.ports.sync import LineSource, Models
 
 REQUEST_INPUTS = ("name", "configuration", "method", "path")
 _NEW_LINE = {
@@ -44,7 +43,7 @@ class RecordRights(Protocol):
         """Raise ConfigError if the user may not view, add or change them."""
 
 
-class UserRecords(Records, RecordRights, Protocol):
+class UserRecords(Models, RecordRights, Protocol):
     """The host's records as one user may see them, with the rights of that user."""
 
 
@@ -53,7 +52,7 @@ def line_values(line: SyncLine | None) -> dict[str, str]:
     if line is None:
         return dict(_NEW_LINE)
     values = {name: str(getattr(line, name)) for name in REQUEST_INPUTS}
-    return values | {"sync": render_sync(line.sync) if line.sync else ""}
+    return values | {"sync": written_sync(line)}
 
 
 def entered_line_values(
@@ -63,15 +62,6 @@ def entered_line_values(
     before = line_values(stored)
     entered = {name: values.get(name, before[name]).strip() for name in before}
     return entered | ({"name": stored.name} if stored else {})
-
-
-def field_of_error(error: OutkeyError | None) -> str:
-    """Return the field of the form that an error belongs to; empty for none."""
-    if isinstance(error, UnknownConfiguration):
-        return "configuration"
-    if error is None or not error.field:
-        return ""
-    return error.field if error.field in REQUEST_INPUTS else "sync"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +84,8 @@ class LineEdit:
         text = values["sync"].replace("\r\n", "\n")
         request = {name: values[name] for name in REQUEST_INPUTS if name != "name"}
         sync = parse_sync(text) if text else None
-        return cls(stored, read_request(values["name"], request, sync))
+        line = read_request(values["name"], request, sync)
+        return cls(stored, replace(line, source=text))
 
     def refuse_script(self, allowed: Allowed) -> None:
         """Raise ConfigError if the user may not write the script of this line.
@@ -113,10 +104,12 @@ class LineEdit:
         allowed: Allowed,
         runner: SyncRunner,
         rights: RecordRights,
+        seen: int | None = None,
     ) -> None:
         """Save the line, unless the user lacks a right or every run of it would fail.
 
-        `runner` must find this line under its name (`unsaved_lines.WithLine`).
+        `runner` must find this line under its name (`unsaved_lines.WithLine`). `seen`
+        is the version that the user has seen: another one raises EditConflict.
         """
         for requirement in line_requirements(self.stored, self.line):
             if not allowed(requirement.permission):
@@ -124,7 +117,31 @@ class LineEdit:
         if self.line.sync is not None:
             refuse_forbidden(rights, self.line.sync)
             runner.refuse_faults(self.line.name)
-        administration.save_line(self.line)
+        administration.save_line(self.line, seen=seen)
+
+
+def restored_line(
+    version: LineVersion, stored: SyncLine, lines: LineSource
+) -> SyncLine:
+    """Return a line as a version has it, for the configuration as it is called now.
+
+    A version names its configuration, which may have been renamed or deleted since:
+    then the line keeps the one that it has.
+    """
+    restored = read_version(stored.name, version.text)
+    present = lines.get(stored.configuration)
+    was_renamed = any(
+        name == restored.configuration and version.at <= until
+        for name, until in present.former_names
+    )
+    if not was_renamed:
+        try:
+            lines.get(restored.configuration)
+        except UnknownConfiguration:
+            was_renamed = True
+    if not was_renamed:
+        return restored
+    return replace(restored, configuration=stored.configuration)
 
 
 def refuse_taken(name: str, lines: LineSource) -> None:

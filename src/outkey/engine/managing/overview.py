@@ -1,4 +1,4 @@
-"""What the home page of a host shows: statuses, notices, weaknesses and charts.
+"""What the home page of a host shows: statuses, notices and weaknesses.
 
 It is computed from summaries and counts, so that no row and no secret is read for it.
 """
@@ -6,21 +6,8 @@ It is computed from summaries and counts, so that no row and no secret is read f
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from shlex import quote
 
-from outkey.core.audit.events import CHALLENGED
-from outkey.core.errors import (
-    AuditUnavailable,
-    ConfigError,
-    EgressDenied,
-    HeaderConflict,
-    InactiveConfiguration,
-    Paused,
-    RateLimited,
-    RedirectBlocked,
-    Sealed,
-    SecretMissing,
-    SecretRebindRequired,
-)
 from outkey.core.findings.checks import Level, severity
 from outkey.core.findings.health import Status, Summary
 from outkey.core.findings.monitoring import KIND_OF_STATUS, Notice
@@ -31,11 +18,8 @@ from outkey.core.findings.posture import (
     Policy,
     PostureCheck,
 )
-from outkey.core.moments import hour_text
-from outkey.core.sync.run import Counts
 from outkey.core.text import Text
 
-CHART_HOURS = 24
 _NAMED_OF_A_WEAKNESS = 5
 # The beginning of the notices that repeat what a status says.
 _NOTICE_OF_STATUS = {
@@ -43,23 +27,6 @@ _NOTICE_OF_STATUS = {
     Status.EXPIRED: "S-token-ends",
     Status.EXPIRING_SOON: "S-token-ends",
 }
-# The outcomes of attempts that outkey itself did not send, or did not follow.
-_REFUSALS = frozenset(
-    kind.code
-    for kind in (
-        AuditUnavailable,
-        ConfigError,
-        EgressDenied,
-        HeaderConflict,
-        InactiveConfiguration,
-        Paused,
-        RateLimited,
-        RedirectBlocked,
-        Sealed,
-        SecretMissing,
-        SecretRebindRequired,
-    )
-)
 NoticeFacts = dict[str, object]
 SecretAges = Mapping[str, Mapping[str, float]]  # by configuration, then by field
 
@@ -99,56 +66,40 @@ class Weakness:
 class Overview:
     """What the home page shows, the most urgent first."""
 
-    counts: Mapping[Status, int]
-    attention: Sequence[AttentionEntry]
+    counts: Mapping[Status, int]  # of active configurations
+    inactive: int  # configurations that a user has switched off
+    attention: Sequence[AttentionEntry]  # the first of those that do not work
     notices: Sequence[NoticeFacts]  # that say more than a status, newest first
-    weaknesses: Sequence[Weakness]
 
     @property
-    def levels(self) -> list[tuple[Level, int]]:
-        """How many findings there are of each level."""
-        counts: Counter[Level] = Counter()
-        for weakness in self.weaknesses:
-            counts[weakness.level] += weakness.count
-        return [(level, counts[level]) for level in Level if counts[level]]
+    def needing(self) -> int:
+        """How many active configurations do not work, or soon will not."""
+        return self.unwell - self.counts.get(Status.NEVER_TESTED, 0)
+
+    @property
+    def unwell(self) -> int:
+        """How many active configurations are not known to work."""
+        return sum(self.counts.values()) - self.counts.get(Status.WORKING, 0)
 
 
 def build_overview(
-    summaries: Iterable[Summary],
+    counts: Mapping[Status, int],
+    inactive: int,
+    first: Iterable[Summary],
     notices: Sequence[Notice],
-    *,
-    now: float,
-    sealed: bool,
-    policy: Policy,
-    secret_ages: SecretAges,
+    statuses: Mapping[str, Status],
 ) -> Overview:
     """Compute the overview.
 
-    `notices` are the open ones, oldest first; `secret_ages` is when the stored secrets
-    that may be too old were set.
+    `first` are the configurations to list, in their order; `notices` are the open
+    ones, oldest first. `statuses` are those of the configurations of both.
     """
-    statuses: dict[str, Status] = {}
-    failing: list[Summary] = []
-    survey = WeaknessSurvey(policy, now)
-    for summary in summaries:
-        status = summary.health.status(now=now, sealed=sealed)
-        statuses[summary.name] = status
-        survey.add(summary, secret_ages.get(summary.name, {}))
-        if status is not Status.WORKING:
-            failing.append(summary)
     explanations, others = sort_notices(notices, statuses)
-    order = list(Status)
-    failing.sort(key=lambda entry: (order.index(statuses[entry.name]), entry.name))
     attention = [
-        AttentionEntry(entry, statuses[entry.name], explanations.get(entry.name))
-        for entry in failing
+        AttentionEntry(summary, statuses[summary.name], explanations.get(summary.name))
+        for summary in first
     ]
-    return Overview(
-        counts=Counter(statuses.values()),
-        attention=attention,
-        notices=others,
-        weaknesses=survey.weaknesses(),
-    )
+    return Overview(counts, inactive, attention, others)
 
 
 def sort_notices(
@@ -165,6 +116,38 @@ def sort_notices(
         else:
             others.append(notice.facts())
     return explanations, others
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendations:
+    """What the summaries of configurations recommend, the worst first."""
+
+    weaknesses: Sequence[Weakness]
+
+    @property
+    def levels(self) -> list[tuple[Level, int]]:
+        """How many findings there are of each level."""
+        counts: Counter[Level] = Counter()
+        for weakness in self.weaknesses:
+            counts[weakness.level] += weakness.count
+        return [(level, counts[level]) for level in Level if counts[level]]
+
+
+def recommendations(
+    summaries: Iterable[Summary],
+    *,
+    now: float,
+    policy: Policy,
+    secret_ages: SecretAges,
+) -> Recommendations:
+    """Compute the recommendations.
+
+    `secret_ages` is when the stored secrets that may be too old were set.
+    """
+    survey = WeaknessSurvey(policy, now)
+    for summary in summaries:
+        survey.add(summary, secret_ages.get(summary.name, {}))
+    return Recommendations(survey.weaknesses())
 
 
 class WeaknessSurvey:
@@ -204,7 +187,7 @@ class WeaknessSurvey:
         weaknesses = [
             Weakness(
                 level,
-                *check.texts(name=ANY_NAME),
+                *check.texts(name=quote(names[0]) if len(names) == 1 else ANY_NAME),
                 len(names),
                 tuple(names[:_NAMED_OF_A_WEAKNESS]),
             )
@@ -214,69 +197,3 @@ class WeaknessSurvey:
             weaknesses,
             key=lambda weakness: (severity(weakness.level), -weakness.count),
         )
-
-
-# ── charts ──────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True)
-class ChartBar:
-    """One bar of a chart: heights in percent of the highest bar."""
-
-    label: str
-    ok: float
-    failed: float
-    refused: float
-    total: int
-
-
-def hourly_bars(
-    counts: Iterable[tuple[int, str, int]], this_hour: int
-) -> list[ChartBar]:
-    """Return a bar for each of the last 24 hours, by what became of the attempts.
-
-    `counts` are hours since 1970, outcomes, and how many attempts ended so.
-    """
-    hours: defaultdict[int, Counter[str]] = defaultdict(Counter)
-    for hour, outcome, count in counts:
-        hours[hour][kind_of_outcome(outcome)] += count
-    highest = max((kinds.total() for kinds in hours.values()), default=0) or 1
-    bars = []
-    for hour in range(this_hour - CHART_HOURS + 1, this_hour + 1):
-        kinds = hours[hour]
-        bar = ChartBar(
-            label=hour_text(hour * 3600),
-            ok=kinds["ok"] * 100 / highest,
-            failed=kinds["failed"] * 100 / highest,
-            refused=kinds["refused"] * 100 / highest,
-            total=kinds.total(),
-        )
-        bars.append(bar)
-    return bars
-
-
-def kind_of_outcome(outcome: str) -> str:
-    """Return whether an attempt was ok, failed, or was refused by outkey itself."""
-    if outcome in {"ok", CHALLENGED}:
-        return "ok"
-    return "refused" if outcome in _REFUSALS else "failed"
-
-
-def run_bars(runs: Sequence[tuple[str, bool, Counts]]) -> list[ChartBar]:
-    """Return a bar for each run: records that it wrote, and those that it rejected.
-
-    Each run is its label, whether it failed, and its counts.
-    """
-    highest = max((counts.total for *_, counts in runs), default=0) or 1
-    bars = []
-    for label, has_failed, counts in runs:
-        written = (counts.total - counts.failed) * 100 / highest
-        bar = ChartBar(
-            label=label,
-            ok=0.0 if has_failed else written,
-            failed=written if has_failed else 0.0,
-            refused=counts.failed * 100 / highest,
-            total=counts.total,
-        )
-        bars.append(bar)
-    return bars

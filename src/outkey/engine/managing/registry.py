@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from time import monotonic
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from outkey.core.config.configuration import (
     Configuration,
@@ -18,15 +18,25 @@ from outkey.core.config.configuration import (
     known_names,
 )
 from outkey.core.config.custom_rows import is_row_secret
+from outkey.core.config.line_history import (
+    MOST_VERSIONS,
+    LineVersion,
+    compared_values,
+    version_text,
+)
 from outkey.core.errors import (
+    ConfigError,
     EditConflict,
     UnknownConfiguration,
     configuration_exists,
+    line_exists,
     unknown_line,
 )
 from outkey.core.findings.health import Health, Summary
 from outkey.core.rows import ConfigurationRow, LineRow, line_row, new_row
+from outkey.core.sync.line_versions import compare_lines
 from outkey.core.sync.schedule import TimedLine
+from outkey.core.text import Text
 from outkey.core.vault.versions import (
     SecretLabel,
     SecretVersion,
@@ -117,18 +127,22 @@ class Registry:
         if [(row.record, row.version) for row in rows] != [seen]:
             raise EditConflict
 
-    def add(self, configuration: Configuration) -> Configuration:
+    def add(self, configuration: Configuration, record: str = "") -> Configuration:
         """Store a new configuration with its references.
 
         Returns it with record and version. A reference is not opened first, unlike a
-        value: nothing was in its place before.
+        value: nothing was in its place before. `record` is an id that the form of a new
+        configuration was drawn with; without it the configuration gets one here.
         """
+        if record:
+            self._refuse_used_record(record)
         references = {
             field: state
             for field, state in configuration.secrets.items()
             if state.reference is not None
         }
-        row = new_row(replace(configuration, secrets=references), uuid4().hex)
+        new_record = record or uuid4().hex
+        row = new_row(replace(configuration, secrets=references), new_record)
         versions = (
             secret_version(row.record, field, state, label=SecretLabel.CURRENT)
             for field, state in references.items()
@@ -143,6 +157,16 @@ class Registry:
             version=row.version,
             revision=row.revision,
         )
+
+    def _refuse_used_record(self, record: str) -> None:
+        """Refuse an id that is not a new one: of another configuration, or no id."""
+        if not is_new_record(record) or self._storage.configurations.find(
+            records=[record]
+        ):
+            raise ConfigError(
+                Text("this form was saved before"),
+                hint=Text("Open the configuration in the list, or begin a new one."),
+            )
 
     def put_settings(self, configuration: Configuration) -> Configuration:
         """Store changed settings, or raise EditConflict if another version is stored.
@@ -214,14 +238,82 @@ class Registry:
         """Return when these lines run, or all, also where they cannot be read."""
         return [row.timed() for row in self._storage.lines.find(names)]
 
-    def put_line(self, line: SyncLine) -> None:
-        """Store a sync line, new or changed; the last save wins."""
+    def put_line(
+        self, line: SyncLine, *, by: str = "", seen: int | None = None
+    ) -> None:
+        """Store a sync line, new or changed, and what it is now as a version of it.
+
+        `seen` is the number of the version that the editor has seen: if another one is
+        stored, EditConflict is raised. Without it, the last save wins.
+        """
         with self.transaction():
             self._row(line.configuration)
             rows = self._storage.lines.find([line.name])
             before = rows[0] if rows else None
+            versions = self._storage.lines.versions(line.name, 1)
+            if seen is not None and seen != (versions[0].number if versions else 0):
+                raise EditConflict
             if not self._storage.lines.swap(before, line_row(line)):
                 raise EditConflict  # another process added or deleted it just now
+            if before is not None and not versions:
+                versions = self._add_first_version(before)
+            self._add_version(line, before, versions, by)
+
+    def _add_first_version(self, row: LineRow) -> list[LineVersion]:
+        """Store a line that was saved before versions were; none if unreadable."""
+        try:
+            text = version_text(row.line())
+        except ConfigError:
+            return []
+        version = LineVersion(
+            line=row.name,
+            number=1,
+            at=self._storage.database.now(),
+            actor="",
+            text=text,
+        )
+        if not self._storage.lines.add_version(version, oldest=1):
+            raise EditConflict
+        return [version]
+
+    def _add_version(
+        self,
+        line: SyncLine,
+        before: LineRow | None,
+        versions: list[LineVersion],
+        actor: str,
+    ) -> None:
+        text = version_text(line)
+        if versions and versions[0].text == text:
+            return
+        number = versions[0].number + 1 if versions else 1
+        version = LineVersion(
+            line=line.name,
+            number=number,
+            at=self._storage.database.now(),
+            actor=actor,
+            text=text,
+            summary=summary_of(before, line),
+        )
+        oldest = number - MOST_VERSIONS + 1
+        if not self._storage.lines.add_version(version, oldest=oldest):
+            raise EditConflict
+
+    def line_versions(self, name: str, limit: int = MOST_VERSIONS) -> list[LineVersion]:
+        """Return the versions of a line, newest first."""
+        return self._storage.lines.versions(name, limit)
+
+    def rename_line(self, name: str, new_name: str) -> None:
+        """Give a sync line another name; all that belongs to it stays with it.
+
+        Raises UnknownConfiguration, and ConfigError if the new name is taken.
+        """
+        with self.transaction():
+            row = self._line_row(name)
+            if self._storage.lines.find([new_name]):
+                raise line_exists()
+            if not self._storage.lines.swap(row, replace(row, name=new_name)):
+                raise EditConflict  # another process deleted it just now
 
     def remove_line(self, name: str) -> None:
         """Delete a sync line, or raise UnknownConfiguration."""
@@ -312,9 +404,17 @@ class Registry:
             return 0
         return row.health.refused
 
-    def note_accepted(self, name: str) -> None:
-        """Reset the count of refusals, and end a pause."""
-        self._change_count(name, lambda row: row.health.after_success())
+    def note_accepted(self, name: str, revision: int, at: float) -> None:
+        """Reset the count of refusals, end a pause, and note that this revision works.
+
+        An earlier revision that was accepted says nothing about the current settings.
+        """
+
+        def health_after_success(row: ConfigurationRow) -> Health:
+            is_same = row.revision == revision
+            return row.health.after_success(at if is_same else None)
+
+        self._change_count(name, health_after_success)
 
     def pause(self, name: str, at: float) -> None:
         """Stop sending, unless the credentials were replaced in the meantime."""
@@ -323,7 +423,7 @@ class Registry:
     def resume(self, name: str) -> None:
         """End a pause, or raise UnknownConfiguration."""
         self._row(name)
-        self.note_accepted(name)
+        self._change_count(name, lambda row: row.health.after_success())
 
     def due(self, before: float, limit: int) -> list[str]:
         """Return the names of configurations whose last test is older, oldest first.
@@ -416,3 +516,24 @@ class Registry:
 
     def _delete_secret(self, record: str, field: str) -> None:
         self._apply(delete_all(self._storage.secrets.read([record], field)))
+
+
+def is_new_record(text: str) -> bool:
+    """Whether a text is an id as new configurations get it: a random UUID, in hex."""
+    try:
+        record = UUID(hex=text)
+    except ValueError:
+        return False
+    return record.version == 4 and record.hex == text
+
+
+def summary_of(before: LineRow | None, line: SyncLine) -> Text:
+    """Return what a save changed, in words."""
+    if before is None:
+        return Text("created")
+    try:
+        values = compared_values(before.line())
+    except ConfigError:
+        return Text("changed")
+    comparison = compare_lines(values, compared_values(line))
+    return comparison.summary() if comparison.changes else Text("comments changed")

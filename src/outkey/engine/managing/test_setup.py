@@ -50,6 +50,7 @@ def prepare_test(
         send=lambda call: sender.run(exchange(context, call)),
         ready=ready,
         probe=lambda: sender.connect(configuration, context),
+        flush_audit=sender.flush_audit,
         quotes=draft is None,
     )
     return ConnectionTest(context, configuration, ports)

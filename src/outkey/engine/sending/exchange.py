@@ -91,6 +91,7 @@ class Exchange:
             deadline=context.clock.monotonic() + self._limits.total_timeout,
             response_bytes=self._limits.response_mebibytes * MEBIBYTE,
             line=call.line,
+            purpose=call.purpose,
         )
 
     def refuses_credentials(self) -> bool:

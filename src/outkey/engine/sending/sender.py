@@ -111,6 +111,20 @@ class Sender:
         """Perform a flow and return its result."""
         return drive(steps, self.runtime)
 
+    def run_for_user(self, steps: Steps[Result]) -> Result:
+        """Perform a flow that a user looks at: the audit then has its outcomes."""
+        try:
+            return self.run(steps)
+        finally:
+            self.flush_audit()
+
+    def flush_audit(self) -> None:
+        """Write the outcomes that the audit has queued for its next record.
+
+        For the end of a run, a test or a sample: a send does not wait for it.
+        """
+        self.runtime.audit.flush()
+
     def send(self, call: Call) -> Response:
         """Send a call and return the response whatever its status."""
         return drive(exchange(self.context, call), self.runtime)
@@ -141,7 +155,7 @@ class Sender:
         self, configuration: Configuration, context: SendContext | None = None
     ) -> TokenActions:
         """Return what a user can do with a configuration's token."""
-        return TokenActions(context or self.context, configuration, self.run)
+        return TokenActions(context or self.context, configuration, self.run_for_user)
 
     def close(self) -> None:
         """Close pooled connections, the processes that run scripts, and the audit."""

@@ -8,6 +8,10 @@ No more pages are in memory than the line requests at a time, which is one by de
     run_in_progress  what both directions share: checkpoint, counts, the end
     pull             from the API into the host
     push             from the host to the API
+    suggesting       one request for a sample, and what a line can be completed with
+    form_errors      everything that is wrong with a line's form
+    row_results      what the rows of a form make of a sample, and repairs
+    preview_summary  what a preview shows, in short
     requests         the requests, one after another or several at a time
     secret_guard     keeps secrets that an API repeats out of records and checkpoints
     runs             stored runs: requested, begun, saved and ended

@@ -4,9 +4,11 @@ A host calls `round` from whatever calls it regularly, a thread or a cron job, a
 how work is started beside it.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Protocol
 
+from outkey.core.sync.schedule import next_in_line
 from outkey.engine.rounds import StopSignal, repeat
 from outkey.engine.sync.planner import Planner
 
@@ -46,7 +48,9 @@ class RunLoop:
         self._stop_signal = stop_signal
         self._is_sealed = is_sealed
         self._limit = limit
-        self._working: dict[str, RunningWork] = {}  # by lock
+        # By the id of the run, with the name of its configuration.
+        self._working: dict[str, tuple[str, RunningWork]] = {}
+        self._turns: dict[str, int] = {}  # the last turn of each configuration
         self._planned_at = float("-inf")
 
     def round(self) -> None:
@@ -56,16 +60,23 @@ class RunLoop:
             self._planner.plan(ACTOR)
             self._planned_at = now
         self._working = {
-            lock: work for lock, work in self._working.items() if work.is_alive()
+            run: (owner, work)
+            for run, (owner, work) in self._working.items()
+            if work.is_alive()
         }
         # Without the key every run would fail, and its line would not be to blame.
         if not self._has_room() or self._is_sealed():
             return
-        for run, lock in self._planner.due():
-            if self._stop_signal.is_set() or not self._has_room():
+        due = [item for item in self._planner.due() if item.run.id not in self._working]
+        while self._has_room() and not self._stop_signal.is_set():
+            active = Counter(owner for owner, _ in self._working.values())
+            item = next_in_line(due, active, self._turns)
+            if item is None:
                 return
-            if lock not in self._working:
-                self._working[lock] = self._start_work(self._work_on(run.id))
+            due.remove(item)
+            self._turns[item.configuration] = max(self._turns.values(), default=0) + 1
+            work = self._start_work(self._work_on(item.run.id))
+            self._working[item.run.id] = item.configuration, work
 
     def run(self, guard: Callable[[Callable[[], object]], object]) -> None:
         """Do round after round until the stop signal; `guard` calls each of them."""
@@ -81,7 +92,7 @@ class RunLoop:
         deadline = clock.monotonic() + patience
         if loop is not None:
             loop.join(patience)
-        for work in list(self._working.values()):
+        for _, work in list(self._working.values()):
             work.join(max(deadline - clock.monotonic(), 0))
 
     def _has_room(self) -> bool:

@@ -3,16 +3,29 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
+from functools import partial
 from zoneinfo import ZoneInfo
 
 from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.config.sync_sections import Pair
 from outkey.core.sync.line import Sync
-from outkey.core.sync.mapping import Zones
 from outkey.core.sync.records import Changes, WriteOutcome
+from outkey.core.sync.transforms import Zones
 from outkey.engine.sending.sender import Sender
+from outkey.engine.sync.agreements import Agreements
 from outkey.engine.sync.runs import Runs
+from outkey.engine.sync.targets import RetryTargets, Targets
 from outkey.ports.sending import Clock
-from outkey.ports.sync import Calendar, LineSource, PathCompiler, Records
+from outkey.ports.sync import (
+    Calendar,
+    LedgerRows,
+    LineSource,
+    Models,
+    PairRows,
+    PathCompiler,
+    StoredTables,
+    TargetStore,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +34,37 @@ class SyncPorts:
 
     sender: Sender
     configurations: LineSource
-    records: Records
+    models: Models  # the host's own
     runs: Runs
     finder: PathCompiler
     clock: Clock
     calendar: Calendar
+    ledger: LedgerRows
     zones: Zones = ZoneInfo
+    tables: StoredTables | None = None
+    files: TargetStore | None = None
+    retry_of: str = ""  # a run: only what it rejected is read to be sent
+    pairing: "PairPorts | None" = None  # None: the host has no pairs
+
+    @property
+    def records(self) -> Targets:
+        """What lines write to and read from: models, tables and files."""
+        if self.retry_of:
+            return RetryTargets(
+                self.models,
+                self.tables,
+                self.files,
+                rejected_among=partial(self.runs.still_rejected, self.retry_of),
+            )
+        return Targets(self.models, self.tables, self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class PairPorts:
+    """What pairs need of a host."""
+
+    agreements: PairRows
+    pairs: Callable[[], Mapping[str, Pair]]  # by name
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +74,16 @@ class LinePlan:
     line: SyncLine
     sync: Sync
     configuration: Configuration
+
+
+@dataclass(frozen=True, slots=True)
+class PairPlan:
+    """A pair with both of its lines."""
+
+    pair: Pair
+    pull: LinePlan
+    push: LinePlan
+    agreements: Agreements
 
 
 @dataclass(slots=True)  # not frozen: there is one for each record of a page
@@ -48,6 +96,22 @@ class Effect:
     field: str = ""
     reason: str = ""
     changes: Changes = dataclass_field(default_factory=dict, repr=False)  # of a dry run
+    changed: tuple[str, ...] = ()  # of an update: the fields that it changes
+    kind: str = ""  # of the value that was refused: its type in JSON
+    refused: object = dataclass_field(default=None, repr=False)
+    target: str = ""  # of a child; its `key` is that of its parent
+
+    @property
+    def before(self) -> dict[str, object]:
+        """The stored values of the mapped fields; empty for a new record.
+
+        Of a preview or a dry run, whose changes have them. What does not change is
+        stored as the values have it.
+        """
+        if self.outcome not in {WriteOutcome.UPDATED, WriteOutcome.UNCHANGED}:
+            return {}
+        stored = {name: old for name, (old, _) in self.changes.items()}
+        return {**self.values, **stored}
 
 
 Note = Callable[[Effect], None]  # called with what became of each record

@@ -1,7 +1,7 @@
 """Requested runs: by users and schedules, done by workers, retried after failures."""
 
-from collections.abc import Callable, Collection
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TypeVar
 
@@ -15,7 +15,13 @@ from outkey.core.errors import (
 )
 from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.run_states import KILLED, STOPPING
-from outkey.core.sync.schedule import ATTEMPTS, delay_before_retry, locks_of
+from outkey.core.sync.schedule import (
+    ATTEMPTS,
+    DueRun,
+    Retry,
+    first_in_line,
+    next_retry,
+)
 from outkey.engine.managing.registry import Registry
 from outkey.engine.sync.plan import SyncPorts
 from outkey.engine.sync.runner import SyncRunner
@@ -47,73 +53,139 @@ class Planner:
         self._queue = queue
         self._is_stopping = is_stopping
 
-    def request(self, line: str, actor: str, *, dry_run: bool = False) -> Run:
-        """Request a run as soon as a worker is free; LineBusy names an active one."""
+    def request(
+        self,
+        line: str,
+        actor: str,
+        *,
+        dry_run: bool = False,
+        allows_removal: bool = False,
+    ) -> Run:
+        """Request a run as soon as a worker is free; LineBusy names an active one.
+
+        `allows_removal` turns the guard against the removal of many records off.
+        """
         self._runner.refuse_faults(line)
+        if not dry_run:
+            self._runs.refuse_paused_line(line)
+        with self._name_active_run(line, dry_run=dry_run):
+            run = self._runs.request(
+                line, actor, dry_run=dry_run, allows_removal=allows_removal
+            )
+        self._notify_workers(run.line)
+        return run
+
+    def request_retry(self, run_id: str, actor: str) -> Run:
+        """Request a retry of what a run rejected; LineBusy names an active run."""
+        self._runner.refuse_unfit_retry(run_id)
+        line = self._runs.get(run_id).line
+        with self._name_active_run(line, dry_run=False):
+            run = self._runs.request_retry(run_id, actor)
+        self._notify_workers(line)
+        return run
+
+    @contextmanager
+    def _name_active_run(self, line: str, *, dry_run: bool) -> Iterator[None]:
+        """Let a LineBusy have the id of the run that is active."""
         try:
-            run = self._runs.request(line, actor, dry_run=dry_run)
+            yield
         except LineBusy as busy:
             busy.run = self._runs.open_run_id(line, dry_run=dry_run)
             raise
-        self._notify_workers(run)
-        return run
 
     def plan(self, actor: str) -> None:
         """Request what is due by its schedule; notify workers of all that is due."""
         with self._runs.transaction():
             since, now = self._runs.claim_schedules()
-            for line in self._registry.timetable():
+            timetable = self._registry.timetable()
+            paused = self._runs.paused_lines()
+            # A line of the same name that is created later is not paused.
+            self._runs.resume_lines(*paused - {line.name for line in timetable})
+            for line in timetable:
+                if line.name in paused:
+                    continue
                 next_at = self._next_after(line.schedule, since)
                 if next_at is not None and next_at <= now:
                     with suppress(LineBusy):  # it runs already
                         self._runs.request(line.name, actor, run_now=False)
-        for run, lock in self.due():
-            self._queue.put(run, lock)
+        self._hand_out(self.due())
 
     def next_runs(self, names: Collection[str]) -> dict[str, float | None]:
-        """Return when these lines run next; None without a valid schedule."""
-        now = self.clock.now()
+        """Return when these lines run next; None without a schedule or when paused."""
+        now = self._runs.now()
+        paused = self._runs.paused_lines()
         return {
-            line.name: self._next_after(line.schedule, now)
+            line.name: None
+            if line.name in paused
+            else self._next_after(line.schedule, now)
             for line in self._registry.timetable(names)
         }
 
-    def due(self) -> list[tuple[Run, str]]:
-        """Return the due runs that no process works on, each with the lock it needs."""
-        runs = self._runs.due()
-        locks = self._locks({run.line for run in runs})
-        return [(run, locks[run.line]) for run in runs if run.line in locks]
+    def due(self) -> list[DueRun]:
+        """Return the due runs that a process could begin, longest waiting first."""
+        runs = self._runs.startable()
+        timetable = self._registry.timetable({run.line for run in runs}) if runs else ()
+        owners = {line.name: line.configuration for line in timetable}
+        places = {owner: self._runs_at_once(owner) for owner in owners.values()}
+        return [
+            DueRun(run, owners[run.line], places[owners[run.line]])
+            for run in runs
+            if run.line in owners  # it was not just deleted
+        ]
 
     def work(self, run_id: str) -> Run:
-        """Do a run that is due, and return it; a failure is stored with it."""
+        """Do a run if it is due, and return it as it is then."""
+        self.try_work(run_id)
+        return self._retry_storage(lambda: self._runs.get(run_id))
+
+    def try_work(self, run_id: str) -> bool:
+        """Do a run if it is due; a failure is stored with it.
+
+        Return whether this process had it: workers are notified of a run twice, if two
+        places may become free for it.
+        """
         due = self._runs.due(run_id)
         if not due:
-            return self._runs.get(run_id)
+            return False
         requested = due[0]
         was_killed = requested.state is RunState.RUNNING
         if was_killed and (requested.dry_run or requested.attempt >= ATTEMPTS):
             # A dry run is not continued. Another one that is killed again and again is
             # perhaps what kills its workers.
             self._fail(requested, KILLED)
-            return self._runs.get(run_id)
+            return True
         last = requested
-        steps = self._runner.run(
-            requested.line,
-            requested.actor,
-            dry_run=requested.dry_run,
-            run_id=run_id,
-            is_stopping=self._is_stopping,
-        )
+        steps = self._steps(requested)
         try:
             for run in steps:
                 last = run
         except (LineBusy, RunStopped) as error:
             # Otherwise another process has the run, or a user has cancelled it.
             if error.reason == STOPPING:
-                self._handle_failure(last, error, has_begun=True)
+                self._retry_later(last, Retry(0.0, last.attempt))
+            elif last is requested:
+                return False
         except OutkeyError as error:
-            self._handle_failure(last, error, has_begun=last is not requested)
-        return self._retry_storage(lambda: self._runs.get(run_id))
+            self._handle_failure(requested, last, error)
+        self._retry_storage(lambda: self._notify_workers(requested.line))
+        return True
+
+    def _steps(self, requested: Run) -> Iterator[Run]:
+        """Return the steps of a run that was requested."""
+        if requested.retry_of:
+            return self._runner.retry(
+                requested.retry_of,
+                requested.actor,
+                retry_id=requested.id,
+                is_stopping=self._is_stopping,
+            )
+        return self._runner.run(
+            requested.line,
+            requested.actor,
+            dry_run=requested.dry_run,
+            run_id=requested.id,
+            is_stopping=self._is_stopping,
+        )
 
     def _next_after(self, schedule: str, moment: float) -> float | None:
         if not schedule:
@@ -123,19 +195,15 @@ class Planner:
         except ConfigError:  # refused when the line is saved, and by every run
             return None
 
-    def _notify_workers(self, run: Run) -> None:
-        # There is no lock if the line was just deleted.
-        for lock in self._locks({run.line}).values():
-            self._queue.put(run, lock)
+    def _notify_workers(self, line: str) -> None:
+        """Hand out the runs of a line's configuration that may be next."""
+        owners = {timed.configuration for timed in self._registry.timetable({line})}
+        self._hand_out(item for item in self.due() if item.configuration in owners)
 
-    def _locks(self, lines: Collection[str]) -> dict[str, str]:
-        """Return the locks that runs of these lines hold, by line."""
-        timetable = self._registry.timetable() if lines else []
-        owners = {line.configuration for line in timetable if line.name in lines}
-        locks = locks_of(
-            timetable, {owner: self._runs_at_once(owner) for owner in owners}
-        )
-        return {line: locks[line] for line in lines if line in locks}
+    def _hand_out(self, due: Iterable[DueRun]) -> None:
+        """Notify workers of the runs that may be next, and not of all that wait."""
+        for run, lock in first_in_line(due):
+            self._queue.put(run, lock)
 
     def _runs_at_once(self, configuration: str) -> int:
         try:
@@ -148,21 +216,28 @@ class Planner:
         with suppress(RunStopped):
             self._runs.finish(replace(run, state=RunState.FAILED, cause=cause))
 
-    def _handle_failure(self, run: Run, error: OutkeyError, *, has_begun: bool) -> None:
+    def _handle_failure(self, requested: Run, run: Run, error: OutkeyError) -> None:
         """Store a failure that the run could not store itself; retry if it may help."""
+        has_begun = run is not requested
         if not has_begun or isinstance(error, HostError):
             self._retry_storage(lambda: self._fail(run, error.code))
-        was_stopped = error.reason == STOPPING
-        delay = 0.0 if was_stopped else delay_before_retry(error, run.attempt)
-        if delay is not None and not run.dry_run:
-            attempt = run.attempt if was_stopped else run.attempt + 1
-            self._retry_storage(lambda: self._retry_later(run, delay, attempt))
+        was_in_vain = has_begun and not self._got_further(requested)
+        retry = next_retry(error, run.attempt, was_in_vain=was_in_vain)
+        if retry is not None:
+            self._retry_later(run, retry)
 
-    def _retry_later(self, run: Run, delay: float, attempt: int) -> None:
+    def _got_further(self, requested: Run) -> bool:
+        """Whether a run has saved a page or a record since a worker took it."""
+        stored = self._retry_storage(lambda: self._runs.get(requested.id))
+        return stored.position != requested.position
+
+    def _retry_later(self, run: Run, retry: Retry) -> None:
+        if not run.dry_run:
+            self._retry_storage(lambda: self._put_back(run, retry))
+
+    def _put_back(self, run: Run, retry: Retry) -> None:
         with suppress(LineBusy):  # another process continues it
-            waiting = self._runs.retry_later(run, delay, attempt)
-            if not delay:  # workers are notified of a later one when it is due
-                self._notify_workers(waiting)
+            self._runs.retry_later(run, *retry)
 
     def _retry_storage(self, work: Callable[[], T]) -> T:
         """Do some work, again and again while storage is unavailable for a moment."""

@@ -1,88 +1,46 @@
 """Pulling: pages of an API become records of the host."""
 
-import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import NamedTuple
 
-from outkey.core.errors import SyncFailed
-from outkey.core.request.message import Response
-from outkey.core.request.origin import (
-    Location,
-    build_target,
-    parse_url,
-    without_parameters,
-)
-from outkey.core.sync.columns import ColumnMapping, map_columns
-from outkey.core.sync.line import Paging, Sync, Transform
-from outkey.core.sync.mapping import (
-    MappingContext,
-    Unmapped,
-    fill_body,
-    resolve_transform,
-)
-from outkey.core.sync.paging import (
-    NUMBERED,
-    Page,
-    Position,
-    is_past_the_end,
-    next_position,
-    parameters,
-    place_of,
-    upcoming_positions,
-)
-from outkey.core.sync.reasons import sync_failure
-from outkey.core.sync.records import WriteOutcome, Written, find_target
+from outkey.core.groups import groups_of
+from outkey.core.sync.guard import refuse_mass_removal_of_children
+from outkey.core.sync.keys import key_text
+from outkey.core.sync.line import Gone, Writes
+from outkey.core.sync.mapping import Unmapped
+from outkey.core.sync.paging import Position
+from outkey.core.sync.records import Written
 from outkey.core.sync.response import (
-    MAX_VALUES,
+    MAX_FIELDS,
+    MAX_FIELDS_WITH_CHILDREN,
     Record,
     greater_value,
-    page_fingerprint,
-    read_json,
-    records_in,
-    size_fault,
 )
-from outkey.core.sync.run import Run
-from outkey.engine.sending.echoed_secrets import EchoDetector, has_masked_value
+from outkey.core.sync.run import ChildCounts, Counts, Run
+from outkey.core.sync.shape import shape_of
+from outkey.core.text import Text
+from outkey.engine.sync.children import ChildEffects, ChildTarget, ParentRow
+from outkey.engine.sync.missing_records import MissingRecords
+from outkey.engine.sync.page_reader import PageReader
 from outkey.engine.sync.plan import Effect, LinePlan, Note, SyncPorts
-from outkey.engine.sync.requests import LineRequest, RequestBatch, ResponseOrError
+from outkey.engine.sync.record_mapper import RecordMapper, Row, key_of, write_rows
+from outkey.engine.sync.record_screen import RecordScreen
 from outkey.engine.sync.run_in_progress import RunInProgress
-from outkey.engine.sync.runs import MAX_KEY_LENGTH
+from outkey.engine.sync.target_columns import TargetColumns
+from outkey.ports.sync import StorageBusy
 
 PREVIEW_VALUES = 200_000
-WHOLE_RECORD = "@"
-NO_VALUE = "`null`"
-PLAIN_PATH = re.compile(r'[\w."@*\[\] -]+')
-NO_CONTENT = 204
-REPEATS_SECRET = Unmapped("", "secret_in_record")
-
-Row = dict[str, object]
-Key = tuple[str, ...]
+ORPHANS_BATCH = 500  # parents
+SCRIPT_BATCH = 64  # records; a script has 250 ms for each, and the lease a minute
+TRIES = 3  # to write a page
 
 
-def expressions(sync: Sync) -> dict[str, str]:
-    """Return the paths into responses that a line has, by field."""
-    by_field = {"records": sync.records}
-    if sync.pagination.kind is Paging.CURSOR:
-        by_field["pagination.cursor"] = sync.pagination.cursor
-    if sync.incremental.field:
-        by_field["incremental.field"] = sync.incremental.field
-    without_path = {Transform.TEMPLATE: WHOLE_RECORD, Transform.CONSTANT: NO_VALUE}
-    return by_field | {
-        f"fields[{number}].api": without_path.get(mapping.transform, mapping.api)
-        for number, mapping in enumerate(sync.mappings)
-    }
+class PageRows(NamedTuple):
+    """The rows of a page, and for each list of the line the parents among them."""
 
-
-def assembles_values(sync: Sync) -> bool:
-    """Whether a line may build a value, so that its rows need a search of their own."""
-    building = {Transform.TEMPLATE, Transform.CONSTANT}
-    paths = [sync.records, *(mapping.api for mapping in sync.mappings if mapping.api)]
-    return (
-        bool(sync.script)
-        or any(mapping.transform in building for mapping in sync.mappings)
-        or not all(PLAIN_PATH.fullmatch(path) for path in paths)
-    )
+    rows: Sequence[Row | Unmapped]
+    parents: Sequence[Sequence[ParentRow]]
 
 
 class Pull(RunInProgress):
@@ -92,154 +50,143 @@ class Pull(RunInProgress):
         self, ports: SyncPorts, plan: LinePlan, note: Note | None = None
     ) -> None:
         super().__init__(ports, plan, note)
-        finders = {
-            field: ports.finder.compile(expression, field=field)
-            for field, expression in expressions(plan.sync).items()
-        }
-        self._find_records = finders.pop("records")
-        self._find_cursor = finders.pop("pagination.cursor", None)
-        self._find_incremental = finders.pop("incremental.field", None)
-        self._find_values = list(finders.values())
-        target = find_target(ports.records.targets(), plan.sync.target)
-        fields = {field.name: field for field in target.fields}
-        self._mappings = [
-            resolve_transform(mapping, fields[mapping.host])
-            for mapping in plan.sync.mappings
+        self._pages = PageReader(ports, plan, self.guard)
+        self._target_columns = TargetColumns(
+            ports.records,
+            plan.sync.target,
+            lambda: shape_of(plan.sync),
+            plan.sync.mappings,
+        )
+        most_fields = MAX_FIELDS_WITH_CHILDREN if plan.sync.children else MAX_FIELDS
+        self._screen = RecordScreen(
+            plan.sync,
+            self.guard,
+            keep_working=self.keep_working,
+            most_fields=most_fields,
+        )
+        self._mapper = RecordMapper(
+            ports,
+            plan.sync.mappings,
+            field_of=self._target_columns.field_for,
+            keep_working=self.keep_working,
+            most_fields=most_fields,
+        )
+        self._children = [
+            ChildTarget(
+                ports,
+                plan.sync,
+                number,
+                keep_working=self.keep_working,
+                screen=self._screen.reject_rows,
+            )
+            for number in range(len(plan.sync.children))
         ]
-        self._columns = [
-            ColumnMapping(mapping, ports.zones) for mapping in self._mappings
-        ]
-        self._is_numbered = plan.sync.pagination.kind in NUMBERED
-        parallel = plan.sync.parallel if self._is_numbered else 1
-        self._batch = RequestBatch(ports.sender, plan, parallel)
-        # Responses to requests that were sent ahead, by the place of their page.
-        self._responses: dict[str, ResponseOrError] = {}
-        self._stride = plan.sync.pagination.size
-        self._assembles_values = assembles_values(plan.sync)
-        self._is_suspicious = False  # a secret may be in the page
-        self._max_values = MAX_VALUES
+        # How many children each target had before this run deleted any.
+        self._child_totals: dict[str, int] = {}
 
     def sample(self, limit: int) -> Sequence[Effect]:
         """Request the first page; return what would become of its first records."""
-        self._max_values = PREVIEW_VALUES
-        with self._batch:
-            records, _ = self._fetch_page(self.position())
+        self._pages.max_values = PREVIEW_VALUES
+        with self._pages.batch:
+            records, _ = self._pages.fetch_page(self.position(), self.run.since)
         self.limit_preview()
         screened = self._reject_secrets(records[:limit])
-        return self.guard.mask(self._write(self._run_script(screened)))
+        rows = self._map(self._run_script(screened))
+        return self.guard.mask(self._write(rows))
 
     def steps(self) -> Iterator[Run]:
         """Request page after page, and store each with its checkpoint."""
+        self._begin_target()
         position = self.position()
-        with self._batch:
+        with self._pages.batch:
             while not position.ended:
-                self.refuse_more_time()
-                records, position = self._fetch_page(position)
+                self.keep_working()
+                records, position = self._pages.fetch_page(position, self.run.since)
+                self.expected = max(self.expected, self._pages.stated_total)
                 cursor = self._greatest_cursor(records)
                 self.guard.refuse_secret(
-                    "" if self._is_numbered else position.at, cursor
+                    "" if self._pages.is_numbered else position.value, cursor
                 )
                 screened = self._run_script(self._reject_secrets(records))
                 self.refuse_more_records(len(screened))
-                # The end of the run waits for the disk. A power failure before that may
-                # lose the last pages with their checkpoints: they are pulled again.
-                with self.ports.runs.transaction(durable=False):
-                    effects = self._write(screened)
-                    saved = self.save_page(position, effects, cursor)
+                page = self._read_page(screened)
+                saved, effects, children = self._store_page(page, position, cursor)
                 self.run = saved
-                self.report(effects)
+                self.report(effects, children)
                 yield self.run
+        self._finish_target()
 
-    def _fetch_page(self, position: Position) -> tuple[list[Record], Position]:
-        """Return the records of a page, and the position after it."""
-        response = self._fetch(position)
-        if is_past_the_end(self.sync, position, response.status):
-            self._refuse_gap(position)
-            return [], replace(position, ended=True, doubtful=not position.short)
-        response.raise_for_cause()
-        is_empty = response.status == NO_CONTENT
-        document: object = []
-        if not is_empty:
-            document = read_json(response.body, most_values=self._max_values)
-        # Before anything is masked: a URL of the next page may repeat our parameters.
-        cursor = self._find_cursor(document) if self._find_cursor else None
-        own_parameters = self.plan.configuration.parameter_names()
-        if isinstance(cursor, str):
-            cursor = without_parameters(cursor, own_parameters)
-        self._is_suspicious = self.guard.look_at(response, document)
-        if self._is_suspicious:
-            document = self.guard.detector().masked(document)
-            cursor = self.guard.detector().masked(cursor)
-        self.guard.refuse_echo(cursor)
-        records = [] if is_empty else records_in(document, self._find_records)
-        page = Page(
-            self._location(position), response.headers, records, cursor, own_parameters
-        )
-        after = next_position(self.sync, position, page)
-        self._stride = len(records)
-        if after.ended:
-            self._refuse_gap(after)
-        return records, after
+    def _store_page(
+        self, page: PageRows, position: Position, cursor: str
+    ) -> tuple[Run, Sequence[Effect], ChildEffects]:
+        """Write a page with its checkpoint; again after a deadlock undid it."""
+        for _ in range(TRIES - 1):
+            with suppress(StorageBusy):
+                return self._write_page(page, position, cursor)
+        return self._write_page(page, position, cursor)
 
-    def _fetch(self, position: Position) -> Response:
-        """Return the response for a position; the next ones are requested with it."""
-        place = place_of(self.sync, position)
-        if place not in self._responses:
-            positions = upcoming_positions(
-                self.sync, position, self._batch.width, self._stride
-            )
-            places = [place_of(self.sync, upcoming) for upcoming in positions]
-            responses = self._batch.send(
-                [self._request_for(upcoming) for upcoming in positions]
-            )
-            self._responses = dict(zip(places, responses, strict=True))
-        response = self._responses.pop(place)
-        if isinstance(response, BaseException):
-            raise response
-        return response
+    def _write_page(
+        self, page: PageRows, position: Position, cursor: str
+    ) -> tuple[Run, Sequence[Effect], ChildEffects]:
+        # The end of the run waits for the disk. A power failure before that may lose
+        # the last pages with their checkpoints: they are pulled again.
+        with self.page_transaction(durable=False), self._target_transaction():
+            effects = self._write(page.rows)
+            children = self._write_children(page, effects)
+            saved = self.save_page(position, effects, cursor, children)
+        return saved, effects, children
 
-    def _refuse_gap(self, last: Position) -> None:
-        """End the run if a later page that was requested ahead has records."""
-        for response in self._responses.values():
-            if isinstance(response, Response) and response.status == 200:
-                records = records_in(read_json(response.body), self._find_records)
-                # Some APIs return the last page for every number after it.
-                if records and page_fingerprint(records) != last.mark:
-                    raise sync_failure("gap")
+    def _begin_target(self) -> None:
+        """Make the table or the file of the line; a dry run makes nothing.
 
-    def _request_for(self, position: Position) -> LineRequest:
-        return LineRequest(
-            path=position.at if position.is_address else self.plan.line.path,
-            params=parameters(self.sync, position, self.run.since),
-            json=self._body(position),
-        )
+        If somebody has dropped the table or a column, everything is read again.
+        """
+        if self.run.dry_run:
+            return
+        is_partial = False
+        for target, columns in self._targets():
+            if not self.run.position:
+                self.ports.records.begin(target, self.run.id)
+            is_partial |= columns.begin(self.note_change, self.run.line)
+        if is_partial:
+            self.start_over()
 
-    def _location(self, position: Position) -> Location:
-        """Return the URL of the page."""
-        if position.is_address:
-            return parse_url(position.at)
-        base = self.plan.configuration.base
-        params = parameters(self.sync, position, self.run.since)
-        return Location(base.origin, build_target(base, self.plan.line.path, params))
+    def _finish_target(self) -> None:
+        """Make what no value told the type of; a file is replaced now."""
+        for kind in self._children:
+            if kind.finds_no_list:
+                self.note_change(
+                    Text(
+                        "children {list}: no record has a list there, so all children"
+                        " stay as they are",
+                        list=kind.children.list,
+                    )
+                )
+        for target, columns in self._targets():
+            columns.finish(self.note_change, dry_run=self.run.dry_run)
+            if self.run.dry_run or self.run.retry_of:
+                continue
+            for note in self.ports.records.complete(
+                target,
+                self.run.id,
+                is_doubtful=self.position().doubtful,
+                may_lose=self.allows_removal,
+            ):
+                self.note_change(note)
 
-    def _body(self, position: Position) -> object:
-        if not self.sync.body:
-            return None
-        place: object = place_of(self.sync, position)
-        if self._is_numbered:
-            place = int(str(place))
-        values = {
-            "position": place or None,
-            "size": self.sync.pagination.size,
-            "since": self.run.since or None,
-        }
-        return fill_body(json.loads(self.sync.body), values)
+    def _targets(self) -> Iterator[tuple[str, TargetColumns]]:
+        """Yield the targets of the line and of its children, with their columns."""
+        yield self.sync.target, self._target_columns
+        for kind in self._children:
+            yield kind.children.target, kind.columns
 
     def _greatest_cursor(self, records: Sequence[Record]) -> str:
         cursor = self.run.cursor
-        if self._find_incremental is not None:
+        # A retry leaves the next run where it is: it does not write all that it reads.
+        if self._pages.find_incremental is not None and not self.run.retry_of:
             for record in records:
-                value = self._find_incremental(record)
+                self.keep_working()
+                value = self._pages.find_incremental(record)
                 self.guard.refuse_echo(value)
                 cursor = greater_value(cursor, value)
         return cursor
@@ -247,14 +194,8 @@ class Pull(RunInProgress):
     # ── what becomes of the records of a page ────────────────────────────────────────
 
     def _reject_secrets(self, records: Sequence[Record]) -> Sequence[Record | Unmapped]:
-        """Return the records, with a rejection in the place of each repeated secret.
-
-        Before a script or an expression sees them, which could make anything of it.
-        """
-        if not self._is_suspicious:
-            return records
-        detector = self.guard.detector()
-        return [screen_record(record, detector) for record in records]
+        is_suspicious = self._pages.is_suspicious
+        return self._screen.reject_records(records, is_suspicious=is_suspicious)
 
     def _run_script(
         self, records: Sequence[Record | Unmapped]
@@ -263,45 +204,54 @@ class Pull(RunInProgress):
         if not self.sync.script:
             return records
         inputs = [record for record in records if not isinstance(record, Unmapped)]
-        outputs: Iterator[Record | Unmapped | None] = iter(())
-        if inputs:
-            scripts = self.ports.sender.context.scripts
-            name = self.plan.line.name
-            outputs = iter(scripts.transform(name, self.sync.script, inputs))
+        outputs = iter(self._script_outputs(inputs))
         results = [
             record if isinstance(record, Unmapped) else next(outputs)
             for record in records
         ]
         return [record for record in results if record is not None]
 
-    def _write(self, records: Sequence[Record | Unmapped]) -> list[Effect]:
-        """Write the records of a page, or compare them in a dry run."""
-        rows: dict[Key, Row] = {}
-        # An effect that is known already, or the key of the row to write.
-        pending: list[Effect | Key] = []
-        for row in self._map(records):
-            if isinstance(row, Unmapped):
-                pending.append(refused_effect(self._key_of(row.row), row))
-                continue
-            key = self._key_of(row)
-            if not all(key):
-                missing = self.sync.keys[[bool(part) for part in key].index(False)]
-                pending.append(refused_effect(key, Unmapped(missing, "key_missing")))
-            elif rows.setdefault(key, row) is row:
-                pending.append(key)
-            elif rows[key] == row:
-                pending.append(Effect(WriteOutcome.UNCHANGED, key_text(key), row))
-            else:
-                # There is no way to know which of the two is right.
-                duplicate = Unmapped(self.sync.keys[0], "duplicate_key")
-                pending.append(refused_effect(key, duplicate))
-        results = iter(self._upsert(list(rows.values())) if rows else ())
-        return [
-            known
-            if isinstance(known, Effect)
-            else effect_of(known, rows[known], next(results))
-            for known in pending
-        ]
+    def _script_outputs(
+        self, records: Sequence[Record]
+    ) -> list[Record | Unmapped | None]:
+        """Return what the script makes of each record, some at a time."""
+        scripts = self.ports.sender.context.scripts
+        name = self.plan.line.name
+        outputs: list[Record | Unmapped | None] = []
+        for batch in groups_of(records, SCRIPT_BATCH):
+            self.keep_working()
+            outputs += scripts.transform(name, self.sync.script, batch)
+        return outputs
+
+    def _read_page(self, records: Sequence[Record | Unmapped]) -> PageRows:
+        """Return the rows of a page, with those of the lists in its records.
+
+        Of a retry only those of records that the earlier run rejected.
+        """
+        rows = self._map(records)
+        if self.run.retry_of:
+            keys = [key_text(key_of(self.sync.keys, row)) for row in rows]
+            rejected = self.ports.runs.still_rejected(self.run.retry_of, keys)
+            chosen = [place for place, key in enumerate(keys) if key in rejected]
+            records = [records[place] for place in chosen]
+            rows = [rows[place] for place in chosen]
+        return PageRows(rows, [kind.read(records, rows) for kind in self._children])
+
+    def _map(self, records: Sequence[Record | Unmapped]) -> list[Row | Unmapped]:
+        """Return the host's values of each record, or why it has none."""
+        return self._screen.reject_rows(self._mapper.map(records))
+
+    def _write(self, mapped: Sequence[Row | Unmapped]) -> list[Effect]:
+        """Write the rows of a page, or compare them in a dry run."""
+        return write_rows(
+            self.sync.keys, mapped, lambda rows: self._upsert(self._fit(rows))
+        )
+
+    def _fit(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """Return rows as the columns of the target have them, which may be new."""
+        return self._target_columns.fit(
+            rows, self.note_change, dry_run=self.run.dry_run
+        )
 
     def _upsert(self, rows: Sequence[Row]) -> Sequence[Written]:
         return self.ports.records.upsert(
@@ -310,111 +260,76 @@ class Pull(RunInProgress):
             rows,
             self.run.id,
             dry_run=self.run.dry_run,
+            saves=self.sync.writes is Writes.MODEL,
         )
 
-    def _key_of(self, values: Mapping[str, object]) -> Key:
-        parts = [values.get(name) for name in self.sync.keys]
-        return tuple(["" if part is None else str(part) for part in parts])
+    def _write_children(
+        self, page: PageRows, effects: Sequence[Effect]
+    ) -> ChildEffects:
+        children = ChildEffects()
+        for kind, parents in zip(self._children, page.parents, strict=True):
+            children.add(kind.write(parents, effects, self.run, self.note_change))
+        if not self.allows_removal:
+            self._refuse_mass_removal(children)
+        return children
 
-    def _map(self, records: Sequence[Record | Unmapped]) -> list[Row | Unmapped]:
-        """Return the host's values of each record, or why it has none."""
-        values = [self._values_in(record) for record in records]
-        found = [of_record for of_record in values if isinstance(of_record, list)]
-        context = MappingContext(self.ports.zones, self._lookups(found))
-        mapped = iter(
-            map_columns(self._columns, list(zip(*found, strict=True)), context)
-            if found
-            else ()
+    def _refuse_mass_removal(self, children: ChildEffects) -> None:
+        """End the run, and take its page back, if too many children were deleted."""
+        for target, count in children.deleted.items():
+            removed = self.run.removed.get(target, 0) + count
+            if target not in self._child_totals:
+                unseen = self.ports.records.unseen(target, self.run.line, self.run.id)
+                self._child_totals[target] = unseen.total + removed
+            refuse_mass_removal_of_children(
+                target, removed, self._child_totals[target], self.sync.guard_percent
+            )
+
+    def _target_transaction(self) -> AbstractContextManager[None]:
+        """Write parents and children together, or nothing."""
+        if not self._children:
+            return nullcontext()
+        targets = {children.target for children in self.sync.children}
+        return self.ports.records.transaction({self.sync.target, *targets})
+
+    # ── what is missing upstream ─────────────────────────────────────────────────────
+
+    def remove_missing(self) -> Counts:
+        """Archive or delete what is missing upstream if the run saw all; or tell it."""
+        missing = MissingRecords(self)
+        if not missing.are_certain():
+            missing.note_empty()
+            return Counts()
+        if self.run.dry_run:
+            missing.note()
+            return Counts()
+        with self._target_transaction():
+            missing.refuse_too_many()
+            # Children first: a link to their parent may protect it.
+            is_delete = self.sync.gone is Gone.DELETE
+            orphans = self.delete_orphans() if is_delete else 0
+            count = self.retire()
+        if is_delete:
+            return Counts(deleted=count, children=ChildCounts(deleted=orphans))
+        return Counts(archived=count)
+
+    def retire(self) -> int:
+        """Archive or delete what is missing upstream; return how many."""
+        run = self.run
+        return self.ports.records.retire(
+            self.sync.target, run.line, run.id, self.sync.gone
         )
-        rows = [
-            of_record if isinstance(of_record, Unmapped) else next(mapped)
-            for of_record in values
-        ]
-        return self._reject_assembled_secrets(rows)
 
-    def _reject_assembled_secrets(
-        self, rows: list[Row | Unmapped]
-    ) -> list[Row | Unmapped]:
-        """Reject rows where a secret was put together from harmless parts."""
-        if not self._assembles_values:
-            return rows
-        values = [row for row in rows if not isinstance(row, Unmapped)]
-        if not self.guard.may_be_in(values):
-            return rows
-        return [
-            REPEATS_SECRET
-            if not isinstance(row, Unmapped) and self.guard.is_in(row)
-            else row
-            for row in rows
-        ]
+    def delete_orphans(self) -> int:
+        """Delete the children of what is missing upstream; return how many.
 
-    def _values_in(self, record: Record | Unmapped) -> list[object] | Unmapped:
-        """Return what the expressions find in a record, one value a mapping."""
-        if isinstance(record, Unmapped):
-            return record
-        self.refuse_more_time()
-        if reason := size_fault(record):
-            return Unmapped("", reason)
-        values: list[object] = []
-        try:
-            for find in self._find_values:
-                values.append(find(record))  # noqa: PERF401 - its length tells which failed
-        except SyncFailed as failed:
-            return Unmapped(self._mappings[len(values)].host, failed.reason)
-        return values
-
-    def _lookups(self, values: Sequence[list[object]]) -> dict[str, dict[str, object]]:
-        """Query the host once for all values that a page looks up in one field."""
-        tables = {}
-        for place, mapping in enumerate(self._mappings):
-            if mapping.transform is not Transform.LOOKUP:
-                continue
-            candidates = [mapping.default, *(of_record[place] for of_record in values)]
-            keys = list(dict.fromkeys(key for key in candidates if is_lookup_key(key)))
-            target = mapping.options["target"]
-            ids = self.ports.records.find(target, mapping.options["field"], keys)
-            # The API may write a number of the host as text, or the other way round.
-            tables[mapping.host] = {str(key): record for key, record in ids.items()}
-        return tables
-
-
-def screen_record(record: Record, detector: EchoDetector) -> Record | Unmapped:
-    """Return a record, or a rejection if it repeats a secret or is too big to tell."""
-    if reason := size_fault(record):
-        return Unmapped("", reason)
-    return (
-        REPEATS_SECRET if has_masked_value(record) or detector.is_in(record) else record
-    )
-
-
-def is_lookup_key(value: object) -> bool:
-    """Whether a value can be looked up."""
-    return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
-
-
-def effect_of(key: Key, row: Mapping[str, object], written: Written) -> Effect:
-    """Return the effect of a row that the host has written or compared."""
-    return Effect(
-        written.outcome,
-        key_text(key),
-        row,
-        field=written.field,
-        reason=written.reason,
-        changes=written.changes,
-    )
-
-
-def refused_effect(key: Key, unmapped: Unmapped) -> Effect:
-    """Return the effect of a record that could not be mapped."""
-    return Effect(
-        outcome=WriteOutcome.REFUSED,
-        key=key_text(key),
-        values=unmapped.row,
-        field=unmapped.field,
-        reason=unmapped.reason,
-    )
-
-
-def key_text(key: Key) -> str:
-    """Return the key of a record as text of bounded length."""
-    return ", ".join(key)[:MAX_KEY_LENGTH]
+        The guard has permitted to delete their parents.
+        """
+        count = 0
+        after = ""
+        while parents := self.ports.records.missing(
+            self.sync.target, self.run.line, self.run.id, after, ORPHANS_BATCH
+        ):
+            values = [dict(parent.values) for parent in parents]
+            count += sum(kind.delete_all_of(values) for kind in self._children)
+            after = parents[-1].id
+        return count

@@ -7,23 +7,19 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from outkey.core.errors import OutkeyError
-from outkey.core.sync.mapping import (
-    MappingContext,
-    Unmapped,
-    fill_body,
-    fill_path,
-    map_outgoing,
-    nest_values,
-)
+from outkey.core.sync.mapping import Unmapped, fill_path, map_outgoing, nest_values
 from outkey.core.sync.paging import Position, parameters
-from outkey.core.sync.reasons import sync_failure
+from outkey.core.sync.pauses import raise_for_cause
 from outkey.core.sync.records import HostRecord, WriteOutcome
 from outkey.core.sync.run import Run
+from outkey.core.sync.templates import fill_body
+from outkey.core.sync.transforms import MappingContext
 from outkey.engine.sync.plan import Effect, LinePlan, Note, SyncPorts
 from outkey.engine.sync.requests import LineRequest, RequestBatch, ResponseOrError
 from outkey.engine.sync.run_in_progress import RunInProgress, is_about_request
 
 BATCH = 100  # records that are read at a time
+DRY_BATCH = 1000  # of a dry run, which sends nothing: one checkpoint for all of them
 
 
 class PreparedRecord(NamedTuple):
@@ -54,22 +50,28 @@ class Push(RunInProgress):
         """Send record after record, or some at a time, each time with a checkpoint."""
         position = self.position()
         with self._batch:
+            batch = DRY_BATCH if self.run.dry_run else BATCH
             while records := self.ports.records.read(
-                self.sync.target, position.at, BATCH
+                self.sync.target, position.at, batch
             ):
                 position = replace(position, pages=position.pages + 1)
                 unsent = [rec for rec in records if rec.id not in position.ahead]
                 while unsent:
-                    self.refuse_more_time()
+                    self.keep_working()
                     self.refuse_more_records(1)
-                    width = min(self._batch.width, self.records_left())
+                    width = min(self._width(), self.records_left())
                     position = self._send(position, unsent[:width])
                     unsent = unsent[width:]
                 passed = {record.id for record in records}
                 ahead = tuple(rec for rec in position.ahead if rec not in passed)
                 position = replace(position, at=records[-1].id, ahead=ahead)
                 yield self.run
-                self._refuse_all_rejected()
+                if is_in_vain(self.run):
+                    return
+
+    def _width(self) -> int:
+        """Return how many records share a step and its checkpoint."""
+        return DRY_BATCH if self.run.dry_run else self._batch.width
 
     def _send(self, position: Position, records: Sequence[HostRecord]) -> Position:
         """Send records, store what became of them, and return the position after them.
@@ -87,7 +89,7 @@ class Push(RunInProgress):
             ahead=position.ahead + tuple(effect.key for effect in effects[count:]),
         )
         if effects:
-            with self.ports.runs.transaction():
+            with self.page_transaction():
                 saved = self.save_page(position, effects)
             self.run = saved
             self.report(effects)
@@ -106,17 +108,26 @@ class Push(RunInProgress):
         ]
         responses = iter(self._batch.send(requests) if requests else ())
         return [
-            actual_effect(record.effect, next(responses))
+            self._actual_effect(record.effect, next(responses))
             if isinstance(record, PreparedRecord)
             else record
             for record in prepared
         ]
 
-    def _refuse_all_rejected(self) -> None:
-        """End a run that sends record after record in vain."""
-        counts = self.run.counts
-        if counts.is_all_rejected and counts.failed >= BATCH:
-            raise sync_failure("all_refused")
+    def _actual_effect(
+        self, effect: Effect, response: ResponseOrError
+    ) -> Effect | BaseException:
+        """Return what became of a record, or an error that is not about the record."""
+        if isinstance(response, BaseException):
+            return response
+        if not is_about_request(response.status):
+            try:
+                raise_for_cause(response, self.ports.runs.now)
+            except OutkeyError as error:
+                return error
+        if response.status >= 300:
+            return refused_record(effect.key, "", f"status_{response.status}")
+        return effect
 
     def _prepare(self, record: HostRecord) -> Effect | PreparedRecord:
         """Return the request for a record, or why there is none."""
@@ -142,23 +153,14 @@ class Push(RunInProgress):
         return PreparedRecord(request, Effect(outcome, record.id, row))
 
 
+def is_in_vain(run: Run) -> bool:
+    """Whether so many records were rejected, and no other, that more would be."""
+    return run.counts.is_all_rejected and run.counts.failed >= BATCH
+
+
 def expected_effect(prepared: Effect | PreparedRecord) -> Effect:
     """Return what sending a record would do."""
     return prepared.effect if isinstance(prepared, PreparedRecord) else prepared
-
-
-def actual_effect(effect: Effect, response: ResponseOrError) -> Effect | BaseException:
-    """Return what became of a record, or an error that is not about the record."""
-    if isinstance(response, BaseException):
-        return response
-    if not is_about_request(response.status):
-        try:
-            response.raise_for_cause()
-        except OutkeyError as error:
-            return error
-    if response.status >= 300:
-        return refused_record(effect.key, "", f"status_{response.status}")
-    return effect
 
 
 def refused_record(key: str, field: str, reason: str) -> Effect:

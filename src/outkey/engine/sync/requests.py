@@ -26,6 +26,7 @@ class LineRequest(TypedDict, total=False):
     """What one request has besides what all requests of a line have in common."""
 
     path: Required[str]
+    method: str  # the line's own without one
     params: Params
     json: object
     headers: Mapping[str, str | Secret]
@@ -83,8 +84,8 @@ class RequestBatch:
     def _call(self, request: LineRequest) -> Call:
         """Return a call with the current secrets, and the script the run began with."""
         line = self._plan.line
-        configuration = self._configuration()
-        return build_call(configuration, line.method, line=line.name, **request)
+        parts = {"method": line.method, "line": line.name, **request}
+        return build_call(self._configuration(), **parts)  # type: ignore[arg-type]
 
     def _configuration(self) -> Configuration:
         """Return the same object until the configuration changes.

@@ -1,24 +1,39 @@
 """A run under way: what both directions share, from its checkpoint to its end."""
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
-from outkey.core.errors import OutkeyError
+from outkey.core.errors import OutkeyError, SyncFailed
+from outkey.core.sync.excerpt import excerpt_of
 from outkey.core.sync.identity import line_digest
-from outkey.core.sync.line import Direction, Gone
 from outkey.core.sync.paging import Position, position_of
-from outkey.core.sync.reasons import RUN_LIMIT, sync_failure
+from outkey.core.sync.reasons import ALL_REFUSED, RUN_LIMIT, sync_failure
 from outkey.core.sync.records import WriteOutcome
-from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
-from outkey.core.sync.run_states import restart
+from outkey.core.sync.remedies import summary_of
+from outkey.core.sync.run import (
+    MAX_NOTES,
+    Counts,
+    RejectedRecord,
+    Run,
+    RunState,
+)
+from outkey.core.sync.run_states import Start, restart
 from outkey.core.text import Text
+from outkey.engine.sync.children import ChildEffects
 from outkey.engine.sync.plan import Effect, LinePlan, Note, SyncPorts
 from outkey.engine.sync.secret_guard import SecretGuard
+from outkey.engine.sync.target_columns import NoteChange, ignore_change
 
 PREVIEW_SECONDS = 10.0
+# A checkpoint extends the lease of a run. Work on one page that takes longer than this
+# extends it too; the lease is a minute longer than a request may take.
+RENEWAL_SECONDS = 15.0
 # Statuses about the sender or the moment, not about the record or page requested.
 STATUSES_ABOUT_SENDER = frozenset({401, 403, 407, 408, 425, 429})
+NO_CHILDREN = ChildEffects()
 
 
 class RunInProgress(ABC):
@@ -36,13 +51,19 @@ class RunInProgress(ABC):
             id="",
             line=plan.line.name,
             actor="",
-            started_at=ports.clock.now(),
+            started_at=ports.runs.now(),
             dry_run=True,
             digest=self.digest,
         )
+        self.allows_removal = False  # whether the guard is off, for this run
         self._note = note
+        # Called with each note of the run, such as what it changes of a table.
+        self.on_note: NoteChange = ignore_change
+        self._notes: dict[Text, None] = {}
+        self.expected = 0  # records, as the API says; 0: it does not say
         self._began_at = ports.clock.monotonic()
         self._preview_ends_at = float("inf")
+        self._renewed_at = self._began_at
 
     def adopt(self, run: Run) -> Run:
         """Continue a stored run that has begun.
@@ -50,12 +71,26 @@ class RunInProgress(ABC):
         If the line was changed after this plan was read, the position does not fit the
         plan: then the run starts at the first page.
         """
-        is_same_line = run.digest == self.digest
-        self.run = (
-            run if is_same_line else restart(run, self.digest, run.started_at, "")
-        )
-        self._began_at = self.ports.clock.monotonic() - self.run.worked
+        self.run = run
+        self._notes = dict.fromkeys(run.notes)
+        self.expected = run.expected
+        if run.digest != self.digest:
+            self.start_over()
+        self._renewed_at = self.ports.clock.monotonic()
+        self._began_at = self._renewed_at - self.run.worked
         return self.run
+
+    def start_over(self) -> None:
+        """Begin at the first page, and request all records."""
+        self._notes = {}
+        start = Start(full_at=self.run.started_at)
+        self.run = restart(self.run, self.digest, self.run.started_at, start)
+
+    def note_change(self, note: Text) -> None:
+        """Pass a note of the run to the caller, and store it with the run, once."""
+        self.on_note(note)
+        if len(self._notes) < MAX_NOTES:
+            self._notes[note] = None
 
     @abstractmethod
     def sample(self, limit: int) -> Sequence[Effect]:
@@ -66,28 +101,46 @@ class RunInProgress(ABC):
         """Continue from the run's position to the end; yield it after each page."""
 
     def complete(self) -> Run:
-        """Store the run as done; archive what is missing upstream if it saw all."""
-        run = self.run
-        if run.counts.failed:  # the next run requests the rejected records again
+        """Store the run as done; remove what is missing upstream if it saw all.
+
+        A run that rejected every record has failed, and is returned as such: only a
+        user can help, so nothing is raised that a worker would retry. Nothing was
+        written or accepted, so the next run starts over.
+        """
+        run = replace(self.run, position={})
+        if run.counts.is_all_rejected:
+            return self._finish(replace(run, state=RunState.FAILED, cause=ALL_REFUSED))
+        # The next run requests the rejected records and children again, and the
+        # records of conflicts.
+        rejected = run.counts.failed or run.counts.children.failed
+        if rejected or self.has_open_conflicts():
             run = replace(run, cursor=run.since)
-        with self.ports.runs.transaction():
-            if self._saw_everything():
-                archived = self.ports.records.archive(
-                    self.sync.target, run.line, run.id
-                )
-                run = replace(run, counts=run.counts + Counts(archived=archived))
-            return self._finish(replace(run, state=RunState.DONE, position={}))
+        with self.page_transaction():
+            run = replace(run, counts=run.counts + self.remove_missing())
+            return self._finish(replace(run, state=RunState.DONE))
+
+    def remove_missing(self) -> Counts:
+        """Remove what is missing upstream, of which only a pull knows."""
+        return Counts()
+
+    def has_open_conflicts(self) -> bool:
+        """Whether records of a pair wait for a user."""
+        return False
 
     def fail(self, error: OutkeyError, *, restarts: bool) -> None:
         """End a run that failed.
 
         It can be continued at its position, or from the first page if it `restarts`.
         """
+        # The cause has words of its own; numbers are in the message only.
+        cause = str(error.reason or error.code)
+        if isinstance(error, SyncFailed) and error.message != summary_of(cause):
+            self._notes[error.message] = None
         self._finish(
             replace(
                 self.run,
                 state=RunState.FAILED,
-                cause=str(error.reason or error.code),
+                cause=cause,
                 position={} if restarts else self.run.position,
             )
         )
@@ -96,8 +149,37 @@ class RunInProgress(ABC):
         """Return the position at which the run continues."""
         return position_of(self.run.position)
 
+    @contextmanager
+    def page_transaction(self, *, durable: bool = True) -> Iterator[None]:
+        """Commit records with their checkpoint, or nothing.
+
+        However long the database takes, no other process takes the run over meanwhile.
+        RunStopped if one has.
+        """
+        with self.ports.runs.transaction(durable=durable):
+            self.ports.runs.hold(self.run)
+            yield
+        self._renewed_at = self.ports.clock.monotonic()
+
+    def keep_working(self) -> None:
+        """Call this often while working on a page, outside of a transaction.
+
+        It refuses to continue what has used up its time, and extends the lease;
+        RunStopped if the run was cancelled or taken over.
+        """
+        self.refuse_more_time()
+        now = self.ports.clock.monotonic()
+        is_stored = bool(self.run.id)  # a preview is not
+        if is_stored and now - self._renewed_at > RENEWAL_SECONDS:
+            self.run = self.ports.runs.save(self.run)
+            self._renewed_at = now
+
     def save_page(
-        self, position: Position, effects: Sequence[Effect], cursor: str = ""
+        self,
+        position: Position,
+        effects: Sequence[Effect],
+        cursor: str = "",
+        children: ChildEffects = NO_CHILDREN,
     ) -> Run:
         """Store a checkpoint with what became of the records since the last one.
 
@@ -111,29 +193,37 @@ class RunInProgress(ABC):
                 position=position.as_checkpoint(),
                 pages=position.pages,
                 cursor=cursor,
-                counts=run.counts + counts_of(effects),
+                counts=run.counts + counts_of(effects, children),
+                removed=dict(Counter(run.removed) + children.deleted),
                 worked=self._seconds_worked(),
+                notes=tuple(self._notes),
+                expected=self.expected,
             )
         )
-        refused = {
-            number: effect
-            for number, effect in enumerate(effects, start=run.counts.seen + 1)
-            if effect.outcome is WriteOutcome.REFUSED
-        }
+        numbered = list(enumerate(effects, start=run.counts.total + 1))
+        # A child has the number of its parent.
+        numbered += [
+            (run.counts.total + 1 + place, effect) for place, effect in children.effects
+        ]
+        refused = [pair for pair in numbered if is_refused(pair[1])]
+        if run.retry_of:
+            keys = {effect.key for effect in effects}
+            rejected_again = {effect.key for _, effect in refused}
+            self.ports.runs.remove_rejected(run.retry_of, keys - rejected_again)
         if refused:
-            masked = self.guard.mask(list(refused.values()))
+            masked = self.guard.mask([effect for _, effect in refused])
             self.ports.runs.add_rejected(
                 saved,
                 [
-                    RejectedRecord(number, effect.key, effect.field, effect.reason)
-                    for number, effect in zip(refused, masked, strict=True)
+                    rejected_record(number, effect)
+                    for (number, _), effect in zip(refused, masked, strict=True)
                 ],
             )
         return saved
 
     def records_left(self) -> int:
         """Return how many more records this run may take."""
-        return self.sync.max_records - self.run.counts.seen
+        return self.sync.max_records - self.run.counts.total
 
     def refuse_more_records(self, count: int) -> None:
         """Refuse this many more records if they are more than the run may take."""
@@ -170,30 +260,24 @@ class RunInProgress(ABC):
         """Limit a preview to a few seconds from now."""
         self._preview_ends_at = self.ports.clock.monotonic() + PREVIEW_SECONDS
 
-    def report(self, effects: Sequence[Effect]) -> None:
-        """Pass effects to the note of the caller, without secrets."""
-        if self._note is not None:
-            for effect in self.guard.mask(effects):
-                self._note(effect)
+    def report(
+        self, effects: Sequence[Effect], children: ChildEffects = NO_CHILDREN
+    ) -> None:
+        """Pass effects to the note of the caller, without secrets.
+
+        Those of children follow that of their parent.
+        """
+        if self._note is None:
+            return
+        placed = [*enumerate(effects), *children.effects]
+        placed.sort(key=lambda pair: pair[0])
+        for effect in self.guard.mask([effect for _, effect in placed]):
+            self._note(effect)
 
     def _finish(self, run: Run) -> Run:
-        return self.ports.runs.finish(replace(run, worked=self._seconds_worked()))
-
-    def _saw_everything(self) -> bool:
-        """Whether a record that this run has not seen is missing upstream.
-
-        Not if some could not be read, or if a 404 was taken for the end, which may be a
-        temporary fault. Nor if the API returned no record at all: it is more likely to
-        hide its records than to have none.
-        """
-        run = self.run
-        sync = self.sync
-        if run.dry_run or sync.gone is Gone.KEEP or sync.direction is Direction.PUSH:
-            return False
-        is_incremental = bool(run.since and sync.incremental.parameter)
-        if is_incremental or self.position().doubtful:
-            return False
-        return not run.counts.failed and run.counts.seen > 0
+        return self.ports.runs.finish(
+            replace(run, worked=self._seconds_worked(), notes=tuple(self._notes))
+        )
 
     def _seconds_worked(self) -> float:
         """Return the seconds of work on this run, by earlier processes too."""
@@ -205,7 +289,26 @@ def is_about_request(status: int) -> bool:
     return 300 <= status < 500 and status not in STATUSES_ABOUT_SENDER
 
 
-def counts_of(effects: Sequence[Effect]) -> Counts:
+def is_refused(effect: Effect) -> bool:
+    """Whether a record was rejected."""
+    return effect.outcome is WriteOutcome.REFUSED
+
+
+def rejected_record(number: int, effect: Effect) -> RejectedRecord:
+    """Return what is stored of a record that was rejected; the effect is masked."""
+    return RejectedRecord(
+        number,
+        effect.key,
+        effect.field,
+        effect.reason,
+        kind=effect.kind,
+        excerpt=excerpt_of(effect.refused) if effect.kind else "",
+    )
+
+
+def counts_of(
+    effects: Sequence[Effect], children: ChildEffects = NO_CHILDREN
+) -> Counts:
     """Return how many effects there are of each outcome."""
     outcomes = [effect.outcome for effect in effects]
     return Counts(
@@ -213,4 +316,18 @@ def counts_of(effects: Sequence[Effect]) -> Counts:
         updated=outcomes.count(WriteOutcome.UPDATED),
         unchanged=outcomes.count(WriteOutcome.UNCHANGED),
         failed=outcomes.count(WriteOutcome.REFUSED),
+        deleted=outcomes.count(WriteOutcome.DELETED),
+        children=children.counts(),
+        changed_fields=changed_fields(effects),
     )
+
+
+def changed_fields(effects: Sequence[Effect]) -> dict[str, int]:
+    """Return how many updates change each field."""
+    # Most updates of a page change the same fields: these are counted together.
+    updates = Counter(effect.changed for effect in effects if effect.changed)
+    counts: Counter[str] = Counter()
+    for names, count in updates.items():
+        for name in names:
+            counts[name] += count
+    return dict(counts)

@@ -41,7 +41,7 @@ class SecretGuard:
 
     def detector(self) -> EchoDetector:
         """Return a detector of the secrets that the last response may repeat."""
-        self._detector.look_for(self._secrets())
+        self._detector.look_for(self.secrets())
         return self._detector
 
     def may_be_in(self, value: object) -> bool:
@@ -58,16 +58,19 @@ class SecretGuard:
         If the response holds one, an expression or a script may have made anything of
         it: then no value of the page is shown.
         """
-        secrets = self._secrets()
+        secrets = self.secrets()
         if reveals_secret(secrets, self._document):
             return [mask_effect(effect, lambda _value: True) for effect in effects]
-        values = [(effect.key, effect.values, effect.changes) for effect in effects]
+        values = [
+            (effect.key, effect.values, effect.changes, effect.refused)
+            for effect in effects
+        ]
         if reveals_secret(secrets, values):
             is_secret = partial(reveals_secret, secrets)
             return [mask_effect(effect, is_secret) for effect in effects]
         return effects
 
-    def refuse_secret(self, *values: str) -> None:
+    def refuse_secret(self, *values: object) -> None:
         """Refuse to store a position or a cursor that holds a secret."""
         # Credentials made for one request may be so short that a cursor has them by
         # chance: these count only in the way that the detector searches.
@@ -81,7 +84,8 @@ class SecretGuard:
         if has_masked_value(value):
             raise sync_failure("secret_in_cursor")
 
-    def _secrets(self) -> list[Secret]:
+    def secrets(self) -> list[Secret]:
+        """Return the secrets that the last response may repeat."""
         return without_repetition(
             [*self._stored_secrets(), *credentials_in(self._sent)]
         )
@@ -117,4 +121,5 @@ def mask_effect(effect: Effect, is_secret: Callable[[object], bool]) -> Effect:
             name: (mask(before), mask(after))
             for name, (before, after) in effect.changes.items()
         },
+        refused=mask(effect.refused) if effect.kind else None,
     )

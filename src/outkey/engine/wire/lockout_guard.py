@@ -40,18 +40,19 @@ class LockoutGuard:
 
         A 401 whose response says that a right is missing does not refuse them.
         """
-        if self.store is None or not configuration.sends_credentials:
+        if self.store is None:
             return
         name = configuration.name
+        is_refusal = status == 401 and cause is not Cause.INSUFFICIENT_PERMISSIONS
         try:
-            if status == 401 and cause is not Cause.INSUFFICIENT_PERMISSIONS:
+            if is_refusal and configuration.sends_credentials:
                 # By revision: a refusal of the previous secret is not about this one.
                 refusals = self.store.note_refused(name, configuration.revision)
                 if refusals >= MAX_REFUSED:
                     self.store.pause(name, now)
             elif status < 400:
                 current = self.store.get(name)
-                if current.refused or current.paused:
-                    self.store.note_accepted(name)
+                if current.refused or current.paused or not current.is_proved:
+                    self.store.note_accepted(name, configuration.revision, now)
         except OutkeyError:
             return  # the response itself is worth more than the count

@@ -9,6 +9,7 @@ from functools import partial
 
 from outkey.core.audit.events import (
     CHALLENGED,
+    COMPARISON,
     Outcome,
     Tag,
     intent_of,
@@ -47,6 +48,8 @@ from outkey.ports.sending import Clock, Permits, Scripts, Secrets, Signer, Token
 from outkey.ports.sync import PathCompiler
 
 DNS_SECONDS = 5.0
+# What APIs answer to a request without credentials; some hide what there is.
+REFUSALS = frozenset({401, 403, 404})
 MEBIBYTE = 1024 * 1024
 
 
@@ -57,6 +60,7 @@ class RequestBudget:
     deadline: float  # by the monotonic clock
     response_bytes: int
     line: str = ""
+    purpose: str = ""  # of a request without credentials: COMPARISON
     retry: int = 0
     for_token: bool = False
     expects_challenge: bool = False  # the request has no credentials yet
@@ -64,6 +68,12 @@ class RequestBudget:
     attempt: str = ""
     concluded: OutkeyError | None = None  # an error that the audit has already
     sent: tuple[Secret, ...] = ()  # by all requests of this budget
+
+    def is_challenged(self, status: int) -> bool:
+        """Whether a status only says that credentials are needed."""
+        if self.purpose == COMPARISON:
+            return status in REFUSALS
+        return self.expects_challenge and status == 401
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +187,8 @@ class SendContext:
         if budget.requested_target and request.target != budget.requested_target:
             path = redirected_path_template(request.target, budget.requested_target)
             intent = intent._replace(path=path)
+        if budget.purpose:
+            intent = intent._replace(purpose=budget.purpose)
         budget.attempt = yield intent
         budget.sent += secrets_in(request, configuration, self.clock.now())
         started = self.clock.monotonic()
@@ -203,7 +215,7 @@ class SendContext:
         diagnosis = self._diagnosis(configuration, response, budget)
         cause = diagnosis.cause if diagnosis else None
         result = cause or "ok"
-        if budget.expects_challenge and response.status == 401:
+        if budget.is_challenged(response.status):
             result = CHALLENGED
         yield self._outcome(configuration, budget, response.status, result, started)
         return Response(

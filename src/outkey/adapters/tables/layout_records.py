@@ -1,0 +1,135 @@
+"""What outkey knows of tables, as shared states that other processes change too."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from outkey.adapters.tables.layout import Layout
+from outkey.core.errors import ConfigError
+from outkey.core.shared_state import SharedState, StateKind
+from outkey.core.sync.records import FieldKind, Target
+from outkey.core.sync.targets import NAME, TableName
+from outkey.core.text import Text
+from outkey.ports.storage import StateRows
+
+
+class LayoutRecords:
+    """Reads and changes the stored layouts of tables."""
+
+    def __init__(self, states: StateRows) -> None:
+        self._states = states
+        self._layouts: dict[str, tuple[int, Layout]] = {}  # with their generation
+
+    def targets(self) -> list[Target]:
+        """Return the tables that outkey has made or adopted."""
+        states = self._states.read(StateKind.TABLE)
+        layouts = {
+            name: Layout.from_facts(state.value)
+            for name, state in sorted(states.items())
+        }
+        return [
+            layout.target(name) for name, layout in layouts.items() if layout.is_made
+        ]
+
+    def read(self, name: TableName) -> Layout | None:
+        """Return the layout of a table; None if outkey does not know it."""
+        key = str(name)
+        state = self._states.read(StateKind.TABLE, [key]).get(key)
+        if state is None:
+            return None
+        generation, layout = self._layouts.get(key, (0, None))
+        if layout is None or generation != state.generation:
+            layout = Layout.from_facts(state.value)
+            self._layouts[key] = (state.generation, layout)
+        return layout
+
+    def announce(self, name: TableName, layout: Layout) -> None:
+        """Store that outkey is about to make a table, if nothing is stored yet."""
+        self._states.swap(StateKind.TABLE, str(name), 0, layout.facts())
+
+    def store(self, name: TableName, layout: Layout, recorded: Layout | None) -> None:
+        """Store what a table has now, without columns that are not there yet."""
+        columns = {
+            column: kind
+            for column, kind in layout.columns.items()
+            if kind.kind is not FieldKind.ANY
+        }
+        if not {*layout.keys} <= columns.keys():
+            return
+        current = replace(layout, columns=columns)
+        if current != recorded:
+            self.change(name, lambda stored: merge_layouts(current, stored))
+
+    def change(
+        self, name: TableName, change: Callable[[Layout | None], Layout]
+    ) -> None:
+        """Change what is stored, though other processes may do so as well."""
+        key = str(name)
+        while True:
+            state = self._states.read(StateKind.TABLE, [key]).get(key, SharedState())
+            before = Layout.from_facts(state.value) if state.generation else None
+            after = change(before)
+            if after == before or self._states.swap(
+                StateKind.TABLE, key, state.generation, after.facts()
+            ):
+                return
+
+    def refuse_similar(self, name: TableName) -> None:
+        """Refuse a name that some databases do not tell from another one."""
+        for other in self._states.read(StateKind.TABLE):
+            if other != str(name) and other.lower() == str(name).lower():
+                raise ConfigError(
+                    Text(
+                        "there is a table {name}, which differs only in upper and"
+                        " lower case",
+                        name=other.partition(":")[2],
+                    ),
+                    hint=Text("Use one of the two names."),
+                    field="target",
+                )
+
+
+def note_loss(stored: Layout | None, first_id: int) -> Layout:
+    """Return the record of a table that others have dropped, or columns of it."""
+    return replace(
+        stored or Layout({}),
+        is_partial=True,
+        refilled_by=(),
+        first_id=max(first_id, stored.first_id if stored else 1),
+    )
+
+
+def note_run(stored: Layout | None, line: str, next_id: int) -> Layout:
+    """Return the record of a table after a line has read everything."""
+    layout = stored or Layout({})
+    lines = {*layout.refilled_by, line} if layout.is_partial else ()
+    return replace(
+        layout,
+        refilled_by=tuple(sorted(lines)),
+        next_id=max(next_id, layout.next_id),
+    )
+
+
+def merge_layouts(current: Layout, stored: Layout | None) -> Layout:
+    """Return what a table has; another process may have added columns as well."""
+    if stored is None:
+        return current
+    of_outkey = {
+        column: kind
+        for column, kind in stored.columns.items()
+        if NAME.fullmatch(column)
+    }
+    return replace(
+        current,
+        columns={**of_outkey, **current.columns},
+        is_partial=stored.is_partial,
+        refilled_by=stored.refilled_by,
+        first_id=stored.first_id,
+        next_id=max(current.next_id, stored.next_id),
+    )
+
+
+def note_renamed(stored: Layout | None, line: str, new_name: str) -> Layout:
+    """Return the record of a table after one of its lines got another name."""
+    layout = stored or Layout({})
+    names = {new_name if name == line else name for name in layout.refilled_by}
+    return replace(layout, refilled_by=tuple(sorted(names)))

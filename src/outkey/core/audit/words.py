@@ -1,0 +1,179 @@
+"""What happened, in words: the audit's tags as sentences about a user or a process."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from outkey.core.audit.events import Effect, Tag
+from outkey.core.config.fields import BY_PATH
+from outkey.core.config.line_fields import EVERY_LINE_FIELD
+from outkey.core.text import Text
+
+SENTENCES: dict[str, Text] = {
+    Tag.CONFIGURATION_CREATED: Text("created the configuration"),
+    Tag.CONFIGURATION_UPDATED: Text("changed the configuration"),
+    Tag.CONFIGURATION_RENAMED: Text("renamed the configuration"),
+    Tag.CONFIGURATION_REMOVED: Text("deleted the configuration"),
+    Tag.CONFIGURATION_EXPORTED: Text("exported the configuration"),
+    Tag.CONFIGURATION_TESTED: Text("tested the configuration"),
+    Tag.LINE_SAVED: Text("saved the sync line"),
+    Tag.LINE_RENAMED: Text("renamed the sync line"),
+    Tag.LINE_REMOVED: Text("deleted the sync line"),
+    Tag.LINE_PAUSED: Text("paused the sync line"),
+    Tag.LINE_RESUMED: Text("resumed the sync line"),
+    Tag.DATABASE_SAVED: Text("saved the database"),
+    Tag.PAIR_SAVED: Text("saved the pair"),
+    Tag.CONFLICT_RESOLVED: Text("resolved a conflict"),
+    Tag.PAIR_REMOVED: Text("deleted the pair"),
+    Tag.DATA_EXPORTED: Text("exported data"),
+    Tag.SECRET_SET: Text("set a secret"),
+    Tag.SECRET_CLEARED: Text("deleted a secret"),
+    Tag.SECRETS_CONFIRMED: Text("confirmed the settings"),
+    Tag.TOKEN_RENEWED: Text("renewed the token"),
+    Tag.TOKEN_REVOKED: Text("revoked the token"),
+    Tag.TOKEN_FORGOTTEN: Text("deleted the token"),
+    Tag.TOKEN_AUTHORIZED: Text("gave consent at the provider"),
+    Tag.KEY_ADDED: Text("added a key"),
+    Tag.KEY_PROMOTED: Text("promoted a key"),
+    Tag.KEY_REWRAPPED: Text("rewrapped the secrets"),
+    Tag.KEY_RETIRED: Text("retired a key"),
+    Tag.SESSION_BEGAN: Text("signed in"),
+    Tag.SESSION_ENDED: Text("signed out"),
+    Tag.SESSION_REFUSED: Text("failed to sign in"),
+    Tag.USER_CREATED: Text("created the user"),
+    Tag.USER_UPDATED: Text("changed the user"),
+    Tag.USER_DELETED: Text("deleted the user"),
+    Tag.PASSWORD_SET: Text("set the password"),
+    Tag.GROUP_CREATED: Text("created the group"),
+    Tag.GROUP_UPDATED: Text("changed the group"),
+    Tag.GROUP_DELETED: Text("deleted the group"),
+    Tag.PERSON_EXPORTED: Text("exported the data about a user"),
+    Tag.PERSON_ERASED: Text("erased the data about a user"),
+    Tag.AUDIT_EXPORTED: Text("exported the audit"),
+    Tag.AUDIT_PRUNED: Text("deleted expired audit records"),
+    Tag.SEND_INTENT: Text("sent a request"),
+    Tag.SEND_OUTCOME: Text("got a response"),
+    Tag.SEND_REFUSED: Text("refused to send a request"),
+    Tag.TOKEN_INTENT: Text("requested a token"),
+    Tag.TOKEN_OUTCOME: Text("got a response about a token"),
+}
+SENTENCES_BY_EFFECT: dict[tuple[str, str], Text] = {
+    (Tag.LINE_SAVED, Effect.CREATED): Text("created the sync line"),
+    (Tag.SECRET_SET, Effect.REPLACED): Text("replaced a secret"),
+}
+LINE_TAGS = frozenset(
+    {
+        Tag.LINE_SAVED,
+        Tag.LINE_RENAMED,
+        Tag.LINE_REMOVED,
+        Tag.LINE_PAUSED,
+        Tag.LINE_RESUMED,
+    }
+)
+LINE_LABELS = {field.path: field.label for field in EVERY_LINE_FIELD}
+PEOPLE = "people:"  # how the tags about users and groups begin
+PEOPLE_LABELS = {
+    "username": Text("Username"),
+    "name": Text("Name"),
+    "first_name": Text("First name"),
+    "last_name": Text("Last name"),
+    "email": Text("Email address"),
+    "is_active": Text("Active"),
+    "is_staff": Text("Staff status"),
+    "is_superuser": Text("Superuser status"),
+    "groups": Text("Groups"),
+    "user_permissions": Text("User permissions"),
+    "permissions": Text("Permissions"),
+    "password": Text("Password"),
+    "password1": Text("Password"),
+    "password2": Text("Password"),
+    "usable_password": Text("Password"),
+}
+
+
+class Detail(NamedTuple):
+    """A changed field with its old and new values; these are empty if not recorded."""
+
+    label: str
+    old: str = ""
+    new: str = ""
+
+
+def sentence_of(tag: str, effect: str = "") -> Text:
+    """Return what happened; the tag itself if it is of a later version."""
+    sentence = SENTENCES_BY_EFFECT.get((tag, effect)) or SENTENCES.get(tag)
+    return sentence or Text("{tag}", tag=tag)
+
+
+def subject_of(facts: Mapping[str, object]) -> str:
+    """Return the name of what was changed: a line, a configuration, a user or a key."""
+    first = next(iter(names_in(facts)), "")
+    if facts.get("tag") in LINE_TAGS:
+        return first
+    key = str(facts.get("key") or "")
+    if str(facts.get("tag", "")).startswith(PEOPLE):  # the sentence has the kind
+        key = key.removeprefix("user ").removeprefix("group ")
+    return str(facts.get("configuration") or key or first)
+
+
+def is_about_line(facts: Mapping[str, object]) -> bool:
+    """Whether the subject of a record is a sync line."""
+    return facts.get("tag") in LINE_TAGS
+
+
+def details_of(facts: Mapping[str, object]) -> list[Detail]:
+    """Return the changed fields by their labels, in the order they were recorded."""
+    changes = facts.get("changes")
+    tag = str(facts.get("tag", ""))
+    is_line = tag in LINE_TAGS
+    if isinstance(changes, list) and changes:
+        return [
+            Detail(label_of_field(str(part[0]), is_line=is_line), *map(str, part[1:3]))
+            for part in changes
+            if isinstance(part, list) and part
+        ]
+    has_name = facts.get("configuration") or facts.get("key")
+    if is_line or not has_name:  # the field is the subject
+        return []
+    if tag.startswith(PEOPLE):
+        return details_of_person(names_in(facts))
+    return [Detail(label_of_field(name, is_line=False)) for name in names_in(facts)]
+
+
+def label_of_field(path: str, *, is_line: bool) -> str:
+    """Return the label of a field on the pages; its path if it has none."""
+    if is_line:
+        return LINE_LABELS.get(path, path)
+    field = BY_PATH.get(path)
+    return field.label if field else path
+
+
+def details_of_person(names: Sequence[str]) -> list[Detail]:
+    """Return the changed fields of a user or a group, each once."""
+    details = dict.fromkeys(detail_of_person(name) for name in names)
+    with_values = {detail.label for detail in details if detail.old or detail.new}
+    # A new name is recorded as a field, and with its value.
+    return [
+        detail
+        for detail in details
+        if detail.old or detail.new or detail.label not in with_values
+    ]
+
+
+def detail_of_person(recorded: str) -> Detail:
+    """Return a changed field of a user or a group.
+
+    A link is recorded with its sign: `groups +Operator` if it was added.
+    """
+    name, _, rest = recorded.partition(" ")
+    label = PEOPLE_LABELS.get(name, name)
+    if rest.startswith("+"):
+        return Detail(label, new=rest[1:])
+    if rest.startswith("-"):
+        return Detail(label, old=rest[1:])
+    return Detail(label)
+
+
+def names_in(facts: Mapping[str, object]) -> list[str]:
+    """Return the names of the fields that a record has."""
+    fields = facts.get("fields")
+    return [str(name) for name in fields] if isinstance(fields, list) else []

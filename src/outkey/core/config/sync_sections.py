@@ -1,0 +1,171 @@
+"""The sections `[database.NAME]` and `[pair.NAME]` of a document."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from urllib.parse import unquote
+
+from outkey.core.config.choices import Choice
+from outkey.core.config.field_kinds import Field, Kind, LineTab, read_table
+from outkey.core.config.fields import BY_PATH
+from outkey.core.config.reference import is_reference, parse_reference
+from outkey.core.errors import ConfigError
+from outkey.core.sync.table import written_table
+from outkey.core.sync.targets import NAME
+from outkey.core.text import Text
+
+# As SQLAlchemy reads a URL: up to the first @, with any character in between. The path
+# of SQLite, after three slashes, may have both of them.
+PASSWORD_IN_URL = re.compile(r"://(?!/)[^@]*:[^@]+@")
+PASSWORD_IN_QUERY = re.compile(r"[?&;](.*passw\w*|pass)\s*=", re.IGNORECASE | re.DOTALL)
+
+
+class ConflictRule(Choice):
+    """Which side wins if both have changed a record since they agreed."""
+
+    API = "api", "The API's version"
+    HOST = "host", "The host's version"
+    NEWEST = "newest", "The version that was changed last"
+    ASK = "ask", "A user decides"
+
+
+@dataclass(frozen=True, slots=True)
+class OtherDatabase:
+    """A database that the operator names, for tables."""
+
+    name: str
+    url: str = ""  # of SQLAlchemy, or a reference to it
+    adopt: tuple[str, ...] = ()  # tables of others that lines may write
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two lines that synchronize both directions of one thing."""
+
+    name: str
+    pull: str = ""
+    push: str = ""
+    conflict: ConflictRule = ConflictRule.API
+    host_changed: str = ""  # the host's field with the time of a change
+    api_changed: str = ""  # JMESPath of the time in the API's record
+
+    def other(self, line: str) -> str:
+        """Return the other line of the pair; "" for a line that is not in it."""
+        return {self.pull: self.push, self.push: self.pull}.get(line, "")
+
+
+records = partial(Field, LineTab.RECORDS)
+DATABASE_FIELDS: tuple[Field, ...] = (
+    records(
+        "database.url",
+        "Database URL",
+        Kind.LONG_TEXT,
+        required=True,
+        is_always_written=True,
+        help=(
+            "The URL of the database, such as env:WAREHOUSE_URL for"
+            " postgresql://user:password@host/name. A URL with a password must be a"
+            " reference."
+        ),
+    ),
+    records(
+        "database.adopt",
+        "Tables of others",
+        Kind.LIST,
+        help="Tables that outkey did not create and that lines may write.",
+    ),
+)
+PAIR_FIELDS: tuple[Field, ...] = (
+    records(
+        "pair.pull",
+        "Pull",
+        Kind.LONG_TEXT,
+        required=True,
+        is_always_written=True,
+        help="The line that brings records of the API; it runs first.",
+    ),
+    records(
+        "pair.push",
+        "Push",
+        Kind.LONG_TEXT,
+        required=True,
+        is_always_written=True,
+        help="The line that sends the records of the same target.",
+    ),
+    records(
+        "pair.conflict",
+        "Conflict",
+        Kind.CHOICE,
+        ConflictRule,
+        default=ConflictRule.API,
+        help="Which version of a record stays if both sides have changed it.",
+    ),
+    records(
+        "pair.host_changed",
+        "Time of the host's change",
+        Kind.LONG_TEXT,
+        help="The host's field with the time of its last change; newest needs it.",
+    ),
+    records(
+        "pair.api_changed",
+        "Time of the API's change",
+        Kind.LONG_TEXT,
+        help="JMESPath of that time in the API's record; newest needs it.",
+    ),
+)
+
+
+def read_database(name: str, table: Mapping[str, object], place: str) -> OtherDatabase:
+    """Read the table of one other database."""
+    if not NAME.fullmatch(name):
+        raise ConfigError(
+            Text("the name of a database has letters, digits and underscores only"),
+            field=place.removesuffix("."),
+        )
+    database = OtherDatabase(name, **read_table(DATABASE_FIELDS, table, place))  # type: ignore[arg-type]
+    if is_reference(database.url):
+        parse_reference(database.url, field=f"{place}url")
+    elif "://" not in database.url:
+        raise ConfigError(
+            Text("this is not the URL of a database"),
+            hint=Text("Write env:NAME, or a URL such as sqlite:////folder/orders.db."),
+            field=f"{place}url",
+        )
+    elif has_password(database.url):
+        raise ConfigError(
+            Text("a password must not stand in the document"),
+            hint=Text("Put the URL into an environment variable: env:NAME."),
+            field=f"{place}url",
+        )
+    return database
+
+
+def has_password(url: str) -> bool:
+    """Whether a URL of a database has a password, or what could be one."""
+    in_query = PASSWORD_IN_QUERY.search(unquote(url))
+    return bool(PASSWORD_IN_URL.search(url) or in_query)
+
+
+def read_pair(name: str, table: Mapping[str, object], place: str) -> Pair:
+    """Read the table of one pair."""
+    BY_PATH["name"].parse(name)
+    pair = Pair(name, **read_table(PAIR_FIELDS, table, place))  # type: ignore[arg-type]
+    for key in ("host_changed", "api_changed"):
+        if pair.conflict is ConflictRule.NEWEST and not getattr(pair, key):
+            raise ConfigError(
+                Text("the rule newest needs the times of both changes"),
+                hint=Text("Enter host_changed and api_changed."),
+                field=f"{place}{key}",
+            )
+    return pair
+
+
+def database_table(database: OtherDatabase) -> dict[str, object]:
+    """Return the table that `read_database` reads."""
+    return written_table(DATABASE_FIELDS, database)
+
+
+def pair_table(pair: Pair) -> dict[str, object]:
+    """Return the table that `read_pair` reads."""
+    return written_table(PAIR_FIELDS, pair)

@@ -1,0 +1,13 @@
+"""Splitting many items into groups."""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+
+def groups_of(items: Collection[Item], size: int) -> Iterator[Sequence[Item]]:
+    """Yield items in groups of a size, as many as one statement or request can hold."""
+    listed = items if isinstance(items, Sequence) else list(items)
+    for start in range(0, len(listed), size):
+        yield listed[start : start + size]

@@ -1,0 +1,62 @@
+"""The names that APIs have for the parameters of pages."""
+
+from urllib.parse import parse_qsl
+
+from outkey.core.sync.response import MAX_RECORDS
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text as a set."""
+    return frozenset(text.split())
+
+
+PAGE_NUMBERS = words(
+    "page page_number pagenumber pageno p currentpage _page page[number]"
+)
+OFFSETS = words(
+    "offset skip start startat startindex start_index $skip from _start page[offset]"
+    " sysparm_offset"
+)
+CURSORS = words(
+    "cursor after starting_after page_token pagetoken next_token nexttoken next _next"
+    " continuation bookmark startcursor start_cursor page[after] page[cursor]"
+    " page_cursor continuationtoken continuation_token sync_token page_info"
+)
+SIZES = words(
+    "limit per_page perpage pagesize page_size count size top $top maxresults"
+    " max_results rows first page[size] page[limit] results items_per_page"
+    " sysparm_limit _limit _size"
+)
+
+
+def is_paging_parameter(name: str) -> bool:
+    """Whether a parameter asks for a page of records."""
+    return name.lower() in PAGE_NUMBERS | OFFSETS | CURSORS | SIZES
+
+
+def requested_size(value: str) -> int:
+    """Return the page size that a parameter has; 0 if a line cannot have it."""
+    size = int(value[:6]) if value.isdecimal() else 0
+    return size if size <= MAX_RECORDS else 0
+
+
+def pagination_of(query: str) -> dict[str, object]:
+    """Return how a query asks for pages, as the table of a line; empty if unseen."""
+    table: dict[str, object] = {}
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        lower = name.lower()
+        if lower in SIZES:
+            table["size_parameter"] = name
+            if size := requested_size(value):
+                table["size"] = size
+            continue
+        for kind, names in (
+            ("page", PAGE_NUMBERS),
+            ("offset", OFFSETS),
+            ("cursor", CURSORS),
+        ):
+            if lower in names:
+                table |= {"kind": kind, "position_parameter": name}
+                if kind == "page" and value == "0":
+                    table["first"] = 0
+    return table if "kind" in table else {}

@@ -1,0 +1,51 @@
+"""Pauses that an API asks for (Retry-After): how long runs wait, what users read."""
+
+from collections.abc import Callable
+
+from outkey.core.diagnosis import retry_after
+from outkey.core.errors import BadAnswer, OutkeyError, RateLimited
+from outkey.core.moments import DAY_SECONDS, moment_text
+from outkey.core.request.message import Response
+from outkey.core.text import Text
+
+MAX_PAUSE = float(DAY_SECONDS)
+_TOO_MANY_REQUESTS = 429
+_PAUSING = frozenset({_TOO_MANY_REQUESTS, 503})
+
+
+def raise_for_cause(response: Response, clock: Callable[[], float]) -> None:
+    """Raise what is wrong with a response; the error has the pause that it asks for."""
+    try:
+        response.raise_for_cause()
+    except BadAnswer as error:
+        if error.status not in _PAUSING:
+            raise
+        now = clock()
+        requested = retry_after(response, now=now)
+        if not requested:
+            raise
+        pause = min(requested, MAX_PAUSE)
+        refusal = BadAnswer(error.cause, error.status, _hint(now + pause))
+        refusal.pause = pause
+        raise refusal from None
+
+
+def pauses_configuration(error: OutkeyError, patience: float) -> bool:
+    """Whether an error is a pause for all lines of the configuration.
+
+    Not a pause that requests wait for by themselves, which have `patience`. 503 may be
+    about one resource of the API, so it only stops the run that got it.
+    """
+    is_429 = isinstance(error, BadAnswer) and error.status == _TOO_MANY_REQUESTS
+    return is_429 and error.pause > patience
+
+
+def pause_error(until: float, now: float) -> RateLimited:
+    """Return the error for a run that may not begin before a pause has passed."""
+    error = RateLimited(Text("the API asked for a pause"), hint=_hint(until))
+    error.pause = until - now
+    return error
+
+
+def _hint(until: float) -> Text:
+    return Text("Try again after {moment}.", moment=moment_text(until))

@@ -1,0 +1,150 @@
+"""Charts of the pages: what they count, column by column; a host draws them."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+
+from outkey.core.audit.events import CHALLENGED
+from outkey.core.errors import (
+    AuditUnavailable,
+    ConfigError,
+    EgressDenied,
+    HeaderConflict,
+    InactiveConfiguration,
+    Paused,
+    RateLimited,
+    RedirectBlocked,
+    Sealed,
+    SecretMissing,
+    SecretRebindRequired,
+)
+from outkey.core.moments import hour_text
+from outkey.core.sync.run import Counts
+from outkey.core.text import Text
+
+CHART_HOURS = 24
+# The outcomes of attempts that outkey itself did not send, or did not follow.
+_REFUSALS = frozenset(
+    kind.code
+    for kind in (
+        AuditUnavailable,
+        ConfigError,
+        EgressDenied,
+        HeaderConflict,
+        InactiveConfiguration,
+        Paused,
+        RateLimited,
+        RedirectBlocked,
+        Sealed,
+        SecretMissing,
+        SecretRebindRequired,
+    )
+)
+# The kinds of a chart, the lowest of a column first; a kind names a colour.
+ATTEMPT_KINDS = {
+    "ok": Text("ok"),
+    "failed": Text("failed"),
+    "refused": Text("refused"),
+}
+RUN_KINDS = {
+    "unchanged": Text("unchanged"),
+    "created": Text("new"),
+    "updated": Text("changed"),
+    "removed": Text("archived or deleted"),
+    "rejected": Text("rejected"),
+}
+# An axis ends at one of these, times a power of ten: half of it is a round number too.
+_ROUND_TOPS = (1, 2, 3, 4, 5, 6, 8, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class ChartColumn:
+    """One column of a chart: how many there are of each kind, the lowest first."""
+
+    label: str
+    counts: Sequence[int]
+    has_failed: bool = False
+
+    @property
+    def total(self) -> int:
+        """The height of the column."""
+        return sum(self.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Columns whose parts stand on each other, by kind."""
+
+    kinds: dict[str, Text]
+    columns: Sequence[ChartColumn]
+
+    @property
+    def totals(self) -> list[int]:
+        """How many there are of each kind in all columns."""
+        columns = [column.counts for column in self.columns]
+        return [sum(counts) for counts in zip(*columns, strict=True)]
+
+    @property
+    def top(self) -> int:
+        """The number at the top of the axis: an even one, or a round one."""
+        return axis_top(max((column.total for column in self.columns), default=0))
+
+
+def axis_top(highest: int) -> int:
+    """Return the round number at which an axis ends that has room for a number."""
+    power = 1
+    while power * 10 < highest:
+        power *= 10
+    tops = (factor * power for factor in _ROUND_TOPS)
+    return next(top for top in tops if top >= highest and top % 2 == 0)
+
+
+def hourly_chart(
+    counts: Iterable[tuple[int, str, int]], this_hour: int, zone: tzinfo = UTC
+) -> Chart:
+    """Return a column for each of the last 24 hours, by what became of the attempts.
+
+    `counts` are hours since 1970, outcomes, and how many attempts ended so. The labels
+    are in a time zone.
+    """
+    hours: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for hour, outcome, count in counts:
+        hours[hour][kind_of_outcome(outcome)] += count
+    columns = [
+        ChartColumn(
+            label=hour_text(hour * 3600, zone),
+            counts=[hours[hour][kind] for kind in ATTEMPT_KINDS],
+        )
+        for hour in range(this_hour - CHART_HOURS + 1, this_hour + 1)
+    ]
+    return Chart(ATTEMPT_KINDS, columns)
+
+
+def kind_of_outcome(outcome: str) -> str:
+    """Return whether an attempt was ok, failed, or was refused by outkey itself."""
+    if outcome in {"ok", CHALLENGED}:
+        return "ok"
+    return "refused" if outcome in _REFUSALS else "failed"
+
+
+def run_chart(runs: Iterable[tuple[str, bool, Counts]]) -> Chart:
+    """Return a column for each run: what became of its records.
+
+    Each run is its label, whether it failed, and its counts.
+    """
+    columns = [
+        ChartColumn(
+            label=label,
+            counts=[
+                counts.unchanged,
+                counts.created,
+                counts.updated,
+                counts.archived + counts.deleted,
+                counts.failed,
+            ],
+            has_failed=has_failed,
+        )
+        for label, has_failed, counts in runs
+    ]
+    return Chart(RUN_KINDS, columns)

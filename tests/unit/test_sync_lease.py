@@ -1,0 +1,132 @@
+"""The lease of a run while one page takes long: nobody else takes the run over."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import pytest
+
+from outkey.adapters.paths_jmespath import JmespathCompiler
+from outkey.core.errors import LineBusy, RunStopped
+from outkey.core.sync.line import Incremental
+from outkey.core.sync.response import Record
+from outkey.core.sync.run import RunState
+from outkey.engine.sync import SyncRunner
+from outkey.engine.sync.pull import SCRIPT_BATCH
+from outkey.engine.sync.run_in_progress import RENEWAL_SECONDS
+from unit.test_sync_run import PULL, Api, FakeSync, answer, fake_sync, people
+
+WHOLE = replace(PULL, pagination=replace(PULL.pagination, size=500))
+LEASE = 120.0  # a minute and the total timeout of the fakes
+
+
+@dataclass
+class SlowFinder:
+    """Finds values, and takes some seconds for each while another worker looks on."""
+
+    made: FakeSync
+    seconds: float
+    slow: str  # the expression
+    attempts: int = 0
+
+    def compile(self, expression: str, *, field: str) -> Callable[[object], object]:
+        find = JmespathCompiler().compile(expression, field=field)
+        return self.take_long(find) if expression == self.slow else find
+
+    def take_long(self, find: Callable[[object], object]) -> Callable[[object], object]:
+        def found(value: object) -> object:
+            self.made.world.clock.advance(self.seconds)
+            self.look_on()
+            return find(value)
+
+        return found
+
+    def look_on(self) -> None:
+        self.attempts += 1
+        with pytest.raises(LineBusy):
+            self.made.runs.begin("contacts", "another worker", dry_run=False)
+
+
+def slow_sync(slow: str, seconds: float = 14.0, **changes: object) -> SlowFinder:
+    pages = [answer(people(*range(50), changed=1)), answer([])]
+    made = fake_sync(replace(WHOLE, **changes), lambda _request: pages.pop(0))  # type: ignore[arg-type]
+    finder = SlowFinder(made, seconds, slow)
+    made.runner = SyncRunner(replace(made.ports, finder=finder))
+    return finder
+
+
+@pytest.mark.parametrize(
+    ("slow", "changes"),
+    [
+        ("name", {}),
+        ("changed", {"incremental": Incremental("since", "changed")}),
+    ],
+)
+def test_a_page_whose_records_take_long_renews_the_lease(
+    slow: str, changes: dict[str, object]
+) -> None:
+    finder = slow_sync(slow, **changes)
+    run = finder.made.run()
+    assert (run.state, run.counts.created) == (RunState.DONE, 50)
+    assert finder.attempts == 50
+    assert 50 * finder.seconds > 5 * LEASE
+
+
+def test_a_page_that_is_quick_writes_no_more_than_its_checkpoint() -> None:
+    quick = slow_sync("name", seconds=RENEWAL_SECONDS / 100).made.run()
+    assert quick.generation == 1 + 2 + 1  # it begins, saves two pages and ends
+
+
+def test_a_slow_script_renews_the_lease() -> None:
+    pages = [answer(people(*range(10 * SCRIPT_BATCH - 1))), answer([])]
+    made = fake_sync(
+        replace(WHOLE, script="def transform(record): return record"),
+        lambda _request: pages.pop(0),
+    )
+    looking = SlowFinder(made, 0, "")
+    batches = []
+
+    def transform(_line: str, _source: str, records: Sequence[Record]) -> object:
+        batches.append(len(records))
+        made.world.clock.advance(0.25 * len(records))
+        looking.look_on()
+        return records
+
+    made.world.ports.scripts.transform = transform  # type: ignore[method-assign,assignment]
+    assert made.run().state is RunState.DONE
+    assert batches == [SCRIPT_BATCH] * 9 + [SCRIPT_BATCH - 1]
+    assert looking.attempts == 10
+
+
+def test_a_preview_has_no_lease_to_renew() -> None:
+    finder = slow_sync("name", seconds=0)
+    finder.look_on = lambda: None  # type: ignore[method-assign]
+    finder.seconds = 0.4
+    assert len(finder.made.runner.preview("contacts", 20)) == 20
+    assert finder.made.memory.rows.runs == {}
+
+
+def test_a_run_that_was_cancelled_stops_in_the_middle_of_a_slow_page() -> None:
+    finder = slow_sync("name")
+
+    def cancel() -> None:
+        finder.attempts += 1
+        finder.made.runs.cancel("1")
+
+    finder.look_on = cancel  # type: ignore[method-assign]
+    with pytest.raises(RunStopped):
+        finder.made.run()
+    assert finder.attempts < 5
+    assert finder.made.numbers() == []
+
+
+def test_a_run_that_another_process_has_writes_nothing() -> None:
+    made = fake_sync(answers=Api(people(1, 2)))
+    steps = made.runner.run("contacts", "ada")
+    next(steps)
+    made.kill()
+    taken = made.runs.begin("contacts", "bob", dry_run=False)
+    with pytest.raises(RunStopped):
+        list(steps)
+    assert (made.numbers(), made.runs.get(taken.id)) == ([], taken)
+    with pytest.raises(RunStopped):
+        made.runs.hold(replace(taken, id="99"))  # it was deleted

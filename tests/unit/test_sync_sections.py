@@ -1,0 +1,132 @@
+"""The sections of other databases and of pairs in a document."""
+
+import pytest
+
+from outkey.adapters.states_memory import MemoryStateRows
+from outkey.core.config.document import parse_document
+from outkey.core.config.sync_sections import ConflictRule, OtherDatabase, Pair
+from outkey.core.errors import ConfigError
+from outkey.engine.sync.sync_settings import SyncSettings
+
+DOCUMENT = """
+[database.warehouse]
+url = "env:WAREHOUSE_URL"
+adopt = ["orders"]
+[database.local]
+url = "sqlite:///local.db"
+[pair.orders]
+pull = "orders"
+push = "send orders"
+conflict = "newest"
+host_changed = "updated_at"
+api_changed = "meta.updated"
+[pair.plain]
+pull = "a"
+push = "b"
+"""
+DATABASES = (
+    OtherDatabase("warehouse", "env:WAREHOUSE_URL", ("orders",)),
+    OtherDatabase("local", "sqlite:///local.db"),
+)
+PAIRS = (
+    Pair(
+        "orders",
+        "orders",
+        "send orders",
+        conflict=ConflictRule.NEWEST,
+        host_changed="updated_at",
+        api_changed="meta.updated",
+    ),
+    Pair("plain", "a", "b"),
+)
+
+
+def test_databases_and_pairs_are_read_from_a_document() -> None:
+    document = parse_document(DOCUMENT)
+    assert (document.databases, document.pairs) == (DATABASES, PAIRS)
+
+
+def test_databases_and_pairs_are_stored_as_they_are() -> None:
+    settings = SyncSettings(MemoryStateRows())
+    settings.put(DATABASES, PAIRS)
+    settings.put((), (Pair("plain", "a", "c"),))
+    assert settings.databases() == {known.name: known for known in DATABASES}
+    assert settings.pairs() == {"orders": PAIRS[0], "plain": Pair("plain", "a", "c")}
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "reason"),
+    [
+        ('[database."a b"]\nurl = "env:X"', "database.a b", "letters, digits"),
+        ("[database.x]", "database.x.url", "must not be empty"),
+        ('[database.x]\nurl = "env:"', "database.x.url", "not the URL"),
+        ('[database.x]\nurl = "env:1x"', "database.x.url", "environment variable"),
+        (
+            '[database.x]\nurl = "postgresql://u:hunter2@h/d"',
+            "database.x.url",
+            "a password must not stand",
+        ),
+        (
+            '[database.x]\nurl = "postgresql://h/d?password=hunter2"',
+            "database.x.url",
+            "a password must not stand",
+        ),
+        ('[pair.x]\npush = "b"', "pair.x.pull", "must not be empty"),
+        (
+            '[pair.x]\npull = "a"\npush = "b"\nconflict = "newest"',
+            "pair.x.host_changed",
+            "times of both changes",
+        ),
+        (
+            '[pair.x]\npull = "a"\npush = "b"\nconflict = "luck"',
+            "pair.x.conflict",
+            "one of: api, host, newest, ask",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_database_or_a_pair_is_named(
+    text: str, field: str, reason: str
+) -> None:
+    with pytest.raises(ConfigError, match=reason) as caught:
+        parse_document(text)
+    assert caught.value.field == field
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://bob:hunter2@db/x",
+        "postgresql://bob:hun/ter2@db/x",
+        "postgresql://bob:hun?ter2@db/x",
+        "postgresql://bob:hun#ter2@db/x",
+        "postgresql://bob:hun:ter2@db/x",
+        "postgresql://bo/b:hunter2@db/x",
+        "postgresql+psycopg://:hunter2@db/x",
+        "mysql://db/x?passwd=hunter2",
+        "mysql://db/x?a=b&PASSWORD=hunter2",
+        "mysql://db/x?pass%77ord=hunter2",
+        "postgresql://db/x?sslpassword=hunter2",
+        "mysql://db/x?ssl_key_password=hunter2",
+        "mysql://db/x?charset=utf8&pass=hunter2",
+        "postgresql://db/x?options=-cpassword%3Dhunter2",
+    ],
+)
+def test_no_url_with_a_password_is_stored(url: str) -> None:
+    with pytest.raises(ConfigError, match="a password must not stand") as caught:
+        parse_document(f'[database.x]\nurl = "{url}"')
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://bob@db/x",
+        "postgresql://db:5432/x?sslmode=require&passfile=/run/pass",
+        "sqlite:////folder/a:b@c.db",
+        "mysql://bob:@db/x",
+    ],
+)
+def test_a_url_without_a_password_is_stored(url: str) -> None:
+    (database,) = parse_document(f'[database.x]\nurl = "{url}"').databases
+    assert database.url == url
