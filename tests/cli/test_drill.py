@@ -122,6 +122,8 @@ def test_a_wrong_call_is_refused_without_repeating_it(
     done = ready("spar", "drill", *arguments, "--json")
     assert done.code == 2
     assert done.json["error"]["code"] == code
+    if "--scenario" in arguments:
+        assert done.json["error"]["hint"].endswith("outkey spar drill acme --list")
     assert "sesame" not in done.out + done.err
 
 

@@ -13,9 +13,9 @@ def test_a_person_gets_all_that_is_kept_about_them_and_is_then_forgotten(
         "cli/life_of_a_user", outkey.home, settings=outkey.settings
     )
     seen = json.loads(done.stdout.splitlines()[-1])
-    assert "Requests are sent unencrypted" in seen["home"]
-    assert "and 2 more" in seen["home"]
-    assert "A secret is older than the policy allows" in seen["home"]
+    assert "Requests are sent unencrypted" in seen["recommendations"]
+    assert "and 2 more" in seen["recommendations"]
+    assert "A secret is older than the policy allows" in seen["recommendations"]
     assert "The policy has an unknown key" in seen["invalid_policy"]
     assert seen["protection_status"] == 200
     assert seen["status_without_rights"] == 403

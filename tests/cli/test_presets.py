@@ -33,6 +33,9 @@ def test_a_configuration_is_created_from_a_preset(outkey: Terminal) -> None:
     assert shown["base_url"] == "https://bi.acme.example/api"
     assert (shown["preset"], shown["authentication_type"]) == ("metabase", "none")
     assert outkey(*METABASE, "--set", "host=bi.acme.example").code == 2
+    spaced = outkey("new", "my api", "--preset", "stripe").out
+    assert "next: outkey secret set 'my api' token\n" in spaced
+    assert "then: outkey test 'my api'\n" in spaced
     again = outkey("new", "two", "--preset", "stripe", "--json", stdin="")
     assert again.json["secrets"].keys() == {"token"}
 

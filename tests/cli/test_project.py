@@ -78,6 +78,10 @@ class Project:
             )
             return {name for (name,) in rows}
 
+    def add_settings(self, text: str) -> None:
+        with (self.folder / "shop" / "settings.py").open("a") as file:
+            file.write(text)
+
     def change_settings(self, old: str, new: str) -> None:
         file = self.folder / "shop" / "settings.py"
         text = file.read_text()
@@ -345,3 +349,60 @@ def test_the_embedded_server_makes_no_tables_in_the_database_of_a_project(
     with closing(sqlite3.connect(copy)) as database:
         names = [row[0] for row in database.execute("SELECT name FROM sqlite_master")]
     assert "demo_contact" not in names
+
+
+LINE = """
+[line.customers]
+configuration = "acme"
+direction = "pull"
+path = "/records/contacts"
+records = "items"
+target = "shop.customer"
+keys = ["name"]
+fields = [{ api = "id", host = "name" }]
+"""
+OTHER_DATABASES = """
+DATABASES |= {
+    alias: DATABASES["default"] | {"NAME": BASE / f"{alias}.db"}
+    for alias in ("customers", "replica")
+}
+OUTKEY |= {"RECORDS": {"shop.Customer": {}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("router", "alias"),
+    [("CustomersElsewhere", "customers"), ("ReadFromReplica", "replica")],
+)
+def test_a_model_that_a_router_keeps_elsewhere_is_refused_with_the_reason(
+    ready_project: Project, router: str, alias: str
+) -> None:
+    ready_project.add_settings(OTHER_DATABASES)
+    ready_project.manage("outkey", "apply", "-", stdin=LINE)
+    assert ready_project.manage("outkey", "line", "show", "customers").code == 0
+    ready_project.add_settings(f'DATABASE_ROUTERS = ["shop.routers.{router}"]\n')
+    if router == "ReadFromReplica":  # there is nothing in it
+        shutil.copy(
+            ready_project.folder / "project.db", ready_project.folder / "replica.db"
+        )
+    for command in ("show", "run"):
+        refused = ready_project.manage("outkey", "line", command, "customers")
+        assert refused.code == 2
+        assert (
+            "error[configuration]: shop.Customer: DATABASE_ROUTERS sends it to the"
+            f" database {alias}" in refused.err
+        )
+        assert 'take it out of OUTKEY["RECORDS"]' in refused.err
+
+
+def test_a_router_that_keeps_the_model_here_changes_nothing(
+    ready_project: Project,
+) -> None:
+    ready_project.add_settings(OTHER_DATABASES)
+    ready_project.add_settings('DATABASE_ROUTERS = ["shop.routers.CustomersHere"]\n')
+    applied = ready_project.manage("outkey", "apply", "-", stdin=LINE)
+    assert applied.code == 0, applied.err
+    assert ready_project.manage("migrate", "shop", "--verbosity", "0").code == 0
+    done = ready_project.manage("outkey", "line", "run", "customers", "--json")
+    assert (done.code, done.json["state"]) == (0, "done"), done.err
+    assert done.json["created"] > 0

@@ -1,5 +1,6 @@
 """Fixtures: the servers, run once; and gateways, closed after each test."""
 
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -9,12 +10,16 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from cli.conftest import Terminal
+from database.conftest import Cluster, mariadb, postgresql
+from database.mariadb import MariaDb
 from outkey import Gateway, Response, Secret
 from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.core.config.choices import Network
 from outkey.engine.tokens import discovery
 from outkey.engine.tokens.actions import TokenActions
 from outkey.hosts.file import from_text
+from outkey.testing.canary import Canaries
 from peers.authorization_servers import (
     Asker,
     Glewlwyd,
@@ -26,7 +31,9 @@ from peers.authorization_servers import (
     toolkit_running,
 )
 from peers.certificates import Pki, make_pki
+from peers.directus import Directus, directus_running
 from peers.documents import GatewayFor, Given, Table, document
+from peers.kinto import Kinto, kinto_running
 from peers.registries import (
     DockerRegistry,
     Verdaccio,
@@ -34,7 +41,18 @@ from peers.registries import (
     verdaccio_running,
 )
 from peers.servers import Nginx, Wire, httpbin_running, nginx_running
+from peers.sync_places import Place
+from peers.sync_records import CONTACTS, REPOSITORIES
+from peers.sync_servers import (
+    KEYED,
+    JsonServer,
+    catalog_running,
+    datasette_running,
+    door_running,
+    json_server_running,
+)
 
+__all__ = ["mariadb", "postgresql"]  # fixtures of the tests of databases
 FOLDER = Path(__file__).parent
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 AuthorizationServer = Oidc | Toolkit | Glewlwyd
@@ -114,6 +132,71 @@ def docker(
 def verdaccio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Verdaccio]:
     with verdaccio_running(tmp_path_factory.mktemp("verdaccio")) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def directus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Directus]:
+    with directus_running(tmp_path_factory.mktemp("directus")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def kinto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kinto]:
+    with kinto_running(tmp_path_factory.mktemp("kinto")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def datasette_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with datasette_running(tmp_path_factory.mktemp("datasette"), CONTACTS) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def catalog_url(tmp_path_factory: pytest.TempPathFactory, pki: Pki) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("catalog")
+    with catalog_running(folder, pki, REPOSITORIES) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def json_server_behind(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[JsonServer]:
+    """Run json-server, which lets everybody in."""
+    tables = {"contacts": CONTACTS, "changing": CONTACTS, "pushed": [], "people": []}
+    with json_server_running(tmp_path_factory.mktemp("json-server"), tables) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def json_server_door(
+    tmp_path_factory: pytest.TempPathFactory, json_server_behind: JsonServer
+) -> Iterator[str]:
+    """Run nginx before json-server, with a key."""
+    folder = tmp_path_factory.mktemp("keyed")
+    with door_running(folder, json_server_behind.url, KEYED) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def new_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a home with an empty database, once; tests get copies."""
+    home = tmp_path_factory.mktemp("new") / "home"
+    assert Terminal(home, Canaries())("line", "list").code == 0
+    return home
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest, tmp_path: Path, new_home: Path) -> Place:
+    """The kind of place that a test has as its parameter, with an empty home."""
+    home = tmp_path / "home"
+    shutil.copytree(new_home, home)
+    kind = request.param
+    if kind not in {"postgresql", "mariadb"}:
+        return Place(kind, home)
+    server: Cluster | MariaDb = request.getfixturevalue(kind)
+    return Place(kind, home, server.create("peers"))
 
 
 @pytest.fixture

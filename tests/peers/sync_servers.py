@@ -14,6 +14,7 @@ import sqlite3
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from peers.authorization_servers import INSTALLED, require_node
@@ -34,6 +35,14 @@ SIGNED = f"""
       if ($secure_link != 1) {{ return 403; }}"""
 # A request without its Host makes json-server write addresses that lead past nginx.
 _WITH_HOST = "proxy_set_header Host $http_host;"
+
+
+@dataclass(frozen=True, slots=True)
+class JsonServer:
+    """A running json-server, and the file where it logs each request."""
+
+    url: str
+    log: Path
 
 
 @contextmanager
@@ -83,7 +92,7 @@ def catalog_running(
 @contextmanager
 def json_server_running(
     folder: Path, tables: Mapping[str, Sequence[Row]]
-) -> Iterator[str]:
+) -> Iterator[JsonServer]:
     """Run json-server with these tables until the block ends."""
     node = require_node()
     program = require(
@@ -93,11 +102,11 @@ def json_server_running(
     (folder / "db.json").write_text(json.dumps(tables))
 
     def command(port: int) -> list[str]:
-        options = ["--quiet", "--host", "127.0.0.1", "--port", str(port)]
+        options = ["--host", "127.0.0.1", "--port", str(port)]
         return [str(node), str(program), *options, "db.json"]
 
     with listening(folder, "json-server", command, "/db") as port:
-        yield f"http://127.0.0.1:{port}"
+        yield JsonServer(f"http://127.0.0.1:{port}", folder / "output")
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """Logins at Directus: token, refresh, logout, and what a test says if they fail."""
 
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -14,18 +13,11 @@ from peers.directus import (
     STATIC_TOKEN,
     TOKEN_SECONDS,
     Directus,
-    directus_running,
 )
 from peers.documents import GatewayFor, Given, Table, bearer
 from peers.test_diagnosis_peers import leaks, reasons
 
 WRONG = "not-the-right-secret-0815"
-
-
-@pytest.fixture(scope="module")
-def directus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Directus]:
-    with directus_running(tmp_path_factory.mktemp("directus")) as running:
-        yield running
 
 
 def login(server: Directus, password: str = PASSWORD, **changed: object) -> Table:

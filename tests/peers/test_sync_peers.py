@@ -24,6 +24,7 @@ from outkey.core.sync.line import (
     Sync,
     Transform,
 )
+from outkey.core.sync.mapping import BY_KIND
 from outkey.core.sync.records import FieldKind, HostField
 from outkey.core.sync.run import Counts, Run, RunState
 from outkey.engine.sync import Runs, SyncPorts, SyncRunner
@@ -31,43 +32,23 @@ from outkey.testing.canary import find
 from outkey.testing.fakes_storage import memory_registry
 from outkey.testing.fakes_sync import MemorySync
 from peers.authorization_servers import SECRET, Asker, Oidc
-from peers.certificates import Pki
 from peers.conftest import oauth2
 from peers.documents import GatewayFor, Given, Table, basic, bearer, row
 from peers.registries import USERS
+from peers.sync_records import CONTACTS, REPOSITORIES, contact
 from peers.sync_servers import (
     KEY,
     KEYED,
     QUERY_KEY,
     SIGNED,
     TOKEN,
+    JsonServer,
     Row,
-    catalog_running,
-    datasette_running,
     door_running,
-    json_server_running,
     token_guard,
 )
 
 # ── the records ───────────────────────────────────────────────────────────────────────
-
-REPOSITORIES = [f"parts/{number:03}" for number in range(60)]
-ODD = ("a/b", "50% ü?", "#1 & 2", "..%2F")
-
-
-def contact(number: int) -> Row:
-    return {
-        "id": ODD[number] if number < len(ODD) else f"C-{number}",
-        "name": f"Zoë O'Neil 株式会社 {number}",
-        "credit": number / 10,
-        "born": f"19{number % 100:02}-02-{number % 28 + 1:02}",
-        "active": number % 3 == 0,
-        "seen": f"2027-03-28T{number % 24:02}:30:00+02:00",
-        "note": None if number % 2 else "\"<&>'\n",
-    }
-
-
-CONTACTS = [contact(number) for number in range(160)]
 
 
 def kept(one: Row) -> Row:
@@ -162,34 +143,29 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
     return tmp_path_factory.mktemp
 
 
-@pytest.fixture(scope="module")
-def datasette(folder: Folder) -> Iterator[Peer]:
-    with datasette_running(folder("datasette"), CONTACTS) as url:
-        yield Peer(url, TOKEN, bearer)
+@pytest.fixture(scope="session")
+def datasette(datasette_url: str) -> Peer:
+    return Peer(datasette_url, TOKEN, bearer)
 
 
-@pytest.fixture(scope="module")
-def datasette_by_query(datasette: Peer) -> Peer:
-    return Peer(datasette.url, TOKEN, in_query)
+@pytest.fixture(scope="session")
+def datasette_by_query(datasette_url: str) -> Peer:
+    return Peer(datasette_url, TOKEN, in_query)
 
 
-@pytest.fixture(scope="module")
-def catalog(folder: Folder, pki: Pki) -> Iterator[Peer]:
-    with catalog_running(folder("catalog"), pki, REPOSITORIES) as url:
-        yield Peer(url, USERS["alice"], partial(basic, "alice"))
+@pytest.fixture(scope="session")
+def catalog(catalog_url: str) -> Peer:
+    return Peer(catalog_url, USERS["alice"], partial(basic, "alice"))
 
 
-@pytest.fixture(scope="module")
-def json_server(folder: Folder) -> Iterator[str]:
-    tables = {"contacts": CONTACTS, "changing": CONTACTS, "pushed": []}
-    with json_server_running(folder("json-server"), tables) as url:
-        yield url
+@pytest.fixture(scope="session")
+def json_server(json_server_behind: JsonServer) -> str:
+    return json_server_behind.url
 
 
-@pytest.fixture(scope="module")
-def keyed(folder: Folder, json_server: str) -> Iterator[Peer]:
-    with door_running(folder("keyed"), json_server, KEYED) as url:
-        yield Peer(url, KEY, partial(row, "X-API-Key"))
+@pytest.fixture(scope="session")
+def keyed(json_server_door: str) -> Peer:
+    return Peer(json_server_door, KEY, partial(row, "X-API-Key"))
 
 
 @pytest.fixture(scope="module")
@@ -229,10 +205,14 @@ class Host:
         self, configuration: Table, method: str, path: str, sync: Sync
     ) -> Iterator[Run]:
         """Run a line page by page; it has the name of its path."""
+        line = SyncLine(path, "peer", method, path, sync)
+        return self.runner(configuration, line).run(path, "tester")
+
+    def runner(self, configuration: Table, line: SyncLine) -> SyncRunner:
+        """Return what runs a line."""
         sender = self._gateway_for(peer=configuration)._sender
         registry = sender.configurations
-        line = SyncLine(path, "peer", method, path, sync)
-        registry.lines[path] = line  # type: ignore[attr-defined]
+        registry.lines[line.name] = line  # type: ignore[attr-defined]
         self.memory.rows.configurations = registry
         self.runs = Runs(
             self.memory.rows, MemoryStateRows(), self.memory.database, registry
@@ -245,8 +225,14 @@ class Host:
             JmespathCompiler(),
             SystemClock(),
             CronCalendar(),
+            self.memory.ledger,
         )
-        return SyncRunner(ports).run(path, "tester")
+        return SyncRunner(ports)
+
+    def open(self, target: str, fields: tuple[HostField, ...]) -> None:
+        """Open another target in the place of all others."""
+        self.memory = MemorySync(memory_registry(), {target: fields}, SystemClock())
+        self.records = self.memory.records
 
     def sync(self, configuration: Table, method: str, path: str, sync: Sync) -> Run:
         """Run a line to its end, and leave nothing out."""
@@ -341,6 +327,39 @@ def test_a_pull_brings_every_record_exactly_and_a_second_one_changes_nothing(
     second = host.sync(peer.table(), "GET", path, sync)
     assert host.rows(sync.target) == expected
     assert second.counts == Counts(unchanged=len(expected))
+
+
+# Where a line is suggested from, and how many records the server has there.
+SUGGESTED = {
+    "datasette, rows": ("datasette", "/crm/contacts.json?_size=50", 160),
+    "datasette, objects": ("datasette", "/crm/contacts.json?_shape=objects", 160),
+    "datasette, key in the query": ("datasette_by_query", "/crm/contacts.json", 160),
+    "docker-registry": ("catalog", "/v2/_catalog?n=20", 60),
+    "json-server, Link": ("keyed", "/contacts?_page=1&_limit=50", 160),
+    "json-server, offset": ("keyed", "/contacts?_start=0&_limit=40", 160),
+}
+
+
+@pytest.mark.parametrize("name", SUGGESTED)
+def test_a_suggested_line_brings_every_record(
+    host: Host, request: pytest.FixtureRequest, name: str
+) -> None:
+    fixture, path, count = SUGGESTED[name]
+    table = request.getfixturevalue(fixture).table()
+    call = SyncLine("parts", "peer", "GET", path)
+    suggestion = host.runner(table, call).suggest("parts")
+    kinds = {transform: kind for kind, transform in BY_KIND.items()}
+    kinds[Transform.TEXT] = FieldKind.TEXT  # a choice is text as well
+    mappings = [field.mapping for field in suggestion.fields]
+    host.open(
+        "part", tuple(HostField(row.host, "", kinds[row.transform]) for row in mappings)
+    )
+    line = suggestion.completed_line(call)
+    # This host has no tables.
+    line = replace(line, sync=replace(line.sync, target="part"))
+    *_, last = host.runner(table, line).run("parts", "tester")
+    assert last.pages > 1
+    assert last.counts == Counts(created=count), suggestion.facts()
 
 
 @pytest.mark.parametrize("way", WAYS)

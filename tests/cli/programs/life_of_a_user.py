@@ -28,7 +28,7 @@ from outkey.hosts.django.models import Configuration, SecretValue
 from outkey.hosts.django.pages.access import administration_for, installation
 
 PASSWORD = "a long password"
-HOME = "/outkey/configuration/home/"
+RECOMMENDATIONS = "/outkey/configuration/recommendations/"
 PROTECTION = "/outkey/auditrecord/people/"
 DAY = 86400
 UNENCRYPTED = """
@@ -73,10 +73,10 @@ def sign_in(name: str) -> Client:
     return client
 
 
-def home_with_invalid_policy(client: Client) -> str:
+def page_with_invalid_policy(client: Client) -> str:
     policy = Path(os.environ["OUTKEY_HOME"], "config", "policy.toml")
     policy.write_text("nonsense = 1")
-    page = client.get(HOME).content.decode()
+    page = client.get(RECOMMENDATIONS).content.decode()
     policy.unlink()
     return page
 
@@ -102,11 +102,11 @@ def main() -> None:
     sign_in("alice")
     yesterday = now() - timedelta(days=1)
     Session.objects.create(session_key="old", session_data="", expire_date=yesterday)
-    home = client.get(HOME).content.decode()
-    invalid_policy = home_with_invalid_policy(client)
+    recommendations = client.get(RECOMMENDATIONS).content.decode()
+    invalid_policy = page_with_invalid_policy(client)
     protection = client.get(PROTECTION)
     facts = {
-        "home": home,
+        "recommendations": recommendations,
         "invalid_policy": invalid_policy,
         "protection_status": protection.status_code,
         "protection": protection.content.decode(),

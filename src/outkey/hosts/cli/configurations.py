@@ -77,13 +77,24 @@ def apply(
         )
     findings = [*applied.findings, *application.line_findings(document)]
     groups = {kind: getattr(applied, kind) for kind in applied.lines}
+    others = {
+        "line": applied.lines,
+        "database": applied.databases,
+        "pair": applied.pairs,
+    }
     if as_json:
         facts = [finding_facts(finding, name) for name, finding in findings]
-        print_json(groups | {"lines": applied.lines, "findings": facts})
+        named = {f"{section}s": names for section, names in others.items()}
+        print_json(groups | named | {"findings": facts})
         return 0
     would = "would be " if dry_run else ""
     for kind, names in groups.items():
-        for name in (*names, *(f"line {line}" for line in applied.lines[kind])):
+        more = [
+            f"{section} {name}"
+            for section, by_kind in others.items()
+            for name in by_kind[kind]
+        ]
+        for name in (*names, *more):
             print_line(f"{would}{kind}: {name}")
     print_findings(findings)
     return 0
@@ -155,7 +166,11 @@ def export(
             for configuration in chosen
         )
     )
-    print_line(render(chosen, lines).rstrip("\n"))
+    # They belong to no configuration, so they are written with all of them.
+    settings = application.sync_settings
+    databases = () if names else settings.databases().values()
+    pairs = () if names else settings.pairs().values()
+    print_line(render(chosen, lines, databases, pairs).rstrip("\n"))
 
 
 def rename(
@@ -178,5 +193,5 @@ def delete(name: Name, *, yes: Yes = False, as_json: AsJson = False) -> None:
     application = open_application()
     application.registry.get(name)
     confirm(f"Delete {name} with its secrets?", yes=yes)
-    administration_of(application).remove(name)
+    administration_of(application).remove(name, application.sync_settings)
     print_done("deleted", as_json=as_json, configuration=name)

@@ -1,10 +1,13 @@
 """The commands `outkey line` and `outkey run`: sync lines and their runs."""
 
+import json
+import os
 import signal
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Collection, Generator
 from contextlib import suppress
-from dataclasses import asdict, astuple, fields
-from time import time
+from dataclasses import asdict
+from shlex import quote
+from time import sleep
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,39 +15,60 @@ import typer
 from outkey.core.config.configuration import SyncLine
 from outkey.core.config.export import render
 from outkey.core.errors import (
+    Cause,
     OutkeyError,
     RunStopped,
     SyncFailed,
     UnknownConfiguration,
 )
 from outkey.core.moments import moment_text
-from outkey.core.sync.records import WriteOutcome
-from outkey.core.sync.remedies import remedy_of
-from outkey.core.sync.run import Counts, Run, RunState
+from outkey.core.sync.reasons import ALL_REFUSED, RUN_FAILURES, rejection_text
+from outkey.core.sync.remedies import ERRORS
+from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.table import sync_table
+from outkey.core.sync.targets import FILE_PREFIX
 from outkey.core.text import Text
+from outkey.hosts.cli.effects import FirstEffects
 from outkey.hosts.cli.output import (
+    confirm,
+    exit_code_of,
     finding_facts,
+    print_done,
     print_error,
     print_findings,
     print_json,
     print_line,
     print_table,
     progress_bar,
+    warn,
 )
-from outkey.hosts.cli.session import AsJson, administration_of, open_application
+from outkey.hosts.cli.run_texts import (
+    COUNTED,
+    changed_fields_text,
+    counts_text,
+    name_line_in_hint,
+    next_steps,
+    pages_text,
+    result_text,
+    retry_steps,
+    run_remedy,
+    run_text,
+    state_text,
+    waiting_text,
+)
+from outkey.hosts.cli.session import (
+    AsJson,
+    administration_of,
+    current_host,
+    open_application,
+)
 
 if TYPE_CHECKING:
     from outkey.engine.application import Application
-    from outkey.engine.sync import Effect, Runs
+    from outkey.engine.sync import Runs
 
-_MAX_SHOWN = 20  # changes of a dry run, or rejected records
 _MAX_REJECTED = 100
-_SOON = 2.0  # seconds; the clocks of two machines differ by as much
-# The words for users, in the order of Counts, whose names are those of JSON.
-_COUNTED = tuple(
-    "rejected" if count.name == "failed" else count.name for count in fields(Counts)
-)
+_MAX_GROUPS = 100
 lines_app = typer.Typer(help="Sync lines.", no_args_is_help=True)
 runs_app = typer.Typer(help="Runs of sync lines.", no_args_is_help=True)
 Line = Annotated[str, typer.Argument(help="the sync line's name")]
@@ -54,22 +78,27 @@ RunId = Annotated[str, typer.Argument(help="the run's id")]
 @lines_app.command("list")
 def list_lines(*, as_json: AsJson = False) -> None:
     """List the sync lines."""
-    lines = open_application().registry.lines()
+    application = open_application()
+    lines = application.registry.lines()
+    paused = application.runs.paused_lines()
     if as_json:
-        print_json([line_facts(line) for line in lines])
+        print_json([line_facts(line, paused) for line in lines])
         return
     print_table(
         ("Line", "Configuration", "Direction", "Target", "Schedule"),
-        map(line_row, lines),
+        (line_row(line, paused) for line in lines),
     )
 
 
-def line_row(line: SyncLine) -> tuple[object, ...]:
+def line_row(line: SyncLine, paused: Collection[str]) -> tuple[object, ...]:
     """Return a line for the list; one without records shows its request."""
     sync = line.sync
     if sync is None:
         return line.name, line.configuration, f"{line.method} {line.path}", "", ""
-    return line.name, line.configuration, sync.direction, sync.target, sync.schedule
+    schedule = sync.schedule
+    if line.name in paused:
+        schedule = f"paused ({schedule})" if schedule else "paused"
+    return line.name, line.configuration, sync.direction, sync.target, schedule
 
 
 @lines_app.command("show")
@@ -78,11 +107,14 @@ def show_line(name: Line, *, as_json: AsJson = False) -> None:
     application = open_application()
     line = find_line(application, name)
     findings = application.sync_runner().check(name) if line.sync else []
+    paused = application.runs.paused_lines()
     if as_json:
         facts = [finding_facts(finding, line.configuration) for finding in findings]
-        print_json(line_facts(line) | {"findings": facts})
+        print_json(line_facts(line, paused) | {"findings": facts})
         return
     print_line(render([], [line]))
+    if name in paused:
+        print_line(f"paused; to resume it: outkey line resume {quote(name)}\n")
     print_findings((name, finding) for finding in findings)
 
 
@@ -93,6 +125,13 @@ def run_line(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="show what would change")
     ] = False,
+    allow_removal: Annotated[
+        bool,
+        typer.Option(
+            "--allow-removal",
+            help="go on where the guard (guard_percent) stops the line, once",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Synchronize once; a run that was interrupted is resumed."""
@@ -101,32 +140,111 @@ def run_line(
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C
     effects = FirstEffects(dry_run=dry_run)
     steps = application.sync_runner().run(
-        name, administration_of(application).actor, dry_run=dry_run, note=effects.note
+        name,
+        administration_of(application).actor,
+        dry_run=dry_run,
+        note=effects.note,
+        note_change=effects.changes_to_target.append,
+        allows_removal=allow_removal,
     )
+    return perform_run(application, name, steps, effects, as_json=as_json)
+
+
+def perform_run(
+    application: "Application",
+    name: str,
+    steps: Generator[Run],
+    effects: FirstEffects,
+    *,
+    as_json: bool,
+) -> int:
+    """Perform a run, print what became of it, and return the exit code."""
     try:
         with progress_bar(name, None) as advance:
             run = follow_run(steps, application.runs, effects, advance)
-    except OutkeyError:
+    except OutkeyError as failure:
+        name_line_in_hint(failure, name)
         if not as_json:
             effects.print()
         raise
-    if run.state is not RunState.DONE:
+    error = rejection_error(run)
+    if run.state is not RunState.DONE and error is None:
         print_error(interruption(run), as_json=as_json)
         return 130
-    error = rejection_error(run)
     if as_json:
-        facts = run_facts(run)
-        if dry_run:
+        facts = run_facts(run) | {"changes_to_target": effects.changes_to_target}
+        if run.dry_run:
             facts["changes"] = list(effects.facts())
         if error:
             facts["error"] = error.facts()
         print_json(facts)
     else:
         effects.print()
+        for change in effects.changes_to_target:
+            print_line(change)
         print_line(run_text(run))
         if error:
             print_error(error, as_json=False)
+        else:
+            print_file(application, run)
+            print_next_steps(run)
     return 1 if error else 0
+
+
+@lines_app.command("pause")
+def pause_line(name: Line, *, as_json: AsJson = False) -> None:
+    """Pause a sync line: no run begins, and the one under way stops."""
+    application = open_application()
+    find_line(application, name)
+    application.pause_line(administration_of(application), name)
+    print_done("paused", as_json=as_json, line=name)
+
+
+@lines_app.command("resume")
+def resume_line(name: Line, *, as_json: AsJson = False) -> None:
+    """Resume a sync line; workers continue what was stopped."""
+    application = open_application()
+    find_line(application, name)
+    application.resume_line(administration_of(application), name)
+    print_done("resumed", as_json=as_json, line=name)
+
+
+@lines_app.command("rename")
+def rename_line(
+    name: Line,
+    new_name: Annotated[str, typer.Argument(help="the new name", metavar="NEW")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Rename a sync line; its runs, its records and its pair stay with it."""
+    application = open_application()
+    find_line(application, name)
+    application.rename_line(administration_of(application), name, new_name)
+    if as_json:
+        print_done("renamed", as_json=True, line=new_name)
+    else:
+        print_line(f"renamed: {name} → {new_name}")
+
+
+@lines_app.command("delete")
+def delete_line(
+    name: Line,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete a sync line and its runs; the records that it brought stay.
+
+    The pair that it is in is deleted too.
+    """
+    application = open_application()
+    find_line(application, name)
+    pairs = application.sync_settings.pairs_of([name])
+    also = "".join(f" The pair {pair} will be deleted too." for pair in pairs)
+    confirm(f"Delete the sync line {name} and its runs?{also}", yes=yes)
+    deleted = application.remove_line(administration_of(application), name)
+    also = "".join(f", with the pair {pair}" for pair in deleted)
+    print_done("deleted", as_json=as_json, also=also, line=name)
 
 
 @runs_app.command("list")
@@ -142,14 +260,20 @@ def list_runs(
     if as_json:
         print_json([run_facts(run) for run in runs])
         return
-    titles = ("Run", "Line", "Began", "State", *map(str.capitalize, _COUNTED))
-    print_table(titles, map(run_row, runs))
+    titles = ["Run", "Line", "Began", "State", *map(str.capitalize, COUNTED.values())]
+    rows = list(map(run_row, runs))
+    if any(run.counts.children for run in runs):
+        titles.append("Children")
+        for row, run in zip(rows, runs, strict=True):
+            row.append(counts_text(run.counts.children))
+    print_table(titles, rows)
 
 
-def run_row(run: Run) -> tuple[object, ...]:
-    """Return a run for the list."""
+def run_row(run: Run) -> list[object]:
+    """Return a run for the list, without its children."""
     started = moment_text(run.started_at)
-    return run.id, run.line, started, state_text(run), *astuple(run.counts)
+    counts = (getattr(run.counts, name) for name in COUNTED)
+    return [run.id, run.line, started, state_text(run), *counts]
 
 
 @runs_app.command("show")
@@ -158,21 +282,62 @@ def show_run(run: RunId, *, as_json: AsJson = False) -> None:
     runs = open_application().runs
     stored = runs.get(run)
     rejected = runs.rejected(run, _MAX_REJECTED)
-    remedy = remedy_of(stored.cause)
+    groups = runs.rejection_groups(run)[:_MAX_GROUPS]
+    remedy = run_remedy(stored)
     if as_json:
         facts = run_facts(stored)
         facts["hint"] = remedy or None
+        facts["notes"] = list(stored.notes)
+        facts["reasons"] = [
+            {"reason": group.reason, "field": group.field, "count": group.count}
+            for group in groups
+        ]
         facts["left_out"] = [asdict(item) for item in rejected]
         print_json(facts)
         return
     print_line(run_text(stored))
     started = moment_text(stored.started_at)
-    print_line(f"started by {stored.actor} at {started}, {stored.pages} pages")
+    extent = "all records" if stored.is_full else "changed records only"
+    print_line(
+        f"started by {stored.actor} at {started}, {pages_text(stored.pages)}, {extent}"
+    )
     if remedy:
         print_line(f"hint: {remedy}")
+    if stored.retry_of:
+        print_line(f"a retry of what run {stored.retry_of} rejected")
+    for note in stored.notes:
+        print_line(note)
+    if stored.counts.changed_fields:
+        print_line(f"changed: {changed_fields_text(stored.counts)}")
     if rejected:
-        rows = ((item.number, item.key, item.field, item.reason) for item in rejected)
-        print_table(("Record", "Key", "Field", "Reason"), rows)
+        print_table(
+            ("Rejected", "Reason", "Field", "Example"),
+            (
+                (
+                    group.count,
+                    rejection_text(group.reason),
+                    group.field,
+                    group.example,
+                )
+                for group in groups
+            ),
+        )
+        print_table(
+            ("Record", "Key", "Field", "Reason", "Type", "Value"),
+            (
+                (
+                    item.number,
+                    item.key,
+                    item.field,
+                    rejection_text(item.reason),
+                    item.kind,
+                    item.excerpt,
+                )
+                for item in rejected
+            ),
+        )
+        for step in retry_steps(stored):
+            print_line(step)
 
 
 @runs_app.command("cancel")
@@ -211,6 +376,82 @@ def repeat_run(run: RunId, *, as_json: AsJson = False) -> None:
         )
 
 
+@runs_app.command("retry")
+def retry_run(run: RunId, *, as_json: AsJson = False) -> int:
+    """Retry only the records that a run rejected."""
+    application = open_application()
+    line = application.runs.get(run).line
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C
+    effects = FirstEffects(dry_run=False)
+    actor = administration_of(application).actor
+    steps = application.sync_runner().retry(
+        run, actor, effects.note, effects.changes_to_target.append
+    )
+    return perform_run(application, line, steps, effects, as_json=as_json)
+
+
+@runs_app.command("follow")
+def follow_stored_run(run: RunId, *, as_json: AsJson = False) -> int:
+    """Follow a run that a worker does, until it ends; with its exit code."""
+    runs = open_application().runs
+    last = runs.get(run)
+    said = ""
+    with progress_bar(last.line, None) as advance:
+        advance(last.counts.total)
+        for step in runs.follow(run, sleep):
+            advance(step.counts.total - last.counts.total)
+            last = step
+            if as_json:
+                print_line(json.dumps(run_facts(step)))
+            elif step.state is RunState.WAITING:
+                reason = waiting_text(step, runs.paused_lines())
+                if reason != said:
+                    warn(reason)
+                said = reason
+    if not as_json:
+        print_line(run_text(last))
+        if remedy := run_remedy(last):
+            print_line(f"hint: {remedy}")
+        print_next_steps(last)
+    return exit_code_after(last)
+
+
+def print_file(application: "Application", run: Run) -> None:
+    """Print where the file is that a run has written, if its target is one."""
+    from outkey.hosts.installation import files_folder
+
+    target = target_of(application, run.line)
+    if run.dry_run or not target.startswith(FILE_PREFIX):
+        return
+    folder = files_folder(current_host().home_folder(), os.environ)
+    path = folder / target.removeprefix(FILE_PREFIX)
+    if path.exists():
+        print_line(f"file: {path}")
+
+
+def target_of(application: "Application", line: str) -> str:
+    """Return the target of a line that has records, or an empty text."""
+    sync = application.registry.line(line).sync
+    return sync.target if sync else ""
+
+
+def print_next_steps(run: Run) -> None:
+    """Print what to do about rejected records, if there are any."""
+    for step in next_steps(run):
+        print_line(step)
+
+
+def exit_code_after(run: Run) -> int:
+    """Return the exit code that `line run` has after such a run."""
+    if run.state is RunState.DONE:
+        return 0
+    if run.state is RunState.CANCELLED:
+        return exit_code_of(RunStopped())
+    # The API says that its limit is reached more often than our own limit does.
+    error = None if run.cause == Cause.RATE_LIMITED else ERRORS.get(run.cause)
+    return 1 if error is None else exit_code_of(error)
+
+
 def run_facts(run: Run) -> dict[str, object]:
     """Return a run as programs read it."""
     return {
@@ -218,6 +459,7 @@ def run_facts(run: Run) -> dict[str, object]:
         "line": run.line,
         "state": str(run.state),
         "dry_run": run.dry_run,
+        "full": run.is_full,
         "started_at": run.started_at,
         "ended_at": run.ended_at,
         "pages": run.pages,
@@ -225,67 +467,20 @@ def run_facts(run: Run) -> dict[str, object]:
         "cause": run.cause or None,
         "attempt": run.attempt,
         "due_at": run.due_at,
+        "retry_of": run.retry_of or None,
     }
 
 
-def line_facts(line: SyncLine) -> dict[str, object]:
-    """Return a line as programs read it: the keys of the TOML."""
-    facts = {
+def line_facts(line: SyncLine, paused: Collection[str]) -> dict[str, object]:
+    """Return a line as programs read it: the keys of the TOML, and if it is paused."""
+    facts: dict[str, object] = {
         "name": line.name,
         "configuration": line.configuration,
         "method": line.method,
         "path": line.path,
+        "paused": line.name in paused,
     }
     return facts | (sync_table(line.sync) if line.sync else {})
-
-
-class FirstEffects:
-    """The first records that a run rejects, or that a dry run would change."""
-
-    def __init__(self, *, dry_run: bool) -> None:
-        self._dry_run = dry_run
-        self._effects: list[tuple[int, Effect]] = []
-        self.count = 0  # of all records of the run so far
-
-    def note(self, effect: "Effect") -> None:
-        """Count a record, and remember it if it is among the first to show."""
-        self.count += 1
-        is_rejected = effect.outcome is WriteOutcome.REFUSED
-        is_change = self._dry_run and effect.outcome is not WriteOutcome.UNCHANGED
-        if (is_rejected or is_change) and len(self._effects) < _MAX_SHOWN:
-            self._effects.append((self.count, effect))
-
-    def print(self) -> None:
-        """Print a table of the effects, if there are any."""
-        if not self._effects:
-            return
-        title = "Change" if self._dry_run else "Rejected"
-        rows = [(number, *effect_row(effect)) for number, effect in self._effects]
-        print_table(("Record", "", "Key", title), rows)
-
-    def facts(self) -> Iterator[dict[str, object]]:
-        """Yield the effects as programs read them."""
-        for number, effect in self._effects:
-            yield {
-                "record": number,
-                "outcome": str(effect.outcome),
-                "key": effect.key,
-                "field": effect.field,
-                "reason": effect.reason,
-                "changes": effect.changes,
-            }
-
-
-def effect_row(effect: "Effect") -> tuple[str, str, str]:
-    """Return outcome, key, and reason or changes of one record."""
-    outcome = str(effect.outcome)
-    if effect.outcome is WriteOutcome.REFUSED:
-        return outcome, effect.key, f"{effect.field}: {effect.reason}"
-    changes = [
-        f"{name}: {before!r} → {after!r}"
-        for name, (before, after) in effect.changes.items()
-    ]
-    return outcome, effect.key, ", ".join(changes)
 
 
 def find_line(application: "Application", name: str) -> SyncLine:
@@ -324,13 +519,14 @@ def interruption(run: Run) -> RunStopped:
     """Return the error for a run that the user interrupted."""
     if run.dry_run:
         hint = Text("A dry run writes nothing, and the next one starts over.")
+    elif run.retry_of:
+        hint = Text("To start over: outkey run retry {run}", run=run.retry_of)
     else:
-        hint = Text("To resume it: outkey line run {line}", line=run.line)
-    pages = "one page" if run.pages == 1 else f"{run.pages} pages"
+        hint = Text("To resume it: outkey line run {line}", line=quote(run.line))
     message = Text(
         "{line} was interrupted after {pages}, run {run}",
         line=run.line,
-        pages=pages,
+        pages=pages_text(run.pages),
         run=run.id,
     )
     return RunStopped(message, hint=hint)
@@ -338,42 +534,10 @@ def interruption(run: Run) -> RunStopped:
 
 def rejection_error(run: Run) -> SyncFailed | None:
     """Return the error for a run that rejected every record."""
-    if not run.counts.is_all_rejected:
+    if run.cause != ALL_REFUSED:
         return None
     hint = Text(
         "Correct the line's fields; to see the rejected records: outkey run show {run}",
         run=run.id,
     )
-    return SyncFailed(
-        Text("every record was rejected"), hint=hint, reason="all_refused"
-    )
-
-
-def run_text(run: Run) -> str:
-    """Return a run in one line for users."""
-    return f"{run.line}: {result_text(run)}, run {run.id}"
-
-
-def result_text(run: Run) -> str:
-    """Return a run's state and counts for users."""
-    values = astuple(run.counts)
-    counts = ", ".join(
-        f"{count} {word}" for word, count in zip(_COUNTED, values, strict=True) if count
-    )
-    if counts and run.dry_run:
-        counts = f"would be: {counts}"
-    elif not counts and run.state is RunState.DONE:
-        counts = "nothing to do"
-    return ", ".join(filter(None, (state_text(run), counts)))
-
-
-def state_text(run: Run) -> str:
-    """Return a run's state with its cause, or when it is retried."""
-    dry = ", dry run" if run.dry_run else ""
-    if run.due_at is None:
-        cause = f" ({run.cause})" if run.cause else ""
-        return f"{run.state}{cause}{dry}"
-    is_later = run.due_at > time() + _SOON
-    until = f" until {moment_text(run.due_at)}" if is_later else ""
-    failure = f" after {run.cause}, attempt {run.attempt}" if run.cause else ""
-    return f"{run.state}{until}{failure}{dry}"
+    return SyncFailed(RUN_FAILURES[ALL_REFUSED].summary, hint=hint, reason=ALL_REFUSED)

@@ -15,16 +15,20 @@ import typer
 from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.text import Text
 from outkey.hosts.cli import configurations, monitoring, requests, serving
+from outkey.hosts.cli.accounts import accounts_app
+from outkey.hosts.cli.data import data_app
 from outkey.hosts.cli.doctor import doctor
 from outkey.hosts.cli.importing import import_file
 from outkey.hosts.cli.lines import lines_app, runs_app
 from outkey.hosts.cli.operations import audit_app, keys_app
 from outkey.hosts.cli.output import exit_code_of, print_error, print_line
+from outkey.hosts.cli.pairs import pairs_app
 from outkey.hosts.cli.presets import create_from_preset, presets_app
 from outkey.hosts.cli.scripts import scripts_app
 from outkey.hosts.cli.secrets import secrets_app
 from outkey.hosts.cli.session import CommandHost, use_host
 from outkey.hosts.cli.spar import spar_app
+from outkey.hosts.cli.suggest import suggest_line
 from outkey.hosts.cli.testing import check_connection
 from outkey.hosts.cli.tokens import tokens_app
 from outkey.hosts.cli.users import people_app
@@ -38,13 +42,17 @@ app = typer.Typer(
 app.add_typer(secrets_app, name="secret")
 app.add_typer(keys_app, name="keys")
 app.add_typer(audit_app, name="audit")
+app.add_typer(accounts_app, name="user")
 app.add_typer(people_app, name="people")
 app.add_typer(presets_app, name="preset")
 app.add_typer(tokens_app, name="token")
 app.add_typer(scripts_app, name="script")
 app.add_typer(spar_app, name="spar")
+lines_app.command("suggest")(suggest_line)
 app.add_typer(lines_app, name="line")
+app.add_typer(pairs_app, name="pair")
 app.add_typer(runs_app, name="run")
+app.add_typer(data_app, name="data")
 app.command("worker")(serving.run_worker)
 app.command("test")(check_connection)
 app.command()(doctor)

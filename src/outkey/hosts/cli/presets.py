@@ -1,5 +1,6 @@
 """The commands that show presets and create configurations from them."""
 
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -127,9 +128,9 @@ def create_from_preset(
     if preset.notes:
         print_line(preset.notes)
     for field, place in method.secrets.items():
-        print_line(f"next: outkey secret set {name} {field}")
+        print_line(f"next: outkey secret set {quote(name)} {field}")
         print_line(f"      {place}")
-    print_line(f"then: outkey test {name}")
+    print_line(f"then: outkey test {quote(name)}")
 
 
 def values_of(settings: list[str]) -> dict[str, str]:

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from outkey.core.moments import moment_text
-from outkey.hosts.cli.lines import run_text
 from outkey.hosts.cli.output import print_line
+from outkey.hosts.cli.run_texts import run_text
 from outkey.hosts.cli.session import current_host
 
 

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn, Protocol
+from typing import TYPE_CHECKING, Annotated, NoReturn, Protocol, TypedDict
 
 import typer
 
@@ -28,8 +29,34 @@ AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document")]
 Yes = Annotated[bool, typer.Option("--yes", help="do not ask")]
 
 
+class AccountFacts(TypedDict):
+    """What is listed of an account."""
+
+    name: str
+    active: bool
+    superuser: bool
+    groups: list[str]
+    last_login: datetime | None
+
+
 class UserAccounts(Protocol):
     """The accounts of users who sign in to a host's own pages."""
+
+    def add(
+        self, name: str, *, role: str, password: str, administration: "Administration"
+    ) -> str | None:
+        """Create a user; return the password if it was generated, for an empty one."""
+
+    def list_users(self) -> list[AccountFacts]:
+        """Return the facts of all accounts, by name."""
+
+    def disable(self, name: str, *, administration: "Administration") -> None:
+        """Refuse further sign-ins of a user, unless no administrator is left."""
+
+    def set_password(
+        self, name: str, *, password: str, administration: "Administration"
+    ) -> str | None:
+        """Replace a password; return it if it was generated, for an empty one."""
 
     def audit_key(self, name: str) -> str:
         """Return what an account is called in the audit, or raise ConfigError."""

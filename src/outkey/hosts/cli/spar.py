@@ -1,6 +1,7 @@
 """The commands of the sparring provider: serve it, and drill a configuration."""
 
 from collections import Counter
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -60,7 +61,7 @@ def drill(
             Text("NAME is missing"), hint=Text("See: outkey spar drill --help")
         )
     configuration = open_application().registry.get(name)
-    scenarios = select_scenarios(concerning(configuration), scenario or [])
+    scenarios = select_scenarios(concerning(configuration), scenario or [], name)
     if list_only:
         return list_scenarios(scenarios, as_json=as_json)
     with progress_bar("drilling", len(scenarios)) as advance:
@@ -69,12 +70,17 @@ def drill(
     return int(any(result.verdict == "bad" for result in results))
 
 
-def select_scenarios(scenarios: "list[Scenario]", ids: list[str]) -> "list[Scenario]":
+def select_scenarios(
+    scenarios: "list[Scenario]", ids: list[str], name: str
+) -> "list[Scenario]":
     """Return the scenarios with these ids, or all if there are none."""
     if not {*ids} <= {scenario.id for scenario in scenarios}:
         raise ConfigError(
             Text("unknown scenario for this configuration"),
-            hint=Text("List the scenarios with: outkey spar drill NAME --list"),
+            hint=Text(
+                "List the scenarios with: outkey spar drill {name} --list",
+                name=quote(name),
+            ),
             field="scenario",
         )
     return [scenario for scenario in scenarios if not ids or scenario.id in ids]

@@ -1,0 +1,104 @@
+"""Commands for the accounts of the pages: a way back in when nobody can sign in."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from outkey.hosts.cli.output import print_done, print_json, print_line, print_table
+from outkey.hosts.cli.session import AsJson, administration_of, current_host
+
+accounts_app = typer.Typer(help="The users of the pages.", no_args_is_help=True)
+UserName = Annotated[
+    str, typer.Argument(metavar="NAME", help="the name that the user signs in with")
+]
+
+
+@accounts_app.command("add")
+def add_user(
+    name: UserName,
+    *,
+    role: Annotated[
+        str, typer.Option(help="Administrator, Operator or Auditor; default: none")
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Create a user. The password is read as by `outkey user password`."""
+    application, accounts = current_host().open_users()
+    password = read_password(name)
+    generated = accounts.add(
+        name,
+        role=role,
+        password=password,
+        administration=administration_of(application),
+    )
+    print_account("created", name, generated, as_json=as_json)
+
+
+@accounts_app.command("list")
+def list_users(*, as_json: AsJson = False) -> None:
+    """List the users, their groups and when they signed in last."""
+    _, accounts = current_host().open_users()
+    users = accounts.list_users()
+    if as_json:
+        print_json(users)
+        return
+    columns = ("name", "active", "superuser", "groups", "last sign-in")
+    rows = [
+        (
+            user["name"],
+            "yes" if user["active"] else "no",
+            "yes" if user["superuser"] else "no",
+            ", ".join(user["groups"]),
+            user["last_login"] or "never",
+        )
+        for user in users
+    ]
+    print_table(columns, rows)
+
+
+@accounts_app.command("disable")
+def disable_user(name: UserName, *, as_json: AsJson = False) -> None:
+    """Refuse further sign-ins and requests of a user."""
+    application, accounts = current_host().open_users()
+    accounts.disable(name, administration=administration_of(application))
+    print_done("disabled", as_json=as_json, user=name)
+
+
+@accounts_app.command("password")
+def set_password(name: UserName, *, as_json: AsJson = False) -> None:
+    """Set a user's password, from a prompt or standard input, and unlock the sign-in.
+
+    Without one, a password is generated and printed once.
+    """
+    application, accounts = current_host().open_users()
+    accounts.audit_key(name)  # raises before the prompt if there is no such user
+    password = read_password(name)
+    generated = accounts.set_password(
+        name, password=password, administration=administration_of(application)
+    )
+    print_account("password set", name, generated, as_json=as_json)
+
+
+def read_password(name: str) -> str:
+    """Return a password from a prompt or from standard input; empty to generate one."""
+    if sys.stdin.isatty():
+        question = f"New password for {name} (empty: generate one)"
+        return str(
+            typer.prompt(question, hide_input=True, default="", show_default=False)
+        )
+    return sys.stdin.read().removesuffix("\n").removesuffix("\r")
+
+
+def print_account(
+    done: str, name: str, generated: str | None, *, as_json: bool
+) -> None:
+    """Print what was done; a generated password is shown here and nowhere else."""
+    if as_json:
+        password = {} if generated is None else {"password": generated}
+        print_json({"done": done, "user": name, **password})
+        return
+    print_line(f"{done}: {name}")
+    if generated is not None:
+        print_line(f"password: {generated}")
+        print_line("The password is shown only this once.")

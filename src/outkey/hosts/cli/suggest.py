@@ -1,0 +1,52 @@
+"""The command `outkey line suggest`: a line completed from one live sample."""
+
+from typing import TYPE_CHECKING
+
+from outkey.core.config.export import render, toml_value
+from outkey.hosts.cli.lines import Line, find_line
+from outkey.hosts.cli.output import print_json, print_line, warn
+from outkey.hosts.cli.session import AsJson, open_application
+
+if TYPE_CHECKING:
+    from outkey.core.sync.suggest import FieldSuggestion, Suggestion
+
+
+def suggest_line(name: Line, *, as_json: AsJson = False) -> None:
+    """Propose records, pages, keys and fields of a line, from one request.
+
+    Prints the line as TOML, and the reasons on standard error.
+    """
+    application = open_application()
+    line = find_line(application, name)
+    suggestion = application.sync_runner().suggest(name)
+    if as_json:
+        print_json(suggestion.facts())
+        return
+    print_reasons(suggestion)
+    if suggestion.fields:
+        if not suggestion.keys:
+            print_line("# Before you apply this, add keys: none was found.")
+        print_line(render([], [suggestion.completed_line(line)]).rstrip("\n"))
+
+
+def print_reasons(suggestion: "Suggestion") -> None:
+    """List on standard error what is proposed, and why."""
+    warn(f"records: {suggestion.records} ({suggestion.records_why})")
+    warn(f"pages: {suggestion.pagination.kind} ({suggestion.pagination_why})")
+    warn(f"keys: {', '.join(suggestion.keys) or '-'} ({suggestion.keys_why})")
+    for field in suggestion.fields:
+        warn(f"field {field_text(field)}")
+    for note in suggestion.notes:
+        warn(f"note: {note}")
+
+
+def field_text(field: "FieldSuggestion") -> str:
+    """Return a field with its transform and why, in one line."""
+    mapping = field.mapping
+    names = mapping.api
+    if mapping.host != mapping.api:
+        names = f"{mapping.api} as {mapping.host}"
+    transform = str(mapping.transform)
+    if mapping.options:
+        transform += f" {toml_value(mapping.options)}"
+    return f"{names}: {transform} ({field.why})"

@@ -1,0 +1,84 @@
+"""Accounts from the command line: a lost password has a way back."""
+
+from cli.conftest import Terminal
+from programs import assert_program_passes
+
+PASSWORD = "correct horse battery"
+FOUND = 302  # signed in, and sent on
+REFUSED = 200  # the sign-in page again
+
+
+def sign_in(outkey: Terminal, name: str, password: str) -> int:
+    done = assert_program_passes("cli/try_sign_in", outkey.home, name, stdin=password)
+    return int(done.stdout)
+
+
+def tags(outkey: Terminal) -> list[str]:
+    return [record["tag"] for record in outkey("audit", "list", "--json").json]
+
+
+def test_a_lost_administrators_password_is_replaced_and_the_user_signs_in(
+    outkey: Terminal,
+) -> None:
+    assert outkey("user", "add", "boss", "--role", "administrator").code == 0
+    done = outkey("user", "password", "boss", "--json", stdin=f"{PASSWORD}\n")
+    assert done.json == {"done": "password set", "user": "boss"}
+    assert sign_in(outkey, "boss", PASSWORD) == FOUND
+    assert "people:password:set" in tags(outkey)
+
+
+def test_without_a_password_one_is_generated_and_printed_once(outkey: Terminal) -> None:
+    created = outkey("user", "add", "eve", "--role", "Auditor", "--json").json
+    assert created["done"] == "created"
+    assert sign_in(outkey, "eve", created["password"]) == FOUND
+    assert "password" not in outkey("user", "list", "--json").out
+    assert "people:user:created" in tags(outkey)
+
+
+def test_users_are_listed_with_their_role(outkey: Terminal) -> None:
+    outkey("user", "add", "boss", "--role", "Administrator", stdin=PASSWORD)
+    outkey("user", "add", "nobody", stdin=PASSWORD)
+    users = outkey("user", "list", "--json").json
+    assert [(user["name"], user["superuser"], user["groups"]) for user in users] == [
+        ("boss", True, ["Administrator"]),
+        ("nobody", False, []),
+    ]
+    assert "Administrator" in outkey("user", "list").out
+
+
+def test_a_role_whose_group_was_deleted_makes_no_user_but_an_administrator(
+    outkey: Terminal,
+) -> None:
+    outkey("user", "list")
+    assert_program_passes("cli/delete_groups", outkey.home)
+    refused = outkey("user", "add", "eve", "--role", "Operator", stdin=PASSWORD)
+    assert refused.code == 2
+    assert "the group Operator was deleted" in refused.err
+    outkey("user", "add", "boss", "--role", "Administrator", stdin=PASSWORD)
+    users = outkey("user", "list", "--json").json
+    assert [(user["name"], user["superuser"]) for user in users] == [("boss", True)]
+
+
+def test_a_disabled_user_cannot_sign_in_and_the_last_administrator_stays(
+    outkey: Terminal,
+) -> None:
+    outkey("user", "add", "boss", "--role", "Administrator", stdin=PASSWORD)
+    outkey("user", "add", "eve", "--role", "Operator", stdin=PASSWORD)
+    assert outkey("user", "disable", "eve").code == 0
+    assert sign_in(outkey, "eve", PASSWORD) == REFUSED
+    refused = outkey("user", "disable", "boss")
+    assert refused.code == 2
+    assert "only administrator" in refused.err
+    assert "people:user:updated" in tags(outkey)
+
+
+def test_wrong_names_roles_and_passwords_are_refused_and_nothing_is_stored(
+    outkey: Terminal,
+) -> None:
+    assert "no role" in outkey("user", "add", "eve", "--role", "king").err
+    assert "too weak" in outkey("user", "add", "eve", stdin="short").err
+    assert "not allowed" in outkey("user", "add", "a b").err
+    assert "no user" in outkey("user", "password", "eve", stdin=PASSWORD).err
+    assert outkey("user", "list", "--json").json == []
+    outkey("user", "add", "eve", stdin=PASSWORD)
+    assert "taken" in outkey("user", "add", "eve", stdin=PASSWORD).err
