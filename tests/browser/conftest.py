@@ -13,7 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Page,
+    expect,
+    sync_playwright,
+)
 
 import forks
 from outkey.spar import Spar
@@ -22,6 +28,8 @@ from ports import free_port
 SignIn = Callable[[BrowserContext, str], None]
 # The shell draws no window around the pages, which is a third of what they cost.
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+# How long a page may take on a machine that does much else; in milliseconds.
+PATIENCE = 30_000
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -31,6 +39,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+expect.set_options(timeout=PATIENCE)
 
 
 @dataclass(frozen=True)
@@ -133,7 +142,7 @@ def page(browser: Browser, served: Served, sign_in: SignIn) -> Iterator[Page]:
     context = browser.new_context(
         base_url=served.url, viewport={"width": 1280, "height": 900}
     )
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(PATIENCE)
     opened = context.new_page()
     errors: list[str] = []
     opened.on("pageerror", lambda error: errors.append(str(error)))

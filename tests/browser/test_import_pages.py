@@ -2,18 +2,25 @@
 
 import json
 import logging
+import re
 import time
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
 from browser.conftest import Served
+from browser.test_pages import LIST, ended_outcome, follow
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
 
-LIST = "/outkey/configuration/"
 MAX_SECONDS = 60
 MAX_CLICKS = 4
+
+
+def paste(page: Page, text: str) -> None:
+    """Paste a text where the cursor is on the page New."""
+    expect(page.locator("#import-text")).to_be_focused()
+    page.keyboard.insert_text(text)
 
 
 class Clicks:
@@ -27,6 +34,8 @@ class Clicks:
         self.count += 1
         found = self._page.get_by_role(role, name=name, exact=True)  # type: ignore[arg-type]
         found.first.click()
+        # A page that the click opened has its scripts then.
+        self._page.wait_for_load_state()
 
 
 def test_a_copied_command_is_a_green_test_within_a_minute_and_four_clicks(
@@ -41,22 +50,39 @@ def test_a_copied_command_is_a_green_test_within_a_minute_and_four_clicks(
     page.goto(LIST)
     began = time.monotonic()
     clicks("New", "link")
-    expect(page.locator("#import-text")).to_be_focused()
-    page.keyboard.insert_text(command)
+    paste(page, command)
     clicks("Import")
     expect(page.get_by_text("What became of the import")).to_be_visible()
     expect(page.locator(".ok-list")).to_contain_text("Authorization")
     clicks("Test connection")
-    page.locator("#outcome [role=status], #outcome [role=alert]").first.wait_for()
+    told = ended_outcome(page)
     seconds = time.monotonic() - began
-    assert "works." in page.locator("#outcome").inner_text()
+    assert "works." in told
+    # What asked for the test is gone, and the next step is there.
+    expect(page.get_by_text("Run a connection test.")).to_have_count(0)
+    step = page.get_by_role("link", name="Bring records in: add a sync line")
+    expect(step).to_have_attribute("href", re.compile(r"add/\?configuration=127"))
     message = f"imported and tested in {seconds:.1f} s with {clicks.count} clicks"
     logging.getLogger("import").info(message)
     assert seconds < MAX_SECONDS
     assert clicks.count <= MAX_CLICKS
     page.reload()
     expect(page.get_by_text("What became of the import")).to_have_count(0)
+    expect(step).to_be_visible()
     served.command("delete", "127.0.0.1", "--yes")
+
+
+def test_a_name_is_asked_for_and_used_for_the_configuration_and_its_line(
+    page: Page, served: Served
+) -> None:
+    page.goto(LIST + "new/")
+    paste(page, "curl http://127.0.0.1:9/orders -H 'Authorization: Bearer s3cr3t99'")
+    page.get_by_label("Name (optional)").fill("Acme shop")
+    page.get_by_role("button", name="Import", exact=True).click()
+    expect(page.locator(".ok-head h1")).to_contain_text("Acme shop")
+    expect(page.get_by_role("link", name="Acme shop orders")).to_be_visible()
+    expect(page.locator(".ok-list")).to_contain_text("it is Production")
+    served.command("delete", "Acme shop", "--yes")
 
 
 def test_nothing_of_a_pasted_text_is_left_behind(
@@ -69,7 +95,7 @@ def test_nothing_of_a_pasted_text_is_left_behind(
         f" -u me:{secret} -H 'X-Note;' -d '{note}' -b 'sid={secret}'"
     )
     page.goto(LIST + "new/")
-    page.keyboard.insert_text(command)
+    paste(page, command)
     page.get_by_role("button", name="Import", exact=True).click()
     expect(page.get_by_text("What became of the import")).to_be_visible()
     shown = page.content()
@@ -78,6 +104,7 @@ def test_nothing_of_a_pasted_text_is_left_behind(
         " document.cookie, location.href, history.state])"
     )
     page.go_back()
+    expect(page.locator("#import-text")).to_be_visible()
     expect(page.locator("#import-text")).to_have_value("")
     back = page.content()
     listed = served.command("show", "127.0.0.1", "--json")
@@ -107,7 +134,7 @@ def test_what_cannot_be_read_is_refused_without_the_text(
 ) -> None:
     secret = canary.token()
     page.goto(LIST + "new/")
-    page.keyboard.insert_text(f"wget https://api.example.com/{secret}")
+    paste(page, f"wget https://api.example.com/{secret}")
     page.get_by_role("button", name="Import", exact=True).click()
     expect(page.get_by_role("alert")).to_contain_text("the format was not recognized")
     assert secret not in page.content()
@@ -117,9 +144,10 @@ def test_two_configurations_and_their_lines_are_linked_and_the_missing_secret_na
     page: Page, served: Served
 ) -> None:
     page.goto(LIST + "new/")
-    page.keyboard.insert_text(
+    paste(
+        page,
         "curl https://api.acme.example/a -H 'Authorization: Bearer <token>'\n"
-        "curl 'https://api.other.example/b?page=1' -u me:s3cr3t99"
+        "curl 'https://api.other.example/b?page=1' -u me:s3cr3t99",
     )
     page.get_by_role("button", name="Import", exact=True).click()
     message = page.get_by_text("2 configurations were imported: acme, other.")
@@ -134,9 +162,7 @@ def test_two_configurations_and_their_lines_are_linked_and_the_missing_secret_na
 
 def test_a_refused_import_shows_what_was_found(page: Page) -> None:
     page.goto(LIST + "new/")
-    page.keyboard.insert_text(
-        "curl https://api.acme.example/bot/8s7D6f5G4h3J2k1L0qW9eRt/send"
-    )
+    paste(page, "curl https://api.acme.example/bot/8s7D6f5G4h3J2k1L0qW9eRt/send")
     page.get_by_role("button", name="Import", exact=True).click()
     expect(page.get_by_role("alert")).to_contain_text("looks like a credential")
 
@@ -164,8 +190,7 @@ def test_a_collection_and_its_environment_are_chosen_as_files(
     files = [tmp_path / "a.json", tmp_path / "b.json"]
     page.locator("[data-import-files]").set_input_files(files)
     expect(page.locator("[data-import-more]")).to_have_count(1)
-    page.get_by_role("button", name="Import", exact=True).click()
+    follow(page, page.get_by_role("button", name="Import", exact=True))
     page.get_by_role("button", name="Test connection").first.click()
-    page.locator("#outcome [role=status], #outcome [role=alert]").first.wait_for()
-    assert "works." in page.locator("#outcome").inner_text()
+    assert "works." in ended_outcome(page)
     served.command("delete", "From files", "--yes")

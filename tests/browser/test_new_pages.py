@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from browser.conftest import Served
-from browser.test_pages import LIST, new, run_test, save, tab
+from browser.test_pages import LIST, follow, new, run_test, save, tab
 from outkey.spar import Spar
 
 
@@ -13,27 +13,27 @@ def test_a_preset_is_found_chosen_and_fills_the_form(
     page: Page, served: Served
 ) -> None:
     page.goto(LIST)
-    page.get_by_role("link", name="New", exact=True).click()
+    follow(page, page.get_by_role("link", name="New", exact=True))
     cards = page.locator("#presets li:visible")
     expect(cards.nth(99)).to_be_visible()
-    page.get_by_label("Search").fill("metab")
+    page.get_by_role("main").get_by_label("Search").fill("metab")
     expect(cards).to_have_count(1)
-    page.get_by_label("Search").fill("nothing like this")
+    page.get_by_role("main").get_by_label("Search").fill("nothing like this")
     expect(page.get_by_text("No provider has that name.")).to_be_visible()
-    page.get_by_label("Search").fill("metab")
+    page.get_by_role("main").get_by_label("Search").fill("metab")
     cards.first.click()
     page.get_by_role("button", name="Continue").click()
     expect(page.get_by_text("Host must not be empty")).to_be_visible()
     page.get_by_label("Host (required)").fill("bi.acme.example")
-    page.get_by_role("button", name="Continue").click()
+    follow(page, page.get_by_role("button", name="Continue"))
     expect(page.get_by_text("Filled in from the preset Metabase")).to_be_visible()
     page.get_by_role("link", name="x-api-key").click()
-    expect(page.locator("#panel-headers")).to_be_visible()
+    expect(page.get_by_label("API key (required)")).to_be_focused()
     save(page)
     expect(page.get_by_text("then run a connection test")).to_be_visible()
     expect(page.get_by_text("Still to enter:")).to_be_visible()
     expect(page.get_by_text("Header x-api-key is not set")).to_be_visible()
-    assert page.input_value("#f-base_url") == "https://bi.acme.example/api"
+    expect(page.locator("#f-base_url")).to_have_value("https://bi.acme.example/api")
     tab(page, "Headers")
     page.locator('[name="row-value-0"]').fill("mb_the-key")
     save(page)
@@ -44,12 +44,27 @@ def test_a_preset_is_found_chosen_and_fills_the_form(
     assert "mb_the-key" not in page.content()
 
 
+def test_nothing_reaches_over_the_border_of_its_card(page: Page) -> None:
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(LIST + "new/")
+        expect(page.locator("[data-import-files]")).to_be_visible()
+        over = """card => {
+            const right = card.getBoundingClientRect().right;
+            const inputs = [...card.querySelectorAll("input, textarea, button")];
+            return inputs.filter(
+                input => input.getBoundingClientRect().right >= right).length;
+        }"""
+        for card in page.locator(".ok-way").all():
+            assert card.evaluate(over) == 0, width
+
+
 def test_the_search_of_presets_works_without_a_script(
     page: Page, served: Served
 ) -> None:
     page.goto(LIST + "new/?q=weather")
     expect(page.get_by_role("link", name=re.compile("OpenWeather"))).to_be_visible()
-    assert page.locator("#presets li").count() == 1
+    expect(page.locator("#presets li")).to_have_count(1)
     page.goto(LIST + "new/?q=stirpe")
     expect(page.get_by_text("Did you mean:")).to_contain_text("Stripe")
     response = page.goto(LIST + "new/nothing/")
@@ -74,9 +89,9 @@ def test_a_key_in_the_query_is_entered_tested_and_shown_nowhere(
     assert "canary-in-query" not in page.content()
     assert any("canary-in-query" in str(seen.query) for seen in spar.journal)
     tab(page, "Headers")
-    assert page.input_value('[name="query-key-0"]') == "api_key"
-    assert page.input_value('[name="query-value-0"]') == ""
-    page.goto(LIST)
+    expect(page.locator('[name="query-key-0"]')).to_have_value("api_key")
+    expect(page.locator('[name="query-value-0"]')).to_have_value("")
+    page.goto(LIST + "?q=by+query")
     expect(page.locator("tr", has_text="by query")).to_contain_text("API key")
 
 
@@ -112,10 +127,11 @@ def test_a_configuration_is_renamed_on_its_page(
     page.get_by_role("button", name="Rename").click()
     expect(page.get_by_role("alert")).to_contain_text("must not be empty")
     page.get_by_label("New name").fill("new name")
-    page.get_by_role("button", name="Rename").click()
-    expect(page.get_by_text("old name was renamed to new name.")).to_be_visible()
+    follow(page, page.get_by_role("button", name="Rename"))
+    message = page.locator(".ok-messages")
+    expect(message).to_contain_text("old name was renamed to new name.")
     listed = served.command("list", "--json")
     assert '"new name"' in listed
     assert '"old name"' not in listed
     tab(page, "History")
-    expect(page.locator("#panel-history")).to_contain_text("configuration:created")
+    expect(page.locator("#panel-history")).to_contain_text("created the configuration")

@@ -11,8 +11,18 @@ from urllib.parse import parse_qs, parse_qsl, urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from browser.conftest import Served, SignIn, log_in
-from browser.test_pages import LIST, new, run_test, save, tab, visible_fields
+from browser.conftest import PATIENCE, Served, SignIn, log_in
+from browser.test_pages import (
+    HOME,
+    LIST,
+    follow,
+    new,
+    open_listed,
+    run_test,
+    save,
+    tab,
+    visible_fields,
+)
 from outkey.spar import Spar
 from outkey.testing.canary import find
 
@@ -32,7 +42,7 @@ def page(browser: Browser, pages_url: str, sign_in: SignIn) -> Iterator[Page]:
     context = browser.new_context(
         base_url=pages_url, viewport={"width": 1280, "height": 900}
     )
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(PATIENCE)
     opened = context.new_page()
     errors: list[str] = []
     opened.on("pageerror", lambda error: errors.append(str(error)))
@@ -75,6 +85,7 @@ def consenting(
         issuer=spar.issuer if issuer is None else issuer,
     )
     save(page)
+    expect(page.get_by_text(f"{name} was saved.")).to_be_visible()
     tab(page, "OAuth 2.0")
     return page.url.partition("#")[0]
 
@@ -84,19 +95,22 @@ def press(page: Page, name: str) -> None:
         page.get_by_role("button", name=name, exact=True).click()
 
 
-def chip(page: Page) -> str:
-    return page.locator(".ok-token .ok-chip").inner_text()
+def expect_chip(page: Page, text: str) -> None:
+    expect(page.locator(".ok-token .ok-chip")).to_have_text(text)
+
+
+def expect_no_button(page: Page, name: str) -> None:
+    expect(page.get_by_role("button", name=name, exact=True)).to_have_count(0)
 
 
 def leave(page: Page, name: str = "Connect") -> None:
     """Go to the provider, by way of the page that says where one goes."""
     press(page, name)
-    with page.expect_navigation():
-        page.get_by_role("link", name="Continue").click()
+    follow(page, page.get_by_role("link", name="Continue"))
 
 
-def connect(page: Page) -> None:
-    leave(page)
+def connect(page: Page, name: str = "Connect") -> None:
+    leave(page, name)
     page.get_by_role("button", name="Approve").click()
     page.wait_for_url(re.compile("#oauth2$"))
 
@@ -126,21 +140,18 @@ def test_the_fields_follow_type_source_and_grant_without_a_reload(page: Page) ->
     }.items():
         page.locator('[name="oauth2.grant"]').select_option(grant)
         assert fields(page) == USUAL | own
-        shown = page.get_by_text("Redirect URL").is_visible()
-        assert shown == (grant == "authorization_code")
+        redirect_url = page.get_by_text("Redirect URL")
+        expect(redirect_url).to_be_visible(visible=grant == "authorization_code")
     page.get_by_text("More", exact=True).locator("visible=true").click()
     assert {"issuer", "dpop", "extra", "leeway_seconds"} < fields(page)
     the_tab.press("ArrowRight")
-    assert (
-        page.get_by_role("tab", name="Headers").get_attribute("aria-selected") == "true"
-    )
+    headers = page.get_by_role("tab", name="Headers")
+    expect(headers).to_have_attribute("aria-selected", "true")
     tab(page, "Authentication")
     page.select_option("#f-authentication_type", "basic")
     expect(the_tab).to_be_hidden()
     page.get_by_role("tab", name="Authentication").press("ArrowRight")
-    assert (
-        page.get_by_role("tab", name="Headers").get_attribute("aria-selected") == "true"
-    )
+    expect(headers).to_have_attribute("aria-selected", "true")
 
 
 def test_a_browser_knows_which_fields_are_urls_and_which_are_dates(page: Page) -> None:
@@ -151,7 +162,7 @@ def test_a_browser_knows_which_fields_are_urls_and_which_are_dates(page: Page) -
         "token_expires_on": "date",
         "oauth2.scope": "text",
     }.items():
-        assert page.locator(f'[name="{name}"]').get_attribute("type") == kind, name
+        expect(page.locator(f'[name="{name}"]')).to_have_attribute("type", kind)
 
 
 def test_client_credentials_are_saved_tested_and_shown_with_their_token(
@@ -163,17 +174,18 @@ def test_client_credentials_are_saved_tested_and_shown_with_their_token(
     assert "machine works." in run_test(page)
     save(page)
     assert "machine works." in run_test(page)
-    steps = page.locator("#outcome .ok-step strong").all_inner_texts()
-    assert steps == ["configuration", "secrets", "token", "connect", "request"]
+    steps = page.locator("#outcome .ok-step strong")
+    expect(steps).to_have_text(
+        ["configuration", "secrets", "token", "connect", "request"]
+    )
     page.reload()
     tab(page, "OAuth 2.0")
-    assert chip(page) == "fresh"
-    assert not page.get_by_text("Audience", exact=True).is_visible()
+    expect_chip(page, "fresh")
+    expect(page.get_by_text("Audience", exact=True)).to_be_hidden()
     for unwanted in ("Connect", "Revoke"):
-        assert page.get_by_role("button", name=unwanted, exact=True).count() == 0
-    page.on("dialog", lambda dialog: dialog.dismiss())
+        expect_no_button(page, unwanted)
     tab(page, "General")
-    page.get_by_role("link", name="API Sync Configurations").first.click()
+    follow(page, page.get_by_role("link", name="API Sync Configurations").first)
     page.goto(LIST + "?q=machine")
     expect(page.locator(".ok-chip")).to_have_text("working")
 
@@ -189,9 +201,14 @@ def test_extra_parameters_and_a_key_of_many_lines_are_kept(
     page.select_option("#f-token_source", "oauth2")
     tab(page, "OAuth 2.0")
     fill(page, token_url="https://auth.acme.example/token", client_id="erp")
-    page.locator('[name="secret:oauth2.client_secret"]').fill(
-        "-----BEGIN\nmade up\n-----END\n"
-    )
+    page.get_by_text("A key of several lines, or a file").locator(
+        "visible=true"
+    ).click()
+    several = page.locator('[name="lines:oauth2.client_secret"]')
+    several.fill("-----BEGIN\nmade up\n-----END\n")
+    several.blur()
+    expect(page.get_by_text("Entered and hidden. Lines: 3")).to_be_visible()
+    expect(several).to_be_hidden()
     page.get_by_text("More", exact=True).locator("visible=true").click()
     fill(page, extra="account_id = 7\n\nregion = eu = west\n")
     save(page)
@@ -199,11 +216,12 @@ def test_extra_parameters_and_a_key_of_many_lines_are_kept(
     tab(page, "OAuth 2.0")
     # What is not as by default is not folded away.
     expect(page.locator('[name="oauth2.extra"]')).to_be_visible()
-    assert (
-        page.locator('[name="oauth2.extra"]').input_value()
-        == "account_id = 7\nregion = eu = west"
+    expect(page.locator('[name="oauth2.extra"]')).to_have_value(
+        "account_id = 7\nregion = eu = west"
     )
-    assert page.locator('[name="secret:oauth2.client_secret"]').input_value() == ""
+    for kind in ("secret", "lines"):
+        secret = page.locator(f'[name="{kind}:oauth2.client_secret"]')
+        expect(secret).to_have_value("")
     fill(page, extra="no sign")
     save(page)
     expect(page.locator('[data-field="oauth2.extra"] .ok-message')).to_be_visible()
@@ -214,19 +232,19 @@ def test_a_person_connects_and_the_token_is_renewed_revoked_and_forgotten(
     page: Page, spar: Spar, served: Served, pages_url: str
 ) -> None:
     change = consenting(page, spar, "with consent")
-    assert chip(page) == "no token yet"
-    redirect_url = page.locator("#redirect-url").inner_text()
-    assert redirect_url == change.partition("#")[0].rstrip("/") + CALLBACK
+    expect_chip(page, "no token yet")
+    redirect_url = change.rstrip("/") + CALLBACK
+    expect(page.locator("#redirect-url")).to_have_text(redirect_url)
     texts = [page.content()]
     spar.clear()
     connect(page)
-    assert page.url == change + "#oauth2"
+    expect(page).to_have_url(change + "#oauth2")
     expect(page.get_by_text("with consent is connected.")).to_be_in_viewport()
-    assert chip(page) == "fresh"
+    expect_chip(page, "fresh")
     texts.append(page.content())
     left = page.get_by_role("timer")
+    expect(left).to_have_text(re.compile(r"^(1:00:00|0:59:\d\d)$"))
     before = left.inner_text()
-    assert re.fullmatch(r"(1:00:00|0:59:\d\d)", before)
     expect(left).not_to_have_text(before)
     assert "with consent works." in run_test(page)
     press(page, "Renew")
@@ -235,11 +253,11 @@ def test_a_person_connects_and_the_token_is_renewed_revoked_and_forgotten(
     stored = page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])")
     press(page, "Revoke")
     expect(page.get_by_text("revoked at the provider and deleted here")).to_be_visible()
-    assert chip(page) == "no token yet"
+    expect_chip(page, "no token yet")
     connect(page)
     press(page, "Forget")
     expect(page.get_by_text("The token was deleted here")).to_be_visible()
-    assert chip(page) == "no token yet"
+    expect_chip(page, "no token yet")
     values = precious(spar)
     assert {"code", "code_verifier", "state", "token", "client_secret"} <= set(values)
     page.goto("/outkey/auditrecord/")
@@ -294,7 +312,7 @@ def test_an_answer_that_is_not_for_this_consent_is_refused(
         page.get_by_role("link", name="Continue").click()
     assert answered.value.status == 422
     expect(page.get_by_text("press Connect again")).to_be_visible()
-    assert urlsplit(page.url).query == ""
+    expect(page).not_to_have_url(re.compile(r"\?"))
     assert "/oauth/token" not in {arrival.path for arrival in spar.journal}
 
 
@@ -305,7 +323,7 @@ def test_connect_needs_no_issuer_where_the_token_url_is_at_the_base_urls_origin(
     consenting(page, spar, "unnamed issuer", issuer="")
     connect(page)
     expect(page.get_by_text("unnamed issuer is connected.")).to_be_visible()
-    assert chip(page) == "fresh"
+    expect_chip(page, "fresh")
 
 
 def test_without_an_issuer_a_response_of_another_server_tells_what_to_enter(
@@ -370,7 +388,7 @@ def test_texts_of_the_provider_are_inert(page: Page, spar: Spar) -> None:
     page.reload()
     tab(page, "OAuth 2.0")
     expect(page.locator(".ok-facts")).to_contain_text(hostile)
-    assert page.locator("img[src=x]").count() == 0
+    expect(page.locator("img[src=x]")).to_have_count(0)
 
 
 def test_a_failing_provider_is_told_in_words_and_named_on_the_home_page(
@@ -380,19 +398,19 @@ def test_a_failing_provider_is_told_in_words_and_named_on_the_home_page(
     connect(page)
     spar.authorization.revoke_family()
     press(page, "Renew")
-    assert chip(page) == "reauthorization needed"
+    expect_chip(page, "reauthorization needed")
     expect(page.locator(".ok-facts")).to_contain_text(
         "does not accept the refresh token"
     )
-    assert page.get_by_role("button", name="Renew", exact=True).count() == 0
+    expect_no_button(page, "Renew")
     page.goto(LIST + "?status=reauthorization_needed")
     expect(page.get_by_role("link", name="lost consent")).to_be_visible()
-    page.goto("/outkey/configuration/home/")
-    page.get_by_role("link", name="lost consent").first.click()
-    leave(page, "Connect again")
-    page.get_by_role("button", name="Approve").click()
-    page.wait_for_url(re.compile("#oauth2$"))
-    assert chip(page) == "fresh"
+    page.goto(HOME)
+    row = page.locator(".ok-attention li", has_text="lost consent")
+    expect(row).to_contain_text("consent is needed again")
+    follow(page, row.get_by_role("link", name="Connect: lost consent", exact=True))
+    connect(page, "Connect again")
+    expect_chip(page, "fresh")
 
 
 def test_the_issuer_fills_in_the_addresses_and_nothing_is_saved(
@@ -408,8 +426,8 @@ def test_the_issuer_fills_in_the_addresses_and_nothing_is_saved(
     page.get_by_role("button", name="Fill in from the issuer").click()
     expect(told).to_contain_text("Filled in: Issuer, Token URL")
     for name, path in {"token_url": "token", "authorization_url": "authorize"}.items():
-        filled = page.locator(f'[name="oauth2.{name}"]').input_value()
-        assert filled == f"{spar.url}/oauth/{path}"
+        filled = page.locator(f'[name="oauth2.{name}"]')
+        expect(filled).to_have_value(f"{spar.url}/oauth/{path}")
     page.goto(LIST + "?q=discovered")
     expect(page.get_by_text("Nothing matches.")).to_be_visible()
 
@@ -419,9 +437,9 @@ def test_a_device_code_names_the_command_to_run(page: Page, spar: Spar) -> None:
     fill(page, device_url=f"{spar.url}/oauth/device")
     save(page)
     tab(page, "OAuth 2.0")
-    command = page.locator(".ok-token .ok-code").inner_text()
-    assert command == """outkey token authorize 'a device'"'"'s'"""
-    assert page.get_by_role("button", name="Connect", exact=True).count() == 0
+    command = page.locator(".ok-token .ok-code")
+    expect(command).to_have_text("""outkey token authorize 'a device'"'"'s'""")
+    expect_no_button(page, "Connect")
 
 
 def test_what_is_not_saved_yet_is_not_sent_by_the_buttons_of_the_token(
@@ -436,7 +454,7 @@ def test_what_is_not_saved_yet_is_not_sent_by_the_buttons_of_the_token(
         press(page, "Renew")
     assert set(dict(parse_qsl(str(sent.value.post_data)))) == {"csrfmiddlewaretoken"}
     assert precious_client(spar) == {"spar-client"}
-    assert page.locator('[name="oauth2.client_id"]').input_value() == "spar-client"
+    expect(page.locator('[name="oauth2.client_id"]')).to_have_value("spar-client")
 
 
 def precious_client(spar: Spar) -> set[str]:
@@ -447,20 +465,17 @@ def precious_client(spar: Spar) -> set[str]:
 def test_the_demo_has_one_that_works_and_one_that_waits_for_a_person(
     page: Page,
 ) -> None:
-    page.goto(LIST + "?q=demo+oauth2")
-    page.get_by_role("link", name="demo oauth2", exact=True).click()
+    open_listed(page, "demo oauth2")
     tab(page, "OAuth 2.0")
-    assert chip(page) == "fresh"
-    page.goto(LIST + "?q=demo+oauth2")
-    page.get_by_role("link", name="demo oauth2 consent").click()
+    expect_chip(page, "fresh")
+    open_listed(page, "demo oauth2 consent")
     tab(page, "OAuth 2.0")
     connect(page)
     assert "demo oauth2 consent works." in run_test(page)
 
 
 def test_a_phone_shows_the_tab_without_scrolling_sideways(page: Page) -> None:
-    page.goto(LIST + "?q=demo+oauth2")
-    page.get_by_role("link", name="demo oauth2 consent").click()
+    open_listed(page, "demo oauth2 consent")
     tab(page, "OAuth 2.0")
     page.set_viewport_size({"width": 390, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -472,8 +487,7 @@ def test_a_german_person_reads_german(
     context = browser.new_context(base_url=pages_url, locale="de-DE")
     opened = context.new_page()
     log_in(opened, "admin", served.password)
-    opened.goto(LIST + "?q=demo+oauth2")
-    opened.get_by_role("link", name="demo oauth2", exact=True).click()
+    open_listed(opened, "demo oauth2")
     opened.get_by_role("tab", name="OAuth 2.0").click()
     for words in ("Client-Geheimnis", "Letzte Erneuerung", "Läuft ab in", "gültig"):
         expect(opened.get_by_text(words, exact=True).first).to_be_visible()

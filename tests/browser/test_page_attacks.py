@@ -7,6 +7,6 @@ import pytest
 from programs import assert_program_passes
 
 
-@pytest.mark.parametrize("program", ["save_race", "hashed_sessions"])
+@pytest.mark.parametrize("program", ["save_race", "restored_line", "hashed_sessions"])
 def test_the_pages_hold(program: str, tmp_path: Path) -> None:
     assert assert_program_passes(f"browser/{program}", tmp_path / "home").stderr == ""

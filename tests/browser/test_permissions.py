@@ -17,6 +17,7 @@ PROGRAMS = (
     "permissions_fixes",
     "permissions_pages",
     "permissions_imports",
+    "permissions_lines",
 )
 
 

@@ -50,17 +50,22 @@ def begin(page: Page, spar: Spar, name: str, script: str = SCRIPT) -> None:
 def run(page: Page, at: str = "") -> str:
     page.fill("#run-at", at)
     page.get_by_role("button", name="Run", exact=True).click()
-    page.locator("#run-outcome .ok-note").first.wait_for()
-    return page.locator("#run-outcome").inner_text()
+    outcome = page.locator("#run-outcome")
+    # It is busy and empty from the click on, and has all of its parts when it is not.
+    expect(outcome).not_to_have_attribute("aria-busy", "true", timeout=20_000)
+    expect(outcome.locator(".ok-note").first).to_be_visible()
+    return outcome.inner_text()
 
 
-def made(page: Page) -> list[list[str]]:
-    rows = page.locator("#run-outcome tbody tr").all()
-    return [row.locator("td").all_inner_texts() for row in rows]
+def expect_headers(page: Page, *expected: str) -> None:
+    """Names and lengths of the headers that the script has made."""
+    expect(page.locator("#run-outcome tbody td")).to_have_text(expected)
 
 
-def numbers(page: Page) -> list[str]:
-    return page.locator(".ok-numbers span").all_inner_texts()
+def expect_numbers(page: Page, lines: int) -> None:
+    """Each line has its number, so it is drawn."""
+    numbers = [str(number) for number in range(1, lines + 1)]
+    expect(page.locator(".ok-numbers span")).to_have_text(numbers)
 
 
 def signature(spar: Spar) -> str:
@@ -75,13 +80,14 @@ def test_the_specifications_example_is_written_run_tested_and_saved(
     texts = []
     for _ in range(2):  # as a draft, and as it is kept
         told = run(page, "1700000000")
-        assert made(page) == [["X-Timestamp", "10"], ["X-Signature", "64"]]
+        expect_headers(page, "X-Timestamp", "10", "X-Signature", "64")
         assert " ms with the start of its process." in told
         assert "1700000000" not in told
         spar.clear()
         assert "signs works." in run_test(page)
-        steps = page.locator("#outcome .ok-step strong").all_inner_texts()
-        assert steps == ["configuration", "secrets", "script", "connect", "request"]
+        expect(page.locator("#outcome .ok-step strong")).to_have_text(
+            ["configuration", "secrets", "script", "connect", "request"]
+        )
         texts.append(page.content())
         assert signature(spar) not in texts[-1]
         page.get_by_role("button", name="Preview request").click()
@@ -90,7 +96,7 @@ def test_the_specifications_example_is_written_run_tested_and_saved(
         texts.append(page.content())
         save(page)
         expect(page.get_by_text("signs was saved.")).to_be_visible()
-        assert page.input_value(AREA) == SCRIPT
+        expect(page.locator(AREA)).to_have_value(SCRIPT)
     page.reload()
     texts += [
         page.content(),
@@ -111,13 +117,13 @@ def test_a_moment_is_a_unix_time_or_a_date_and_enter_runs(
         FUNCTION + "    import time\n    return {'X': str(time.time())}\n",
     )
     run(page, "2023-11-14 22:13:20")
-    assert made(page) == [["X", str(len("1700000000.0"))]]
+    expect_headers(page, "X", str(len("1700000000.0")))
     for nonsense in ("yesterday", "nan", "inf", "-1", "9e99", "0001-01-01"):
         assert "Not a date and time" in run(page, nonsense)
     page.fill("#run-at", "0")
     page.press("#run-at", "Enter")
     expect(page.locator("#run-outcome tbody td").nth(1)).to_have_text("3")
-    assert page.url.endswith("add/#script")
+    expect(page).to_have_url(re.compile("add/#script$"))
 
 
 def test_a_syntax_error_is_told_with_its_line_and_the_text_stays(
@@ -129,9 +135,9 @@ def test_a_syntax_error_is_told_with_its_line_and_the_text_stays(
     save(page)
     expect(page.locator(MESSAGE)).to_contain_text("Script line 4: this is not Python")
     expect(page.locator(AREA)).to_be_visible()
-    assert page.input_value(AREA) == wrong
-    assert page.locator(".ok-wrong").inner_text() == "4"
-    assert page.locator('[name="secret:secret_key"]').input_value() == ""
+    expect(page.locator(AREA)).to_have_value(wrong)
+    expect(page.locator(".ok-wrong")).to_have_text("4")
+    expect(page.locator('[name="secret:secret_key"]')).to_have_value("")
     page.fill(AREA, "x = 1\n")
     save(page)
     expect(page.locator(MESSAGE)).to_contain_text("no function compute_auth_header")
@@ -144,7 +150,7 @@ def test_an_import_that_scripts_cannot_have_is_told_when_saving(
     save(page)
     expect(page.locator(MESSAGE)).to_contain_text("line 2: requests cannot be imported")
     expect(page.locator(MESSAGE)).to_contain_text("Scripts may import base64")
-    assert page.locator(".ok-wrong").inner_text() == "2"
+    expect(page.locator(".ok-wrong")).to_have_text("2")
     page.fill(AREA, FUNCTION + "    return {'X': 1}\n")
     assert "Write a number as text: str(number)." in run(page)
     page.fill(AREA, FUNCTION + "    return {'host': 'evil.example'}\n")
@@ -184,7 +190,7 @@ def test_an_example_that_gives_something_else_is_not_kept(
     expect(page.locator(MESSAGE)).to_contain_text("raised KeyError in line 3")
     expect(page.locator(MESSAGE)).to_contain_text("in an example of GOLDEN")
     page.goto(LIST + "?q=golden")
-    assert page.locator(".ok-chip").count() == 0
+    expect(page.locator(".ok-chip")).to_have_count(0)
 
 
 def test_html_in_a_script_is_text_and_numbers_follow_the_lines(
@@ -198,25 +204,24 @@ def test_html_in_a_script_is_text_and_numbers_follow_the_lines(
     page.on("dialog", lambda dialog: (dialogs.append(dialog.type), dialog.accept())[1])
     begin(page, spar, "inert", text)
     for _ in range(2):
-        assert page.input_value(AREA) == text
+        expect(page.locator(AREA)).to_have_value(text)
+        expect_numbers(page, text.count("\n") + 1)
         layer = page.locator(".ok-layer")
         assert layer.evaluate("node => node.textContent") == text + "\n"
         assert (
             layer.evaluate("node => [...node.querySelectorAll(':not(span)')].length")
             == 0
         )
-        assert page.locator("img[src=x]").count() == 0
-        assert numbers(page) == [str(n) for n in range(1, text.count("\n") + 2)]
+        expect(page.locator("img[src=x]")).to_have_count(0)
         save(page)
         tab(page, "Script")
     assert "alert" not in dialogs
-    colours = page.locator(".ok-layer .ok-py-keyword").all_inner_texts()
-    assert colours == ["import", "import", "import", "def", "return"]
-    assert page.locator(".ok-layer .ok-py-name").all_inner_texts() == [
-        "compute_auth_header"
-    ]
+    expect(page.locator(".ok-layer .ok-py-keyword")).to_have_text(
+        ["import", "import", "import", "def", "return"]
+    )
+    expect(page.locator(".ok-layer .ok-py-name")).to_have_text(["compute_auth_header"])
     page.fill(AREA, "one\ntwo")
-    expect(page.locator(".ok-numbers span")).to_have_text(["1", "2"])
+    expect_numbers(page, 2)
 
 
 def test_the_keys_indent_and_let_the_keyboard_out(page: Page, spar: Spar) -> None:
@@ -229,12 +234,12 @@ def test_the_keys_indent_and_let_the_keyboard_out(page: Page, spar: Spar) -> Non
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
     page.keyboard.type("z")
-    assert area.input_value() == "if x:\n    y\n        z"
+    expect(area).to_have_value("if x:\n    y\n        z")
     page.keyboard.press("Control+a")
     page.keyboard.press("Tab")
-    assert area.input_value() == "    if x:\n        y\n            z"
+    expect(area).to_have_value("    if x:\n        y\n            z")
     page.keyboard.press("Control+z")
-    assert area.input_value() == "if x:\n    y\n        z"
+    expect(area).to_have_value("if x:\n    y\n        z")
     expect(page.get_by_text("press Escape, then Tab")).to_be_visible()
     page.keyboard.press("Escape")
     page.keyboard.press("Tab")
@@ -242,13 +247,15 @@ def test_the_keys_indent_and_let_the_keyboard_out(page: Page, spar: Spar) -> Non
     area.focus()
     page.keyboard.press("Shift+Tab")
     expect(area).not_to_be_focused()
-    assert area.input_value() == "if x:\n    y\n        z"
+    expect(area).to_have_value("if x:\n    y\n        z")
 
 
 def test_layer_and_text_lie_on_each_other_and_nothing_is_wider_than_the_page(
     page: Page, spar: Spar
 ) -> None:
-    begin(page, spar, "lies", SCRIPT + "# " + "x" * 300 + "\n" * 60)
+    text = SCRIPT + "# " + "x" * 300 + "\n" * 60
+    begin(page, spar, "lies", text)
+    expect_numbers(page, text.count("\n") + 1)
     for width in (1280, 400):
         page.set_viewport_size({"width": width, "height": 900})
         boxes = [page.locator(place).bounding_box() for place in (AREA, ".ok-layer")]
@@ -261,8 +268,10 @@ def test_layer_and_text_lie_on_each_other_and_nothing_is_wider_than_the_page(
 
 
 def test_without_our_scripts_a_plain_field_saves(page: Page, spar: Spar) -> None:
-    page.route(re.compile(r"/outkey/\w+\.js"), lambda route: route.abort())
+    # The name of a file has its digest in it.
+    page.route(re.compile(r"/outkey/[\w.-]+\.js"), lambda route: route.abort())
     page.goto(LIST + "add/")
+    expect(page.locator(".ok-live")).to_have_count(0)
     page.fill("#f-name", "plain")
     page.fill("#f-base_url", spar.url)
     page.select_option("#f-network", "internal")
@@ -271,8 +280,8 @@ def test_without_our_scripts_a_plain_field_saves(page: Page, spar: Spar) -> None
     page.fill(AREA, "\n" + SCRIPT)
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("plain was saved.")).to_be_visible()
-    assert page.input_value(AREA) == "\n" + SCRIPT
-    assert not page.get_by_text("press Escape, then Tab").is_visible()
+    expect(page.locator(AREA)).to_have_value("\n" + SCRIPT)
+    expect(page.get_by_text("press Escape, then Tab")).to_be_hidden()
 
 
 def test_the_tab_speaks_german(browser: Browser, served: Served) -> None:

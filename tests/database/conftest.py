@@ -16,6 +16,8 @@ from django.core.management import call_command
 from django.db import connections
 from psycopg.sql import SQL, Identifier
 
+from database.mariadb import PROGRAM as MARIADB
+from database.mariadb import MariaDb
 from ports import free_port
 
 if TYPE_CHECKING:
@@ -89,6 +91,27 @@ def postgresql() -> Iterator[Cluster]:
     cluster = Cluster(folder)
     yield cluster
     cluster.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgresql_warehouse(postgresql: Cluster) -> str:
+    """Create a database for tables, once: that takes longer than most tests."""
+    return postgresql.create("warehouse")
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[MariaDb]:
+    """Start a MariaDB for all tests."""
+    if not MARIADB:
+        reason = "missing program: mariadbd (Debian package mariadb-server)"
+        (pytest.fail if os.environ.get("OUTKEY_TESTS_SKIP_NOTHING") else pytest.skip)(
+            reason
+        )
+    folder = Path(tempfile.mkdtemp(prefix="outkey-mariadb-"))
+    server = MariaDb(folder)
+    yield server
+    server.stop()
     shutil.rmtree(folder, ignore_errors=True)
 
 

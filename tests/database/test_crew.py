@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +13,8 @@ from django.test import override_settings
 from database.test_workers import two_lines
 from outkey.adapters.clock_system import SystemClock
 from outkey.core.config.document import parse_document
-from outkey.core.sync.run import RunState
+from outkey.core.sync.run import Run, RunState
+from outkey.core.sync.schedule import DueRun
 from outkey.engine.sync import loop
 from outkey.engine.sync.loop import RUNS_AT_ONCE
 from outkey.spar import Spar
@@ -114,9 +114,10 @@ class Endless:
     def plan(self, actor: str) -> None:
         pass
 
-    def due(self) -> list[tuple[object, str]]:
+    def due(self) -> list[DueRun]:
         self.asked += 1
-        return [(SimpleNamespace(id=str(self.asked)), f"lock-{self.asked}")]
+        run = Run(str(self.asked), "contacts", "ada", 0.0)
+        return [DueRun(run, f"configuration {self.asked}", places=1)]
 
     def work(self, _run: str) -> None:
         self.release.wait(20)

@@ -6,6 +6,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
+from outkey.core.audit.durability import Durability
 from outkey.core.findings.monitoring import Baseline, Condition, Notice
 from outkey.core.request.rate_limit import Pace
 from outkey.core.shared_state import StateKind
@@ -56,3 +57,47 @@ def test_shared_states_are_copied_from_the_tables_that_they_replace() -> None:
     assert marks == {MONITORING: {"position": 42}, SCHEDULES: {"at": 60.5}}
     assert states.read(StateKind.LEASE) == {}
     assert states.read(StateKind.PROCESS) == {}
+
+
+@pytest.mark.usefixtures("database")
+def test_stored_records_of_the_audit_get_their_kinds_and_the_chain_stays_whole() -> (
+    None
+):
+    from outkey.core.audit import chain
+    from outkey.hosts.django.audit import DjangoAuditRows
+    from outkey.hosts.django.models import Stream
+
+    call_command("migrate", "outkey", "0006", verbosity=0)
+    key = b"k" * 32
+    events = [
+        {"at": 1, "tag": "engine:send:intended"},
+        {"at": 2, "tag": "engine:send:ended", "outcome": "timeout"},
+        {"at": 3, "tag": "api:line:kept", "actor": "ann"},
+        {"at": 4, "tag": "people:session:began", "actor": "ben"},
+    ]
+    records = [(chain.canonical(facts), chain.label_of(facts)) for facts in events]
+    stream = Stream.objects.create(name="k.a")
+    with connection.cursor() as cursor:
+        for row in chain.chain_rows(key, "k.a", records):
+            at, configuration, outcome, *_ = row.label
+            cursor.execute(
+                "INSERT INTO outkey_auditrecord (stream_id, number, at, configuration,"
+                " outcome, body, mac) VALUES (%s, %s, %s, %s, %s, %s, %s)",
+                [stream.pk, row.number, at, configuration, outcome, row.body, row.mac],
+            )
+        cursor.execute(
+            "INSERT INTO outkey_auditrecord (stream_id, number, at, configuration,"
+            " outcome, body, mac) VALUES (%s, 9, 9, '', '', %s, %s)",
+            [stream.pk, b'{"at": "x", "tag": "api:line:kept"}', b"forged"],
+        )
+    call_command("migrate", "outkey", verbosity=0)
+    table = DjangoAuditRows(lambda: Durability.PROCESS)
+    kinds = {
+        facts["at"]: kind
+        for kind in (chain.FAILURE, chain.CHANGE, chain.SIGN_IN)
+        for facts in table.newest(9, kind=kind)
+    }
+    assert kinds == {2: chain.FAILURE, 3: chain.CHANGE, 4: chain.SIGN_IN}
+    whole = [row for row in table.read() if row.number <= len(events)]
+    verdict = chain.verify(whole, lambda _: key, checkpoints=(), tombstones=())
+    assert (verdict.ok, verdict.rows) == (True, 4)

@@ -24,31 +24,43 @@ from database.conftest import stored_runs
 from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.paths_jmespath import JmespathCompiler
 from outkey.core.config.configuration import SyncLine
-from outkey.core.errors import ConfigError, StorageUnavailable, UnknownConfiguration
+from outkey.core.errors import (
+    ConfigError,
+    StorageUnavailable,
+    SyncFailed,
+    UnknownConfiguration,
+)
 from outkey.core.findings.monitoring import run_conditions
 from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.core.shared_state import StateKind
 from outkey.core.sync.line import (
+    Children,
     Direction,
     FieldMapping,
     Gone,
     Pagination,
     Paging,
     Sync,
+    Writes,
 )
 from outkey.core.sync.records import FieldKind, WriteOutcome, Written
-from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
+from outkey.core.sync.rejections import group_rejections
+from outkey.core.sync.run import ChildCounts, Counts, RejectedRecord, Run, RunState
 from outkey.engine.managing.registry import Registry
 from outkey.engine.sync import Runs, SyncPorts, SyncRunner
+from outkey.engine.sync.record_mapper import effect_of
 from outkey.ports.monitoring import LineRuns
-from outkey.ports.storage import Database
-from outkey.ports.sync import Records, RunRows
+from outkey.ports.storage import Database, LineRows
+from outkey.ports.sync import Key, LedgerRows, PairRows, Records, RunRows
 from outkey.testing import configuration, fake_gateway
+from outkey.testing.contracts_ledger import LedgerRowsContract, StoredLedgerContract
+from outkey.testing.contracts_pairs import PairRowsContract, StoredPairsContract
 from outkey.testing.contracts_records import RecordsContract, contact
 from outkey.testing.contracts_runs import (
     LineRunsContract,
     RunRowsContract,
     RunsContract,
+    insert,
 )
 
 if TYPE_CHECKING:
@@ -56,6 +68,9 @@ if TYPE_CHECKING:
 
 CONTACT, ORDER = "demo.contact", "demo.order"
 KEYS = ("external_id",)
+CREATED = Written(WriteOutcome.CREATED)
+UPDATED = Written(WriteOutcome.UPDATED)
+UNCHANGED = Written(WriteOutcome.UNCHANGED)
 SYNC = Sync(
     Direction.PULL,
     CONTACT,
@@ -110,6 +125,34 @@ class TestDjangoRunRows(RunRowsContract):
 
     def leave_thread(self) -> None:
         connection.close()
+
+
+@pytest.mark.usefixtures("database")
+class TestDjangoPairRows(PairRowsContract, StoredPairsContract):
+    def make(self) -> PairRows:
+        from outkey.hosts.django.pairs import DjangoPairRows
+
+        make_lines()
+        return DjangoPairRows()
+
+    def lines(self) -> LineRows:
+        from outkey.hosts.django.storage import django_storage
+
+        return django_storage().lines
+
+
+@pytest.mark.usefixtures("database")
+class TestDjangoLedgerRows(LedgerRowsContract, StoredLedgerContract):
+    def make(self) -> LedgerRows:
+        from outkey.hosts.django.ledger import DjangoLedgerRows
+
+        make_lines()
+        return DjangoLedgerRows()
+
+    def lines(self) -> LineRows:
+        from outkey.hosts.django.storage import django_storage
+
+        return django_storage().lines
 
 
 @pytest.mark.usefixtures("database")
@@ -277,7 +320,7 @@ def test_a_person_needs_the_permissions_of_the_model(records: "DjangoRecords") -
             person.upsert(CONTACT, KEYS, [contact(1)], run)
         assert "administrator" in caught.value.hint
     with pytest.raises(ConfigError):
-        viewer.archive(CONTACT, "contacts", run)
+        viewer.retire(CONTACT, "contacts", run, Gone.ARCHIVE)
     with pytest.raises(ConfigError):
         viewer.read(ORDER, "", 1)
     editor = opened(person=Person("view_contact", "add_contact", "change_contact"))
@@ -725,7 +768,7 @@ def test_a_new_record_that_has_a_rule_of_its_own_is_written_as_its_rule_leaves_i
 def watched() -> Iterator[list[str]]:
     """Give the statements that are run inside, each up to its table."""
     from outkey.hosts.django.raw_sql import execute
-    from outkey.hosts.django.records import fast_insert, upsert
+    from outkey.hosts.django.records import fast_insert, key_queries, marks
 
     seen: list[str] = []
 
@@ -735,7 +778,8 @@ def watched() -> Iterator[list[str]]:
 
     with ExitStack() as stack:
         stack.enter_context(connection.execute_wrapper(note))
-        for module in (fast_insert, upsert):  # their own SQL passes Django's wrappers
+        # Their own SQL passes Django's wrappers.
+        for module in (fast_insert, key_queries, marks):
             stack.enter_context(patch.object(module, "execute", partial(note, execute)))
         yield seen
 
@@ -843,6 +887,193 @@ def test_an_update_moves_the_fields_that_follow_the_time(
     assert Contact.objects.get().changed_at > first
 
 
+def test_of_several_keys_only_their_own_combinations_are_found(
+    records: "DjangoRecords",
+) -> None:
+    keys = ("year", "number")
+    run = begun("orders")
+    pairs = [(2026, 2), (2027, 1)]
+    first = [{"year": year, "number": number} for year, number in pairs]
+    assert records.upsert(ORDER, keys, first, run) == [CREATED, CREATED]
+    others = [{"year": 2026, "number": 1}, {"year": 2027, "number": 2}]
+    assert records.upsert(ORDER, keys, others, run) == [CREATED, CREATED]
+    assert records.upsert(ORDER, keys, first, run) == [UNCHANGED, UNCHANGED]
+    many = [{"year": year, "number": year} for year in range(2000, 2100)]
+    assert records.upsert(ORDER, keys, many, run) == [CREATED] * 100
+    assert records.upsert(ORDER, keys, many, run) == [UNCHANGED] * 100
+
+
+# ── with the model's own code ─────────────────────────────────────────────────────────
+
+
+def save(records: "DjangoRecords", *rows: dict[str, object]) -> list[Written]:
+    return records.upsert(CONTACT, KEYS, rows, begun(), saves=True)
+
+
+@pytest.fixture
+def saved() -> Iterator[list[tuple[str, bool]]]:
+    """Return the contacts that were saved, and whether each was new."""
+    from django.db.models.signals import post_save
+
+    from outkey.hosts.demo_records.models import Contact
+
+    seen: list[tuple[str, bool]] = []
+
+    def receive(instance: Contact, created: bool, **_: object) -> None:  # noqa: FBT001 - Django's own
+        if instance.name == "Boom":
+            raise RuntimeError("hunter2")
+        seen.append((instance.external_id, created))
+
+    post_save.connect(receive, sender=Contact)
+    yield seen
+    post_save.disconnect(receive, sender=Contact)
+
+
+def test_a_model_saves_its_records_with_signals_if_the_line_wants_it(
+    records: "DjangoRecords", saved: list[tuple[str, bool]]
+) -> None:
+    assert save(records, contact(1), contact(2)) == [CREATED, CREATED]
+    again = save(records, contact(1), contact(2, name="Another"), contact(3))
+    assert again == [UNCHANGED, UPDATED, CREATED]
+    assert saved == [("c-1", True), ("c-2", True), ("c-2", False), ("c-3", True)]
+    records.upsert(CONTACT, KEYS, [contact(4)], begun())
+    assert len(saved) == 4
+
+
+def test_a_model_saves_assigned_values_if_the_line_wants_it(
+    records: "DjangoRecords", saved: list[tuple[str, bool]]
+) -> None:
+    records.upsert(CONTACT, KEYS, [contact(1), contact(2), contact(3)], begun())
+    first, second, third = [record.id for record in records.read(CONTACT, "", 9)]
+    run = begun()
+    values = {
+        first: {"external_id": "c-7"},
+        second: {"external_id": "c-3"},  # taken
+        third: {"external_id": "c-3"},  # its own
+        "999": {"external_id": "c-9"},
+    }
+    assert records.assign(CONTACT, values, run, saves=True) == {first, third}
+    assert saved == [("c-7", False)]
+    boom: dict[str, dict[str, object]] = {first: {"name": "Boom"}}
+    assert records.assign(CONTACT, boom, run, saves=True) == set()
+    nothing: dict[str, dict[str, object]] = {second: {}}
+    assert records.assign(CONTACT, nothing, run, saves=True) == {second}
+    assert len(saved) == 1
+
+
+def test_a_database_that_fails_while_values_are_assigned_ends_the_run(
+    records: "DjangoRecords",
+) -> None:
+    from django.db import OperationalError
+
+    from outkey.hosts.demo_records.models import Contact
+
+    records.upsert(CONTACT, KEYS, [contact(1)], begun())
+    (first,) = [record.id for record in records.read(CONTACT, "", 9)]
+    with (
+        patch.object(Contact, "save", side_effect=OperationalError("hunter2")),
+        pytest.raises(StorageUnavailable),
+    ):
+        records.assign(CONTACT, {first: {"name": "Other"}}, begun(), saves=True)
+
+
+def test_what_the_code_of_a_model_raises_rejects_one_record(
+    records: "DjangoRecords", saved: list[tuple[str, bool]]
+) -> None:
+    first, refused, last = save(
+        records, contact(1), contact(2, name="Boom"), contact(3)
+    )
+    assert (first, last) == (CREATED, CREATED)
+    assert refused == Written(WriteOutcome.REFUSED, "RuntimeError", "save_failed")
+    names = [record.values["external_id"] for record in records.read(CONTACT, "", 9)]
+    assert names == ["c-1", "c-3"]
+    assert saved == [("c-1", True), ("c-3", True)]
+
+
+def test_a_record_that_its_model_finds_invalid_is_not_saved(
+    records: "DjangoRecords", saved: list[tuple[str, bool]]
+) -> None:
+    from django.core.exceptions import ValidationError
+
+    from outkey.hosts.demo_records.models import Contact
+
+    def refuse(_self: Contact) -> None:
+        raise ValidationError({"kind": ValidationError("hunter2", code="first")})
+
+    with patch.object(Contact, "clean", refuse):
+        (refused,) = save(records, contact(1))
+    assert refused == Written(WriteOutcome.REFUSED, "kind", "invalid")
+    (long,) = save(records, contact(1, name="x" * 81))
+    assert (long.field, long.reason) == ("name", "too_long")
+    assert saved == []
+
+
+def test_a_model_is_validated_once_for_each_record(records: "DjangoRecords") -> None:
+    from outkey.hosts.demo_records.models import Contact
+
+    with patch.object(Contact, "full_clean", autospec=True) as validated:
+        save(records, contact(1), contact(2), contact(1))
+    assert validated.call_count == 2
+
+
+def test_an_error_of_the_database_ends_the_run_and_one_of_a_row_does_not(
+    records: "DjangoRecords",
+) -> None:
+    from django.db import IntegrityError, OperationalError
+
+    from outkey.hosts.demo_records.models import Contact
+
+    with patch.object(Contact, "save", side_effect=IntegrityError("hunter2")):
+        (refused,) = save(records, contact(1))
+    assert (refused.field, refused.reason) == ("", "refused_by_database")
+    with (
+        patch.object(Contact, "save", side_effect=OperationalError("hunter2")),
+        pytest.raises(StorageUnavailable),
+    ):
+        save(records, contact(1))
+
+
+def test_what_comes_back_is_saved_as_active(
+    records: "DjangoRecords", saved: list[tuple[str, bool]]
+) -> None:
+    save(records, contact(1), contact(2))
+    run = begun()
+    records.upsert(CONTACT, KEYS, [contact(2)], run, saves=True)
+    assert records.retire(CONTACT, "contacts", run, Gone.ARCHIVE) == 1
+    assert save(records, contact(1), contact(2)) == [UPDATED, UNCHANGED]
+    assert saved[2:] == [("c-1", False)]
+
+
+def test_a_line_says_how_its_records_are_written(
+    records: "DjangoRecords", saved: list[tuple[str, bool]]
+) -> None:
+    theirs: list[dict[str, object]] = [
+        {"id": "a", "n": "Ada"},
+        {"id": "b", "n": "Boom"},
+    ]
+    sync = replace(SYNC, writes=Writes.MODEL)
+    run = run_line(sync, theirs)
+    assert run.counts == Counts(created=1, failed=1)
+    assert stored_runs().rejected(run.id, 9) == [
+        RejectedRecord(2, "b", "RuntimeError", "save_failed")
+    ]
+    assert run_line(sync, theirs, dry_run=True).counts == Counts(created=1, unchanged=1)
+    assert saved == [("a", True)]
+
+
+def test_a_dry_run_tells_the_stored_values_to_users_who_may_view_them(
+    records: "DjangoRecords",
+) -> None:
+    stored = contact(1, name="Old name")
+    records.upsert(CONTACT, KEYS, [stored], begun())
+    row = contact(1, name="New name")
+    viewer = opened(person=Person("view_contact"))
+    (written,) = viewer.upsert(CONTACT, KEYS, [row], "", dry_run=True)
+    assert effect_of(("c-1",), row, written).before == stored
+    with pytest.raises(ConfigError):
+        opened(person=Person()).upsert(CONTACT, KEYS, [row], "", dry_run=True)
+
+
 # ── what is gone ──────────────────────────────────────────────────────────────────────
 
 
@@ -855,7 +1086,7 @@ def test_what_comes_back_is_taken_out_of_the_archive_unless_a_person_put_it_ther
     gone = begun()
     records.upsert(CONTACT, KEYS, [contact(0)], gone)
     Contact.objects.filter(external_id="c-0").update(active=False)
-    assert records.archive(CONTACT, "contacts", gone) == 1199
+    assert records.retire(CONTACT, "contacts", gone, Gone.ARCHIVE) == 1199
     assert not Contact.objects.filter(active=True).exists()
     back = records.upsert(CONTACT, KEYS, [contact(0), contact(1), contact(1)], begun())
     assert [w.outcome for w in back] == ["unchanged", "updated", "unchanged"]
@@ -868,15 +1099,40 @@ def test_an_api_that_says_what_is_active_is_not_overruled(
     rows = [contact(1, active=True)]
     records.upsert(CONTACT, KEYS, rows, begun())
     gone = begun()
-    assert records.archive(CONTACT, "contacts", gone) == 1
+    assert records.retire(CONTACT, "contacts", gone, Gone.ARCHIVE) == 1
     back = records.upsert(CONTACT, KEYS, [contact(1, active=False)], begun())
     assert [w.outcome for w in back] == ["unchanged"]
 
 
 def test_what_has_no_archive_is_kept(records: "DjangoRecords") -> None:
     with pytest.raises(ConfigError, match="cannot be archived") as caught:
-        records.archive(ORDER, "orders", begun("orders"))
+        records.retire(ORDER, "orders", begun("orders"), Gone.ARCHIVE)
     assert caught.value.field == "gone"
+
+
+def test_a_record_that_others_refer_to_is_not_deleted(
+    records: "DjangoRecords",
+) -> None:
+    from outkey.hosts.demo_records.models import Contact, Order
+
+    records.upsert(CONTACT, KEYS, [contact(1), contact(2)], begun())
+    Order.objects.create(year=2027, number=1, contact=Contact.objects.first())
+    with pytest.raises(ConfigError, match="other records refer") as caught:
+        records.retire(CONTACT, "contacts", begun(), Gone.DELETE)
+    assert caught.value.field == "gone"
+    assert Contact.objects.count() == 2
+
+
+def test_nothing_is_left_of_what_was_deleted(records: "DjangoRecords") -> None:
+    from outkey.hosts.django.models import SyncMark
+
+    records.upsert(CONTACT, KEYS, [contact(n) for n in range(1200)], begun())
+    run = begun()
+    records.upsert(CONTACT, KEYS, [contact(0), contact(1)], run)
+    assert records.retire(CONTACT, "contacts", run, Gone.DELETE) == 1198
+    kept: dict[Key, list[Key]] = {("Contact 1",): []}
+    assert records.delete_children(CONTACT, ["name"], KEYS, kept) == 1
+    assert SyncMark.objects.count() == len(records.read(CONTACT, "", 9)) == 1
 
 
 # ── runs ──────────────────────────────────────────────────────────────────────────────
@@ -1032,6 +1288,7 @@ def test_a_pull_killed_between_record_and_checkpoint_resumes_without_doubles_or_
     from outkey.hosts.demo_records.models import Contact
     from outkey.hosts.django import models
     from outkey.hosts.django.database import DjangoDatabase
+    from outkey.hosts.django.ledger import DjangoLedgerRows
     from outkey.hosts.django.runs import DjangoRunRows
     from outkey.hosts.django.shared_state import DjangoStateRows
 
@@ -1061,7 +1318,14 @@ def test_a_pull_killed_between_record_and_checkpoint_resumes_without_doubles_or_
     finder = JmespathCompiler()
     runner = SyncRunner(
         SyncPorts(
-            world.sender, stored, records, runs, finder, world.clock, CronCalendar()
+            world.sender,
+            stored,
+            records,
+            runs,
+            finder,
+            world.clock,
+            CronCalendar(),
+            DjangoLedgerRows(),
         )
     )
     save, saved = runs.save, []
@@ -1088,3 +1352,130 @@ def test_a_pull_killed_between_record_and_checkpoint_resumes_without_doubles_or_
     assert done.counts == Counts(updated=1, unchanged=3, archived=1)
     gone = Contact.objects.filter(active=False).values_list("external_id", flat=True)
     assert list(gone) == ["1"]
+
+
+@pytest.mark.usefixtures("database")
+def test_the_lists_of_records_become_records_that_link_to_them() -> None:
+    from outkey.hosts.demo_records.models import Contact, Order
+    from outkey.hosts.django.models import SyncMark
+
+    make_lines()
+    orders = Children(
+        list="orders",
+        target=ORDER,
+        parent=("contact",),
+        keys=("year", "number"),
+        mappings=(FieldMapping("y", "year"), FieldMapping("@.n", "number")),
+    )
+    sync = replace(SYNC, gone=Gone.DELETE, guard_percent=100, children=(orders,))
+    theirs: list[dict[str, object]] = [
+        {"id": "a", "n": "Ada", "orders": [{"y": 2027, "n": n} for n in (1, 2, 3)]},
+        {"id": "b", "n": "Bob", "orders": [{"y": 2027, "n": 4}, {"y": 2027, "n": 0}]},
+    ]
+    run = partial(run_line, sync, theirs)
+    assert run(dry_run=True).counts.children == ChildCounts(created=5)
+    assert (Contact.objects.count(), Order.objects.count()) == (0, 0)
+    done = run()
+    counts = ChildCounts(created=4, failed=1)  # the model refuses the number 0
+    assert done.counts == Counts(created=2, children=counts)
+    rejected = RejectedRecord(2, "b", "orders[].number", "invalid", "number", "0")
+    assert stored_runs().rejected(done.id, 9) == [rejected]
+    assert sorted(Order.objects.values_list("number", "contact__external_id")) == [
+        (1, "a"),
+        (2, "a"),
+        (3, "a"),
+        (4, "b"),
+    ]
+    theirs[0]["orders"] = [{"y": 2027, "n": 3}, {"y": 2027, "n": 5}]
+    theirs[1]["orders"] = []
+    counts = ChildCounts(created=1, unchanged=1, deleted=3)
+    assert run().counts == Counts(unchanged=2, children=counts)
+    assert SyncMark.objects.filter(target=ORDER).count() == 2
+    del theirs[0]
+    counts = ChildCounts(deleted=2)
+    assert run().counts == Counts(unchanged=1, deleted=1, children=counts)
+    assert (Contact.objects.count(), Order.objects.count()) == (1, 0)
+    assert SyncMark.objects.count() == 1
+
+
+@pytest.mark.usefixtures("database")
+def test_the_database_counts_rejected_records_as_core_does() -> None:
+    from outkey.hosts.django.runs import DjangoRunRows
+
+    make_lines()
+    rows = DjangoRunRows()
+    run, other = insert(rows), insert(rows, "orders")
+    rows.put_rejected(other.id, 1, [RejectedRecord(1, "x", "name", "missing")])
+    assert rows.rejection_groups(run.id, 9) == []
+    records = [
+        RejectedRecord(1, "a", "name", "missing", "null", "null"),
+        RejectedRecord(2, "b", "born", "no_date", "text", "first"),
+        RejectedRecord(3, "c", "born", "no_date", "text", "second"),
+        RejectedRecord(4, "d", "day", "no_date", "text", "third"),
+    ]
+    rows.put_rejected(run.id, 1, records)
+    groups = group_rejections(records)
+    assert [group.count for group in groups] == [2, 1, 1]
+    assert rows.rejection_groups(run.id, 9) == groups
+    assert rows.rejection_groups(run.id, 2) == groups[:2]
+
+
+@pytest.mark.usefixtures("database")
+def test_the_guard_takes_the_deletions_of_a_page_back() -> None:
+    from outkey.hosts.demo_records.models import Order
+
+    make_lines()
+    orders = Children(
+        list="orders",
+        target=ORDER,
+        parent=("contact",),
+        keys=("number",),
+        mappings=(FieldMapping("@", "number"), FieldMapping("`2027`", "year")),
+    )
+    theirs: list[dict[str, object]] = [
+        {"id": "a", "n": "Ada", "orders": [1, 2, 3]},
+        {"id": "b", "n": "Bob"},
+    ]
+    run = partial(run_line, replace(SYNC, children=(orders,)), theirs)
+    assert run().counts.children == ChildCounts(created=3, without_list=1)
+    theirs[0] |= {"n": "Augusta", "orders": [1]}
+    with pytest.raises(SyncFailed, match="at least 2 of 3 children"):
+        run()
+    theirs[0] |= {"n": "Ada", "orders": [1, 2]}
+    done = run()
+    children = ChildCounts(unchanged=2, deleted=1, without_list=1)
+    assert done.counts == Counts(unchanged=2, children=children)
+    assert sorted(Order.objects.values_list("number", flat=True)) == [1, 2]
+    assert stored_runs().get(done.id).removed == {ORDER: 1}
+
+
+def run_line(
+    sync: Sync, theirs: list[dict[str, object]], *, dry_run: bool = False
+) -> Run:
+    """Run the line `contacts` against an API with these records."""
+    from outkey.hosts.django.database import DjangoDatabase
+    from outkey.hosts.django.ledger import DjangoLedgerRows
+    from outkey.hosts.django.runs import DjangoRunRows
+    from outkey.hosts.django.shared_state import DjangoStateRows
+
+    body = json.dumps(theirs).encode()
+    world = fake_gateway(
+        configuration(authentication_type="bearer"),
+        answers=lambda _request: Response(200, ResponseHeaders([]), body),
+        secrets={"token": "t"},
+        lines=[SyncLine("contacts", "acme", "GET", "/x", sync)],
+    )
+    stored = world.ports.configurations
+    runs = Runs(DjangoRunRows(), DjangoStateRows(), DjangoDatabase(), stored)
+    ports = SyncPorts(
+        world.sender,
+        stored,
+        opened(),
+        runs,
+        JmespathCompiler(),
+        world.clock,
+        CronCalendar(),
+        DjangoLedgerRows(),
+    )
+    *_, last = SyncRunner(ports).run("contacts", "tester", dry_run=dry_run)
+    return last

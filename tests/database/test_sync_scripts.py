@@ -35,7 +35,9 @@ def transform(record):
 def with_script(shop: Shop, script: str, count: int = COUNT) -> None:  # noqa: F811 - the fixture's
     text = document(shop.spar, "page", count)
     text = text.replace(
-        "[line.contacts]", f"[line.contacts]\nscript = '''{script}'''", 1
+        "[line.contacts]",
+        f"[line.contacts]\nguard_percent = 100\nscript = '''{script}'''",
+        1,
     )
     administration = Administration(
         shop.application.registry,

@@ -140,6 +140,8 @@ def test_an_ordinary_send_writes_nothing_but_its_record(
         application.registry, application.secrets, application.audit, "tester"
     )
     administration.set_secret("acme", "token", Secret("spar-token"))
+    # The first request that is accepted is noted with the configuration.
+    application.gateway.send("acme", "GET", "/bearer")
     application.gateway.send("acme", "GET", "/bearer")
     with CaptureQueriesContext(connection) as queries:
         before = application.registry.get("acme")

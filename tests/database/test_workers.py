@@ -264,7 +264,7 @@ def test_what_failed_is_tried_again_later_and_can_be_repeated_at_once(
     )
     assert 5 < failed["due_at"] - time.time() < 16
     shown = site.terminal("run", "list", "--state", "waiting").out
-    assert "after server_error, attempt 2" in shown
+    assert "(server error), attempt 2" in shown
     assert site.terminal("run", "repeat", failed["run"]).code == 0
     site.until(lambda runs: runs[-1]["state"] == "done")
     assert len(site.contacts()) == 300

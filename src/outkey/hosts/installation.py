@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from outkey.adapters.audit_keyed import KeyedAudit
 from outkey.adapters.checkpoints_file import CheckpointFile
@@ -33,6 +33,7 @@ from outkey.engine.managing.audit_trail import AuditTrail
 from outkey.engine.managing.registry import Registry
 from outkey.engine.sending.sender import Asynchronous, Ports, Sender
 from outkey.engine.sync.runs import Runs
+from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.ports.monitoring import LineRuns
 from outkey.ports.storage import (
     AuditRows,
@@ -40,10 +41,12 @@ from outkey.ports.storage import (
     Storage,
     TokenRows,
 )
-from outkey.ports.sync import Queue, Records, RunRows
+from outkey.ports.sync import LedgerRows, Models, PairRows, Queue, RunRows
 
 if TYPE_CHECKING:
+    from outkey.adapters.tables import Borrow
     from outkey.engine.sync import SyncPorts
+    from outkey.ports.sync import StoredTables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +63,14 @@ class Tables:
     tokens: TokenRows
     runs: RunRows
     line_runs: LineRuns
-    records: Callable[[], Records]
+    ledger: LedgerRows
+    agreements: PairRows
+    records: Callable[[], Models]
     queue: Callable[[], Queue]
     close: Callable[[], None] = lambda: None  # what is open besides, such as files
+    # The connection of the thread that asks, for tables in the host's own database; a
+    # host without it has tables in other databases only.
+    connection: "Borrow | None" = None
     # Closes what is open for the thread that calls it, such as its connection.
     release_thread: Callable[[], None] = lambda: None
 
@@ -138,24 +146,89 @@ def build_application(
         sender=sender,
         policy=policy,
         queue=tables.queue,
-        sync_ports=partial(sync_ports, tables, sender, registry, runs),
+        sync_ports=partial(
+            sync_ports,
+            tables,
+            sender,
+            registry,
+            runs,
+            stored_tables=cast(
+                "StoredTables", StoredTablesOnDemand(tables, runs, references, home)
+            ),
+            files=files_folder(home, environment),
+        ),
     )
 
 
+class StoredTablesOnDemand:
+    """The tables of an installation, one for all, as `StoredTables`.
+
+    SQLAlchemy is loaded when one of its methods is first needed.
+    """
+
+    def __init__(
+        self, tables: Tables, runs: Runs, references: ReferencedSecrets, home: Path
+    ) -> None:
+        self._tables = tables
+        self._runs = runs
+        self._references = references
+        self._home = home
+        self._store: StoredTables | None = None
+
+    def __getattr__(self, name: str) -> object:
+        if self._store is None:
+            self._store = self._open()
+        return getattr(self._store, name)
+
+    def _open(self) -> "StoredTables":
+        from outkey.adapters.tables import NamedDatabases, OwnDatabase, TableStore
+
+        tables = self._tables
+        own = None
+        if tables.connection is not None:
+            own = OwnDatabase(tables.connection, tables.storage.database)
+        named = NamedDatabases(
+            SyncSettings(tables.states).databases,
+            self._references.open_reference,
+            own=(self._home / "config", self._home / "data"),
+        )
+        return TableStore(tables.states, own, named, self._line_of)
+
+    def _line_of(self, run: str) -> str:
+        return self._runs.get(run).line
+
+
+def files_folder(home: Path, environment: Mapping[str, str]) -> Path:
+    """Return the folder of the files that sync lines write."""
+    return Path(environment.get("OUTKEY_FILES") or home / "data" / "files")
+
+
 def sync_ports(
-    tables: Tables, sender: Sender, registry: Registry, runs: Runs
+    tables: Tables,
+    sender: Sender,
+    registry: Registry,
+    runs: Runs,
+    *,
+    stored_tables: "StoredTables",
+    files: Path,
 ) -> "SyncPorts":
     """Return what sync lines run with; its libraries are loaded only then."""
     from outkey.adapters.calendar_cronsim import CronCalendar
+    from outkey.adapters.files import FileStore
     from outkey.adapters.paths_jmespath import JmespathCompiler
     from outkey.engine.sync import SyncPorts
+    from outkey.engine.sync.plan import PairPorts
 
     return SyncPorts(
         sender=sender,
         configurations=registry,
-        records=tables.records(),
+        models=tables.records(),
         runs=runs,
         finder=JmespathCompiler(),
         clock=sender.context.clock,
         calendar=CronCalendar(),
+        ledger=tables.ledger,
+        tables=stored_tables,
+        files=FileStore(files),
+        pairing=PairPorts(tables.agreements, SyncSettings(tables.states).pairs),
     )

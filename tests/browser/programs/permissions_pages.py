@@ -74,19 +74,32 @@ def the_filter_shows_exactly_those_whose_status_it_is() -> None:
 def who_may_see_nothing_can_at_least_sign_out() -> None:
     nobody = client_with("nobody")
     page = nobody.get("/", follow=True).content.decode()
-    assert "You may not see this" in page
-    assert 'href="/"' not in page
-    assert 'action="/logout/"' in page
+    main = main_of(page)
+    assert "You may not see this" in main
+    assert "Ask an administrator for one, such as Operator" in main
+    assert "a page that is yours" not in main
+    assert "href=" not in main
     assert nobody.post("/logout/").status_code == 200
     assert "/login/" in nobody.get(LIST)["Location"]
     tester = client_with("tester", Permission.VIEW, Permission.TEST)
-    assert 'href="/"' in tester.get(AUDIT).content.decode()
+    main = main_of(tester.get(AUDIT).content.decode())
+    assert re.findall('href="([^"]+)">Open your first page<', main) == [HOME]
+    assert main.count("href=") == 1
+    assert "a page that is yours" in main
+
+
+def main_of(page: str) -> str:
+    """Return what a page has beside its header and its menu."""
+    before, found, main = page.partition("<main ")
+    assert 'action="/logout/"' in before
+    assert found
+    return main
 
 
 def the_menu_marks_the_page_that_is_shown_and_no_other() -> None:
     for path in (f"{AUDIT}people/", AUDIT, HOME, LIST):
         page = admin.get(path).content.decode()
-        marked = re.findall('href="([^"]+)" class="[^"]* active"', page)
+        marked = re.findall(r'href="([^"]+)"\s+aria-current="page"', page)
         assert marked == [path]
     assert b"by whom" in admin.get(f"{AUDIT}people/").content
 
@@ -101,7 +114,7 @@ def a_sign_in_leads_to_the_beginning_and_a_locked_one_says_for_how_long() -> Non
         locked = stranger.post("/login/", {"username": "x", "password": "x"})
     assert locked.status_code == 429
     assert b"15 minutes" in locked.content
-    assert b"outkey.css" in locked.content
+    assert re.search(rb'href="/static/outkey/outkey\.[0-9a-f]+\.css"', locked.content)
 
 
 def a_spoilt_record_spoils_no_page() -> None:

@@ -1,5 +1,7 @@
 """Changes of users, groups and rights are recorded first, or not done."""
 
+import re
+
 from accounts import (
     NEW_PASSWORD,
     PASSWORD,
@@ -19,6 +21,10 @@ from accounts import (
 )
 from clients import boss, lose_key
 from django.contrib.auth.models import Group, User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+SUBJECT = "<strong>(.*?)</strong>"
 
 
 def own_password(old: str, new: str) -> dict[str, str]:
@@ -104,9 +110,18 @@ def the_life_of_a_group_is_recorded() -> None:
 
 
 def the_page_of_the_audit_shows_the_changes_without_passwords() -> None:
-    page = admin.get("/outkey/auditrecord/").content.decode()
-    assert "user maria" in page
-    assert "is_superuser" in page
+    admin.get("/outkey/auditrecord/")
+    with CaptureQueriesContext(connection) as of_one:
+        admin.get("/outkey/auditrecord/?actor=nobody")
+    with CaptureQueriesContext(connection) as of_all:
+        page = admin.get("/outkey/auditrecord/").content.decode()
+    assert page.count("<tr>") > 10
+    assert len(of_all) <= len(of_one) + 2, of_all.captured_queries  # no query per row
+    subjects = [" ".join(part.split()) for part in re.findall(SUBJECT, page, re.DOTALL)]
+    assert "maria" in subjects
+    assert "Superuser status" in page
+    assert "is_superuser" not in page
+    assert "boss (pages)" in page
     assert "another long" not in page
 
 

@@ -2,12 +2,12 @@
 
 from django.contrib import admin
 from django.http import HttpRequest
-from unfold.admin import ModelAdmin
 
 from outkey.hosts.demo_records.models import Contact, Order
+from outkey.hosts.server.light_admin import LightAdmin
 
 
-class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
+class ReadOnlyAdmin(LightAdmin):
     """A list that nobody can change."""
 
     list_per_page = 50

@@ -14,19 +14,31 @@ from django.views.decorators.http import require_GET
 
 from outkey.hosts.django import models
 from outkey.hosts.django.pages import (
+    activity,
+    configuration_bulk,
+    configuration_list,
     configurations,
+    data,
     data_protection,
     fixes,
+    home,
     imports,
+    keys,
+    line_page,
     lines,
     new,
-    overview,
+    pairs,
+    recommendations,
+    run_page,
     runs,
     scripts,
+    search,
     tokens,
     trials,
+    user_settings,
 )
 from outkey.hosts.django.pages.shell import errors_as_page
+from outkey.hosts.django.time_zones import in_time_zone
 
 View = Callable[..., HttpResponseBase]
 
@@ -60,7 +72,7 @@ class Section(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run
         return [
             path(
                 route,
-                self.admin_site.admin_view(errors_as_page(view)),
+                self.admin_site.admin_view(in_time_zone(errors_as_page(view))),
                 name=f"outkey_{name}",
             )
             for route, view, name in self.pages
@@ -76,8 +88,16 @@ class ConfigurationAdmin(Section):
     """API Sync Configurations."""
 
     pages = (
-        ("", configurations.list_page, "configuration_changelist"),
-        ("home/", overview.home_page, "home"),
+        ("", configuration_list.list_page, "configuration_changelist"),
+        ("home/", home.home_page, "home"),
+        (
+            "recommendations/",
+            recommendations.recommendations_page,
+            "recommendations",
+        ),
+        ("search/", search.search_page, "search"),
+        ("bulk/", configuration_bulk.bulk, "configuration_bulk"),
+        ("test-all/", configuration_bulk.test_all, "configuration_test_all"),
         ("new/", new.new_page, "configuration_new"),
         ("new/<str:name>/", new.preset_page, "preset"),
         ("add/", configurations.add_page, "configuration_add"),
@@ -91,9 +111,15 @@ class ConfigurationAdmin(Section):
         ("<uuid:record>/delete/", configurations.delete_page, "configuration_delete"),
         ("<uuid:record>/rename/", configurations.rename_page, "configuration_rename"),
         ("<uuid:record>/test/", trials.test_panel, "configuration_try"),
+        (
+            "<uuid:record>/history/",
+            configurations.history_panel,
+            "configuration_history",
+        ),
+        ("<uuid:record>/check/", configuration_bulk.check, "configuration_check"),
         ("<uuid:record>/preview/", trials.preview_panel, "configuration_preview"),
-        ("<uuid:record>/fix/", fixes.fix_panel, "configuration_fix"),
-        ("<uuid:record>/resume/", fixes.resume_panel, "configuration_resume"),
+        ("<uuid:record>/fix/", fixes.apply_shown_fix, "configuration_fix"),
+        ("<uuid:record>/resume/", fixes.resume_configuration, "configuration_resume"),
         ("<uuid:record>/script/", scripts.run_panel, "script_run"),
         ("<uuid:record>/token/connect/", tokens.connect, "token_connect"),
         ("<uuid:record>/token/leave/", tokens.leave, "token_leave"),
@@ -115,9 +141,9 @@ class AuditAdmin(Section):
 
     addable = False
     pages = (
-        ("", overview.audit_page, "auditrecord_changelist"),
-        ("verify/", overview.audit_verify, "audit_verify"),
-        ("export/", overview.audit_export, "audit_export"),
+        ("", activity.activity_page, "auditrecord_changelist"),
+        ("verify/", activity.verify_chain, "audit_verify"),
+        ("export/", activity.export, "audit_export"),
         ("people/", data_protection.data_protection_page, "data_protection"),
     )
 
@@ -128,8 +154,8 @@ class KeyAdmin(Section):
 
     addable = False  # but by a step of a rotation
     pages = (
-        ("", overview.keys_page, "knownkey_changelist"),
-        ("<str:step>/", overview.keys_step, "key_step"),
+        ("", keys.keys_page, "knownkey_changelist"),
+        ("<str:step>/", keys.keys_step, "key_step"),
     )
 
 
@@ -139,11 +165,28 @@ class SyncLineAdmin(Section):
 
     pages = (
         ("", lines.list_page, "syncline_changelist"),
-        ("add/", lines.edit_page, "syncline_add"),
-        ("<int:record>/", lines.edit_page, "syncline_change"),
+        ("add/", line_page.edit_page, "syncline_add"),
+        ("add/check/", line_page.check_page, "syncline_check_new"),
+        ("<int:record>/", line_page.edit_page, "syncline_change"),
+        ("<int:record>/check/", line_page.check_page, "syncline_check"),
+        (
+            "<int:record>/versions/<int:number>/",
+            line_page.version_page,
+            "syncline_version",
+        ),
+        ("<int:record>/rename/", lines.rename_page, "syncline_rename"),
         ("<int:record>/delete/", lines.delete_page, "syncline_delete"),
-        ("<int:record>/sample/", lines.sample_page, "syncline_sample"),
+        ("<int:record>/sample/", line_page.sample_page, "syncline_sample"),
         ("<int:record>/run/", runs.start, "syncline_run"),
+        ("<int:record>/pause/", lines.pause, "syncline_pause"),
+        ("pairs/", pairs.list_page, "pairs"),
+        # A name may have any characters, so it is a parameter and not a path.
+        ("pairs/pair/", pairs.pair_page, "pair"),
+        ("pairs/conflicts/", pairs.conflicts_page, "pair_conflicts"),
+        ("pairs/resolve/", pairs.resolve, "pair_resolve"),
+        ("data/", data.list_page, "data"),
+        ("data/<str:name>/", data.table_page, "data_table"),
+        ("data/<str:name>/export/", data.export, "data_export"),
     )
 
 
@@ -154,6 +197,22 @@ class RunAdmin(Section):
     addable = False
     pages = (
         ("", runs.list_page, "run_changelist"),
-        ("<int:record>/", runs.run_page, "run_change"),
+        ("<int:record>/", run_page.run_page, "run_change"),
         ("<int:record>/cancel/", runs.cancel, "run_cancel"),
+        ("<int:record>/retry/", runs.retry, "run_retry"),
+        ("<int:record>/rejected/", run_page.download, "run_rejected"),
     )
+
+
+@admin.register(models.UserSettings)
+class UserSettingsAdmin(Section):
+    """The own settings of every user who may sign in to the admin."""
+
+    addable = False
+    pages = (("", user_settings.settings_page, "usersettings_changelist"),)
+
+    def has_view_permission(
+        self, _request: HttpRequest, _settings: models.UserSettings | None = None
+    ) -> bool:
+        """Show it to everybody: each user sees only their own."""
+        return True

@@ -1,7 +1,8 @@
 """How Django knows the app."""
 
 from django.apps import AppConfig, apps
-from django.db.models.signals import post_migrate
+from django.conf import settings
+from django.db.models.signals import post_delete, post_migrate
 from django.utils.translation import gettext_lazy as _
 
 
@@ -14,8 +15,10 @@ class OutkeyConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Make the groups once the permissions they hold are there."""
+        """Make the groups after the permissions; delete settings with their user."""
         if apps.is_installed("django.contrib.auth"):
             from outkey.hosts.django.groups import make_groups
+            from outkey.hosts.django.time_zones import delete_settings
 
             post_migrate.connect(make_groups, sender=self)
+            post_delete.connect(delete_settings, sender=settings.AUTH_USER_MODEL)

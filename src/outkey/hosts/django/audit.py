@@ -7,7 +7,7 @@ more than the whole request.
 from collections.abc import Callable, Iterator, Sequence
 
 from django.db import DatabaseError, connection, transaction
-from django.db.models import Count, OuterRef, Subquery
+from django.db.models import Count, Max, OuterRef, Subquery
 
 from outkey.core.audit.chain import (
     AuditStream,
@@ -65,6 +65,22 @@ class DjangoAuditRows:
     def close(self) -> None:
         """Close the connection of the audit; the next row opens another."""
         self._connection.close()
+
+    def position_at(self, moment: float) -> int:
+        at = moment * 1000
+        low = 0  # recorded before the moment, or no row
+        high = (AuditRecord.objects.aggregate(Max("id"))["id__max"] or 0) + 1
+        # Ids grow with time, but for rows that are written at the same moment. There is
+        # no index by time: every send would pay for it.
+        while high - low > 1:
+            middle = (low + high) // 2
+            rows = AuditRecord.objects.filter(pk__gte=middle).order_by("pk")
+            row = rows.values_list("pk", "at").first()
+            if row is None or row[0] >= high or row[1] >= at:
+                high = middle
+            else:
+                low = row[0]
+        return low
 
     def newest(
         self, limit: int, *, before: int = 0, **labels: str
@@ -126,7 +142,18 @@ class DjangoAuditRows:
 
     def _columns(self, row: ChainRow) -> tuple[object, ...]:
         stream = self._stream_id(row.stream)
-        return (stream, row.number, *row.label, row.body, row.mac)
+        label = row.label
+        return (
+            stream,
+            row.number,
+            label.at,
+            label.configuration,
+            label.outcome,
+            label.kind or None,
+            label.actor,
+            row.body,
+            row.mac,
+        )
 
     def _stream_id(self, name: str) -> int:
         if name not in self._streams:
@@ -150,15 +177,16 @@ def tombstone_of(stream: Stream) -> ChainMark | None:
 
 
 def chain_row(
-    stream: str, number: object, body: object, mac: object, *label: object
+    stream: str, number: object, body: object, mac: object, *columns: object
 ) -> ChainRow:
     """Return a row as it is stored; the verification compares whatever is there."""
+    label = Label(*columns)  # type: ignore[arg-type]
     return ChainRow(
         stream=stream,
         number=as_number(number),
         body=as_bytes(body),
         mac=as_bytes(mac),
-        label=Label(*label),  # type: ignore[arg-type]
+        label=label._replace(kind=label.kind or ""),
     )
 
 

@@ -19,11 +19,13 @@ from weakref import WeakSet
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from outkey.core.audit.chain import Label
 from outkey.core.audit.durability import Durability
+from outkey.core.groups import groups_of
 from outkey.hosts.django.raw_sql import abandoned_connections, execute
 
 PER_STATEMENT = 500
-COLUMNS = ("stream_id", "number", "at", "configuration", "outcome", "body", "mac")
+COLUMNS = ("stream_id", "number", *Label._fields, "body", "mac")
 SYNCHRONOUS = {Durability.PROCESS: "NORMAL", Durability.POWER: "FULL"}
 Row = tuple[object, ...]  # the values of COLUMNS
 CONNECTIONS: "WeakSet[AuditConnection]" = WeakSet()  # of this process
@@ -145,8 +147,7 @@ def insert_by_thread(rows: Sequence[Row]) -> None:
         execute(insert_statement(len(rows), "%s"), flat_values(rows))
         return
     with transaction.atomic():
-        for start in range(0, len(rows), PER_STATEMENT):
-            batch = rows[start : start + PER_STATEMENT]
+        for batch in groups_of(rows, PER_STATEMENT):
             execute(insert_statement(len(batch), "%s"), flat_values(batch))
 
 

@@ -48,6 +48,25 @@ class Configuration(models.Model):
         verbose_name = _("API Sync Configuration")
         verbose_name_plural = _("API Sync Configurations")
         ordering = ("name",)
+        # Everything that a status is computed from: the menu and the home page count
+        # them without reading the rows.
+        indexes = (
+            models.Index(
+                fields=[
+                    "active",
+                    "needs_secret",
+                    "needs_person",
+                    "stores_secret",
+                    "paused_at",
+                    "expires_on",
+                    "cause",
+                    "tested_revision",
+                    "revision",
+                    "name",
+                ],
+                name="outkey_configuration_health",
+            ),
+        )
         permissions = (
             ("test_configuration", "Can test API Sync Configurations"),
             ("set_secret", "Can enter and clear secrets"),
@@ -153,6 +172,7 @@ class SyncLine(models.Model):
     method = models.CharField(max_length=20)
     path = models.CharField(max_length=2000)
     sync = models.JSONField(null=True)  # the table that a TOML document has
+    source = models.TextField(default="")  # the TOML of `sync` as a user wrote it
 
     class Meta:
         """Names as the specification has them."""
@@ -160,10 +180,39 @@ class SyncLine(models.Model):
         verbose_name = _("Sync Line")
         verbose_name_plural = _("Sync Lines")
         ordering = ("name",)
-        permissions = (("run_syncline", "Can run and cancel Sync Lines"),)
+        permissions = (
+            ("run_syncline", "Can run and cancel Sync Lines"),
+            ("view_data", "Can view the tables of Sync Lines"),
+        )
 
     def __str__(self) -> str:
         return self.name
+
+
+class LineVersion(models.Model):
+    """What one save stored of a sync line."""
+
+    line = models.ForeignKey(
+        SyncLine, models.CASCADE, related_name="versions", db_index=False
+    )
+    number = models.PositiveIntegerField()
+    at = models.FloatField()
+    actor = models.CharField(max_length=150)
+    text = models.TextField()  # the whole line as TOML
+    summary = models.TextField()  # a template and its values as JSON
+
+    class Meta:
+        """One version of each number."""
+
+        default_permissions = ()
+        constraints = (
+            models.UniqueConstraint(
+                fields=("line", "number"), name="outkey_one_line_version"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return str(self.number)
 
 
 class Run(models.Model):
@@ -216,7 +265,7 @@ class Run(models.Model):
 
 
 class Quarantine(models.Model):
-    """A record that a run rejected (`RejectedRecord`): its key, and none of its values.
+    """A record that a run rejected (`RejectedRecord`): its key and a masked excerpt.
 
     The name of the table is that of version 0.1.
     """
@@ -226,6 +275,8 @@ class Quarantine(models.Model):
     key = models.CharField(max_length=200, blank=True)
     field = models.TextField(blank=True)
     reason = models.TextField()
+    kind = models.CharField(max_length=20, blank=True, default="")
+    excerpt = models.CharField(max_length=200, blank=True, default="")
 
     class Meta:
         """Seen with the run."""
@@ -261,6 +312,81 @@ class SyncMark(models.Model):
         return f"{self.target}:{self.record}"
 
 
+class Ledger(models.Model):
+    """What a push has sent of one record (`LedgerEntry`)."""
+
+    line = models.ForeignKey(
+        SyncLine, models.CASCADE, related_name="ledger", db_index=False
+    )
+    record = models.CharField(max_length=200)
+    digest = models.CharField(max_length=64, blank=True)
+    remote_id = models.TextField(blank=True)
+    is_deleted = models.BooleanField(default=False)
+    creations = models.PositiveIntegerField(default=0)
+    key = models.CharField(max_length=64, blank=True, default="")
+    sent = models.CharField(max_length=64, blank=True, default="")
+
+    class Meta:
+        """Once for each record."""
+
+        default_permissions = ()
+        constraints = (
+            models.UniqueConstraint(
+                fields=["line", "record"], name="outkey_one_ledger_entry"
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=["line", "remote_id"],
+                condition=~models.Q(remote_id=""),
+                name="outkey_ledger_remote_id",
+            ),
+            models.Index(
+                fields=["line", "record"],
+                condition=~models.Q(key=""),
+                name="outkey_ledger_announced",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.line_id}:{self.record}"
+
+
+class Agreement(models.Model):
+    """What both sides of a pair agreed on about one record (`PairAgreement`)."""
+
+    line = models.ForeignKey(
+        SyncLine, models.CASCADE, related_name="agreements", db_index=False
+    )
+    record = models.CharField(max_length=200)
+    key = models.CharField(max_length=200)
+    api = models.TextField()  # JSON, as the next ones
+    host = models.TextField()
+    is_pushed = models.BooleanField(default=False)
+    conflict = models.TextField()
+
+    class Meta:
+        """Once for each record, and found by key where the host has it no more."""
+
+        default_permissions = ()
+        constraints = (
+            models.UniqueConstraint(
+                fields=["line", "record"], name="outkey_one_agreement"
+            ),
+        )
+        indexes = (
+            models.Index(fields=["line", "key"], name="outkey_agreement_key"),
+            models.Index(
+                fields=["line", "record"],
+                condition=~models.Q(conflict="null"),
+                name="outkey_agreement_conflict",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.line_id}:{self.record}"
+
+
 class Stream(models.Model):
     """One process that writes audit records, with the end of the pruned ones."""
 
@@ -286,11 +412,14 @@ class AuditRecord(models.Model):
     at = models.PositiveBigIntegerField()  # Unix time in milliseconds
     configuration = models.CharField(max_length=200, blank=True)
     outcome = models.CharField(max_length=40, blank=True)
+    # Null, not empty, for most of the records: SQLite uses a partial index only so.
+    kind = models.CharField(max_length=10, null=True)
+    actor = models.CharField(max_length=200, blank=True, db_default="")
     body = models.BinaryField()
     mac = models.BinaryField()
 
     class Meta:
-        """Read by chain, and newest first by configuration."""
+        """Read by chain, and newest first by configuration, kind or actor."""
 
         verbose_name = _("audit record")
         verbose_name_plural = _("Audit")
@@ -300,6 +429,22 @@ class AuditRecord(models.Model):
         )
         indexes = (
             models.Index(fields=["configuration", "-id"], name="outkey_audit_by_api"),
+            models.Index(
+                fields=["kind", "-id"],
+                name="outkey_audit_by_kind",
+                condition=models.Q(kind__isnull=False),
+            ),
+            # Of changes, sign-ins and failures only: most sends write none of these.
+            models.Index(
+                fields=["configuration", "kind", "-id"],
+                name="outkey_audit_of_api",
+                condition=models.Q(kind__isnull=False),
+            ),
+            models.Index(
+                fields=["actor", "kind", "-id"],
+                name="outkey_audit_of_actor",
+                condition=models.Q(kind__isnull=False),
+            ),
         )
 
     def __str__(self) -> str:
@@ -343,3 +488,24 @@ class SharedStateRow(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.key}"
+
+
+class UserSettings(models.Model):
+    """What a user has chosen for themself.
+
+    The user is the text of a primary key and not a relation: commands run without the
+    app that has the users.
+    """
+
+    user = models.CharField(max_length=64, primary_key=True)
+    time_zone = models.CharField(max_length=64, blank=True)
+
+    class Meta:
+        """Everybody's own; nobody has rights to those of others."""
+
+        verbose_name = _("your settings")
+        verbose_name_plural = _("Your settings")
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.user

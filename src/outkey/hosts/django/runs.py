@@ -1,22 +1,32 @@
 """The tables of runs and of the records that they rejected."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from django.apps import apps
 from django.db import IntegrityError, transaction
+from django.db.models import Count, Min
 
 from outkey.core.errors import unknown_line
-from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
+from outkey.core.groups import groups_of
+from outkey.core.sync.run import (
+    Counts,
+    RejectedRecord,
+    RejectionGroup,
+    Run,
+    RunState,
+)
+from outkey.core.text import text_data, text_from_data
 from outkey.hosts.django import models
 from outkey.hosts.django.raw_sql import execute, wrap_errors_of_methods
 from outkey.ports.sync import Queue, RunOrder, RunQuery
 
 BATCH = 500
 ID_DIGITS = 18  # more than any id has, and fewer than a column overflows at
+REJECTED_COLUMNS = [field.name for field in fields(RejectedRecord)]
 ORDERINGS = {
     RunOrder.NEWEST: "-id",
     RunOrder.OLDEST: "id",
@@ -69,9 +79,16 @@ class DjangoRunRows:
             return None
 
     def put_rejected(
-        self, run: str, first: int, records: Sequence[RejectedRecord]
+        self,
+        run: str,
+        first: int,
+        records: Sequence[RejectedRecord],
+        removed: Collection[str] = (),
     ) -> None:
-        models.Quarantine.objects.filter(run_id=int(run), number__gte=first).delete()
+        stored = models.Quarantine.objects.filter(run_id=int(run))
+        stored.filter(number__gte=first).delete()
+        for batch in groups_of(removed, BATCH):
+            stored.filter(key__in=batch).delete()
         models.Quarantine.objects.bulk_create(
             [
                 models.Quarantine(run_id=int(run), **asdict(record))
@@ -80,11 +97,42 @@ class DjangoRunRows:
             batch_size=BATCH,
         )
 
-    def rejected(self, run: str, limit: int) -> list[RejectedRecord]:
+    def rejected(
+        self,
+        run: str,
+        limit: int,
+        *,
+        skip: int = 0,
+        keys: Collection[str] | None = None,
+    ) -> list[RejectedRecord]:
         rows = models.Quarantine.objects.filter(run_id=int(run))
+        if keys is not None:
+            rows = rows.filter(key__in=list(keys))
+        columns = rows.order_by("number", "id").values_list(*REJECTED_COLUMNS)
+        return [RejectedRecord(*row) for row in columns[skip : skip + limit]]
+
+    def rejection_groups(self, run: str, limit: int) -> list[RejectionGroup]:
+        """Return what `group_rejections` does, counted by the database.
+
+        A run may have rejected a million records.
+        """
+        rows = models.Quarantine.objects.filter(run_id=int(run))
+        # Later records have higher numbers and ids.
+        groups = (
+            rows.values("reason", "field")
+            .annotate(count=Count("id"), first=Min("id"))
+            .order_by("-count", "first")[:limit]
+        )
+        examples = rows.in_bulk([group["first"] for group in groups])
         return [
-            RejectedRecord(row.number, row.key, row.field, row.reason)
-            for row in rows.order_by("number", "id")[:limit]
+            RejectionGroup(
+                group["reason"],
+                group["field"],
+                group["count"],
+                examples[group["first"]].excerpt,
+            )
+            for group in groups
+            if group["first"] in examples  # a retry may delete it in between
         ]
 
 
@@ -152,8 +200,18 @@ def _columns(run: Run) -> dict[str, Any]:
         "position": run.position,
         "cursor": run.cursor,
         "since": run.since,
+        "full_at": run.full_at,
+        "retry_of": run.retry_of,
         "worked": run.worked,
     }
+    if run.removed:
+        checkpoint["removed"] = run.removed
+    if run.allows_removal:
+        checkpoint["allows_removal"] = True
+    if run.expected:
+        checkpoint["expected"] = run.expected
+    if run.notes:
+        checkpoint["notes"] = [text_data(note) for note in run.notes]
     return {
         "digest": run.digest,
         "actor": run.actor,
@@ -172,6 +230,8 @@ def _columns(run: Run) -> dict[str, Any]:
 
 def run_of(row: models.Run) -> Run:
     """Return a run as core has it."""
+    checkpoint = json.loads(row.checkpoint)
+    notes = tuple(text_from_data(note) for note in checkpoint.pop("notes", ()))
     return Run(
         id=str(row.pk),
         line=row.line.name,
@@ -187,5 +247,6 @@ def run_of(row: models.Run) -> Run:
         attempt=row.attempt,
         digest=row.digest,
         until=row.until,
-        **json.loads(row.checkpoint),
+        notes=notes,
+        **checkpoint,
     )

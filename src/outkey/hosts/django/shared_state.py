@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db import transaction
 
+from outkey.core.groups import groups_of
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.hosts.django import models
 from outkey.hosts.django.raw_sql import execute, wrap_errors_of_methods
@@ -43,11 +44,8 @@ class DjangoStateRows:
         if len(keys) == 1:
             return states_of(execute(SELECT_ONE, (kind.value, *keys)).fetchall())
         states: dict[str, SharedState] = {}
-        names = list(keys)
-        for start in range(0, len(names), PER_STATEMENT):
-            rows = models.SharedStateRow.objects.filter(
-                kind=kind, key__in=names[start : start + PER_STATEMENT]
-            )
+        for group in groups_of(keys, PER_STATEMENT):
+            rows = models.SharedStateRow.objects.filter(kind=kind, key__in=group)
             states |= states_of(rows.values_list("key", "generation", "value"))
         return states
 
@@ -71,12 +69,10 @@ class DjangoStateRows:
         ]
         deleted = [key for key, value in values.items() if value is None]
         with transaction.atomic():
-            for start in range(0, len(rows), PER_STATEMENT):
-                some = rows[start : start + PER_STATEMENT]
+            for some in groups_of(rows, PER_STATEMENT):
                 columns = ", ".join([COLUMNS] * len(some))
                 execute(INSERT + columns + OR_REPLACE, tuple(chain(*some)))
-            for start in range(0, len(deleted), PER_STATEMENT):
-                keys = deleted[start : start + PER_STATEMENT]
+            for keys in groups_of(deleted, PER_STATEMENT):
                 models.SharedStateRow.objects.filter(kind=kind, key__in=keys).delete()
 
 

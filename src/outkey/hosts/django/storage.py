@@ -7,11 +7,14 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Model, QuerySet
 
 from outkey.core.config.custom_rows import CustomHeader
+from outkey.core.config.line_history import LineVersion
 from outkey.core.findings.health import Health, Summary
+from outkey.core.groups import groups_of
 from outkey.core.rows import ConfigurationRow, LineRow
+from outkey.core.text import Text
 from outkey.core.vault.envelope import key_name_of, secret_place, token_place
 from outkey.core.vault.versions import SecretVersion
 from outkey.core.vault.voucher import VOUCHER_FIELD
@@ -28,7 +31,7 @@ _HEALTH = tuple(known.name for known in fields(Health) if known.name != "current
 # Every change of a row changes one of these.
 _CONFIGURATION = (
     f"SELECT id, version, revision, tested_revision, settings, {', '.join(_COLUMNS)},"  # noqa: S608 - constants
-    " refused, paused_at, tested_at, needs_person"
+    " refused, paused_at, tested_at, needs_person, seen"
     " FROM outkey_configuration WHERE name = %s"
 )
 # What a refusal, a pause and a rotation of keys change.
@@ -41,7 +44,8 @@ _COUNT = (
     " AND (coalesce(tested_revision, 0) = revision) = %s AND needs_person = %s"
 )
 _LINE = (
-    "SELECT line.name, line.method, line.path, line.sync, configuration.name"
+    "SELECT line.name, line.method, line.path, line.sync, line.source,"
+    " configuration.name"
     " FROM outkey_syncline line JOIN outkey_configuration configuration"
     " ON configuration.id = line.configuration_id WHERE line.name = %s"
 )
@@ -93,13 +97,10 @@ class DjangoConfigurationRows:
             query = query.filter(pk__in=[UUID(record) for record in records])
         if names is None:
             return with_headers(query)
-        ordered = sorted(names)
         return [
             row
-            for start in range(0, len(ordered), _BATCH)
-            for row in with_headers(
-                query.filter(name__in=ordered[start : start + _BATCH])
-            )
+            for group in groups_of(sorted(names), _BATCH)
+            for row in with_headers(query.filter(name__in=group))
         ]
 
     def _find_one(self, name: str) -> list[ConfigurationRow]:
@@ -200,10 +201,42 @@ class DjangoLineRows:
             "method": after.method,
             "path": after.path,
             "sync": None if after.sync is None else dict(after.sync),
+            "source": after.source,
         }
         if before is not None:
             return bool(stored.update(**columns))
         return insert(models.SyncLine(**columns))
+
+    def versions(self, name: str, limit: int) -> list[LineVersion]:
+        rows = models.LineVersion.objects.filter(line__name=name).order_by("-number")
+        return [
+            LineVersion(
+                line=name,
+                number=row.number,
+                at=row.at,
+                actor=row.actor,
+                text=row.text,
+                summary=Text.from_json(row.summary),
+            )
+            for row in rows[:limit]
+        ]
+
+    def add_version(self, version: LineVersion, oldest: int) -> bool:
+        line = models.SyncLine.objects.filter(name=version.line).first()
+        if line is None:
+            return False
+        row = models.LineVersion(
+            line=line,
+            number=version.number,
+            at=version.at,
+            actor=version.actor,
+            text=version.text,
+            summary=version.summary.to_json(),
+        )
+        if not insert(row):
+            return False
+        models.LineVersion.objects.filter(line=line, number__lt=oldest).delete()
+        return True
 
 
 @wrap_errors_of_methods
@@ -373,7 +406,7 @@ def insert_headers(row: ConfigurationRow) -> None:
     )
 
 
-def insert(row: models.Configuration | models.SyncLine | models.SecretValue) -> bool:
+def insert(row: Model) -> bool:
     """Insert a row, and return whether no other row has its unique columns."""
     try:
         with transaction.atomic():
@@ -385,7 +418,14 @@ def insert(row: models.Configuration | models.SyncLine | models.SecretValue) -> 
 
 def line_of(row: models.SyncLine) -> LineRow:
     """Return a line as core has it."""
-    return LineRow(row.name, row.configuration.name, row.method, row.path, row.sync)
+    return LineRow(
+        row.name,
+        configuration=row.configuration.name,
+        method=row.method,
+        path=row.path,
+        sync=row.sync,
+        source=row.source,
+    )
 
 
 def version_of(row: models.SecretValue, *, read_sealed: bool = True) -> SecretVersion:

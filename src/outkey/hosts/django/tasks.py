@@ -30,6 +30,7 @@ class ProcrastinateQueue:
     def put(self, run: Run, lock: str) -> None:
         # Without a time: a job that waits for its time would block its lock for all
         # jobs after it.
-        job = do_run.configure(lock=lock, queueing_lock=f"{run.id}/{run.generation}")
+        once = f"{run.id}/{run.generation}/{lock}"
+        job = do_run.configure(lock=lock, queueing_lock=once)
         with suppress(AlreadyEnqueued), transaction.atomic():
             job.defer(run=run.id)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from django.conf import settings
-from django.db import connections
+from django.db import connection, connections
 
 from outkey.adapters.policy_file import read_policy
 from outkey.core.findings.policy import parse_durability
@@ -16,7 +16,10 @@ from outkey.core.findings.posture import Policy
 from outkey.core.text import Text
 from outkey.engine.application import Application
 from outkey.hosts.django.audit import DjangoAuditRows
+from outkey.hosts.django.ledger import DjangoLedgerRows
 from outkey.hosts.django.monitoring_rows import DjangoLineRuns
+from outkey.hosts.django.pairs import DjangoPairRows
+from outkey.hosts.django.raw_sql import wrap_database_errors
 from outkey.hosts.django.runs import DjangoRunRows, queue
 from outkey.hosts.django.shared_state import DjangoStateRows
 from outkey.hosts.django.storage import django_storage
@@ -24,6 +27,7 @@ from outkey.hosts.django.tokens import DjangoTokenRows
 from outkey.hosts.installation import Tables, build_application
 
 if TYPE_CHECKING:
+    from outkey.adapters.tables import HostConnection
     from outkey.hosts.django.records.django_records import (
         DjangoRecords,
         PermissionHolder,
@@ -41,12 +45,24 @@ def install(home: Path, environment: Mapping[str, str] = os.environ) -> Applicat
         tokens=DjangoTokenRows(),
         runs=DjangoRunRows(),
         line_runs=DjangoLineRuns(),
+        ledger=DjangoLedgerRows(),
+        agreements=DjangoPairRows(),
         records=records,
         queue=queue,
         close=audit.close,
+        connection=borrow_connection,
         release_thread=connections.close_all,
     )
     return build_application(tables, home, environment, policy=policy)
+
+
+@wrap_database_errors
+def borrow_connection() -> "HostConnection":
+    """Return the connection of this thread, open, for tables of sync lines."""
+    from outkey.adapters.tables import HostConnection
+
+    connection.ensure_connection()
+    return HostConnection(connection.vendor, connection.connection)
 
 
 def read_project_policy(home: Path, environment: Mapping[str, str]) -> Policy:

@@ -39,6 +39,7 @@ class QueueWorker:
         self._report_run = report_run
         self._stop_signal = threading.Event()
         self._planner = application.planner(self._stop_signal.is_set)
+        self._runs = application.runs
         # They log the text of database errors, which may hold a value; what matters is
         # reported here.
         logging.getLogger("procrastinate").setLevel(logging.CRITICAL)
@@ -104,4 +105,5 @@ class QueueWorker:
         log_and_continue(logger, lambda: self._planner.plan(ACTOR))
 
     def _do_run(self, run: str) -> None:
-        self._report_run(self._planner.work(run))
+        if self._planner.try_work(run):
+            self._report_run(self._runs.get(run))

@@ -328,6 +328,9 @@ class NoAudit:
     def refuse(self, refusal: Refusal) -> None:
         """Record no refusal."""
 
+    def flush(self) -> None:
+        """Write nothing."""
+
     def close(self) -> None:
         """Close nothing."""
 

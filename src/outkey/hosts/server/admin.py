@@ -1,4 +1,4 @@
-"""Users of the embedded host, in the look of its theme.
+"""Users and groups of the embedded host.
 
 Every change of a user, a group or their rights is recorded first, and nobody gives,
 takes or uses rights beyond their own. Django's admin saves inside a transaction, where
@@ -8,6 +8,7 @@ nothing can be recorded: so a form is validated once for the record, then by Dja
 from collections.abc import Callable
 from typing import Any, cast
 
+from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.utils import flatten_fieldsets, unquote
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
@@ -19,12 +20,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from unfold.admin import ModelAdmin
-from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from outkey.core.access.user_rights import STAFF, SUPERUSER, Rights
 from outkey.core.audit.events import Tag
 from outkey.hosts.django.pages.shell import errors_as_page
+from outkey.hosts.server.light_admin import LightAdmin
 from outkey.hosts.server.user_changes import (
     key_of,
     note_change,
@@ -35,8 +35,15 @@ from outkey.hosts.server.user_changes import (
     rights_of_user,
 )
 
+admin.site.site_title = "outkey"
+admin.site.site_header = "outkey"
 admin.site.unregister(User)
 admin.site.unregister(Group)
+# The jobs of the queue are our runs, which have pages; its own would load jQuery.
+if apps.is_installed("procrastinate.contrib.django"):
+    from procrastinate.contrib.django.models import ProcrastinateJob
+
+    admin.site.unregister(ProcrastinateJob)
 Target = User | Group
 _FIELDS = {SUPERUSER: "is_superuser", STAFF: "is_staff"}
 
@@ -48,7 +55,7 @@ def page_or_error(
     return cast("HttpResponse", errors_as_page(view)(request))
 
 
-class GuardedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # at run time
+class GuardedAdmin(LightAdmin):
     """Records changes before they happen, and refuses rights beyond one's own."""
 
     created_tag: Tag
@@ -187,16 +194,17 @@ class GuardedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # at run time
 
 
 @admin.register(User)
-class ThemedUserAdmin(GuardedAdmin, UserAdmin, ModelAdmin):  # type: ignore[misc,type-arg]
+class GuardedUserAdmin(GuardedAdmin, UserAdmin):  # type: ignore[type-arg]
     """Who may sign in, and in which groups they are."""
 
-    form = UserChangeForm
-    add_form = UserCreationForm
-    change_password_form = AdminPasswordChangeForm
     created_tag = Tag.USER_CREATED
     updated_tag = Tag.USER_UPDATED
     deleted_tag = Tag.USER_DELETED
     link_field = "user_permissions"
+    readonly_fields = ("last_login", "date_joined")
+    list_display = ("username", "email", "is_active", "is_superuser", "last_login")
+    list_filter = ("is_active", "is_superuser", "groups")
+    filter_horizontal = ()
 
     def rights_after(self, form: BaseForm) -> Rights:
         """Return the rights that the values of a form would give a user."""
@@ -237,7 +245,7 @@ class ThemedUserAdmin(GuardedAdmin, UserAdmin, ModelAdmin):  # type: ignore[misc
                     raise PermissionDenied
                 if self.change_password_form(target, request.POST).is_valid():
                     note_plain(request.user, Tag.PASSWORD_SET, target)
-            return super(ThemedUserAdmin, self).user_change_password(
+            return super(GuardedUserAdmin, self).user_change_password(
                 request, id, form_url
             )
 
@@ -245,12 +253,13 @@ class ThemedUserAdmin(GuardedAdmin, UserAdmin, ModelAdmin):  # type: ignore[misc
 
 
 @admin.register(Group)
-class ThemedGroupAdmin(GuardedAdmin, GroupAdmin, ModelAdmin):  # type: ignore[misc]
+class GuardedGroupAdmin(GuardedAdmin, GroupAdmin):  # type: ignore[misc]
     """Administrator, Operator and Auditor, and groups that an administrator adds."""
 
     created_tag = Tag.GROUP_CREATED
     updated_tag = Tag.GROUP_UPDATED
     deleted_tag = Tag.GROUP_DELETED
+    filter_horizontal = ()
 
     def rights_after(self, form: BaseForm) -> Rights:
         """Return the rights that the values of a form would give a group."""

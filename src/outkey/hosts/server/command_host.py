@@ -7,16 +7,20 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from outkey.core.errors import ConfigError, Sealed
 from outkey.core.sync.run import Run
 from outkey.core.text import Text
 from outkey.engine.application import Application
 from outkey.hosts.cli.output import print_line
-from outkey.hosts.cli.session import CommandHost, UserAccounts
+from outkey.hosts.cli.session import AccountFacts, CommandHost, UserAccounts
 from outkey.hosts.django.project import in_project, project_home
 from outkey.hosts.server.home import PAGES, open_home, prepare
 from outkey.hosts.server.location import home
+
+if TYPE_CHECKING:
+    from outkey.engine.managing.changes import Administration
 
 
 def django_host() -> CommandHost:
@@ -111,6 +115,36 @@ class EmbeddedAccounts:
 
     def __init__(self, application: Application) -> None:
         self._application = application
+
+    def add(
+        self, name: str, *, role: str, password: str, administration: "Administration"
+    ) -> str | None:
+        """Create a user; return the password if it was generated."""
+        from outkey.hosts.server import accounts
+
+        return accounts.add_user(
+            name, role=role, password=password, administration=administration
+        )
+
+    def list_users(self) -> list[AccountFacts]:
+        """Return the facts of all accounts, by name."""
+        from outkey.hosts.server import accounts
+
+        return accounts.list_users()
+
+    def disable(self, name: str, *, administration: "Administration") -> None:
+        """Refuse further sign-ins of a user, but not of the last administrator."""
+        from outkey.hosts.server import accounts
+
+        accounts.disable_user(name, administration)
+
+    def set_password(
+        self, name: str, *, password: str, administration: "Administration"
+    ) -> str | None:
+        """Replace a password; return it if it was generated."""
+        from outkey.hosts.server import accounts
+
+        return accounts.set_password(name, password, administration)
 
     def audit_key(self, name: str) -> str:
         """Return what an account is called in the audit."""

@@ -11,14 +11,13 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse_lazy
-from unfold.forms import AdminOwnPasswordChangeForm
 
 from outkey.core.audit.events import Tag
 from outkey.hosts.django.pages.shell import errors_as_page
 from outkey.hosts.server.user_changes import note_plain
 
 
-class OwnPasswordForm(AdminOwnPasswordChangeForm):  # type: ignore[misc]  # no types
+class OwnPasswordForm(PasswordChangeForm):
     """Checks the old password as a sign-in does, which counts and locks."""
 
     def __init__(

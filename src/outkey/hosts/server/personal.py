@@ -22,7 +22,7 @@ from outkey.core.audit.events import Tag
 from outkey.core.errors import ConfigError
 from outkey.core.text import Text
 from outkey.engine.managing.registry import Registry
-from outkey.hosts.django.models import SecretValue
+from outkey.hosts.django.models import SecretValue, UserSettings
 from outkey.hosts.django.pages.access import web_actor
 from outkey.hosts.server.user_changes import key_of
 from outkey.ports.storage import AuditRows
@@ -51,6 +51,9 @@ def data_about(user: User, rows: AuditRows) -> dict[str, object]:
         "account": (
             {name: getattr(user, name) for name in _ACCOUNT}
             | {"groups": sorted(group.name for group in user.groups.all())}
+        ),
+        "settings": list(
+            UserSettings.objects.filter(user=str(user.pk)).values("time_zone")
         ),
         "sessions": [{"ends_at": session.expire_date} for session in sessions_of(user)],
         "logins": [

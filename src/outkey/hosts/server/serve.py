@@ -11,6 +11,7 @@ from outkey.core.text import Text
 from outkey.hosts.django.local_workers import LocalWorkers
 from outkey.hosts.django.pages.access import installation
 from outkey.hosts.django.runs import has_queue
+from outkey.hosts.django.time_zones import installation_zone, read_zone
 from outkey.hosts.server.background import ACTOR, Background
 from outkey.hosts.server.listener import Server
 from outkey.hosts.server.personal import delete_old
@@ -64,6 +65,8 @@ def greeting(url: str, password: str | None) -> str:
 def helpers() -> list[Background | LocalWorkers]:
     """Return the threads that work beside the pages; wrong settings raise here."""
     application = installation()
+    if installation_zone():
+        read_zone(installation_zone(), field="OUTKEY_TIME_ZONE")
     background = Background(application, delete_older_than=delete_old)
     # The queue of PostgreSQL is for `outkey worker`, on any number of machines.
     return [background] if has_queue() else [background, LocalWorkers(application)]

@@ -7,19 +7,17 @@ import tempfile
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from django.http import HttpRequest
-from django.templatetags.static import static
-from django.urls import reverse_lazy
-from django.utils.translation import gettext_lazy as _
-
-from outkey.core.access.permissions import Permission
 from outkey.core.errors import ConfigError
 from outkey.core.text import Text
 from outkey.hosts.server import settings
 from outkey.hosts.server.location import home
 
 _SHORTEST_KEY = 48
-OUTKEY = settings.OUTKEY | {"PUBLIC_URL": os.environ.get("OUTKEY_PUBLIC_URL", "")}
+OUTKEY = settings.OUTKEY | {
+    "PUBLIC_URL": os.environ.get("OUTKEY_PUBLIC_URL", ""),
+    # Not Django's TIME_ZONE, which would be that of the process and its log too.
+    "TIME_ZONE": os.environ.get("OUTKEY_TIME_ZONE", ""),
+}
 DATABASES = settings.DATABASES
 USE_TZ = True
 TIME_ZONE = "UTC"
@@ -74,11 +72,11 @@ SESSION_ENGINE = "outkey.hosts.server.sessions"
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True
 SESSION_COOKIE_NAME = "outkey_session"
 CSRF_COOKIE_NAME = "outkey_csrf"
+CSRF_FAILURE_VIEW = "outkey.hosts.server.errors.csrf_failure"
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
 
 INSTALLED_APPS = [
-    "unfold",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -87,15 +85,16 @@ INSTALLED_APPS = [
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "axes",
+    *settings.FOR_WORKERS,  # before the server, which removes its pages
     "outkey.hosts.django",
     "outkey.hosts.server",
     *settings.FOR_DEMO,
-    *settings.FOR_WORKERS,
 ]
 MIDDLEWARE = [
     "outkey.hosts.server.middleware.AddressMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "outkey.hosts.server.assets.AssetMiddleware",
+    "outkey.hosts.server.middleware.CompressionMiddleware",
     "outkey.hosts.server.middleware.PageMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -103,6 +102,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "outkey.hosts.django.time_zones.TimeZoneMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
@@ -149,6 +149,8 @@ AXES_SENSITIVE_PARAMETERS = [
     "new_password1",
     "new_password2",
 ]
+# Its lists of sign-ins are raw; the page Data protection and the audit have them.
+AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 AXES_LOCKOUT_TEMPLATE = "locked.html"
 LOGIN_URL = "admin:login"
@@ -165,6 +167,8 @@ LOGGING = {
     # A refused request is reported on its page; a failure is logged here.
     "loggers": {
         "django": {"handlers": ["console"], "level": "ERROR", "propagate": False},
+        # Also refused, but logged by Django as a failure: anybody can send any host.
+        "django.security.DisallowedHost": {"level": "CRITICAL"},
         # The audit has the failed login.
         "axes": {"level": "ERROR"},
         # A request that waits for a thread is not a problem.
@@ -173,125 +177,15 @@ LOGGING = {
 }
 
 STATIC_URL = "/static/"
-WHITENOISE_USE_FINDERS = True
+STATIC_ROOT = home() / "data" / "static"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
 WHITENOISE_AUTOREFRESH = False
+WHITENOISE_ALLOW_ALL_ORIGINS = False
+WHITENOISE_KEEP_ONLY_HASHED_FILES = True
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
-
-
-# Pages with an entry of their own below the URL of another entry.
-_WITHIN = (
-    reverse_lazy("admin:outkey_home"),
-    reverse_lazy("admin:outkey_data_protection"),
-)
-
-
-def _item(
-    title: object, icon: str, view: str, permission: str, app: str = "outkey"
-) -> dict[str, object]:
-    link = reverse_lazy(f"admin:{view}")
-
-    def is_allowed(request: HttpRequest) -> bool:
-        user = request.user
-        return bool(user.has_perm(f"{app}.{permission}"))  # type: ignore[union-attr]
-
-    def is_active(request: HttpRequest) -> bool:
-        within = [
-            place for place in map(str, _WITHIN) if request.path.startswith(place)
-        ]
-        return str(link) in within if within else request.path.startswith(str(link))
-
-    return {
-        "title": title,
-        "icon": icon,
-        "link": link,
-        "permission": is_allowed,
-        "active": is_active,
-    }
-
-
-_ICON = {
-    "rel": "icon",
-    "type": "image/svg+xml",
-    "href": lambda _: static("outkey/icon.svg"),
-}
-_DEMO_ITEMS = (
-    _item(
-        _("Contacts (demo)"),
-        "contacts",
-        "demo_contact_changelist",
-        "view_contact",
-        "demo",
-    ),
-    _item(
-        _("Orders (demo)"),
-        "shopping_cart",
-        "demo_order_changelist",
-        "view_order",
-        "demo",
-    ),
-)
-_NAVIGATION: list[dict[str, object]] = [
-    {"items": [_item(_("Home"), "home", "outkey_home", Permission.VIEW)]},
-    {
-        "title": _("Settings → Technical"),
-        "separator": True,
-        "items": [
-            _item(
-                _("API Sync Configurations"),
-                "api",
-                "outkey_configuration_changelist",
-                Permission.VIEW,
-            ),
-            _item(
-                _("Sync Lines"),
-                "sync_alt",
-                "outkey_syncline_changelist",
-                Permission.VIEW_LINE,
-            ),
-            _item(
-                _("Runs"), "play_circle", "outkey_run_changelist", Permission.VIEW_RUN
-            ),
-            *(_DEMO_ITEMS if settings.DEMO else ()),
-            _item(
-                _("Audit"),
-                "history",
-                "outkey_auditrecord_changelist",
-                Permission.VIEW_AUDIT,
-            ),
-            _item(_("Keys"), "key", "outkey_knownkey_changelist", Permission.VIEW_KEYS),
-            _item(
-                _("Data protection"),
-                "shield",
-                "outkey_data_protection",
-                Permission.VIEW_AUDIT,
-            ),
-        ],
-    },
-    {
-        "title": _("People"),
-        "separator": True,
-        "items": [
-            {
-                "title": _("Users"),
-                "icon": "person",
-                "link": reverse_lazy("admin:auth_user_changelist"),
-                "permission": lambda request: request.user.is_superuser,
-            },
-        ],
-    },
-]
-UNFOLD = {
-    "SITE_TITLE": "outkey",
-    "SITE_HEADER": "outkey",
-    "SITE_SYMBOL": "key",
-    "SITE_FAVICONS": [_ICON],
-    "SHOW_HISTORY": False,
-    "SHOW_VIEW_ON_SITE": False,
-    "SHOW_BACK_BUTTON": False,
-    "SIDEBAR": {
-        "show_search": False,
-        "show_all_applications": False,
-        "navigation": _NAVIGATION,
-    },
-}

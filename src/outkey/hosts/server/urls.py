@@ -1,23 +1,27 @@
 """The URLs of the pages: the admin at the root."""
 
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
-from django.urls import path
+from django.urls import path, reverse
 
-from outkey.core.access.permissions import Permission
-from outkey.hosts.django.pages.access import may
+from outkey.hosts.server import errors
+from outkey.hosts.server.navigation import first_url
 from outkey.hosts.server.own_password import password_change
 
 
-def first_page(request: HttpRequest) -> HttpResponse:
-    """Redirect to the home page, or to the audit if the user may read only that."""
-    audit_only = may(request, Permission.VIEW_AUDIT) and not may(
-        request, Permission.VIEW
-    )
-    return redirect(
-        "admin:outkey_auditrecord_changelist" if audit_only else "admin:outkey_home"
-    )
+def first_page(request: HttpRequest) -> HttpResponseBase:
+    """Redirect to the first page that the user may open."""
+    if not admin.site.has_permission(request):
+        # Back to here, since nobody knows yet what the user may open.
+        return redirect_to_login(request.path, reverse("admin:login"))
+    url = first_url(request)
+    if url is None:
+        raise PermissionDenied
+    return redirect(url)
 
 
 urlpatterns = [
@@ -25,3 +29,7 @@ urlpatterns = [
     path("password_change/", password_change),  # instead of the admin's own
     path("", admin.site.urls),
 ]
+handler400 = errors.bad_request
+handler403 = errors.forbidden
+handler404 = errors.not_found
+handler500 = errors.server_error

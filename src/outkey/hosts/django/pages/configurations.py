@@ -1,33 +1,23 @@
-"""The pages of API Sync Configurations: list, form and deletion."""
+"""The pages of one API Sync Configuration: form, renaming and deletion."""
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from uuid import UUID
 
 from django.contrib import messages
-from django.db.models import F, Q, QuerySet
+from django.db.models import Max
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from outkey.core.access.permissions import Permission
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.fields import BY_PATH
-from outkey.core.config.presets import Preset, PresetMethod
 from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.findings.checks import Finding
-from outkey.core.findings.health import (
-    Comparison,
-    Criterion,
-    Health,
-    Status,
-    status_rules,
-)
-from outkey.core.moments import day_of
 from outkey.engine.managing.editing import Edit, Errors, add_error
 from outkey.hosts.django import models
-from outkey.hosts.django.listed_rows import ends_of_tokens, rows_with_key
 from outkey.hosts.django.pages.access import (
     administration_for,
     editor_for,
@@ -35,127 +25,26 @@ from outkey.hosts.django.pages.access import (
     may,
     require,
 )
+from outkey.hosts.django.pages.activity_rows import history_of
+from outkey.hosts.django.pages.first_line import url_of_first_line
 from outkey.hosts.django.pages.forms import ConfigurationForm, condition_as_json
 from outkey.hosts.django.pages.import_reports import ShownReport, take_report
-from outkey.hosts.django.pages.new import preset_draft
+from outkey.hosts.django.pages.new import beginning_of, record_of, signed_record
+from outkey.hosts.django.pages.repetitions import take_repetition
 from outkey.hosts.django.pages.shell import (
+    UNTIL_TESTED,
     configuration_at,
     limited_concurrency,
     next_step,
     page,
     url_of,
 )
+from outkey.hosts.django.pages.tested_drafts import GoodTest, good_test_of
 from outkey.hosts.django.pages.token_panel import TOKEN_TABS, panel_for, redirect_url
 from outkey.hosts.django.storage import health_of
 
-PAGE_SIZE = 50
-HISTORY_SIZE = 20
-COLUMN_FILTERS = ("environment", "network", "authentication_type")
-LOOKUPS = {
-    Comparison.IS: "{}",
-    Comparison.IS_NOT: "{}",  # negated
-    Comparison.BEFORE: "{}__lt",
-    Comparison.UNTIL: "{}__lte",
-}
-
-
-@dataclass(frozen=True)
-class ListedConfiguration:
-    """One line of a list of configurations."""
-
-    row: models.Configuration
-    health: Health
-    status: Status
-    has_key: bool = False  # a secret row is its only credential
-    token_ends: float | None = None  # of a token that was fetched, as Unix time
-
-
-def list_page(request: HttpRequest) -> HttpResponse:
-    """List configurations, fifty at a time; opens no secret."""
-    require(request, Permission.VIEW)
-    now = time.time()
-    sealed = installation().keys.is_sealed()
-    names = (*COLUMN_FILTERS, "status", "q")
-    choices = {name: request.GET.get(name, "") for name in names}
-    rows, has_previous, has_next = read_page(
-        filtered_rows(choices),
-        after=request.GET.get("after", ""),
-        before=request.GET.get("before", ""),
-    )
-    entries = []
-    keyed = rows_with_key(rows)
-    ends = ends_of_tokens(rows)
-    for row in rows:
-        health = health_of(row)
-        status = health.status(now=now, sealed=sealed)
-        entry = ListedConfiguration(
-            row, health, status, has_key=row.pk in keyed, token_ends=ends.get(row.pk)
-        )
-        entries.append(entry)
-    context = {
-        "title": _("API Sync Configurations"),
-        "listed": entries,
-        "chosen": choices,
-        "filtered": any(choices.values()),
-        "filters": [BY_PATH[name] for name in COLUMN_FILTERS],
-        "statuses": [status for status in Status if status is not Status.SEALED],
-        "previous": rows[0].name if rows and has_previous else "",
-        "next": rows[-1].name if rows and has_next else "",
-        "may_add": may(request, Permission.ADD),
-    }
-    return page(request, "outkey/list.html", context)
-
-
-def read_page(
-    rows: QuerySet[models.Configuration], *, after: str, before: str
-) -> tuple[list[models.Configuration], bool, bool]:
-    """Return the rows of a page, and whether there are others before and after it."""
-    if before:
-        backwards = rows.filter(name__lt=before).order_by("-name")[: PAGE_SIZE + 1]
-        shown = list(backwards)[::-1]
-        return shown[-PAGE_SIZE:], len(shown) > PAGE_SIZE, True
-    shown = list(rows.filter(name__gt=after).order_by("name")[: PAGE_SIZE + 1])
-    return shown[:PAGE_SIZE], bool(after), len(shown) > PAGE_SIZE
-
-
-def filtered_rows(choices: Mapping[str, str]) -> QuerySet[models.Configuration]:
-    """Return the configurations that a user has chosen to see."""
-    rows = models.Configuration.objects.defer("settings")
-    for name in COLUMN_FILTERS:
-        if choices[name]:
-            rows = rows.filter(**{name: choices[name]})
-    if choices["q"]:
-        text = choices["q"]
-        rows = rows.filter(Q(name__icontains=text) | Q(base_url__icontains=text))
-    return filter_by_status(rows, choices["status"])
-
-
-def filter_by_status(
-    rows: QuerySet[models.Configuration], wanted: str
-) -> QuerySet[models.Configuration]:
-    """Return the rows with a status, by the rules of the core; all for no status."""
-    rules = dict(status_rules(day_of(time.time())))
-    del rules[Status.SEALED]  # a state of the installation, which no column has
-    if wanted not in {*rules, Status.WORKING}:
-        return rows
-    for status, alternatives in rules.items():
-        condition = Q()
-        for criteria in alternatives:
-            condition |= Q(*(query_of(criterion) for criterion in criteria))
-        if status == wanted:
-            return rows.filter(condition)
-        rows = rows.exclude(condition)  # an earlier status is the one to show
-    return rows
-
-
-def query_of(criterion: Criterion) -> Q:
-    """Return a criterion as a condition on the columns of a configuration."""
-    if criterion.fact == "current":
-        is_current = Q(tested_revision=F("revision"))
-        return is_current if criterion.value else ~is_current
-    lookup = LOOKUPS[criterion.comparison].format(criterion.fact)
-    query = Q(**{lookup: criterion.value})
-    return ~query if criterion.comparison is Comparison.IS_NOT else query
+DAY_SECONDS = 24 * 60 * 60
+COUNTED_RECORDS = 100_000  # more would take longer than a page may
 
 
 def add_page(request: HttpRequest) -> HttpResponse:
@@ -163,7 +52,7 @@ def add_page(request: HttpRequest) -> HttpResponse:
     require(request, Permission.ADD)
     if request.method == "POST":
         return save(request, None)
-    return form_page(request, None, preset=preset_draft(request))
+    return form_page(request, None)
 
 
 def change_page(request: HttpRequest, record: UUID) -> HttpResponse:
@@ -184,20 +73,53 @@ def save(request: HttpRequest, stored: Configuration | None) -> HttpResponse:
     if not isinstance(edit, Edit):
         return form_page(request, stored, posted=values, errors=edit)
     application = installation()
+    administration = administration_for(request.user)
+    good_test = good_test_of(request, edit)
     try:
+        record = ""
+        if stored is None and "record" in values:
+            record = record_of(values["record"]).hex
         application.save_edit(
-            administration_for(request.user),
+            administration,
             edit,
             allowed=editor.allowed,
             limit=limited_concurrency,
+            record=record,
         )
     except OutkeyError as error:
         errors: Errors = {}
         add_error(errors, error)
         return form_page(request, stored, posted=values, errors=errors)
-    saved = application.registry.get(edit.configuration.name)
-    messages.success(request, f"{_('%s was saved.') % saved.name} {next_step(saved)}")
-    return HttpResponseRedirect(url_of("change", saved))
+    saved = administration.current(edit.configuration.name)
+    if good_test:
+        administration.save_good_test(saved, good_test.at, good_test.seen)
+    done = _("%s was saved.") % saved.name
+    message = f"{done} {step_after_save(saved, good_test)}"
+    messages.success(request, message, extra_tags=UNTIL_TESTED)
+    # What is left to do for a consent is on that tab.
+    place = "#oauth2" if stored is None and saved.needs_consent else ""
+    return HttpResponseRedirect(url_of("change", saved) + place)
+
+
+def step_after_save(saved: Configuration, good_test: GoodTest | None) -> str:
+    """Return what a user does after a save, or that nothing is left to do."""
+    if good_test:
+        return _("The test of these values counts.")
+    if saved.needs_consent and not saved.unset_secrets():
+        return _("Press Connect, so that a user agrees at the provider.")
+    return next_step(saved)
+
+
+def history_panel(request: HttpRequest, record: UUID) -> HttpResponse:
+    """Return the newest changes and requests of a configuration, for its tab."""
+    require(request, Permission.VIEW, Permission.VIEW_AUDIT)
+    stored = configuration_at(record)
+    context = {
+        "stored": stored,
+        "may_view_audit": True,
+        **history_of(request, stored),
+    }
+    return render(request, "outkey/records.html", context)
 
 
 def rename_page(request: HttpRequest, record: UUID) -> HttpResponse:
@@ -230,7 +152,8 @@ def delete_page(request: HttpRequest, record: UUID) -> HttpResponse:
     require(request, Permission.DELETE)
     stored = configuration_at(record)
     if request.method == "POST":
-        administration_for(request.user).remove(stored.name)
+        settings = installation().sync_settings
+        administration_for(request.user).remove(stored.name, settings)
         messages.success(request, _("%s was deleted.") % stored.name)
         return HttpResponseRedirect(reverse("admin:outkey_configuration_changelist"))
     context = {
@@ -247,15 +170,15 @@ def form_page(
     *,
     posted: Mapping[str, str] | None = None,
     errors: Errors | None = None,
-    preset: tuple[Preset, PresetMethod, Configuration] | None = None,
     imported: ShownReport | None = None,
 ) -> HttpResponse:
     """Draw the form, with what was posted and its errors if it was not saved.
 
-    That of a new configuration begins with a preset, if there is one. `imported` is the
+    That of a new configuration begins with what its URL describes. `imported` is the
     report of the import that made a stored one.
     """
-    initial = preset[2] if preset else None
+    beginning = beginning_of(request) if stored is None else None
+    initial = beginning.initial if beginning else None
     form = ConfigurationForm(
         editor_for(request), stored, posted, errors, initial=initial
     )
@@ -268,6 +191,8 @@ def form_page(
         "title": _("New API Sync Configuration"),
         "form": form,
         "tabs": form.tabs(findings),
+        "first": form.first_fields(),
+        "test_path": form.test_path(findings),
         "top": form.findings_of_no_field(findings),
         "token_tabs": TOKEN_TABS,
         "redirect_when": condition_as_json(BY_PATH["oauth2.authorization_url"]),
@@ -278,12 +203,21 @@ def form_page(
     }
     if stored is not None:
         context |= stored_context(request, stored)
-    if preset is not None:
+    else:
+        given = (posted or request.GET).get("record", "")
+        signed = signed_record(given)
         context |= {
-            "preset": preset[0],
-            "preset_method": preset[1],
-            "to_enter": preset[1].secrets.items(),
+            "signed_record": signed,
+            "redirect_url": redirect_url(request, record_of(signed)),
         }
+    if beginning is not None:
+        context |= {
+            "beginning": beginning,
+            "preset": beginning.preset,
+            "preset_method": beginning.preset_method,
+        }
+    if beginning is not None and beginning.preset_method is not None:
+        context["to_enter"] = beginning.preset_method.secrets.items()
     status = 200 if posted is None else 422
     return page(request, "outkey/form.html", context, status=status)
 
@@ -293,21 +227,36 @@ def stored_context(request: HttpRequest, stored: Configuration) -> dict[str, obj
     application = installation()
     record = UUID(stored.record)
     health = health_of(models.Configuration.objects.get(pk=record))
-    records: list[dict[str, object]] = []
-    if may(request, Permission.VIEW_AUDIT):
-        records = application.audit_trail.history(stored, HISTORY_SIZE)
+    may_view_audit = may(request, Permission.VIEW_AUDIT)
     return {
+        **(history_of(request, stored) if may_view_audit else {}),
         "title": stored.name,
         "stored": stored,
         "record": record,
         "health": health,
         "status": health.status(now=time.time(), sealed=application.keys.is_sealed()),
+        "good_requests": good_requests(stored) if health.accepted else 0,
         "token": panel_for(request, stored),
         "redirect_url": redirect_url(request, record),
-        "records": records,
+        "may_add": may(request, Permission.ADD),
+        "may_view_audit": may_view_audit,
+        "repeated": take_repetition(request, stored),
         "may_delete": may(request, Permission.DELETE),
         "to_enter": secrets_to_enter(stored),
+        "line_url": url_of_first_line(request, stored, health),
     }
+
+
+def good_requests(stored: Configuration) -> int:
+    """Return how many requests succeeded in the last day, among the newest records."""
+    newest = models.AuditRecord.objects.aggregate(Max("id"))["id__max"] or 0
+    since = (time.time() - DAY_SECONDS) * 1000
+    return models.AuditRecord.objects.filter(
+        configuration=stored.name,
+        id__gt=newest - COUNTED_RECORDS,
+        at__gte=int(since),
+        outcome="ok",
+    ).count()
 
 
 def secrets_to_enter(stored: Configuration) -> list[tuple[str, str]]:

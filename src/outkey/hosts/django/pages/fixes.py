@@ -12,8 +12,9 @@ from outkey.core.access.permissions import Permission
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import EditConflict, OutkeyError
 from outkey.core.text import Text
-from outkey.engine.managing.fixes import permissions_for
+from outkey.engine.managing.fixes import changed_field, permissions_for
 from outkey.hosts.django.pages.access import administration_for, installation, require
+from outkey.hosts.django.pages.repetitions import repeat_test
 from outkey.hosts.django.pages.shell import configuration_at, message_of, url_of
 from outkey.hosts.django.pages.trials import FIX
 from outkey.hosts.django.translation import translate_text
@@ -22,7 +23,7 @@ PROPOSAL_SECONDS = 3600
 
 
 @require_POST
-def resume_panel(request: HttpRequest, record: UUID) -> HttpResponse:
+def resume_configuration(request: HttpRequest, record: UUID) -> HttpResponse:
     """End the pause of a configuration whose credentials were refused too often."""
     require(request, Permission.TEST)
     stored = configuration_at(record)
@@ -32,7 +33,7 @@ def resume_panel(request: HttpRequest, record: UUID) -> HttpResponse:
 
 
 @require_POST
-def fix_panel(request: HttpRequest, record: UUID) -> HttpResponse:
+def apply_shown_fix(request: HttpRequest, record: UUID) -> HttpResponse:
     """Apply the fix that a test has shown, if nothing was changed since."""
     require(request, Permission.CHANGE)
     stored = configuration_at(record)
@@ -52,5 +53,6 @@ def fix_panel(request: HttpRequest, record: UUID) -> HttpResponse:
         messages.error(request, message_of(error))
     else:
         change = translate_text(label)
-        messages.success(request, _("Changed: %s. Now test it again.") % change)
+        messages.success(request, _("Changed and saved: %s.") % change)
+        repeat_test(request, stored, changed_field(fix))
     return HttpResponseRedirect(url_of("change", stored))

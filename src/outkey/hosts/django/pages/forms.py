@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.config.custom_rows import CustomHeader, CustomRow, QueryParameter
 from outkey.core.config.field_kinds import URL_PARSERS, Field, Kind, Tab
-from outkey.core.config.fields import FIELDS
+from outkey.core.config.fields import BY_PATH, FIELDS
+from outkey.core.config.methods import TEST_PATH, InitialValues
 from outkey.core.errors import OutkeyError
 from outkey.core.findings.checks import Finding
 from outkey.engine.managing.editing import (
@@ -38,6 +39,12 @@ class FormField:
     findings: list[Finding] = dataclasses.field(default_factory=list)
     state: SecretState | None = None
     locked: bool = False
+    hidden: bool = False
+
+    @property
+    def needs(self) -> str:
+        """The field without whose value this one means nothing; empty for none."""
+        return "script" if self.field.path == "script_enabled" else ""
 
     @property
     def when(self) -> str:
@@ -65,6 +72,7 @@ class FormRow:
     secret: bool = False
     state: SecretState | None = None
     secret_field: str = ""
+    number: int = 0  # in the names of its inputs
     findings: list[Finding] = dataclasses.field(default_factory=list)
 
 
@@ -83,11 +91,13 @@ class ConfigurationForm:
         posted: Mapping[str, str] | None = None,
         errors: Errors | None = None,
         *,
-        initial: Configuration | None = None,
+        initial: InitialValues | None = None,
     ) -> None:
         self._stored = stored
         # What a new configuration begins with, in the place of the defaults.
         self._initial = initial
+        self.is_guided = initial is not None
+        self._first = initial.fields if initial else ()
         self._posted = posted
         self._locked = editor.locked
         self.offered = [str(reference) for reference in editor.references]
@@ -95,21 +105,74 @@ class ConfigurationForm:
         self.rows = self._rows("headers", CustomHeader)
         self.query_rows = self._rows("query", QueryParameter)
 
+    def first_fields(self) -> list[FormField]:
+        """Return the fields that a new configuration needs, for the top of the page."""
+        return [self._form_field(BY_PATH[path], []) for path in self._first]
+
+    @property
+    def key_rows(self) -> list[tuple[str, FormRow]]:
+        """The rows of keys that a new configuration needs, each with its prefix."""
+        if not self.is_guided:
+            return []
+        rows = [("row", row) for row in self.rows]
+        rows += [("query", row) for row in self.query_rows]
+        return [(prefix, row) for prefix, row in rows if row.secret]
+
+    @property
+    def other_rows(self) -> list[FormRow]:
+        """The header rows of the table: without those at the top of the page."""
+        return [row for row in self.rows if not (self.is_guided and row.secret)]
+
+    @property
+    def other_query_rows(self) -> list[FormRow]:
+        """The query rows of the table: without those at the top of the page."""
+        return [row for row in self.query_rows if not (self.is_guided and row.secret)]
+
+    def test_path(self, findings: Iterable[Finding] = ()) -> FormField:
+        """Return the Test Path, which is beside the button that tests."""
+        return self._form_field(BY_PATH[TEST_PATH], list(findings))
+
     def tabs(
         self, findings: Iterable[Finding] = ()
     ) -> list[tuple[Tab, list[FormField]]]:
-        """Return the fields by tab, each with its error and its findings."""
+        """Return the other fields by tab, each with its error and its findings."""
         findings = list(findings)
         for row in (*self.rows, *self.query_rows):
             row.findings = [f for f in findings if f.field == row.secret_field]
-        fields = [field for field in FIELDS if field.kind is not Kind.ROWS]
-        return [
-            (
-                tab,
-                [self._form_field(f, findings) for f in fields if f.tab is tab],
-            )
+        elsewhere = {*self._first, TEST_PATH}
+        fields = [
+            field
+            for field in FIELDS
+            if field.kind is not Kind.ROWS and field.path not in elsewhere
+        ]
+        tabs = [
+            (tab, [self._form_field(f, findings) for f in fields if f.tab is tab])
             for tab in Tab
         ]
+        return [(tab, shown) for tab, shown in tabs if shown or tab is Tab.HEADERS]
+
+    def _has_script(self) -> bool:
+        """Whether there is a script that could be switched on or off."""
+        return bool(str(self._value(BY_PATH["script"])).strip())
+
+    def row_errors(self) -> list[OutkeyError]:
+        """Return the errors of the rows at the top of the page."""
+        if not self.key_rows:
+            return []
+        errors = (self.errors.get(path) for path in ("headers", "query"))
+        return [error for error in errors if error is not None]
+
+    @property
+    def table_errors(self) -> Errors:
+        """The errors of rows that are shown at their tables, by path."""
+        return {} if self.key_rows else self.errors
+
+    def hides_error(self) -> bool:
+        """Whether an error is at a field that the page does not show first."""
+        shown = {*self._first, TEST_PATH}
+        if self.key_rows:
+            shown |= {"headers", "query"}
+        return any(path in BY_PATH and path not in shown for path in self.errors)
 
     def findings_of_no_field(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return the findings that are shown at the top of the page."""
@@ -141,11 +204,12 @@ class ConfigurationForm:
             FormRow(
                 row.key,
                 row.value,
-                row.secret,
-                states.get(row.secret_field) if row.secret else None,
-                row.secret_field,
+                secret=row.secret,
+                state=states.get(row.secret_field) if row.secret else None,
+                secret_field=row.secret_field,
+                number=number,
             )
-            for row in rows
+            for number, row in enumerate(rows)
         ]
 
     def _form_field(self, field: Field, findings: list[Finding]) -> FormField:
@@ -161,6 +225,7 @@ class ConfigurationForm:
             findings=[finding for finding in findings if finding.field == path],
             state=states.get(path),
             locked=is_fixed or field.path in self._locked,
+            hidden=field.path == "script_enabled" and not self._has_script(),
         )
 
     def _value(self, field: Field) -> object:
@@ -171,12 +236,15 @@ class ConfigurationForm:
             field.path, self._posted, stored, self._locked
         ):
             return self._posted.get(field.path, "")
-        shown = stored or self._initial
-        if shown is None:
-            return "" if field.default is None else text_of_value(field.default)
-        if field.path == "name":
-            return shown.name
-        value = shown.values().get(field.path, "")
-        if field.is_nullable and field.path in shown.values() and not value:
+        values: Mapping[str, object] = {}
+        if stored is not None:
+            values = {**stored.values(), "name": stored.name}
+        elif self._initial is not None:
+            values = self._initial.values
+        if field.path not in values:
+            is_unset = stored is not None or field.default is None
+            return "" if is_unset else text_of_value(field.default)
+        value = values[field.path]
+        if field.is_nullable and not value:
             return EMPTY_TEXT
         return text_of_value(value)

@@ -14,7 +14,7 @@ from django.urls import reverse
 from outkey.core.access.permissions import Permission
 from outkey.core.findings.checks import Level
 from outkey.core.importing.reading import Import
-from outkey.core.importing.report import Action, ReportItem
+from outkey.core.importing.report import ReportAction, ReportItem
 from outkey.core.text import Text
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import may
@@ -55,7 +55,7 @@ def take_report(request: HttpRequest, record: UUID) -> ShownReport:
         return ShownReport()
     del request.session[REPORT]
     items = [
-        ReportItem(Level(level), item, Action(action), Text.from_json(why))
+        ReportItem(Level(level), item, ReportAction(action), Text.from_json(why))
         for level, item, action, why in stored["items"]
     ]
     rows = models.Configuration.objects.filter(name__in=stored["configurations"])

@@ -5,7 +5,13 @@ report, which holds names and sentences of our own.
 """
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseRedirect,
+    JsonResponse,
+)
+from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
@@ -22,7 +28,12 @@ from outkey.hosts.django.pages.access import (
 )
 from outkey.hosts.django.pages.import_reports import store_report
 from outkey.hosts.django.pages.new import new_page
-from outkey.hosts.django.pages.shell import limited_concurrency, next_step, url_of
+from outkey.hosts.django.pages.shell import (
+    UNTIL_TESTED,
+    limited_concurrency,
+    next_step,
+    url_of,
+)
 from outkey.hosts.importing import read_import
 
 
@@ -49,6 +60,9 @@ def import_page(request: HttpRequest) -> HttpResponse:
     except HostError:
         raise
     except OutkeyError as error:
+        if wants_json(request):
+            context = {"import_error": error, "import_report": report}
+            return render(request, "outkey/import_error.html", context, status=422)
         return new_page(request, import_error=error, import_report=report)
     first = application.registry.get(names[0])
     store_report(request, first.record, imported)
@@ -58,5 +72,17 @@ def import_page(request: HttpRequest) -> HttpResponse:
             "count": len(names),
             "names": ", ".join(names),
         }
-    messages.success(request, f"{done} {next_step(first)}")
-    return HttpResponseRedirect(url_of("change", first))
+    messages.success(request, f"{done} {next_step(first)}", extra_tags=UNTIL_TESTED)
+    url = url_of("change", first)
+    if wants_json(request):
+        return JsonResponse({"url": url})
+    return HttpResponseRedirect(url)
+
+
+def wants_json(request: HttpRequest) -> bool:
+    """Whether the page's script has posted the box.
+
+    Then the page stays as it is after an error, with the text that only the browser
+    has: the response never repeats it.
+    """
+    return request.headers.get("Accept") == "application/json"

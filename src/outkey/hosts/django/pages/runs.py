@@ -1,11 +1,14 @@
-"""The pages of runs: requested, followed while a worker does them, cancelled."""
+"""Runs as pages list them; how they are requested, retried and cancelled."""
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from time import time
+from functools import cached_property
 
 from django.contrib import messages
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -14,11 +17,12 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from outkey.core.access.permissions import Permission
-from outkey.core.errors import LineBusy
-from outkey.core.sync.reasons import rejection_text
-from outkey.core.sync.remedies import remedy_of, summary_of
-from outkey.core.sync.run import OPEN_STATES, Counts, RunState
-from outkey.engine.managing.overview import ChartBar, run_bars
+from outkey.core.errors import ConfigError, LineBusy
+from outkey.core.sync.reasons import GUARD
+from outkey.core.sync.remedies import cause_text
+from outkey.core.sync.run import OPEN_STATES, Counts, Run, RunState
+from outkey.core.text import Text, text_from_data
+from outkey.engine.managing.charts import Chart, run_chart
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (
     administration_for,
@@ -27,17 +31,14 @@ from outkey.hosts.django.pages.access import (
     user_of,
 )
 from outkey.hosts.django.pages.shell import page
-from outkey.hosts.django.runs import DjangoRunRows
-from outkey.hosts.django.templatetags.outkey import moment
 from outkey.hosts.django.translation import translate_text
 from outkey.hosts.django.wiring import records
 
 PAGE_SIZE = 50
 CHART_RUNS = 24  # the chart has room for as many
-REJECTED_SIZE = 50
 LINES_SIZE = 1000
-LATE_SECONDS = 30
-SOON_SECONDS = 60
+LONGEST_SECONDS = 366 * 24 * 3600
+PERIODS = {"1": 86_400, "7": 7 * 86_400, "30": 30 * 86_400}  # by days, in seconds
 ROW_NUMBER = re.compile(r"[0-9]{1,18}")
 STATES: dict[str, tuple[str, object]] = {  # the colour of each, and its name
     RunState.WAITING: ("", gettext_lazy("waiting")),
@@ -54,11 +55,12 @@ class ListedRun:
 
     run: models.Run
     counts: Counts
+    checkpoint: Mapping[str, object]
 
     @classmethod
     def of(cls, run: models.Run) -> "ListedRun":
         """Return a run of the table with its counts."""
-        return cls(run, Counts.from_facts(run.counts))
+        return cls(run, Counts.from_facts(run.counts), checkpoint_of(run))
 
     @property
     def chip(self) -> tuple[str, object]:
@@ -74,12 +76,49 @@ class ListedRun:
     @property
     def cause(self) -> str:
         """Why it ended, in the user's language."""
-        return translate_text(summary_of(self.run.cause))
+        return translate_text(cause_text(self.run.cause))
 
     @property
-    def remedy(self) -> str:
-        """What helps, as a test of the configuration would put it."""
-        return translate_text(remedy_of(self.run.cause))
+    def seconds(self) -> float | None:
+        """How long it took; None while it waits or runs, or if it cannot be read."""
+        if self.run.ended_at is None:
+            return None
+        seconds = self.run.ended_at - self.run.started_at
+        worked = self.checkpoint.get("worked")
+        if isinstance(worked, int | float) and worked > 0:
+            seconds = worked
+        return seconds if 0 <= seconds < LONGEST_SECONDS else None
+
+    @property
+    def removed(self) -> int:
+        """How many records it archived or deleted."""
+        return self.counts.archived + self.counts.deleted
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it waits or runs."""
+        return self.run.state in OPEN_STATES
+
+    @cached_property
+    def rejecting_run(self) -> int | None:
+        """The run whose rejected records can be retried; None if there is none."""
+        has_rejected = getattr(self.run, "has_rejected", False)
+        if self.is_open or self.run.dry_run or not has_rejected:
+            return None
+        retried = row_number(self.checkpoint.get("retry_of"))
+        if not retried:
+            return int(self.run.pk)
+        # A later retry may have accepted what this one rejected again.
+        rejected = models.Quarantine.objects.filter(run=int(retried))
+        return int(retried) if rejected.exists() else None
+
+
+@dataclass(frozen=True)
+class DrawnRuns:
+    """A chart of runs, with the page that each column leads to."""
+
+    chart: Chart
+    urls: Sequence[str]
 
 
 def list_page(request: HttpRequest) -> HttpResponse:
@@ -87,57 +126,38 @@ def list_page(request: HttpRequest) -> HttpResponse:
     require(request, Permission.VIEW_RUN)
     line = request.GET.get("line", "").strip()
     state = request.GET.get("state", "").strip()
+    days = request.GET.get("days", "").strip()
     before = request.GET.get("before", "").strip()
-    rows = models.Run.objects.select_related("line").order_by("-id")
+    rows = rows_of_runs().order_by("-id")
     if line:
         rows = rows.filter(line__name=line)
     if state in STATES:
         rows = rows.filter(state=state)
+    if days in PERIODS:
+        rows = rows.filter(started_at__gte=installation().runs.now() - PERIODS[days])
     if ROW_NUMBER.fullmatch(before):
         rows = rows.filter(pk__lt=int(before))
     runs = [ListedRun.of(run) for run in rows[: PAGE_SIZE + 1]]
     lines = models.SyncLine.objects.filter(sync__isnull=False).order_by("name")
+    names = list(lines.values_list("name", flat=True)[:LINES_SIZE])
     context = {
         "title": _("Runs"),
         "runs": runs[:PAGE_SIZE],
-        "bars": newest_bars(runs),
-        "chosen": {"line": line, "state": state},
+        "run_chart": newest_chart(runs),
+        "chosen": {"line": line, "state": state, "days": days},
+        "is_filtered": bool(line or state or days),
         "states": [(name, text) for name, (_colour, text) in STATES.items()],
-        "lines": lines.values_list("name", flat=True)[:LINES_SIZE],
+        "lines": names,
         "older": runs[PAGE_SIZE - 1].run.pk if len(runs) > PAGE_SIZE else None,
     }
     return page(request, "outkey/runs.html", context)
 
 
-def run_page(request: HttpRequest, record: int) -> HttpResponse:
-    """Show one run: how far it is, what it did, and which records it rejected."""
-    require(request, Permission.VIEW_RUN)
-    rows = models.Run.objects.select_related("line__configuration")
-    run = get_object_or_404(rows, pk=record)
-    listed = ListedRun.of(run)
-    # Not through `Runs`, which would refuse a row that is only partly readable.
-    rejected = DjangoRunRows().rejected(str(run.pk), REJECTED_SIZE)
-    running = run.state == RunState.RUNNING
-    waiting = run.state == RunState.WAITING
-    context = {
-        "title": _("Run %s") % run.pk,
-        "run": run,
-        "shown": listed,
-        "running": running,
-        "waiting": waiting,
-        "busy": "busy" in request.GET and run.state in OPEN_STATES,
-        "again": moment(run.until),
-        "follows": running or (waiting and run.until < time() + SOON_SECONDS),
-        "is_late": waiting and run.until < time() - LATE_SECONDS,
-        "ended": run.state in {RunState.FAILED, RunState.CANCELLED} and not run.dry_run,
-        # No value of a rejected record is shown, not even its key.
-        "rejected": [
-            (item.number, item.field, translate_text(rejection_text(item.reason)))
-            for item in rejected
-        ],
-        "more": max(0, listed.counts.failed - REJECTED_SIZE),
-    }
-    return page(request, "outkey/run.html", context)
+def rows_of_runs() -> QuerySet[models.Run]:
+    """Return the query for runs as lists show them."""
+    rejected = models.Quarantine.objects.filter(run=OuterRef("pk"))
+    rows = models.Run.objects.select_related("line")
+    return rows.annotate(has_rejected=Exists(rejected))
 
 
 @require_POST
@@ -145,11 +165,50 @@ def start(request: HttpRequest, record: int) -> HttpResponse:
     """Request a run of a stored line, and show the page of the run."""
     require(request, Permission.RUN_LINE)
     row = get_object_or_404(models.SyncLine, pk=record)
+    return request_run_of(
+        request,
+        row.name,
+        dry_run="dry" in request.POST,
+        allows_removal="allow_removal" in request.POST,
+    )
+
+
+def request_run_of(
+    request: HttpRequest,
+    line: str,
+    *,
+    dry_run: bool = False,
+    allows_removal: bool = False,
+) -> HttpResponse:
+    """Request a run of a line for the user, and lead to its page."""
     actor = administration_for(request.user).actor
-    try:
-        run = installation().request_run(
-            row.name, actor, records(user_of(request)), dry_run="dry" in request.POST
+    return show_requested(
+        lambda: installation().request_run(
+            line,
+            actor,
+            records(user_of(request)),
+            dry_run=dry_run,
+            allows_removal=allows_removal,
         )
+    )
+
+
+@require_POST
+def retry(request: HttpRequest, record: int) -> HttpResponse:
+    """Request a retry of what a run rejected, and show the page of the retry."""
+    require(request, Permission.RUN_LINE)
+    run = get_object_or_404(models.Run, pk=record)
+    actor = administration_for(request.user).actor
+    rights = records(user_of(request))
+    return show_requested(
+        lambda: installation().request_retry(str(run.pk), actor, rights)
+    )
+
+
+def show_requested(request_run: Callable[[], Run]) -> HttpResponse:
+    """Request a run, and lead to its page, or to that of the run that is active."""
+    try:
+        run = request_run()
     except LineBusy as busy:
         if not busy.run:
             raise
@@ -168,17 +227,76 @@ def cancel(request: HttpRequest, record: int) -> HttpResponse:
     return HttpResponseRedirect(url_of_run(run.pk))
 
 
+def may_view_records(request: HttpRequest, line: models.SyncLine) -> bool:
+    """Whether the user may see the records of a line, and their children."""
+    rights = records(user_of(request))
+    try:
+        for target in targets_of(line.sync):
+            rights.demand(target, "view")
+    except ConfigError:
+        return False
+    return True
+
+
+def targets_of(sync: object) -> Iterator[str]:
+    """Yield the targets of a stored line; "" for each that cannot be read."""
+    facts = sync if isinstance(sync, dict) else {}
+    children = facts.get("children", [])
+    parts = children if isinstance(children, list) else [None]
+    for part in (facts, *parts):
+        yield str(part.get("target", "")) if isinstance(part, dict) else ""
+
+
+def checkpoint_of(run: models.Run) -> Mapping[str, object]:
+    """Return what a run started from; nothing of a row that is not readable."""
+    try:
+        checkpoint = json.loads(run.checkpoint)
+    except ValueError:
+        return {}
+    return checkpoint if isinstance(checkpoint, dict) else {}
+
+
+def row_number(text: object) -> str:
+    """Return the number of a row, "" for anything else."""
+    return text if isinstance(text, str) and ROW_NUMBER.fullmatch(text) else ""
+
+
+def notes_of(checkpoint: Mapping[str, object]) -> list[str]:
+    """Return the notes of a run in the user's language; none that is unreadable."""
+    stored = checkpoint.get("notes")
+    notes: list[Text] = []
+    for data in stored if isinstance(stored, list) else ():
+        with suppress(ValueError, LookupError, TypeError, AttributeError):
+            notes.append(text_from_data(data))
+    return [translate_text(note) for note in notes]
+
+
+def guard_stop(line: models.SyncLine) -> models.Run | None:
+    """Return the newest run of a line, if the guard against removals stopped it."""
+    runs = line.runs.filter(dry_run=False).order_by("-id")
+    newest = runs.first()
+    return newest if newest is not None and newest.cause == GUARD else None
+
+
+def guard_note(line: models.SyncLine) -> str:
+    """Return what the newest run of a line did not remove; "" if it was not stopped."""
+    run = guard_stop(line)
+    if run is None:
+        return ""
+    return " ".join(notes_of(checkpoint_of(run))) or translate_text(cause_text(GUARD))
+
+
 def url_of_run(run: object) -> str:
     """Return the URL of the page of a run."""
     return reverse("admin:outkey_run_change", args=[run])
 
 
-def newest_bars(runs: Sequence[ListedRun]) -> list[ChartBar]:
-    """Return a bar for each of the newest runs, oldest first."""
-    newest = reversed(runs[:CHART_RUNS])
-    return run_bars(
-        [
-            (f"#{listed.run.pk}", listed.run.state == RunState.FAILED, listed.counts)
-            for listed in newest
-        ]
-    )
+def newest_chart(runs: Sequence[ListedRun]) -> DrawnRuns:
+    """Return a chart of the newest runs, oldest first; dry runs wrote nothing."""
+    newest = [listed for listed in runs if not listed.run.dry_run][:CHART_RUNS][::-1]
+    facts = [
+        (f"#{listed.run.pk}", listed.run.state == RunState.FAILED, listed.counts)
+        for listed in newest
+    ]
+    urls = [url_of_run(listed.run.pk) for listed in newest]
+    return DrawnRuns(run_chart(facts), urls)

@@ -1,13 +1,19 @@
 """What every page shares: its frame, its errors, and its limit on tests at a time."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from uuid import UUID
 
 from django.contrib import admin
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    StreamingHttpResponse,
+)
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.text import capfirst
@@ -29,6 +35,10 @@ from outkey.hosts.django.translation import translate_text
 
 # Tests wait for servers of others; they must leave threads for the other pages.
 running_tests = threading.BoundedSemaphore(12)
+OFFERED_CONFIGURATIONS = 1000
+
+# The class of a message that asks for a test; a script hides it after a good one.
+UNTIL_TESTED = "ok-until-tested"
 
 
 def page(
@@ -116,6 +126,21 @@ def next_step(configuration: Configuration) -> str:
         return _("Run a connection test.")
     fields = ", ".join(translate_text(secret_label(name)) for name in missing)
     return _("Enter %s, then run a connection test.") % fields
+
+
+def configuration_names() -> list[str]:
+    """Return the names of configurations that a form offers."""
+    names = models.Configuration.objects.order_by("name").values_list("name", flat=True)
+    return list(names[:OFFERED_CONFIGURATIONS])
+
+
+def attachment(
+    parts: Iterable[bytes], content_type: str, name: str
+) -> StreamingHttpResponse:
+    """Return a file to download."""
+    response = StreamingHttpResponse(parts, content_type=content_type)
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
 
 
 def url_of(view: str, configuration: Configuration) -> str:

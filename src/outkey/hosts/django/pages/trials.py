@@ -1,5 +1,6 @@
 """The buttons Test and Preview: they try what the form has, saved or not."""
 
+import json
 import time
 from collections.abc import Iterator
 from uuid import UUID
@@ -19,11 +20,12 @@ from django.views.decorators.http import require_POST
 from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.core.access.permissions import Permission
 from outkey.core.config.configuration import Configuration
+from outkey.core.diagnosis import Fix
 from outkey.core.errors import ConfigError, OutkeyError, UnknownConfiguration
 from outkey.engine.managing.connection_test import Report
 from outkey.engine.managing.drafts import CandidateConfiguration
 from outkey.engine.managing.editing import Errors
-from outkey.engine.managing.fixes import difference
+from outkey.engine.managing.fixes import difference, form_changes
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (
     administration_for,
@@ -32,10 +34,13 @@ from outkey.hosts.django.pages.access import (
     may,
     require,
 )
+from outkey.hosts.django.pages.first_line import url_of_first_line
 from outkey.hosts.django.pages.shell import configuration_at, limited_concurrency
+from outkey.hosts.django.pages.tested_drafts import note_of_test
 from outkey.hosts.django.storage import health_of
 
 FIX = "outkey.fix"  # the salt of signatures under proposals
+PIECE_END = "<!-- end -->"  # a network may cut pieces anywhere; a page shows whole ones
 
 
 def read_candidate(
@@ -79,7 +84,8 @@ def limited_pieces(pieces: Iterator[str]) -> Iterator[str]:
     # The place is taken here: a response that is never read would not give it back.
     try:
         with limited_concurrency():
-            yield from pieces
+            for piece in pieces:
+                yield piece + PIECE_END
     except ConfigError as error:
         yield render_to_string("outkey/refused.html", {"errors": [error]})
 
@@ -95,47 +101,65 @@ def test_pieces(
     for step in trial.steps():
         yield render_to_string("outkey/test_step.html", {"step": step})
     report = trial.report()
-    application.audit.flush()  # so that the history shows how it ended
-    candidate.finish_test(administration, report, time.time())
-    fixable = candidate.stored
-    if not candidate.is_saved or not may(request, Permission.CHANGE):
-        fixable = None
+    now = time.time()
+    candidate.finish_test(administration, report, now)
     context = {
         "report": report,
         "draft": candidate.configuration,
-        "reasons": reasons(report, fixable),
+        "reasons": list(reasons(request, report, candidate)),
+        "tested": note_of_test(request, candidate, report, now),
     }
     if candidate.stored is not None and candidate.is_saved:
-        context |= status_context(candidate.stored.record)
+        context |= status_context(request, candidate.stored)
     yield render_to_string("outkey/test_verdict.html", context)
 
 
-def status_context(record: str) -> dict[str, object]:
-    """Return the status of a configuration after its test."""
-    health = health_of(models.Configuration.objects.get(pk=UUID(record)))
+def status_context(request: HttpRequest, stored: Configuration) -> dict[str, object]:
+    """Return the status of a configuration after its test, and the next step."""
+    row = models.Configuration.objects.get(pk=UUID(stored.record))
+    health = health_of(row)
     sealed = installation().keys.is_sealed()
     return {
         "health": health,
         "status": health.status(now=time.time(), sealed=sealed),
+        "line_url": url_of_first_line(request, stored, health),
     }
 
 
 def reasons(
-    report: Report, stored: Configuration | None
+    request: HttpRequest, report: Report, candidate: CandidateConfiguration
 ) -> Iterator[dict[str, object]]:
-    """Yield each reason with the fix that outkey proposes, and a signature under it."""
+    """Yield each reason with the fix that outkey proposes.
+
+    A fix of what is saved has a signature under it; one of an unsaved form names the
+    inputs that it changes.
+    """
+    stored = candidate.stored
+    needed = Permission.CHANGE if stored else Permission.ADD
+    may_fix = may(request, needed)
     for suspicion in report.suspicions:
         fix = suspicion.fix
         reason: dict[str, object] = {"suspicion": suspicion}
-        if fix and stored:
-            state = (stored.record, stored.version, stored.revision)
-            proposal = (*state, fix.label.to_json(), fix.changes, fix.tidied)
-            reason |= {
-                "difference": difference(stored, fix),
-                "proposal": signing.dumps(proposal, salt=FIX),
-                "record": UUID(stored.record),
-            }
-        yield reason
+        if fix and may_fix:
+            reason["difference"] = difference(candidate.configuration, fix)
+            if stored and candidate.is_saved:
+                reason |= proposal_for(stored, fix)
+            else:
+                changes = form_changes(fix, request.POST.dict())
+                reason["changes"] = json.dumps(changes) if changes else ""
+        # The verdict itself says why an address is refused.
+        if "difference" in reason or not report.is_refused_address:
+            yield reason
+
+
+def proposal_for(stored: Configuration, fix: Fix) -> dict[str, object]:
+    """Return a fix of a stored configuration as its button posts it."""
+    state = (stored.record, stored.version, stored.revision)
+    proposal = (*state, fix.label.to_json(), fix.changes, fix.tidied)
+    return {
+        "proposal": signing.dumps(proposal, salt=FIX),
+        "record": UUID(stored.record),
+    }
 
 
 @require_POST

@@ -46,6 +46,9 @@ class NewRecord:
         """Accept everything, like a model without a rule of its own."""
 
 
+Record = models.Model | NewRecord
+
+
 def is_django_field(field: AnyField) -> bool:
     """Whether a field is one of Django's own classes, and stores values as they do."""
     return type(field).__module__ in FIELD_MODULES

@@ -26,9 +26,11 @@ from django.core.validators import (
 from django.db import Error, models
 from django.utils import timezone
 
+from outkey.core.sync.json_values import as_json
 from outkey.core.sync.line import Transform
-from outkey.core.sync.mapping import UNSTORABLE, as_json, convert_exactly
 from outkey.core.sync.records import FieldKind, HostField
+from outkey.core.sync.storable import UNSTORABLE
+from outkey.core.sync.transforms import convert_exactly
 
 AnyField: TypeAlias = "models.Field[Any, Any]"
 # No API decides who may sign in, and no such value is sent to one.
@@ -88,6 +90,16 @@ _REASONS = {
 def fields_of(model: type[models.Model]) -> dict[str, AnyField]:
     """Return the fields that may be synchronized, by name."""
     return {f.name: f for f in model._meta.concrete_fields if is_open(f)}
+
+
+@lru_cache(maxsize=1000)
+def times_of(model: type[models.Model]) -> dict[str, AnyField]:
+    """Return the times that the model sets itself, by name: pairs compare them."""
+    return {
+        field.name: field
+        for field in model._meta.concrete_fields
+        if isinstance(field, models.DateTimeField) and not field.editable
+    }
 
 
 def is_open(field: AnyField) -> bool:

@@ -1,0 +1,208 @@
+"""The pages of tables that sync lines have filled: listed, searched, exported."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from io import BytesIO
+from itertools import chain
+
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    QueryDict,
+)
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from outkey.core.access.permissions import Permission
+from outkey.core.audit.events import Tag
+from outkey.core.errors import ConfigError, OutkeyError
+from outkey.core.sync.filters import NUMBERS, Wanted, read_wanted
+from outkey.core.sync.records import (
+    FieldKind,
+    HostField,
+    HostRecord,
+    Target,
+    find_target,
+)
+from outkey.core.sync.shown import shortened
+from outkey.core.sync.targets import ARCHIVED_AT, TABLE_PREFIX, FileFormat
+from outkey.hosts.django.pages.access import (
+    administration_for,
+    installation,
+    require,
+)
+from outkey.hosts.django.pages.shell import attachment, message_of, page
+from outkey.ports.sync import StoredTables
+
+PAGE_SIZE = 50
+LONGEST = 200  # characters of a value that the page shows
+CONTENT_TYPES = {FileFormat.CSV: "text/csv", FileFormat.JSONL: "application/jsonl"}
+
+
+@dataclass(frozen=True)
+class ListedTable:
+    """A table as the list shows it."""
+
+    name: str
+    columns: int
+    rows: int | None  # None: its database cannot be reached
+    problem: str
+
+
+@dataclass(frozen=True)
+class ListedCell:
+    """A value as the page shows it."""
+
+    text: str
+    is_number: bool = False
+    moment: datetime | None = None  # shown in the time zone of the user
+
+
+@dataclass(frozen=True)
+class ListedRow:
+    """A row as the page shows it."""
+
+    id: str
+    cells: list[ListedCell]
+    is_archived: bool
+
+
+def list_page(request: HttpRequest) -> HttpResponse:
+    """List the tables."""
+    require(request, Permission.VIEW_DATA)
+    tables = installation().stored_tables()
+    listed = [listed_table(tables, target) for target in tables.targets()]
+    return page(request, "outkey/data.html", {"title": _("Data"), "tables": listed})
+
+
+def table_page(request: HttpRequest, name: str) -> HttpResponse:
+    """Show the rows of a table, some at a time."""
+    require(request, Permission.VIEW_DATA)
+    tables = installation().stored_tables()
+    target = table_at(tables, name)
+    after = request.GET.get("after", "").strip()
+    wanted = wanted_of(request.GET, target)
+    rows = tables.rows(target.name, after, PAGE_SIZE + 1, wanted)
+    shown = rows[:PAGE_SIZE]
+    count = tables.count(target.name, wanted=wanted)
+    rest = tables.count(target.name, after, wanted) if after else count
+    context = {
+        "title": name,
+        "name": name,
+        "columns": [(field.name, field.kind in NUMBERS) for field in target.fields],
+        "rows": [listed_row(row, target.fields) for row in shown],
+        "chosen": {
+            "column": request.GET.get("column", ""),
+            "text": request.GET.get("text", ""),
+        },
+        "is_filtered": bool(wanted),
+        "count": count,
+        "first": count - rest + 1,
+        "last": count - rest + len(shown),
+        "next": shown[-1].id if len(rows) > PAGE_SIZE else None,
+        "formats": [str(known) for known in CONTENT_TYPES],
+        "has_times": any(field.kind is FieldKind.DATETIME for field in target.fields),
+        "time_zone": str(timezone.get_current_timezone()),
+    }
+    return page(request, "outkey/data_table.html", context)
+
+
+@require_POST
+def export(request: HttpRequest, name: str) -> HttpResponseBase:
+    """Return the rows of a table that its page lists as a file, all pages of them."""
+    require(request, Permission.VIEW_DATA)
+    tables = installation().stored_tables()
+    target = table_at(tables, name)
+    format_ = posted_format(request)
+    administration_for(request.user).note(Tag.DATA_EXPORTED, "", target.name)
+    # The name of a table has letters, digits, dots and underscores only.
+    wanted = wanted_of(request.POST, target)
+    parts = exported_rows(tables, target, format_, wanted)
+    return attached_records(parts, format_, name)
+
+
+def posted_format(request: HttpRequest) -> FileFormat:
+    """Return the format that a user chose, or respond with 404."""
+    try:
+        format_ = FileFormat(request.POST.get("format", ""))
+    except ValueError:
+        raise Http404 from None
+    if format_ not in CONTENT_TYPES:
+        raise Http404
+    return format_
+
+
+def attached_records(
+    parts: Iterator[bytes], format_: FileFormat, name: str
+) -> HttpResponseBase:
+    """Return records as a file to download."""
+    first = next(parts)  # before the status is sent: the database may be down
+    content_type = f"{CONTENT_TYPES[format_]}; charset=utf-8"
+    return attachment(chain([first], parts), content_type, f"{name}.{format_}")
+
+
+def exported_rows(
+    tables: StoredTables,
+    target: Target,
+    format_: FileFormat,
+    wanted: Mapping[str, Wanted],
+) -> Iterator[bytes]:
+    """Yield the content of a file, a part at a time."""
+    from outkey.adapters.files import export_table
+
+    buffer = BytesIO()
+    for _count in export_table(tables, target, format_, buffer, wanted=wanted):
+        yield buffer.getvalue()
+        buffer.seek(0)
+        buffer.truncate()
+
+
+def wanted_of(query: QueryDict, target: Target) -> dict[str, Wanted]:
+    """Return what a filter looks for, by column; nothing without a filter."""
+    text = query.get("text", "")
+    zone = timezone.get_current_timezone()
+    return {
+        field.name: read_wanted(field.kind, text, zone)
+        for field in target.fields
+        if text and field.name == query.get("column")
+    }
+
+
+def table_at(tables: StoredTables, name: str) -> Target:
+    """Return the table of a page, or respond with 404."""
+    try:
+        return find_target(tables.targets(), TABLE_PREFIX + name)
+    except ConfigError:
+        raise Http404 from None
+
+
+def listed_table(tables: StoredTables, target: Target) -> ListedTable:
+    """Return a table for the list; its database may be down."""
+    name = target.name.removeprefix(TABLE_PREFIX)
+    try:
+        count = tables.count(target.name)
+    except OutkeyError as error:
+        return ListedTable(name, len(target.fields), None, message_of(error))
+    return ListedTable(name, len(target.fields), count, "")
+
+
+def listed_row(row: HostRecord, fields: Sequence[HostField]) -> ListedRow:
+    """Return a row for the page, with values of bounded length."""
+    return ListedRow(
+        row.id,
+        [listed_cell(row.values.get(field.name), field.kind) for field in fields],
+        row.values.get(ARCHIVED_AT) is not None,
+    )
+
+
+def listed_cell(value: object, kind: FieldKind) -> ListedCell:
+    """Return a value for the page."""
+    return ListedCell(
+        text=shortened(value, LONGEST),
+        is_number=kind in NUMBERS,
+        moment=value if isinstance(value, datetime) else None,
+    )

@@ -1,0 +1,30 @@
+"""The step after a configuration works: a first sync line brings records in."""
+
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from outkey.core.access.permissions import Permission
+from outkey.core.config.configuration import Configuration
+from outkey.core.findings.health import Health
+from outkey.hosts.django.models import SyncLine
+from outkey.hosts.django.pages.access import may
+
+
+def url_of_first_line(
+    request: HttpRequest, stored: Configuration, health: Health
+) -> str:
+    """Return the URL that adds a line to a configuration; "" if that is no next step.
+
+    It is none for a user who may not, before the configuration is known to work, and
+    once it has a line that synchronizes.
+    """
+    works = health.is_proved and not health.cause
+    if not works or not may(request, Permission.ADD_LINE):
+        return ""
+    lines = SyncLine.objects.filter(configuration__name=stored.name, sync__isnull=False)
+    if lines.exists():
+        return ""
+    query = urlencode({"configuration": stored.name})
+    return f"{reverse('admin:outkey_syncline_add')}?{query}"

@@ -1,0 +1,837 @@
+"""The page of one sync line: read, map, missing upstream, when, check.
+
+Every button and every change posts the whole form. `edit_page` draws the page,
+`check_page` the parts of it that change (`static/outkey/line.js`). Nothing of a sample
+is stored: the page has it as a text and posts it back.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from zoneinfo import ZoneInfo, available_timezones
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from outkey.core.access.permissions import Permission
+from outkey.core.config.configuration import SyncLine
+from outkey.core.config.document import read_request
+from outkey.core.config.line_history import (
+    LineVersion,
+    compared_values,
+)
+from outkey.core.errors import ConfigError, EditConflict, OutkeyError
+from outkey.core.sync.line import Direction, Gone, Paging, Transform
+from outkey.core.sync.line_form import ChildForm, LineForm, sample_sync
+from outkey.core.sync.line_inputs import posted_names
+from outkey.core.sync.line_sample import LineSample
+from outkey.core.sync.line_versions import FieldChange, compare_lines
+from outkey.core.sync.records import Target
+from outkey.core.sync.schedule_choices import (
+    STEPS,
+    ScheduleChoice,
+    ScheduleKind,
+    Weekday,
+    choice_of,
+    next_times,
+)
+from outkey.core.sync.suggest_children import suggest_children
+from outkey.core.sync.targets import TABLE_PREFIX
+from outkey.engine.managing.line_editing import (
+    LineEdit,
+    entered_line_values,
+    line_values,
+    refuse_forbidden,
+    restored_line,
+)
+from outkey.engine.sync import SyncRunner
+from outkey.engine.sync.row_results import FormResults
+from outkey.engine.sync.unsaved_lines import WithLine
+from outkey.hosts.django import models
+from outkey.hosts.django.pages.access import (
+    administration_for,
+    installation,
+    may,
+    require,
+    user_of,
+)
+from outkey.hosts.django.pages.line_check import ShownCheck, shown_check
+from outkey.hosts.django.pages.line_form import (
+    ALL_METHODS,
+    CALL_INPUTS,
+    FORM_VIEW,
+    METHODS,
+    PUSH_METHODS,
+    TEXT_VIEW,
+    EditedLine,
+    ShownTarget,
+    is_blank,
+    place_of,
+    shown_children,
+    shown_inputs,
+    shown_rows,
+    title_of,
+)
+from outkey.hosts.django.pages.line_steps import (
+    accept_fields,
+    add_child,
+    change_form,
+    key_paths_of,
+    repair_row,
+    use_found_pages,
+)
+from outkey.hosts.django.pages.lines import (
+    findings_of,
+    listed_line,
+    pairs_with,
+    running_samples,
+    stored_line,
+)
+from outkey.hosts.django.pages.runs import (
+    ListedRun,
+    guard_note,
+    newest_chart,
+    request_run_of,
+    rows_of_runs,
+)
+from outkey.hosts.django.pages.shell import (
+    configuration_names,
+    limited_concurrency,
+    page,
+)
+from outkey.hosts.django.translation import translate_text
+from outkey.hosts.django.wiring import records
+
+RUNS_SIZE = 10
+VERSIONS_SIZE = 5
+NEXT_TIMES = 3
+MOST_NOTED = 20_000  # characters
+NEW_NAME = "new line"  # of a sample before the line has a name
+NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
+REPAIR = re.compile(r"(?:child-(\d{1,4})-)?repair-(\d{1,4})-(\d{1,2})", re.ASCII)
+FIELD = re.compile(r"field-(\d{1,4})", re.ASCII)
+FOUND_LIST = re.compile(r"list-(\d{1,4})", re.ASCII)
+# The inputs that the page shows for each kind of schedule; days have one each.
+SCHEDULE_INPUTS: dict[ScheduleKind, tuple[str, ...]] = {
+    ScheduleKind.BY_HAND: ("schedule_kind",),
+    ScheduleKind.MINUTES: ("schedule_kind", "schedule_minutes", "schedule_zone"),
+    ScheduleKind.HOURLY: ("schedule_kind", "schedule_minute", "schedule_zone"),
+    ScheduleKind.DAILY: ("schedule_kind", "schedule_time", "schedule_zone"),
+    ScheduleKind.WEEKLY: (
+        "schedule_kind",
+        "schedule_time",
+        "schedule_day_",
+        "schedule_zone",
+    ),
+    ScheduleKind.CRON: ("schedule_kind", "schedule_cron", "schedule_zone"),
+}
+# Only these send a request or look at records.
+SENDING_STEPS = frozenset({"sample", "check"})
+
+
+@dataclass(frozen=True)
+class ShownConflict:
+    """What another user has saved in the meantime, beside what this one entered."""
+
+    number: int
+    actor: str
+    at: float
+    differences: Sequence[FieldChange]
+
+
+@dataclass
+class PageState:
+    """What a page shows besides the line itself."""
+
+    errors: dict[str, OutkeyError] = field(default_factory=dict)  # by input
+    error: OutkeyError | None = None  # of no input
+    sync_error: OutkeyError | None = None  # of the text
+    sample_error: OutkeyError | None = None
+    check_error: OutkeyError | None = None
+    check: ShownCheck | None = None
+    is_refused: bool = False  # a save, because of what is marked
+    is_marked: bool = False  # a check failed because of what is marked
+    conflict: ShownConflict | None = None
+    sample: LineSample | None = None
+    record: int = 1  # of the sample
+    key_paths: tuple[str, ...] = ()  # found in the sample
+    # Where a sample has its records and pages, and how many records its page has.
+    found: Mapping[str, str] = field(default_factory=dict)
+    notes: Sequence[str] = ()  # about the sample, as the user reads them
+    announcement: str = ""  # for screen readers
+    status: int = 200
+
+
+class LinePage:
+    """One request for the page of a line."""
+
+    def __init__(self, request: HttpRequest, record: int | None) -> None:
+        self.request = request
+        self.row = get_object_or_404(models.SyncLine, pk=record) if record else None
+        self.stored = stored_line(self.row)
+        self.versions = self._stored_versions()
+        self.is_posted = request.method == "POST"
+        self.edited = self._read_edited()
+        self.state = PageState()
+        self._read_sample()
+
+    def _stored_versions(self) -> list[LineVersion]:
+        if self.row is None:
+            return []
+        return installation().registry.line_versions(self.row.name)
+
+    @property
+    def newest(self) -> int:
+        """The number of the newest version; 0 if there is none."""
+        return self.versions[0].number if self.versions else 0
+
+    @property
+    def may_edit(self) -> bool:
+        """Whether the user may save the line."""
+        return may(
+            self.request, Permission.CHANGE_LINE if self.row else Permission.ADD_LINE
+        )
+
+    def _read_edited(self) -> EditedLine:
+        """Return what is on the page: what is stored, or what was posted."""
+        if not self.is_posted or not self.may_edit:
+            view = self.request.GET.get("view", FORM_VIEW)
+            values = line_values(self.stored)
+            if self.stored is None:
+                values["sync"] = f'direction = "{Direction.PULL}"\n'
+                values["configuration"] = self.request.GET.get("configuration", "")
+            return EditedLine.of_text(values, view, self.newest)
+        values = entered_line_values(self.request.POST.dict(), self.stored)
+        version = number_in(self.request, "version")
+        if version is None:
+            version = self.newest
+        return EditedLine.posted(self.request, values, version)
+
+    def _read_sample(self) -> None:
+        """Read the sample that the page posts back, and where its user is in it."""
+        text = self.request.POST.get("sample", "")
+        if text.startswith("{"):
+            try:
+                self.state.sample = LineSample.read(text)
+            except ConfigError as error:
+                self.state.sample_error = error
+        self.state.found = {
+            name: self.request.POST.get(f"found_{name}", "")
+            for name in ("records", "paging", "count", "assumed")
+        }
+        notes = self.request.POST.get("notes", "").replace("\r\n", "\n")
+        self.state.notes = tuple(filter(None, notes[:MOST_NOTED].split("\n")))
+        paths = self.request.POST.get("key_paths", "").replace("\r\n", "\n")
+        self.state.key_paths = tuple(filter(None, paths.split("\n")))
+        self._show_record(number_in(self.request, "record") or 1)
+
+    def _show_record(self, number: int) -> None:
+        count = len(self.state.sample.records) if self.state.sample else 0
+        self.state.record = max(1, min(number, count))
+
+    # ── saving ───────────────────────────────────────────────────────────────────────
+
+    def save(self) -> HttpResponse | None:
+        """Save what is on the page; None if it was refused, and the page says why."""
+        registry = installation().registry
+        try:
+            edit = LineEdit.read(self.edited.values, self.stored, registry)
+        except ConfigError as error:
+            self._refuse_save(error)
+            return None
+        seen = number_in(self.request, "overwrite")
+        if seen is None and "version" in self.request.POST:
+            seen = self.edited.version
+        try:
+            edit.save(
+                administration_for(self.request.user),
+                allowed=partial(may, self.request),
+                runner=self._runner(edit.line),
+                rights=records(user_of(self.request)),
+                seen=seen,
+            )
+        except EditConflict:
+            self._show_conflict(edit.line)
+            return None
+        except ConfigError as error:
+            self._refuse_save(error)
+            return None
+        return self._after_save(edit.line)
+
+    def _after_save(self, line: SyncLine) -> HttpResponse:
+        messages.success(self.request, _("The sync line %s was saved.") % line.name)
+        row = models.SyncLine.objects.get(name=line.name)
+        if self.request.POST.get("then") == "dry" and line.sync is not None:
+            require(self.request, Permission.RUN_LINE)
+            return request_run_of(self.request, line.name, dry_run=True)
+        url = reverse("admin:outkey_syncline_change", args=[row.pk])
+        is_text = self.request.POST.get("view") == TEXT_VIEW
+        view = f"&view={TEXT_VIEW}" if is_text else ""
+        return HttpResponseRedirect(f"{url}?saved=1{view}")
+
+    def _refuse_save(self, error: OutkeyError) -> None:
+        self._refuse(error)
+        self.state.is_refused = self.state.error is None
+
+    def _refuse(self, error: OutkeyError) -> None:
+        """Show an error at its input, and all others that the form has."""
+        state = self.state
+        state.status = 422
+        place = str(error.field or "")
+        if self.edited.view == TEXT_VIEW and place and place not in CALL_INPUTS:
+            state.sync_error = error
+            return
+        if self.edited.view == FORM_VIEW:
+            state.errors = self._form_errors()
+        place = place_of(error, self.edited.form)
+        if place.startswith("schedule") and has_schedule_error(state.errors):
+            return  # it says the same about the whole expression
+        if place:
+            state.errors.setdefault(place, error)
+        elif not state.errors:
+            state.error = error
+
+    def _show_conflict(self, line: SyncLine) -> None:
+        self.state.status = 409
+        self.versions = self._stored_versions()
+        stored = stored_line(self.row)
+        if stored is None or not self.versions:
+            raise EditConflict
+        newest = self.versions[0]
+        self.state.conflict = ShownConflict(
+            number=newest.number,
+            actor=newest.actor,
+            at=newest.at,
+            differences=line_differences(stored, line),
+        )
+
+    # ── buttons ──────────────────────────────────────────────────────────────────────
+
+    def take_step(self, step: str) -> None:
+        """Do what a button asks for; what is unknown changes nothing."""
+        edited = self.edited
+        state = self.state
+        if step == "view-toml":
+            edited.view = TEXT_VIEW
+        elif step == "view-form":
+            self.edited = EditedLine.of_text(edited.values, FORM_VIEW, edited.version)
+            state.sync_error = self.edited.error
+        elif step == "sample":
+            self._fetch_sample()
+        elif step == "check":
+            self._check()
+        elif step == "record-next":
+            self._show_record(state.record + 1)
+        elif step == "record-previous":
+            self._show_record(state.record - 1)
+        elif step in {"accept", "equal"} or FIELD.fullmatch(step):
+            self._accept(step)
+        elif match := REPAIR.fullmatch(step):
+            self._repair(*match.groups())
+        elif match := FOUND_LIST.fullmatch(step):
+            with suppress(IndexError):  # the sample is another one by now
+                add_child(edited, self._found_lists()[int(match[1])])
+        else:
+            change_form(edited, step)
+
+    def _accept(self, step: str) -> None:
+        results = self.results()
+        if results is None:
+            return
+        fields = [unmapped for unmapped in results.unmapped if unmapped.row.host]
+        if step == "equal":
+            fields = [unmapped for unmapped in fields if unmapped.has_same_name]
+        elif match := FIELD.fullmatch(step):
+            number = int(match[1])
+            fields = list(results.unmapped[number : number + 1])
+        accept_fields(self.edited, fields, self.state.key_paths)
+        self.state.announcement = _("Fields mapped: %s.") % len(fields)
+
+    def _repair(self, child: str | None, row: str, number: str) -> None:
+        results = self.results()
+        if results is None:
+            return
+        with suppress(IndexError):  # the sample or the rows are others by now
+            rows = results.children[int(child)] if child else results.rows
+            index = int(row)
+            if not child:
+                index -= sum(map(is_blank, self.edited.rows[:index]))
+            repair = rows[index].repairs[int(number)]
+            repair_row(self.edited, int(child) if child else None, index, repair)
+            self.state.announcement = translate_text(repair.sentence)
+
+    def _found_lists(self) -> list[ChildForm]:
+        """Return the lists of the sample that the form does not have yet."""
+        if self.state.sample is None or self.edited.direction != Direction.PULL:
+            return []
+        known = {child.list for child in self.edited.children}
+        target = self.edited.form.texts.get("target", "")
+        found = suggest_children(self.state.sample.records, target, self.edited.keys)
+        return [child for child in found if child.list not in known]
+
+    def _fetch_sample(self) -> None:
+        """Request one page with what is on the page, and take over what it shows."""
+        state = self.state
+        try:
+            line = self._sampled_line()
+            with limited_concurrency(), limited_concurrency(running_samples):
+                sample = self._runner(line).sample(line.name)
+        except OutkeyError as error:
+            place = place_of(error, self.edited.form)
+            if place in CALL_INPUTS:
+                state.errors[place] = error
+            else:
+                state.sample_error = error
+            state.status = 422
+            state.announcement = _("The sample could not be fetched.")
+            return
+        state.sample = sample
+        self._show_record(1)
+        suggestion = sample.suggestion
+        if suggestion is not None:
+            use_found_pages(self.edited, suggestion)
+            state.key_paths = tuple(key_paths_of(suggestion))
+            state.found = {
+                "records": suggestion.records,
+                "paging": str(suggestion.pagination.kind),
+                "count": str(suggestion.count),
+                "assumed": "true" if suggestion.is_paging_assumed else "",
+            }
+            state.notes = [translate_text(note) for note in suggestion.sentences()]
+        state.announcement = _("Records in the sample: %s.") % len(sample.records)
+
+    def _sampled_line(self) -> SyncLine:
+        """Return what a sample needs of the line, which may not be complete yet."""
+        values = self.edited.values
+        request = {name: values[name] for name in CALL_INPUTS if name != "name"}
+        name = values["name"] or NEW_NAME
+        line = read_request(name, request, sample_sync(values["sync"]))
+        LineEdit(self.stored, line).refuse_script(partial(may, self.request))
+        # Who edits lines may read any path of the API; others only what they may view.
+        if not self.may_edit and line.sync is not None:
+            refuse_forbidden(records(user_of(self.request)), line.sync, dry_run=True)
+        return line
+
+    def _check(self) -> None:
+        """Show what a run of the form, saved or not, would do."""
+        state = self.state
+        try:
+            values = {
+                **self.edited.values,
+                "name": self.edited.values["name"] or NEW_NAME,
+            }
+            registry = installation().registry
+            edit = LineEdit.read(values, self.stored, registry)
+            edit.refuse_script(partial(may, self.request))
+            # It shows records, those that are stored among them, as a dry run does.
+            if edit.line.sync is not None:
+                rights = records(user_of(self.request))
+                refuse_forbidden(rights, edit.line.sync, dry_run=True)
+            with limited_concurrency(), limited_concurrency(running_samples):
+                effects = self._runner(edit.line).preview(edit.line.name)
+        except OutkeyError as error:
+            self._refuse(error)
+            state.is_marked = bool(state.errors or state.sync_error)
+            state.error = None
+            state.check_error = None if state.is_marked else error
+            state.announcement = _("The check failed.")
+            return
+        state.check = shown_check(effects)
+        state.announcement = state.check.words
+
+    def _runner(self, line: SyncLine) -> SyncRunner:
+        application = installation()
+        unsaved = WithLine(application.registry, line)
+        return application.sync_runner(records(user_of(self.request)), unsaved)
+
+    def results(self) -> FormResults | None:
+        """Return what the form makes of the record that is shown."""
+        if self.state.sample is None or self.edited.direction != Direction.PULL:
+            return None
+        rights = records(user_of(self.request))
+        runner = installation().sync_runner(rights)
+        try:
+            return runner.evaluate(
+                self.edited.form,
+                self.state.sample,
+                self.state.record - 1,
+                demand_view=lambda target: rights.demand(target, "view"),
+            )
+        except OutkeyError as error:  # it took too long, or records cannot be viewed
+            self.state.sample_error = error
+            return None
+
+    # ── drawing ──────────────────────────────────────────────────────────────────────
+
+    def context(self) -> dict[str, object]:
+        """Return what the parts of the page show that change."""
+        edited = self.edited
+        state = self.state
+        texts = edited.form.texts
+        targets = open_targets(self.request)
+        choice = self.request.POST.get("target_choice", "")
+        target = ShownTarget.of(texts.get("target", ""), targets, choice)
+        results = self.results() if edited.view == FORM_VIEW else None
+        errors = self._shown_errors()
+        is_pull = edited.direction == Direction.PULL
+        unmapped = results.unmapped if results else ()
+        schedule = edited.form.schedule
+        return {
+            "row": self.row,
+            "edited": edited,
+            "view": edited.view,
+            "title": self.row.name if self.row else _("New sync line"),
+            "editable": self.may_edit,
+            "may_sample": may(self.request, Permission.RUN_LINE),
+            "may_run_saved": may(self.request, Permission.RUN_LINE),
+            "may_script": may(self.request, Permission.EDIT_SCRIPT),
+            "direction": edited.direction,
+            "is_pull": is_pull,
+            "is_push": edited.direction == Direction.PUSH,
+            "is_ready": self._is_ready(),
+            "read_title": title_of(edited.direction),
+            "methods": methods_for(edited),
+            "push_methods": PUSH_METHODS,
+            "has_requests": any(
+                texts.get(f"{name}_path") for name in ("create", "update", "delete")
+            ),
+            "configurations": configuration_names(),
+            "inputs": shown_inputs(edited.form, errors),
+            "errors": errors,
+            "error": state.error,
+            "sync_error": state.sync_error or edited.error,
+            "sample_error": state.sample_error,
+            "check_error": state.check_error,
+            "is_marked": state.is_marked,
+            "is_refused": state.is_refused,
+            "check": state.check,
+            "sample": state.sample,
+            "sample_json": state.sample.to_json() if state.sample else "",
+            "key_paths": "\n".join(state.key_paths),
+            "record_number": state.record,
+            "record_count": len(state.sample.records) if state.sample else 0,
+            "found": state.found,
+            "notes": state.notes,
+            "noted": "\n".join(state.notes),
+            "cut_count": self._cut_count(),
+            "announcement": state.announcement,
+            "records_words": records_words(texts.get("records", "")),
+            "paging_kind": texts.get("pagination_kind", ""),
+            "paging_words": paging_words(texts),
+            "wrong_pages": any(
+                name.startswith(("pagination", "incremental", "records", "query"))
+                for name in errors
+            ),
+            "query": [*(edited.form.query or ()), ("", "")],
+            "target": target,
+            "target_label": target_label(target),
+            "shown_rows": shown_rows(
+                edited, target.fields, errors, results.rows if results else ()
+            ),
+            "children": shown_children(
+                edited,
+                targets,
+                errors,
+                dict(enumerate(results.children)) if results else {},
+            ),
+            "found_lists": self._found_lists(),
+            "unmapped": unmapped,
+            "suggestions": [known for known in unmapped if known.row.host],
+            "equal_names": [known for known in unmapped if known.has_same_name],
+            "api_fields": [known.row.api for known in unmapped],
+            "transforms": list(Transform),
+            "script": texts.get("script", ""),
+            "has_script": bool(texts.get("script")),
+            "gone_choices": list(Gone),
+            "schedule": schedule,
+            "schedule_kinds": list(ScheduleKind),
+            "schedule_steps": [str(step) for step in STEPS],
+            "weekdays": list(Weekday),
+            "next_times": self._next_times(),
+            "schedule_hidden": hidden_schedule(schedule) if schedule else (),
+        }
+
+    def _cut_count(self) -> int:
+        """Return how many records the page of the sample has, if not all are shown."""
+        sample = self.state.sample
+        text = self.state.found.get("count", "")
+        count = int(text) if NUMBER.fullmatch(text) else 0
+        return count if sample and count > len(sample.records) else 0
+
+    def whole_context(self) -> dict[str, object]:
+        """Return what the whole page shows."""
+        request = self.request
+        row = self.row
+        runs: Sequence[ListedRun] = ()
+        if row and may(request, Permission.VIEW_RUN):
+            newest = rows_of_runs().filter(line=row)
+            runs = [ListedRun.of(run) for run in newest.order_by("-id")[:RUNS_SIZE]]
+        listed = listed_line(row) if row else None
+        shown_versions = self.versions
+        if "versions" not in request.GET:
+            shown_versions = self.versions[:VERSIONS_SIZE]
+        sync = self.stored.sync if self.stored else None
+        return self.context() | {
+            "stored": self.stored,
+            "schedule_words": choice_of(sync.schedule).words()
+            if sync is not None and sync.schedule
+            else "",
+            "listed": listed,
+            "may_run": listed is not None
+            and listed.synchronizes
+            and may(request, Permission.RUN_LINE),
+            "is_paused": listed is not None and listed.is_paused,
+            "findings": findings_of(request, self.stored),
+            "pairs": pairs_with(row.name) if row else (),
+            "runs": runs,
+            "run_chart": newest_chart(runs),
+            "guard_note": guard_note(row) if row else "",
+            "versions": shown_versions,
+            "more_versions": len(shown_versions) < len(self.versions),
+            "conflict": self.state.conflict,
+            "is_unsaved": self.is_posted and self.may_edit,
+            "is_saved": "saved" in request.GET,
+            "zones": sorted(available_timezones()),
+            "known_targets": open_targets(request),
+        }
+
+    def _is_ready(self) -> bool:
+        """Whether there is something to map: a new line asks for a sample first."""
+        edited = self.edited
+        return bool(
+            self.row
+            or self.state.sample
+            or edited.rows
+            or edited.view == TEXT_VIEW
+            or edited.direction == Direction.PUSH
+        )
+
+    def _shown_errors(self) -> dict[str, OutkeyError]:
+        """Return the errors by input: all after a save, else those of what is entered.
+
+        What is still empty is no mistake before the user saves.
+        """
+        errors = dict(self.state.errors)
+        if self.is_posted and self.edited.view == FORM_VIEW:
+            entered = posted_names(self.edited.form)
+            for name, error in self._form_errors().items():
+                if entered.get(name):
+                    errors.setdefault(name, error)
+        return errors
+
+    def _form_errors(self) -> dict[str, OutkeyError]:
+        """Return everything that is wrong with the form, by input."""
+        runner = installation().sync_runner(records(user_of(self.request)))
+        return {**runner.form_errors(self.edited.form, self.edited.values["sync"])}
+
+    def _next_times(self) -> list[str]:
+        """Return when the schedule of the form runs next, in its own time zone."""
+        choice = self.edited.form.schedule
+        if choice is None:
+            return []
+        application = installation()
+        try:
+            moments = next_times(
+                choice.schedule,
+                application.runs.now(),
+                NEXT_TIMES,
+                application.sync_ports().calendar.next_after,
+            )
+            zone = ZoneInfo(choice.zone or "UTC")
+        except (ConfigError, ValueError, OSError):
+            return []
+        return [
+            date_format(datetime.fromtimestamp(moment, zone), _("D j N Y H:i"))
+            for moment in moments
+        ]
+
+
+def edit_page(request: HttpRequest, record: int | None = None) -> HttpResponse:
+    """Show and save one sync line."""
+    require_view(request, record)
+    line_page = LinePage(request, record)
+    step = request.POST.get("do", "")
+    if request.POST.get("sample") == "1":  # as programs have asked for a preview
+        step = "check"
+    if request.method == "POST":
+        if step:
+            require_step(request, step)
+            line_page.take_step(step)
+        else:
+            require(request, Permission.CHANGE_LINE if record else Permission.ADD_LINE)
+            response = line_page.save()
+            if response is not None:
+                return response
+    status = line_page.state.status
+    return page(request, "outkey/line.html", line_page.whole_context(), status=status)
+
+
+@require_POST
+def check_page(request: HttpRequest, record: int | None = None) -> HttpResponse:
+    """Return the parts of the page after a change or a button, saved or not."""
+    require_view(request, record)
+    step = request.POST.get("do", "")
+    require_step(request, step)
+    line_page = LinePage(request, record)
+    line_page.take_step(step)
+    context = line_page.context()
+    status = line_page.state.status
+    return page(request, "outkey/line_parts.html", context, status=status)
+
+
+@require_POST
+def sample_page(request: HttpRequest, record: int) -> HttpResponse:
+    """Show what a run of the form, saved or not, would do with the first records."""
+    require_view(request, record)
+    require(request, Permission.RUN_LINE)
+    line_page = LinePage(request, record)
+    line_page.take_step("check")
+    status = line_page.state.status
+    return page(request, "outkey/line.html", line_page.whole_context(), status=status)
+
+
+def version_page(request: HttpRequest, record: int, number: int) -> HttpResponse:
+    """Compare a version with the line as it is saved, and restore it."""
+    require(request, Permission.VIEW_LINE)
+    row = get_object_or_404(models.SyncLine, pk=record)
+    application = installation()
+    versions = application.registry.line_versions(row.name)
+    version = next((known for known in versions if known.number == number), None)
+    if version is None:
+        raise Http404
+    stored = application.registry.line(row.name)
+    restored = restored_line(version, stored, application.registry)
+    errors: list[OutkeyError] = []
+    if request.method == "POST":
+        require(request, Permission.CHANGE_LINE)
+        try:
+            # The version that the page was compared with: another may be saved since.
+            restore(request, stored, restored, seen=number_in(request, "version"))
+        except ConfigError as error:
+            errors = [error]
+        else:
+            messages.success(request, _("Version %s was restored.") % number)
+            url = reverse("admin:outkey_syncline_change", args=[row.pk])
+            return HttpResponseRedirect(url)
+    context = {
+        "title": _("Version %(number)s of %(name)s")
+        % {"number": number, "name": row.name},
+        "row": row,
+        "version": version,
+        "newest": versions[0].number,
+        "errors": errors,
+        "is_current": version.number == versions[0].number,
+        "differences": line_differences(restored, stored),
+        "may_restore": version.number != versions[0].number
+        and may(request, Permission.CHANGE_LINE),
+    }
+    status = 422 if errors else 200
+    return page(request, "outkey/line_version.html", context, status=status)
+
+
+def restore(
+    request: HttpRequest, stored: SyncLine, restored: SyncLine, *, seen: int | None
+) -> None:
+    """Save a line as it was, if the user may do with it what it does."""
+    application = installation()
+    user = user_of(request)
+    LineEdit(stored, restored).save(
+        administration_for(request.user),
+        allowed=partial(may, request),
+        runner=application.sync_runner(
+            records(user), WithLine(application.registry, restored)
+        ),
+        rights=records(user),
+        seen=seen,
+    )
+
+
+def line_differences(old: SyncLine, new: SyncLine) -> tuple[FieldChange, ...]:
+    """Return the fields in which two lines differ."""
+    return compare_lines(compared_values(old), compared_values(new)).changes
+
+
+def has_schedule_error(errors: Mapping[str, OutkeyError]) -> bool:
+    """Whether an input of the schedule is wrong."""
+    return any(name.startswith("schedule") for name in errors)
+
+
+def require_view(request: HttpRequest, record: int | None) -> None:
+    """Respond with 403 if the user may not see the page."""
+    require(request, Permission.VIEW_LINE if record else Permission.ADD_LINE)
+
+
+def require_step(request: HttpRequest, step: str) -> None:
+    """Respond with 403 if the user may not do what a button does."""
+    if step in SENDING_STEPS:
+        require(request, Permission.RUN_LINE)
+
+
+def number_in(request: HttpRequest, name: str) -> int | None:
+    """Return a number that was posted; None if it is none."""
+    text = request.POST.get(name, "")
+    return int(text) if NUMBER.fullmatch(text) else None
+
+
+def open_targets(request: HttpRequest) -> list[Target]:
+    """Return the models that are open to the user, and the tables if they see them."""
+    targets = [*records(user_of(request)).targets()]
+    if may(request, Permission.VIEW_DATA):
+        with suppress(OutkeyError):
+            targets += installation().stored_tables().targets()
+    return targets
+
+
+def hidden_schedule(choice: ScheduleChoice) -> list[tuple[str, str]]:
+    """Return the inputs that the kind of schedule does not show, to be kept."""
+    shown = SCHEDULE_INPUTS[choice.kind]
+    posted = posted_names(LineForm({}, schedule=choice))
+    return [
+        (name, value)
+        for name, value in posted.items()
+        if name.startswith("schedule_")
+        and name not in shown
+        and not ("schedule_day_" in shown and name.startswith("schedule_day_"))
+    ]
+
+
+def methods_for(edited: EditedLine) -> list[str]:
+    """Return the methods to choose from, also the one that is set."""
+    is_known = edited.direction in set(Direction)
+    methods = METHODS[Direction(edited.direction)] if is_known else ALL_METHODS
+    method = edited.values["method"]
+    return [*methods, *([method] if method not in methods else [])]
+
+
+def target_label(target: ShownTarget) -> str:
+    """Return the name of a target as the head of a column."""
+    if target.chosen.startswith(TABLE_PREFIX):
+        return target.chosen.removeprefix(TABLE_PREFIX)
+    for known in target.targets:
+        if known.name == target.chosen:
+            return known.label[:1].upper() + known.label[1:]
+    return target.table or target.file or target.chosen or _("Target")
+
+
+def records_words(expression: str) -> str:
+    """Return where the records are in a response."""
+    return _("the whole response") if expression in {"", "@"} else expression
+
+
+def paging_words(texts: Mapping[str, str]) -> str:
+    """Return how pages are requested."""
+    kind = texts.get("pagination_kind", "")
+    if kind not in set(Paging):
+        return kind
+    words = translate_text(Paging(kind).label)
+    if kind in {Paging.PAGE, Paging.OFFSET}:
+        return f"{words}, {texts.get('pagination_size', '')}"
+    return words

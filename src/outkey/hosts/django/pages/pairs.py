@@ -1,0 +1,268 @@
+"""The pages of pairs: their lines and runs, and conflicts that users decide."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from outkey.core.access.permissions import Permission
+from outkey.core.config.sync_sections import ConflictRule, Pair
+from outkey.core.errors import ConfigError, UnknownConfiguration
+from outkey.core.sync.pairs import (
+    PairAgreement,
+    PairConflict,
+    Values,
+    changed_fields,
+)
+from outkey.core.sync.shown import shortened
+from outkey.engine.sync.pair_runner import conflict_version, fields_by_owner
+from outkey.hosts.django import models
+from outkey.hosts.django.pages.access import (
+    administration_for,
+    installation,
+    may,
+    require,
+    user_of,
+)
+from outkey.hosts.django.pages.runs import (
+    ListedRun,
+    may_view_records,
+    newest_chart,
+    rows_of_runs,
+)
+from outkey.hosts.django.pages.shell import message_of, page
+from outkey.hosts.django.wiring import records
+
+PAGE_SIZE = 20
+RUNS_SIZE = 10
+MOST_CHARACTERS = 500  # of a value
+MOST_PAGES = 100_000
+CHOICES = {ConflictRule.API, ConflictRule.HOST}
+
+
+@dataclass(frozen=True)
+class ListedPair:
+    """A pair as the list shows it."""
+
+    pair: Pair
+    open_count: int
+
+
+@dataclass(frozen=True)
+class PairLine:
+    """One of the lines of a pair; without a row it was deleted or renamed."""
+
+    name: str
+    row: models.SyncLine | None
+
+
+@dataclass(frozen=True)
+class VersionCell:
+    """A value of one version; None: that side has deleted the record."""
+
+    text: str | None
+    is_changed: bool  # since both sides agreed
+
+
+@dataclass(frozen=True)
+class FieldVersions:
+    """One field as both sides have it, and as they agreed on it."""
+
+    name: str
+    agreed: str
+    api: VersionCell
+    host: VersionCell
+
+
+@dataclass(frozen=True)
+class ListedConflict:
+    """A record that both sides have changed."""
+
+    key: str
+    version: str
+    conflict: PairConflict
+    has_agreed: bool
+    fields: Sequence[FieldVersions]
+    same_count: int  # fields that are equal on both sides, and not shown
+
+    @classmethod
+    def of(cls, known: PairAgreement, conflict: PairConflict) -> "ListedConflict":
+        """Return a conflict with the fields that differ."""
+        names = changed_fields(conflict.api, conflict.host)
+        shared = {**(conflict.api or {}), **(conflict.host or {})}
+        return cls(
+            key=known.key,
+            version=conflict_version(known),
+            conflict=conflict,
+            has_agreed=known.api is not None,
+            fields=[versions_of(name, known, conflict) for name in names],
+            same_count=len(shared) - len(names),
+        )
+
+
+def list_page(request: HttpRequest) -> HttpResponse:
+    """List the pairs."""
+    require(request, Permission.VIEW_LINE)
+    runner = installation().pair_runner()
+    pairs = [
+        ListedPair(pair, runner.count_open(pair.name))
+        for pair in runner.pairs().values()
+    ]
+    return page(request, "outkey/pairs.html", {"title": _("Pairs"), "pairs": pairs})
+
+
+def pair_page(request: HttpRequest) -> HttpResponse:
+    """Show one pair: its rule, its lines, its last runs and its open conflicts."""
+    require(request, Permission.VIEW_LINE)
+    pair = pair_at(request.GET.get("name", ""))
+    lines = lines_of(pair)
+    runs: Sequence[ListedRun] = ()
+    if may(request, Permission.VIEW_RUN):
+        rows = [line.row for line in lines if line.row]
+        newest = rows_of_runs().filter(line__in=rows)
+        runs = [ListedRun.of(run) for run in newest.order_by("-id")[:RUNS_SIZE]]
+    context = {
+        "title": pair.name,
+        "pair": pair,
+        "rule": pair.conflict.label,
+        "lines": lines,
+        "fields": fields_of(pair),
+        "open_count": installation().pair_runner().count_open(pair.name),
+        "runs": runs,
+        "run_chart": newest_chart(runs),
+        "paused": installation().runs.paused_lines(),
+    }
+    return page(request, "outkey/pair.html", context)
+
+
+def conflicts_page(request: HttpRequest) -> HttpResponse:
+    """List the conflicts of a pair, for a user who decides."""
+    require(request, Permission.VIEW_LINE)
+    pair = pair_at(request.GET.get("name", ""))
+    number = page_number(request.GET.get("page", ""))
+    sees_values = may_view_records_of(request, pair)
+    first = (number - 1) * PAGE_SIZE
+    conflicts: list[ListedConflict] = []
+    if sees_values:  # the key of a record is a value too
+        conflicts = list(islice(conflicts_of(pair), first, first + PAGE_SIZE + 1))
+    context = {
+        "title": _("Conflicts of %s") % pair.name,
+        "pair": pair,
+        "conflicts": conflicts[:PAGE_SIZE],
+        "sees_values": sees_values,
+        "open_count": installation().pair_runner().count_open(pair.name),
+        "may_resolve": may(request, Permission.RUN_LINE),
+        "number": number,
+        "next": number + 1 if len(conflicts) > PAGE_SIZE else None,
+        "previous": number - 1 if number > 1 else None,
+    }
+    return page(request, "outkey/pair_conflicts.html", context)
+
+
+@require_POST
+def resolve(request: HttpRequest) -> HttpResponse:
+    """Store whose version of a record stays."""
+    require(request, Permission.VIEW_LINE, Permission.RUN_LINE)
+    pair = pair_at(request.POST.get("name", ""))
+    choice = request.POST.get("choice", "")
+    if choice not in CHOICES:
+        raise Http404
+    key = request.POST.get("key", "")
+    try:
+        installation().resolve_conflict(
+            administration_for(request.user),
+            pair.name,
+            key,
+            ConflictRule(choice),
+            rights=records(user_of(request)),
+            # Without one, the user would decide about versions not seen.
+            version=request.POST.get("version", "") or "none",
+        )
+    except ConfigError as error:
+        messages.error(request, message_of(error))
+    else:
+        text = _("The API's version of %s will be kept: the next run applies it.")
+        if choice == ConflictRule.HOST:
+            text = _("Our version of %s will be kept: the next run applies it.")
+        messages.success(request, text % key)
+    number = page_number(request.POST.get("page", ""))
+    query = urlencode({"name": pair.name, "page": number})
+    return HttpResponseRedirect(f"{reverse('admin:outkey_pair_conflicts')}?{query}")
+
+
+def pair_at(name: str) -> Pair:
+    """Return the pair of a page, or respond with 404."""
+    try:
+        return installation().pair_runner().get(name)
+    except UnknownConfiguration:
+        raise Http404 from None
+
+
+def page_number(text: str) -> int:
+    """Return the number of a page; the first for anything else."""
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 1
+    return min(max(number, 1), MOST_PAGES)
+
+
+def lines_of(pair: Pair) -> tuple[PairLine, PairLine]:
+    """Return the pull and the push of a pair."""
+    rows = models.SyncLine.objects.filter(name__in=(pair.pull, pair.push))
+    by_name = {row.name: row for row in rows}
+    return (
+        PairLine(pair.pull, by_name.get(pair.pull)),
+        PairLine(pair.push, by_name.get(pair.push)),
+    )
+
+
+def fields_of(pair: Pair) -> dict[str, list[str]]:
+    """Return the names of the fields that each side may change."""
+    registry = installation().registry
+    try:
+        pull = registry.line(pair.pull).sync
+        push = registry.line(pair.push).sync
+    except ConfigError:  # one is missing, or not readable
+        return {}
+    return fields_by_owner(pull, push)
+
+
+def may_view_records_of(request: HttpRequest, pair: Pair) -> bool:
+    """Whether the user may see the records that a pair synchronizes."""
+    rows = [line.row for line in lines_of(pair) if line.row]
+    return bool(rows) and all(may_view_records(request, row) for row in rows)
+
+
+def conflicts_of(pair: Pair) -> Iterator[ListedConflict]:
+    """Yield the conflicts of a pair."""
+    for known in installation().pair_runner().conflicts(pair.name):
+        if known.conflict is not None:
+            yield ListedConflict.of(known, known.conflict)
+
+
+def versions_of(
+    name: str, known: PairAgreement, conflict: PairConflict
+) -> FieldVersions:
+    """Return one field of a record in all versions."""
+    agreed = known.api
+    return FieldVersions(
+        name,
+        agreed="" if agreed is None else shortened(agreed.get(name), MOST_CHARACTERS),
+        api=version_cell(name, conflict.api, agreed),
+        host=version_cell(name, conflict.host, agreed),
+    )
+
+
+def version_cell(
+    name: str, version: Values | None, agreed: Values | None
+) -> VersionCell:
+    """Return a value of a version; what was never agreed on has not changed since."""
+    if version is None:
+        return VersionCell(None, is_changed=True)
+    value = version.get(name)
+    is_changed = agreed is not None and value != agreed.get(name)
+    return VersionCell(shortened(value, MOST_CHARACTERS), is_changed)

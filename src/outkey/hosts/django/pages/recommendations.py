@@ -1,0 +1,74 @@
+"""The page of recommendations: what could be safer, by configuration."""
+
+import time
+from collections import defaultdict
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+
+from outkey.core.access.permissions import Permission
+from outkey.core.errors import ConfigError
+from outkey.core.findings.posture import Policy
+from outkey.core.vault import voucher
+from outkey.core.vault.versions import SecretLabel
+from outkey.engine.managing.overview import Recommendations, recommendations
+from outkey.hosts.django.models import SecretValue
+from outkey.hosts.django.pages.access import installation, require
+from outkey.hosts.django.pages.home import rows_by_name
+from outkey.hosts.django.pages.shell import page
+
+DAY = 86_400
+
+
+def recommendations_page(request: HttpRequest) -> HttpResponse:
+    """Show what the settings of configurations recommend; opens no secret."""
+    require(request, Permission.VIEW)
+    policy, problem = read_policy()
+    now = time.time()
+    found = recommendations(
+        installation().registry.summaries(),
+        now=now,
+        policy=policy,
+        secret_ages=ages_of_old_secrets(now - policy.secret_days * DAY),
+    )
+    context = {
+        "title": _("Recommendations"),
+        "problem": problem,
+        "counts": found.levels,
+        "weaknesses": shown_weaknesses(found),
+    }
+    return page(request, "outkey/recommendations.html", context)
+
+
+def read_policy() -> tuple[Policy, ConfigError | None]:
+    """Return the operator's policy; the default one with the error it has."""
+    try:
+        return installation().policy(), None
+    except ConfigError as error:
+        return Policy(), error
+
+
+def shown_weaknesses(found: Recommendations) -> list[dict[str, object]]:
+    """Return what the page shows of each recommendation."""
+    rows = rows_by_name(name for weak in found.weaknesses for name in weak.names)
+    return [
+        {
+            "level": weak.level,
+            "message": weak.message,
+            "rows": [rows[name] for name in weak.names if name in rows],
+            "more": weak.more,
+        }
+        for weak in found.weaknesses
+    ]
+
+
+def ages_of_old_secrets(limit: float) -> dict[str, dict[str, float]]:
+    """Return when secrets were set that are older than a moment, by configuration."""
+    values = SecretValue.objects.filter(label=SecretLabel.CURRENT, set_at__lt=limit)
+    values = values.exclude(field=voucher.VOUCHER_FIELD)
+    ages: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    for name, field, moment in values.values_list(
+        "configuration__name", "field", "set_at"
+    ):
+        ages[name][field] = moment or 0
+    return ages

@@ -1,0 +1,266 @@
+"""The page of one run: its progress, what it changed, and what it rejected."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from io import BytesIO
+from urllib.parse import urlencode
+
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+)
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from outkey.core.access.permissions import Permission
+from outkey.core.audit.events import Tag
+from outkey.core.errors import OutkeyError
+from outkey.core.sync.reasons import rejection_text
+from outkey.core.sync.records import FieldKind
+from outkey.core.sync.remedies import RunHelp, help_after, page_remedy_of
+from outkey.core.sync.run import ChildCounts, RejectionGroup, RunState
+from outkey.core.sync.targets import TABLE_PREFIX, FileFormat
+from outkey.engine.sync.loop import ACTOR
+from outkey.hosts.django import models
+from outkey.hosts.django.pages.access import (
+    administration_for,
+    installation,
+    may,
+    require,
+)
+from outkey.hosts.django.pages.data import (
+    attached_records,
+    posted_format,
+)
+from outkey.hosts.django.pages.runs import (
+    ListedRun,
+    guard_stop,
+    may_view_records,
+    notes_of,
+    row_number,
+    rows_of_runs,
+    targets_of,
+)
+from outkey.hosts.django.pages.shell import page
+from outkey.hosts.django.runs import REJECTED_COLUMNS, DjangoRunRows
+from outkey.hosts.django.translation import translate_text
+
+GROUPS_SIZE = 100
+OPEN_GROUPS = 10  # whose records are on the page at once
+REJECTED_SIZE = 50  # records of a group on a page
+EXPORT_PART = 1000
+LATE_SECONDS = 30
+SOON_SECONDS = 60
+REJECTED_NUMBER = "number"
+
+
+@dataclass(frozen=True)
+class RejectedGroup:
+    """Rejected records with the same reason and field, as the page shows them."""
+
+    group: RejectionGroup
+    reason: str
+    records: Sequence[models.Quarantine]
+    link: str  # the query that shows the records of this group
+    first: int = 1  # the place of the first of these records in the group
+    older: str = ""  # the query that shows the records after these
+    is_open: bool = False
+
+    @property
+    def last(self) -> int:
+        """The place of the last of these records in the group."""
+        return self.first + len(self.records) - 1
+
+
+def run_page(request: HttpRequest, record: int) -> HttpResponse:
+    """Show one run; with `part=live` only what changes while it runs."""
+    require(request, Permission.VIEW_RUN)
+    rows = rows_of_runs().select_related("line__configuration")
+    run = get_object_or_404(rows, pk=record)
+    listed = ListedRun.of(run)
+    context = {**progress_of(listed), "run": run, "shown": listed}
+    if request.GET.get("part") == "live":
+        return render(request, "outkey/run_live.html", context)
+    details = {
+        "title": _("Run %s") % run.pk,
+        "busy": "busy" in request.GET and listed.is_open,
+        "may_run": may(request, Permission.RUN_LINE),
+        "trigger": trigger_of(listed),
+        "retry_of": row_number(listed.checkpoint.get("retry_of")),
+        "since": listed.checkpoint.get("since"),
+        "notes": notes_of(listed.checkpoint),
+        "remedy": translate_text(page_remedy_of(run.cause)),
+        "help": help_of(listed),
+        "changed_fields": listed.counts.fields_by_frequency(),
+        # Values of records, keys among them, are for users who may see the records.
+        "sees_values": may_view_records(request, run.line),
+        "groups": groups_of_run(request, run),
+        "targets": shown_targets(request, run),
+    }
+    return page(request, "outkey/run.html", context | details)
+
+
+def shown_targets(request: HttpRequest, run: models.Run) -> list[tuple[str, str]]:
+    """Return where a run's records go or come from, each with the URL of its rows.
+
+    A table that is not there yet, or that the user may not see, has none.
+    """
+    stored: set[str] = set()
+    if may(request, Permission.VIEW_DATA):
+        with suppress(OutkeyError):  # another database; the run is shown all the same
+            tables = installation().stored_tables().targets()
+            stored = {table.name for table in tables}
+    return [
+        (target, url_of_table(target) if target in stored else "")
+        for target in targets_of(run.line.sync)
+        if target
+    ]
+
+
+def url_of_table(target: str) -> str:
+    """Return the URL of the page with the rows of a table."""
+    name = target.removeprefix(TABLE_PREFIX)
+    return reverse("admin:outkey_data_table", args=[name])
+
+
+def progress_of(listed: ListedRun) -> dict[str, object]:
+    """Return what changes while a run is in progress."""
+    run = listed.run
+    now = installation().runs.now()
+    is_running = run.state == RunState.RUNNING
+    is_waiting = run.state == RunState.WAITING
+    worked = listed.checkpoint.get("worked")
+    rate = None
+    if is_running and isinstance(worked, int | float) and worked >= 1:
+        rate = round(listed.counts.total / worked)
+    expected = listed.checkpoint.get("expected")
+    is_credible = isinstance(expected, int) and expected >= listed.counts.total
+    return {
+        "running": is_running,
+        "expected": expected if is_credible else None,
+        "waiting": is_waiting,
+        "seconds": now - run.started_at if is_running else listed.seconds,
+        "rate": rate,
+        "follows": is_running or (is_waiting and run.until < now + SOON_SECONDS),
+        "is_late": is_waiting and run.until < now - LATE_SECONDS,
+        "children": child_counts(listed.counts.children),
+    }
+
+
+def trigger_of(listed: ListedRun) -> str:
+    """Return in words what made a run begin."""
+    if listed.checkpoint.get("retry_of"):
+        return _("retry of rejected records")
+    if listed.run.dry_run:
+        return _("dry run")
+    return _("by its schedule") if listed.run.actor == ACTOR else _("by hand")
+
+
+def help_of(listed: ListedRun) -> RunHelp | None:
+    """Return what helps after a run; a removal is allowed after the newest only."""
+    run = listed.run
+    if listed.is_open:
+        return None
+    helping = help_after(run.cause)
+    if helping is RunHelp.ALLOW_REMOVAL and guard_stop(run.line) != run:
+        return RunHelp.OPEN_LINE
+    return helping
+
+
+def child_counts(counts: ChildCounts) -> list[tuple[str, int]]:
+    """Return the counts of children that are not 0, each with its name."""
+    named = (
+        (_("New"), counts.created),
+        (_("Changed"), counts.updated),
+        (_("Unchanged"), counts.unchanged),
+        (_("Deleted"), counts.deleted),
+        (_("Rejected"), counts.failed),
+        (_("Records without the list"), counts.without_list),
+    )
+    return [(name, count) for name, count in named if count]
+
+
+# ── what was rejected ───────────────────────────────────────────────────────────────
+
+
+def groups_of_run(request: HttpRequest, run: models.Run) -> list[RejectedGroup]:
+    """Return what a run rejected, the most frequent first, with some records of each.
+
+    A query may choose one group and a place in it.
+    """
+    # Not through `Runs`, which would refuse a row that is only partly readable.
+    groups = DjangoRunRows().rejection_groups(str(run.pk), GROUPS_SIZE)
+    chosen = request.GET.get("reason"), request.GET.get("field")
+    skip = int(row_number(request.GET.get("skip", "")) or 0)
+    listed = []
+    for place, group in enumerate(groups):
+        is_chosen = chosen == (group.reason, group.field)
+        shown: list[models.Quarantine] = []
+        first = skip if is_chosen else 0
+        if is_chosen or place < OPEN_GROUPS:
+            rows = run.left_out.filter(reason=group.reason, field=group.field)
+            shown = list(rows.order_by("number", "id")[first:][: REJECTED_SIZE + 1])
+        has_more = len(shown) > REJECTED_SIZE
+        listed.append(
+            RejectedGroup(
+                group,
+                translate_text(rejection_text(group.reason)),
+                shown[:REJECTED_SIZE],
+                link=group_query(group),
+                first=first + 1,
+                older=group_query(group, first + REJECTED_SIZE) if has_more else "",
+                is_open=is_chosen or len(groups) == 1,
+            )
+        )
+    return listed
+
+
+def group_query(group: RejectionGroup, skip: int = 0) -> str:
+    """Return the query of a page that shows the records of a group."""
+    values: dict[str, object] = {"reason": group.reason, "field": group.field}
+    if skip:
+        values["skip"] = skip
+    return f"?{urlencode(values)}#rejected"
+
+
+@require_POST
+def download(request: HttpRequest, record: int) -> HttpResponseBase:
+    """Return the records that a run rejected as a file."""
+    require(request, Permission.VIEW_RUN)
+    run = get_object_or_404(models.Run.objects.select_related("line"), pk=record)
+    if not may_view_records(request, run.line):
+        raise Http404
+    format_ = posted_format(request)
+    about = f"run {run.pk}: rejected records"
+    administration_for(request.user).note(Tag.DATA_EXPORTED, "", about)
+    parts = exported_rejections(run, format_)
+    return attached_records(parts, format_, f"run-{run.pk}-rejected")
+
+
+def exported_rejections(run: models.Run, format_: FileFormat) -> Iterator[bytes]:
+    """Yield the content of a file, a part at a time."""
+    from outkey.adapters.files.writers import open_writer
+
+    buffer = BytesIO()
+    kinds = dict.fromkeys(REJECTED_COLUMNS, FieldKind.TEXT)
+    kinds[REJECTED_NUMBER] = FieldKind.NUMBER
+    writer = open_writer(format_, buffer, kinds | {"explanation": FieldKind.TEXT})
+    rows = DjangoRunRows()
+    skip = 0
+    while records := rows.rejected(str(run.pk), EXPORT_PART, skip=skip):
+        skip += len(records)
+        writer.write(
+            asdict(rejected)
+            | {"explanation": translate_text(rejection_text(rejected.reason))}
+            for rejected in records
+        )
+        yield buffer.getvalue()
+        buffer.seek(0)
+        buffer.truncate()
+    writer.finish()
+    yield buffer.getvalue()

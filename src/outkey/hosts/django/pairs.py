@@ -1,0 +1,59 @@
+"""What both sides of pairs agreed on, in a table beside the ledger."""
+
+from collections.abc import Collection, Sequence
+
+from django.db.models import QuerySet
+
+from outkey.core.errors import unknown_line
+from outkey.core.groups import groups_of
+from outkey.core.sync.pairs import PairAgreement, stored_agreement
+from outkey.hosts.django.models import Agreement, SyncLine
+from outkey.hosts.django.raw_sql import wrap_errors_of_methods
+from outkey.ports.sync import PairQuery
+
+GROUP = 500  # rows of one statement
+COLUMNS = ("record", "key", "api", "host", "is_pushed", "conflict")
+
+
+@wrap_errors_of_methods
+class DjangoPairRows:
+    """One row for each record of a push line; they belong to the line."""
+
+    def find(self, query: PairQuery) -> list[PairAgreement]:
+        rows = of_line(query.line).filter(record__gt=query.after)
+        if query.has_conflict:
+            rows = rows.exclude(conflict="null")
+        parts = [rows.order_by("record")[: query.limit]]
+        if query.records is not None:
+            groups = groups_of(query.records, GROUP)
+            parts = [rows.filter(record__in=ids) for ids in groups]
+        elif query.keys is not None:
+            groups = groups_of(query.keys, GROUP)
+            parts = [rows.filter(key__in=keys) for keys in groups]
+        return [
+            stored_agreement(row) for part in parts for row in part.values(*COLUMNS)
+        ]
+
+    def put(self, line: str, agreements: Sequence[PairAgreement]) -> None:
+        if not agreements:
+            return
+        number = SyncLine.objects.filter(name=line).values_list("pk", flat=True).first()
+        if number is None:
+            raise unknown_line()
+        rows = [Agreement(line_id=number, **known.as_columns()) for known in agreements]
+        Agreement.objects.bulk_create(
+            rows,
+            batch_size=GROUP,
+            update_conflicts=True,
+            unique_fields=["line", "record"],
+            update_fields=COLUMNS[1:],
+        )
+
+    def delete(self, line: str, records: Collection[str]) -> None:
+        for group in groups_of(records, GROUP):
+            of_line(line).filter(record__in=group).delete()
+
+
+def of_line(line: str) -> "QuerySet[Agreement]":
+    """Return the agreements of a line."""
+    return Agreement.objects.filter(line__name=line)

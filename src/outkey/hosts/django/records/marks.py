@@ -1,0 +1,48 @@
+"""Marks: which run of a line has seen a record last."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from django.db import connection
+
+from outkey.hosts.django.models import SyncMark
+from outkey.hosts.django.raw_sql import execute
+from outkey.hosts.django.records.open_model import OpenModel
+from outkey.hosts.django.records.sql_lists import text_list
+
+LISTS = {"sqlite": "json_each(%s)", "postgresql": "unnest(%s::text[])"}
+MARKING_STATEMENTS = {
+    vendor: (
+        "INSERT INTO outkey_syncmark (line_id, target, record, run, archived)"  # noqa: S608 - constants
+        f" SELECT %s, %s, value, %s, false FROM {listed} AS value WHERE true"
+        " ON CONFLICT (line_id, target, record)"
+        " DO UPDATE SET run = excluded.run, archived = excluded.archived"
+    )
+    for vendor, listed in LISTS.items()
+}
+
+
+class RunIds(NamedTuple):
+    """The ids of the line and the run that see a record."""
+
+    line: int
+    run: int
+
+
+def last_marks(
+    model: OpenModel, line: int, ids: Sequence[str]
+) -> dict[str, tuple[int, bool]]:
+    """Return the last run that has seen each record, and whether it is archived."""
+    if not ids:
+        return {}
+    marks = SyncMark.objects.filter(line_id=line, target=model.name, record__in=ids)
+    rows = marks.values_list("record", "run", "archived")
+    return {record: (run, is_archived) for record, run, is_archived in rows}
+
+
+def put_marks(model: OpenModel, mark: RunIds, ids: Sequence[str]) -> None:
+    """Store that a run has seen these records."""
+    if ids:
+        listed = text_list(connection.vendor, ids)
+        statement = MARKING_STATEMENTS[connection.vendor]
+        execute(statement, [mark.line, model.name, mark.run, listed])

@@ -1,0 +1,123 @@
+"""Accounts of the pages, as the command line manages them: nobody has to sign in."""
+
+from secrets import token_urlsafe
+
+from axes.utils import reset  # type: ignore[import-untyped]  # axes has no types
+from django.contrib.auth.models import Group, User
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+
+from outkey.core.access.roles import ROLES
+from outkey.core.audit.events import Tag
+from outkey.core.errors import ConfigError
+from outkey.core.text import Text
+from outkey.engine.managing.changes import Administration
+from outkey.hosts.cli.session import AccountFacts
+from outkey.hosts.server.personal import refuse_last_administrator, user_named
+from outkey.hosts.server.user_changes import key_of
+
+ADMINISTRATOR = "Administrator"
+
+
+def add_user(
+    name: str, role: str, password: str, administration: Administration
+) -> str | None:
+    """Create a user with a role; return the password if it was generated."""
+    role_name = role_named(role)
+    is_administrator = role_name == ADMINISTRATOR
+    groups = list(Group.objects.filter(name=role_name))
+    # An administrator may do everything without it, and may be the way back in.
+    if role_name and not groups and not is_administrator:
+        raise group_missing(role_name)
+    user = User(username=name, is_staff=True, is_superuser=is_administrator)
+    try:
+        user.clean_fields(exclude=["password"])
+        user.validate_unique()
+    except ValidationError:
+        raise ConfigError(
+            Text("the name is taken, too long, or has a character that is not allowed"),
+            hint=Text("A name has up to 150 letters, digits and @ . + - _"),
+            field="NAME",
+        ) from None
+    generated = choose_password(user, password)
+    fields = ["is_superuser"] if is_administrator else []
+    fields += [f"groups +{group.name}" for group in groups]
+    administration.note(Tag.USER_CREATED, "", *fields, key=key_of(user))
+    user.save()
+    user.groups.set(groups)
+    return generated
+
+
+def role_named(text: str) -> str:
+    """Return the role of that name, in any case; empty for none."""
+    for name in ("", *ROLES):
+        if name.casefold() == text.casefold():
+            return name
+    raise ConfigError(
+        Text("there is no role with that name"),
+        hint=Text("The roles are {roles}.", roles=", ".join(ROLES)),
+        field="--role",
+    )
+
+
+def group_missing(role: str) -> ConfigError:
+    """Return the error for a role whose group an administrator has deleted."""
+    return ConfigError(
+        Text("the group {name} was deleted or renamed", name=role),
+        hint=Text("Create it again on the page Groups, or add a user without a role."),
+        field="--role",
+    )
+
+
+def choose_password(user: User, password: str) -> str | None:
+    """Set a password on a user, not saved yet; return it if it was generated."""
+    if not password:
+        generated = token_urlsafe(12)
+        user.set_password(generated)
+        return generated
+    try:
+        validate_password(password, user)
+    except ValidationError as error:
+        raise ConfigError(
+            Text("the password is too weak"),
+            hint=Text("{reasons}", reasons=" ".join(error.messages)),
+            field="password",
+        ) from None
+    user.set_password(password)
+    return None
+
+
+def set_password(
+    name: str, password: str, administration: Administration
+) -> str | None:
+    """Replace a user's password and unlock the sign-in; their sessions end."""
+    user = user_named(name)
+    generated = choose_password(user, password)
+    administration.note(Tag.PASSWORD_SET, key=key_of(user))
+    user.save(update_fields=["password"])
+    reset(username=name)
+    return generated
+
+
+def disable_user(name: str, administration: Administration) -> None:
+    """Refuse further sign-ins and requests of a user; the account and its data stay."""
+    user = user_named(name)
+    refuse_last_administrator(user)
+    administration.note(Tag.USER_UPDATED, "", "is_active", key=key_of(user))
+    user.is_active = False
+    user.save(update_fields=["is_active"])
+
+
+def list_users() -> list[AccountFacts]:
+    """Return the facts of all accounts, by name."""
+    users = User.objects.prefetch_related("groups").order_by("username")
+    return [
+        {
+            "name": user.username,
+            "active": user.is_active,
+            "superuser": user.is_superuser,
+            "groups": sorted(group.name for group in user.groups.all()),
+            "last_login": user.last_login,
+        }
+        for user in users
+    ]
