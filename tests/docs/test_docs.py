@@ -82,7 +82,11 @@ def test_the_lines_of_a_page_run_as_they_are_shown(
     run = Terminal(tmp_path / "home", canary, environment)
     applied = run("apply", "-", stdin=text.replace("http://127.0.0.1:9000", spar.url))
     assert applied.code == 0, applied.err
-    for name in tomllib.loads(text)["line"]:
+    for name, line in tomllib.loads(text)["line"].items():
+        if "direction" not in line:
+            suggested = run("line", "suggest", name)
+            applied = run("apply", "-", stdin=suggested.out)
+            assert applied.code == 0, applied.err
         assert run("line", "show", name, "--json").json["findings"] == []
         done = run("line", "run", name, "--json").json
         assert (done["state"], done["failed"]) == ("done", 0), done
