@@ -206,7 +206,7 @@ def test_records_that_others_brought_or_users_made_do_not_count() -> None:
     for number in range(50, 150):
         table[str(number)] = {"number": "x", "_archived": False, "_line": ""}
     api.records = people(1)
-    refused_run(made)  # 2 of 3, not 2 of 103
+    assert refused_run(made).cause == "guard"  # 2 of 3, not 2 of 103
 
 
 def test_a_worker_does_not_retry_what_the_guard_refused() -> None:

@@ -139,8 +139,8 @@ def rename_page(request: HttpRequest, record: UUID) -> HttpResponse:
             return HttpResponseRedirect(url_of("change", stored))
     context = {
         "title": _("Rename %s") % stored.name,
-        "stored": stored,
-        "record": record,
+        "old_name": stored.name,
+        "own_url": url_of("change", stored),
         "name": new_name,
         "error": error,
     }

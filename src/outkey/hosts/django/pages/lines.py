@@ -151,6 +151,7 @@ def rename_page(request: HttpRequest, record: int) -> HttpResponse:
     """Ask for another name, and rename a sync line."""
     require(request, Permission.CHANGE_LINE)
     row = get_object_or_404(models.SyncLine, pk=record)
+    own_url = reverse("admin:outkey_syncline_change", args=[row.pk])
     new_name = request.POST.get("name", row.name).strip()
     error = None
     if request.method == "POST":
@@ -162,11 +163,11 @@ def rename_page(request: HttpRequest, record: int) -> HttpResponse:
         else:
             message = _("%(old)s was renamed to %(new)s.")
             messages.success(request, message % {"old": row.name, "new": new_name})
-            url = reverse("admin:outkey_syncline_change", args=[row.pk])
-            return HttpResponseRedirect(url)
+            return HttpResponseRedirect(own_url)
     context = {
         "title": _("Rename %s") % row.name,
-        "row": row,
+        "old_name": row.name,
+        "own_url": own_url,
         "name": new_name,
         "error": error,
     }
