@@ -21,6 +21,7 @@ __all__ = [
     "HeaderFormatError",
     "HostError",
     "InactiveConfiguration",
+    "InvalidRequest",
     "KeyStepRefused",
     "LineBusy",
     "LinePaused",
@@ -37,6 +38,7 @@ __all__ = [
     "RemoteError",
     "ResponseTooLarge",
     "RunStopped",
+    "ScopeMissing",
     "ScriptFailed",
     "Sealed",
     "SecretMissing",
@@ -48,5 +50,6 @@ __all__ = [
     "TlsBelowFloor",
     "TlsFailed",
     "TokenEndpointFailed",
+    "TokenRefused",
     "UnknownConfiguration",
 ]

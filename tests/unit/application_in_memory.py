@@ -7,9 +7,11 @@ from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.keyring import Keyring, new_keyring
 from outkey.adapters.paths_jmespath import JmespathCompiler
 from outkey.adapters.preset_files import PresetFiles
+from outkey.adapters.public_keys import CryptographyKeys
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
 from outkey.adapters.states_memory import MemoryStateRows
+from outkey.adapters.webhook_vault import SealedWebhooks
 from outkey.core.config.configuration import Configuration
 from outkey.core.findings.posture import Policy
 from outkey.core.sync.records import FieldKind, HostField
@@ -18,6 +20,10 @@ from outkey.engine.application import Application
 from outkey.engine.managing.audit_trail import AuditTrail
 from outkey.engine.managing.registry import Registry
 from outkey.engine.sync import SyncPorts
+from outkey.engine.webhooks.fetching import fetch_public
+from outkey.engine.webhooks.hook_settings import HookSettings
+from outkey.engine.webhooks.reception import ReceptionPorts
+from outkey.engine.webhooks.refusals import Refusals
 from outkey.testing import (
     FakeListeners,
     MemoryAudit,
@@ -29,6 +35,7 @@ from outkey.testing.fakes import Answer, FakeWorld, MemoryDatabase
 from outkey.testing.fakes_monitoring import MemoryLineRuns
 from outkey.testing.fakes_storage import memory_registry, memory_storage
 from outkey.testing.fakes_sync import MemorySync
+from outkey.testing.fakes_webhooks import MemoryDeliveryRows
 
 KEY = b"a" * 32
 FIELDS = {
@@ -79,6 +86,7 @@ class MemoryHost:
     registry: Registry
     audit: MemoryAudit
     queue: MemoryQueue
+    deliveries: MemoryDeliveryRows
 
 
 def memory_host(
@@ -110,11 +118,28 @@ def memory_host(
             ledger=memory.ledger,
         )
 
+    deliveries = MemoryDeliveryRows()
+    database = MemoryDatabase(clock, states, deliveries)
+    references = ReferencedSecrets()
+
+    def hook_ports() -> ReceptionPorts:
+        return ReceptionPorts(
+            settings=HookSettings(states, database, SealedWebhooks(keys, references)),
+            deliveries=deliveries,
+            refusals=Refusals(states, database, audit),
+            database=database,
+            clock=clock,
+            keys=CryptographyKeys(),
+            finder=JmespathCompiler(),
+            fetch=lambda url: world.sender.run(fetch_public(world.sender.context, url)),
+            audit=audit,
+        )
+
     application = Application(
-        database=MemoryDatabase(clock, states),
+        database=database,
         registry=registry,
         states=states,
-        secrets=StoredSecrets(storage, ReferencedSecrets(), keys, clock),
+        secrets=StoredSecrets(storage, references, keys, clock),
         keys=keys,
         key_file=home / "key",
         rotation=None,  # type: ignore[arg-type]  # no key is changed here
@@ -129,5 +154,7 @@ def memory_host(
         policy=Policy,
         queue=lambda: queue,
         sync_ports=sync_ports,
+        hook_ports=hook_ports,
+        listed_handlers=("shop.hooks",),
     )
-    return MemoryHost(application, world, registry, audit, queue)
+    return MemoryHost(application, world, registry, audit, queue, deliveries=deliveries)

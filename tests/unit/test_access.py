@@ -469,6 +469,8 @@ def test_the_roles_are_these() -> None:
         Permission.VIEW_AUDIT,
         Permission.VIEW_RUN,
         Permission.RUN_LINE,
+        Permission.VIEW_WEBHOOK,
+        Permission.RUN_WEBHOOK,
         Permission.TEST,
     }
     assert ROLES["Auditor"] == {Permission.VIEW_AUDIT}

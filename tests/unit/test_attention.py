@@ -220,6 +220,20 @@ def test_a_notice_leads_to_where_its_reason_is_found() -> None:
     assert notice_item(ends, everything).urgency is Urgency.LATER
 
 
+def test_a_notice_of_a_webhook_leads_to_the_webhook() -> None:
+    refusing = Notice(Condition("S-webhook-refusing", "acme", "shop"), 2.0).facts()
+    item = notice_item(refusing, everything)
+    assert (item.subject, item.name) == (Subject.WEBHOOK, "shop")
+    assert (item.urgency, item.since) == (Urgency.NOW, 2.0)
+    assert (item.action, item.label) == (HelpfulAction.OPEN_WEBHOOK, "Open")
+    assert item.detail == "See the reasons before the sender gives up."
+    assert notice_item(refusing, lambda _: False).action is None
+    silent = Notice(Condition("S-webhook-silent", "", "shop"), 2.0).facts()
+    item = notice_item(silent | {"opened_at": None}, everything)
+    assert (item.urgency, item.since) == (Urgency.SOON, None)
+    assert "sync line" in item.detail
+
+
 def test_what_does_not_work_comes_before_what_soon_will_not() -> None:
     items = attention_items(
         [entry(Status.NEVER_TESTED, "new"), entry(Status.NEEDS_SECRET, "empty")],

@@ -22,6 +22,7 @@ INTENTS = st.builds(
     header_names=st.lists(TEXTS, max_size=3).map(tuple),
     retry=st.integers(0, 9),
     tag=st.sampled_from([Tag.SEND_INTENT, Tag.TOKEN_INTENT]),
+    actor=TEXTS,
 )
 OUTCOMES = st.builds(
     Outcome,
@@ -32,9 +33,17 @@ OUTCOMES = st.builds(
     duration_ms=st.integers(0, 10**6),
     tag=st.sampled_from([Tag.SEND_OUTCOME, Tag.TOKEN_OUTCOME]),
 )
-OTHERS = st.builds(Refusal, TEXTS, TEXTS, TEXTS, TEXTS) | st.builds(
+OTHERS = st.builds(Refusal, TEXTS, TEXTS, TEXTS, TEXTS, actor=TEXTS) | st.builds(
     Change, st.sampled_from(Tag), TEXTS, TEXTS, st.lists(TEXTS).map(tuple), TEXTS
 )
+
+
+def named_facts(event: Intent | Refusal | Change) -> dict[str, object]:
+    """Return the facts of an event; a request without an actor names none."""
+    facts = event._asdict()
+    if not event.actor and not isinstance(event, Change):
+        del facts["actor"]
+    return facts
 
 
 @given(INTENTS, st.binary(max_size=16).map(bytes.hex), TIMES)
@@ -58,5 +67,11 @@ def test_an_outcome_is_encoded_canonically(outcome: Outcome, at: int) -> None:
 def test_every_other_event_is_encoded_canonically(
     event: Refusal | Change, at: int
 ) -> None:
-    facts = {"at": at, **event._asdict()}
+    facts = {"at": at, **named_facts(event)}
     assert encode_event(event, at) == (canonical(facts), label_of(facts))
+
+
+def test_refused_deliveries_are_failures_and_other_events_of_webhooks_changes() -> None:
+    refused = encode_event(Change(Tag.DELIVERIES_REFUSED, "webhook"), 1)
+    saved = encode_event(Change(Tag.WEBHOOK_SAVED, "ada"), 1)
+    assert (refused.label.kind, saved.label.kind) == ("failure", "change")

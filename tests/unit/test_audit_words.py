@@ -3,7 +3,7 @@
 import pytest
 
 from outkey.core.audit.actors import actor_words, possible_actors
-from outkey.core.audit.events import Effect, Tag
+from outkey.core.audit.events import ChangeEffect, Tag
 from outkey.core.audit.words import (
     Detail,
     details_of,
@@ -86,9 +86,9 @@ def test_records_without_values_have_the_names_alone() -> None:
 
 
 def test_a_first_value_is_set_and_another_replaces_it() -> None:
-    assert sentence_of(Tag.SECRET_SET, Effect.CREATED) == "set a secret"
-    assert sentence_of(Tag.SECRET_SET, Effect.REPLACED) == "replaced a secret"
-    assert sentence_of(Tag.LINE_SAVED, Effect.CREATED) == "created the sync line"
+    assert sentence_of(Tag.SECRET_SET, ChangeEffect.CREATED) == "set a secret"
+    assert sentence_of(Tag.SECRET_SET, ChangeEffect.REPLACED) == "replaced a secret"
+    assert sentence_of(Tag.LINE_SAVED, ChangeEffect.CREATED) == "created the sync line"
     assert sentence_of(Tag.LINE_SAVED) == "saved the sync line"
 
 

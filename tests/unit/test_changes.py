@@ -47,10 +47,10 @@ from outkey.core.vault.versions import SecretLabel, SecretVersion
 from outkey.engine.managing.applying import Applied, apply, warnings_error
 from outkey.engine.managing.audit_trail import (
     AuditTrail,
+    ChainCheck,
     ExpiredRows,
-    Verification,
-    last_verification,
-    note_verification,
+    last_chain_check,
+    note_chain_check,
 )
 from outkey.engine.managing.changes import (
     Administration,
@@ -851,9 +851,9 @@ push = "send orders"
     assert again.pairs["unchanged"] == ("orders",)
 
 
-def test_the_last_verification_is_remembered_for_those_who_look_later() -> None:
+def test_the_last_check_of_the_chain_is_remembered_for_those_who_look_later() -> None:
     states = MemoryStateRows()
-    assert last_verification(states) is None
+    assert last_chain_check(states) is None
     verdict = ChainVerdict(ok=True, rows=1, first_bad=None, unprotected_tail=0)
-    note_verification(states, verdict, 5.0)
-    assert last_verification(states) == Verification(5.0, ok=True)
+    note_chain_check(states, verdict, 5.0)
+    assert last_chain_check(states) == ChainCheck(5.0, ok=True)

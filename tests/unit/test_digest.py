@@ -19,7 +19,7 @@ from outkey.core.errors import (
     OutkeyError,
     Paused,
 )
-from outkey.core.findings.monitoring import Attempt
+from outkey.core.findings.monitoring import EndedAttempt
 from outkey.core.request.challenge import parse_challenges
 from outkey.core.request.digest import (
     DigestChallenge,
@@ -578,7 +578,7 @@ def test_a_password_with_a_control_character_is_refused_before_sending() -> None
 
 
 def test_a_challenge_is_no_failure_for_watching_and_charts() -> None:
-    challenged = Attempt(0.0, "acme", "https://a.example", CHALLENGED, 401)
+    challenged = EndedAttempt(0.0, "acme", "https://a.example", CHALLENGED, 401)
     assert not challenged.is_failure
     assert challenged._replace(outcome="invalid_credentials").is_refusal
     assert kind_of_outcome(CHALLENGED) == "ok"

@@ -28,9 +28,9 @@ from outkey.core.errors import (
 from outkey.core.findings.health import Health, Status, Summary
 from outkey.core.findings.monitoring import (
     NOTICE_KINDS,
-    Attempt,
     Baseline,
     Condition,
+    EndedAttempt,
     LineRun,
     Notice,
     failing_hosts,
@@ -275,8 +275,8 @@ def seen(
     origin: str = "https://a",
     outcome: str = "ok",
     status: int = 200,
-) -> Attempt:
-    return Attempt(at, name, origin, outcome, status)
+) -> EndedAttempt:
+    return EndedAttempt(at, name, origin, outcome, status)
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,16 @@ class ListenerFiles:
             self._read_again_at = now + CACHE_SECONDS
         return self._cached.get(port, frozenset())
 
+    def urls(self) -> list[str]:
+        """Return the URLs of the servers of this home that run on this machine."""
+        return [
+            f"http://[{address}]:{port}"
+            if ":" in address
+            else f"http://{address}:{port}"
+            for port, addresses in sorted(self._read().items())
+            for address in sorted(map(reachable, addresses))
+        ]
+
     def is_local(self, address: str) -> bool:
         """Whether an address is one of this machine's own.
 
@@ -103,6 +113,11 @@ class ListenerFiles:
             raise StorageUnavailable(Text("the home folder cannot be read")) from None
         matches = filter(None, map(_FILE.fullmatch, names))
         return [(int(match[1]), self._folder / match[0]) for match in matches]
+
+
+def reachable(address: str) -> str:
+    """Return the address to reach a server at, which may be bound to all of them."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # noqa: S104
 
 
 def _remove_own(place: Path, process: int) -> None:

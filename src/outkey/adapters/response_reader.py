@@ -27,6 +27,7 @@ MAX_LINE = 65_536  # with its line end
 MAX_HEADERS = 99  # each line of a folded header counts
 MAX_HEADS = 2 * 1024 * 1024  # the interim responses' and the final one's together
 MAX_INTERIM = 9
+MAX_WHOLE = 64 * 1024
 TRAILER_ROOM = 1024 * 1024  # for extensions of chunks, too
 
 _MAX_LINES = MAX_HEADERS + 2  # with the status line and the empty line
@@ -63,6 +64,9 @@ class ResponseReader:
 
     Then `body` is the body without chunks, but still compressed, and `reusable` tells
     whether the connection can be used again. `status` is 0 until the head is complete.
+
+    A reader that `streams` collects the body of a success in parts, which `take`
+    returns; `body` then stays empty. One that is known to be small is read whole.
     """
 
     __slots__ = (
@@ -80,6 +84,7 @@ class ResponseReader:
         "_lines",
         "_parts",
         "_space",
+        "_streams",
         "_to_head",
         "body",
         "encodings",
@@ -87,7 +92,14 @@ class ResponseReader:
         "status",
     )
 
-    def __init__(self, limit: int, *, to_head: bool, forwarded: bool = False) -> None:
+    def __init__(
+        self,
+        limit: int,
+        *,
+        to_head: bool,
+        forwarded: bool = False,
+        streams: bool = False,
+    ) -> None:
         self.status = 0
         self.body = b""
         self.encodings: list[str] = []
@@ -95,6 +107,7 @@ class ResponseReader:
         self._limit = limit
         self._to_head = to_head  # the response to HEAD has no body, whatever it says
         self._forwarded = forwarded  # by a proxy that reads plain HTTP
+        self._streams = streams
         self._lines = _HeaderLines()
         self._heads_left = MAX_HEADS
         self._interim = 0
@@ -118,7 +131,41 @@ class ResponseReader:
         """Take the end of the connection: it completes a body without a length."""
         if not self.status or self._length is not None or self._chunks is not None:
             raise self.failure(None)
-        self.body = b"".join(self._parts)
+        if not self.is_streaming:
+            self.body = b"".join(self._parts)
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether the rest of the body is to be taken part by part."""
+        is_small = self._length is not None and self._length <= MAX_WHOLE
+        return self._streams and 200 <= self.status < 300 and not is_small
+
+    @property
+    def size(self) -> int | None:
+        """The length of the body, if the server has stated it."""
+        return self._length
+
+    @property
+    def may_be_small(self) -> bool:
+        """Whether a streaming body of unknown length is small as far as it arrived."""
+        if self._length is not None:
+            return False
+        return (self._chunks.size if self._chunks else self._filled) <= MAX_WHOLE
+
+    @property
+    def has_part(self) -> bool:
+        """Whether something has arrived of a streaming body."""
+        if not self.is_streaming:
+            return False
+        return self._chunks.has_part if self._chunks else bool(self._parts)
+
+    def take(self) -> bytes:
+        """Return what has arrived of a body since it was last taken."""
+        if self._chunks is not None:
+            return self._chunks.take()
+        part = b"".join(self._parts)
+        self._parts.clear()
+        return part
 
     def space(self) -> memoryview | None:
         """Return where the rest of the body may be received, if its length is known.
@@ -285,7 +332,8 @@ class ResponseReader:
         if self._chunks is not None:
             if not self._chunks.feed(data):
                 return False
-            self.body = self._chunks.body()
+            if not self.is_streaming:
+                self.body = self._chunks.body()
             self.reusable = self.reusable and self._chunks.is_exact
             return True
         if self._length is None:
@@ -298,6 +346,10 @@ class ResponseReader:
         if len(data) > missing:
             data = data[:missing]
             self.reusable = False
+        if self.is_streaming:
+            self._parts.append(data)
+            self._filled += len(data)
+            return self._filled == self._length
         if len(data) == self._length:
             self.body = data
             return True
@@ -327,10 +379,10 @@ class _Chunks:
         "_limit",
         "_parser",
         "_received",
-        "_size",
         "_tail",
         "_wire_left",
         "is_exact",
+        "size",
     )
 
     def __init__(self, limit: int) -> None:
@@ -341,15 +393,27 @@ class _Chunks:
         self._parser.set_dangerous_leniencies(lenient_spaces_after_chunk_size=True)
         self._parser.feed_data(_CHUNKED_HEAD)
         self._limit = limit
-        self._size = 0  # of the parts that are counted
+        self.size = 0  # of all parts that are counted
         self._counted = 0
         # Half as much again for the sizes of chunks.
         self._wire_left = limit + limit // 2 + TRAILER_ROOM
         self._tail = b""
 
+    @property
+    def has_part(self) -> bool:
+        """Whether something has arrived that was not taken."""
+        return bool(self._received.parts)
+
     def body(self) -> bytes:
         """Return the body without the sizes of its chunks."""
         return b"".join(self._received.parts)
+
+    def take(self) -> bytes:
+        """Return the same, and hold it no longer."""
+        part = self.body()
+        self._received.parts.clear()
+        self._counted = 0
+        return part
 
     def feed(self, data: bytes) -> bool:
         """Take some bytes; return whether the body is complete."""
@@ -361,9 +425,9 @@ class _Chunks:
         except HttpParserError as error:
             _raise_interrupt(error)
             failed = True
-        self._size += sum(map(len, self._received.parts[self._counted :]))
+        self.size += sum(map(len, self._received.parts[self._counted :]))
         self._counted = len(self._received.parts)
-        if self._size > self._limit:
+        if self.size > self._limit:
             raise ResponseTooLarge
         self._tail = (self._tail + allowed[-5:])[-5:]
         if self._received.is_complete:

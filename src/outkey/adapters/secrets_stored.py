@@ -33,6 +33,7 @@ from outkey.core.vault.voucher import (
     read_voucher,
     voucher_place,
 )
+from outkey.core.webhooks.sealed import PLACE_TABLE
 from outkey.ports.sending import Clock, Secrets
 from outkey.ports.storage import Storage
 
@@ -253,7 +254,9 @@ class StoredSecrets:
         configurations = self._storage.configurations
         with self._storage.database.transaction():
             # Locked first, in the order in which a save locks them.
-            records = {row.place.record for row in versions}
+            records = {
+                row.place.record for row in versions if row.place.table != PLACE_TABLE
+            }
             owners = configurations.find(records=records, lock=True)
             for row in versions:
                 try:

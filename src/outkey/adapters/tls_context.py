@@ -256,6 +256,15 @@ def _trust_system(context: ssl.SSLContext) -> None:
     context.load_verify_locations(cafile=bundle)
 
 
+def system_authorities() -> bytes:
+    """Return the certificate authorities of this machine as PEM; none if unknown."""
+    paths = ssl.get_default_verify_paths()
+    for name in (paths.openssl_cafile, *_SYSTEM_BUNDLES):
+        if Path(name).is_file():
+            return Path(name).read_bytes()
+    return b""
+
+
 def _identify(context: ssl.SSLContext, certificate: str, key: Secret) -> None:
     """Load the client certificate, given as PEM text.
 

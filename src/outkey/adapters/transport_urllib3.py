@@ -9,12 +9,16 @@ import contextlib
 import socket
 import ssl
 import time
+from collections.abc import Callable, Iterator
 from copy import copy
+from dataclasses import replace
+from functools import partial
 from typing import cast
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
 from urllib3.util.ssltransport import SSLTransport
+from urllib3.util.wait import wait_for_read
 
 from outkey.adapters.configured_files import ConfiguredFiles
 from outkey.adapters.connection_pool import (
@@ -22,7 +26,7 @@ from outkey.adapters.connection_pool import (
     PooledConnection,
     make_input_check,
 )
-from outkey.adapters.inflate import inflate
+from outkey.adapters.inflate import inflate, inflate_parts, layers_of
 from outkey.adapters.proxy_errors import (
     connecting_failure,
     forwarding_failure,
@@ -50,6 +54,7 @@ from outkey.core.secret import Secret
 from outkey.core.text import Text
 
 _CHUNK = 64 * 1024
+SETTLE_SECONDS = 0.01
 MAX_REFUSAL = 64 * 1024  # of a proxy's response to CONNECT, whose body is not read
 
 
@@ -71,24 +76,42 @@ class Urllib3Transport:
             pooled = self._connect(origin, route, deadline, context)
         forwarded = route.proxy is not None and origin.scheme == "http"
         reader = ResponseReader(
-            route.response_bytes, to_head=request.method == "HEAD", forwarded=forwarded
+            route.response_bytes,
+            to_head=request.method == "HEAD",
+            forwarded=forwarded,
+            streams=route.streams,
         )
-        reusable = False
+        if route.proxy is not None and forwarded:
+            request = absolute_request(request, route.proxy)
+        exchange = _Exchange(pooled.connection, reader, deadline, forwarded=forwarded)
+        release = partial(self._release, route, origin, pooled, exchange)
+        is_read = True
         try:
-            if route.proxy is not None and origin.scheme == "http":
-                request = absolute_request(request, route.proxy)
-                reusable = _forward(pooled.connection, request, reader, deadline)
-            else:
-                reusable = _round_trip(pooled.connection, request, reader, deadline)
+            exchange.perform(request)
+            is_read = exchange.is_complete
         finally:
-            if reusable:
-                self._pool.put(route.partition, origin, pooled)
-            else:
-                pooled.connection.close()
-        body = reader.body
+            if is_read:
+                release()
+        if not is_read:
+            stream = _ArrivingBody(exchange, release, route.response_bytes)
+            return replace(reader.response(b""), stream=stream)
+        body = reader.take() if reader.is_streaming else reader.body
         if reader.encodings:
             body = inflate(body, reader.encodings, route.response_bytes)
         return reader.response(body)
+
+    def _release(
+        self,
+        route: Route,
+        origin: Origin,
+        pooled: "PooledConnection[_SocketConnection]",
+        exchange: "_Exchange",
+    ) -> None:
+        """Pool the connection of an exchange that has ended, or close it."""
+        if exchange.is_reusable:
+            self._pool.put(route.partition, origin, pooled)
+        else:
+            pooled.connection.close()
 
     @errors.drop_traceback
     def probe(self, origin: Origin, route: Route) -> Peer:
@@ -180,6 +203,13 @@ class _SocketConnection:
     def is_connected(self) -> bool:
         """Whether the connection is open and has nothing to read."""
         return not self._has_input()
+
+    def has_input_within(self, seconds: float) -> bool:
+        """Whether something arrives within this time, or has been decrypted already."""
+        pending = getattr(self.socket, "pending", None)
+        if pending is not None and pending():
+            return True
+        return wait_for_read(self.socket, timeout=seconds)
 
     def set_timeout(self, seconds: float) -> None:
         """Set the timeout of the next operation, which costs a system call."""
@@ -285,8 +315,9 @@ def _open_tunnel(
         closing.callback(connection.close)
         reader = ResponseReader(MAX_REFUSAL, to_head=True)
         request = connect_request(origin, proxy)
+        exchange = _Exchange(connection, reader, deadline.while_connecting())
         try:
-            _round_trip(connection, request, reader, deadline.while_connecting())
+            exchange.perform(request)
         except errors.OutkeyError as error:
             raise opening_failure(error) from None
         if failure := tunnel_failure(reader.status):
@@ -316,48 +347,130 @@ def _secure(
     return context.wrap_socket(connected, server_hostname=host)
 
 
-def _forward(
-    connection: _SocketConnection,
-    request: Request,
-    reader: ResponseReader,
-    deadline: _Deadline,
-) -> bool:
-    """Do the same by way of a proxy, whose failures are not the server's."""
-    try:
-        return _round_trip(connection, request, reader, deadline)
-    except errors.OutkeyError as error:
-        raise forwarding_failure(error, reader) from None
+class _Exchange:
+    """One request on a connection, and its response as far as it was read."""
+
+    __slots__ = (
+        "_connection",
+        "_deadline",
+        "_forwarded",
+        "_is_written",
+        "is_complete",
+        "is_reusable",
+        "reader",
+    )
+
+    def __init__(
+        self,
+        connection: _SocketConnection,
+        reader: ResponseReader,
+        deadline: _Deadline,
+        *,
+        forwarded: bool = False,
+    ) -> None:
+        self.reader = reader
+        self.is_complete = False  # whether the response was read to its end
+        self.is_reusable = False  # whether the connection can be used again
+        self._connection = connection
+        self._deadline = deadline
+        self._forwarded = forwarded  # by a proxy, whose failures are not the server's
+        self._is_written = False  # whether the server has taken the whole request
+
+    def perform(self, request: Request) -> None:
+        """Write the request, and read the response.
+
+        It is read to its end, or to the first part of a streaming body.
+        """
+        try:
+            self._is_written = _write_request(self._connection, request, self._deadline)
+            while not self.is_complete and not self.reader.has_part:
+                self._receive()
+            if not self.is_complete:
+                self._await_end()
+        except (errors.OutkeyError, OSError) as error:
+            raise self._failure(error) from None
+
+    def _await_end(self) -> None:
+        """Wait a moment for the end of a streaming body that may be small.
+
+        Whoever passes on a whole body knows its length and can keep the connection.
+        """
+        until = time.monotonic() + SETTLE_SECONDS
+        while not self.is_complete and self.reader.may_be_small:
+            left = until - time.monotonic()
+            if left <= 0 or not self._connection.has_input_within(left):
+                return
+            self._receive()
+
+    def read_part(self) -> bytes:
+        """Return what arrives next of a streaming body; it may be empty."""
+        try:
+            if not self.is_complete and not self.reader.has_part:
+                self._receive()
+        except (errors.OutkeyError, OSError) as error:
+            raise self._failure(error) from None
+        return self.reader.take()
+
+    def _receive(self) -> None:
+        connection = self._connection
+        reader = self.reader
+        connection.set_timeout(self._deadline.next_wait())
+        space = reader.space()
+        if space is None:
+            data = connection.socket.recv(_CHUNK)
+            size = len(data)
+            self.is_complete = size > 0 and reader.feed(data)
+        else:
+            with space:
+                size = connection.socket.recv_into(space)
+            self.is_complete = size > 0 and reader.fill(size)
+        if self.is_complete:
+            self.is_reusable = self._is_written and reader.reusable
+        elif not size:
+            reader.end()
+            self.is_complete = True
+
+    def _failure(self, error: errors.OutkeyError | OSError) -> errors.OutkeyError:
+        """Return the error for what went wrong; a proxy's is not the server's."""
+        if isinstance(error, errors.OutkeyError):
+            failure = error
+        elif isinstance(error, TimeoutError):
+            failure = errors.TimedOut(Text("the response did not arrive in time"))
+        else:
+            failure = self.reader.failure(error)
+        return forwarding_failure(failure, self.reader) if self._forwarded else failure
 
 
-def _round_trip(
-    connection: _SocketConnection,
-    request: Request,
-    reader: ResponseReader,
-    deadline: _Deadline,
-) -> bool:
-    """Read the response, and return whether the connection can be used again."""
-    try:
-        is_complete = _write_request(connection, request, deadline)
+class _ArrivingBody:
+    """The body of a response that is read from its connection as it arrives."""
+
+    def __init__(
+        self, exchange: _Exchange, release: Callable[[], None], limit: int
+    ) -> None:
+        encodings = exchange.reader.encodings
+        self.size = None if layers_of(encodings) else exchange.reader.size
+        self._exchange = exchange
+        self._release: Callable[[], None] | None = release
+        self._parts = inflate_parts(self._arriving(), encodings, limit)
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            yield from self._parts
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        release = self._release
+        self._release = None
+        if release is not None:
+            release()
+
+    def _arriving(self) -> Iterator[bytes]:
+        exchange = self._exchange
         while True:
-            connection.set_timeout(deadline.next_wait())
-            space = reader.space()
-            if space is None:
-                data = connection.socket.recv(_CHUNK)
-                size = len(data)
-                is_end = size > 0 and reader.feed(data)
-            else:
-                with space:
-                    size = connection.socket.recv_into(space)
-                is_end = size > 0 and reader.fill(size)
-            if is_end:
-                return is_complete and reader.reusable
-            if not size:
-                reader.end()
-                return False
-    except TimeoutError:
-        raise errors.TimedOut(Text("the response did not arrive in time")) from None
-    except OSError as error:
-        raise reader.failure(error) from None
+            yield exchange.read_part()
+            if exchange.is_complete and not exchange.reader.has_part:
+                return
 
 
 def _write_request(
@@ -369,20 +482,40 @@ def _write_request(
     respond, for example with 413 or 401, and close before it has read everything: then
     its response is what counts.
     """
-    message = wire_form(request)
     try:
-        for start in range(0, len(message), _CHUNK):
+        for part in wire_parts(request):
             connection.set_timeout(deadline.next_wait())
-            connection.socket.sendall(message[start : start + _CHUNK])
+            connection.socket.sendall(part)
     except (BrokenPipeError, ConnectionResetError):
         return False
     finally:
-        message = b""  # a traceback must not contain the request
+        part = b""  # a traceback must not contain the request
     return True
 
 
 def wire_form(request: Request) -> bytes:
     """Return a request as it is written on the wire."""
+    body = request.body
+    if isinstance(body, Secret):
+        body = body.reveal().encode()
+    elif not isinstance(body, bytes):
+        body = b"".join(body.parts())
+    return wire_head(request) + body
+
+
+def wire_parts(request: Request) -> Iterator[bytes]:
+    """Yield a request as it is written on the wire, in parts that are written once."""
+    if isinstance(request.body, bytes | Secret):
+        message = wire_form(request)
+        for start in range(0, len(message), _CHUNK):
+            yield message[start : start + _CHUNK]
+        return
+    yield wire_head(request)
+    yield from request.body.parts()
+
+
+def wire_head(request: Request) -> bytes:
+    """Return the request line and the headers."""
     target = request.wire_target()
     if isinstance(target, Secret):
         target = target.reveal()
@@ -391,11 +524,6 @@ def wire_form(request: Request) -> bytes:
         lines.append(
             f"{name}: {value.reveal() if isinstance(value, Secret) else value}"
         )
-    body = (
-        request.body.reveal().encode()
-        if isinstance(request.body, Secret)
-        else request.body
-    )
     # Values are ASCII, except what Digest repeats of a challenge: one character is one
     # byte there.
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1") + body
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")

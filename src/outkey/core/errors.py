@@ -14,6 +14,7 @@
     │   ├── LineBusy               another run of the sync line is active
     │   ├── LinePaused             a user has paused the sync line
     │   ├── RunStopped             a run was cancelled, or another process took it over
+    │   ├── InvalidRequest         a request to the HTTP interface that cannot be read
     │   ├── UnknownConfiguration   no configuration with that name
     │   └── InactiveConfiguration  it is switched off
     ├── RemoteError            the external system failed
@@ -29,6 +30,8 @@
     │   ├── EgressDenied       ├── RedirectBlocked
     │   ├── RateLimited        ├── TlsBelowFloor
     │   ├── Paused                 refused too often to be retried
+    │   ├── TokenRefused           no API token, or none that is valid
+    │   ├── ScopeMissing           an API token without the right to this
     │   ├── BlockedByPolicy        a weakness that the operator does not allow
     │   └── AuthenticationRequired the rule on None
     └── HostError              our storage, key or audit
@@ -316,6 +319,10 @@ class UnknownConfiguration(ConfigError, code="unknown_configuration"):
     """There is no configuration with that name."""
 
 
+class InvalidRequest(ConfigError, code="invalid_request"):
+    """The request to the HTTP interface cannot be read."""
+
+
 class InactiveConfiguration(
     ConfigError,
     code="inactive",
@@ -510,6 +517,19 @@ class Paused(
     """Sending is paused: the API has rejected the credentials several times."""
 
 
+class TokenRefused(
+    PolicyError,
+    code="unauthorized",
+    cause=Cause.INVALID_CREDENTIALS,
+    hint="Send a valid one as Authorization: Bearer ok_….",
+):
+    """The API token is missing, unknown, expired or revoked."""
+
+
+class ScopeMissing(PolicyError, code="forbidden", cause=Cause.INSUFFICIENT_PERMISSIONS):
+    """The API token does not permit this."""
+
+
 class TlsBelowFloor(
     PolicyError,
     cause=Cause.TLS,
@@ -603,6 +623,14 @@ def unknown_line() -> UnknownConfiguration:
     """Return the error for a sync line that is not stored."""
     message = Text("there is no sync line with this name")
     return UnknownConfiguration(message, field="line")
+
+
+def no_webhooks() -> ConfigError:
+    """Return the error for a host that cannot store deliveries."""
+    return ConfigError(
+        Text("this installation has no webhooks"),
+        hint=Text("Its host stores no deliveries."),
+    )
 
 
 def unknown_run() -> ConfigError:

@@ -14,8 +14,13 @@ from typing import Any, NamedTuple, Self
 class StateKind(StrEnum):
     """What a shared state is about, and what its key names."""
 
+    API_TOKEN = "api_token"  # noqa: S105 - of the HTTP interface, by its hash
+    API_TOKEN_NAME = "api_token_name"  # noqa: S105 - the hash of a token, by its name
     BASELINE = "baseline"  # what is usual for a configuration
     DATABASE = "database"  # another database that tables can be in, by its name
+    HOOK_ACTIVITY = "hook_activity"  # how often deliveries come, by their endpoint
+    HOOK_ENDPOINT = "hook_endpoint"  # whose endpoint it is, by its random characters
+    HOOK_REFUSALS = "hook_refusals"  # refused deliveries, by the webhook's name
     LEASE = "lease"  # which process has a duty, by the name of the duty
     MARK = "mark"  # how far a duty has got, by the name of the duty
     NOTICE = "notice"  # an open notice
@@ -25,6 +30,7 @@ class StateKind(StrEnum):
     RATE_LIMIT = "rate_limit"  # the pace of a configuration
     TABLE = "table"  # a table that outkey has created, by its target name
     RUN_PAUSE = "run_pause"  # until when no run of a configuration begins
+    WEBHOOK = "webhook"  # a webhook with its sealed secrets, by its name
 
 
 class SharedState(NamedTuple):

@@ -6,7 +6,8 @@ its pages, its commands and its background work. Callers that only send use a `G
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,13 +19,19 @@ from outkey.core.config.fields import BY_PATH
 from outkey.core.config.presets import Preset, PresetMethod
 from outkey.core.config.sync_sections import ConflictRule
 from outkey.core.diagnosis import Fix
-from outkey.core.errors import ConfigError, configuration_exists, line_exists
+from outkey.core.errors import (
+    ConfigError,
+    configuration_exists,
+    line_exists,
+    no_webhooks,
+)
 from outkey.core.findings.checks import Finding
 from outkey.core.findings.configuration_checks import configuration_findings
-from outkey.core.findings.monitoring import Notice
+from outkey.core.findings.monitoring import Condition, Notice
 from outkey.core.findings.posture import Policy
 from outkey.core.request.message import Response, Route
 from outkey.core.secret import Secret
+from outkey.core.shared_state import StateKind
 from outkey.core.sync.records import Target
 from outkey.core.sync.run import Run
 from outkey.core.sync.targets import TABLE_PREFIX
@@ -48,6 +55,7 @@ from outkey.engine.managing.monitoring import (
     open_notices,
 )
 from outkey.engine.managing.registry import Registry
+from outkey.engine.managing.token_memory import TokenMemory
 from outkey.engine.sending.echoed_secrets import sent_secrets
 from outkey.engine.sending.preview import Preview
 from outkey.engine.sending.scripts import ScriptTrial, try_script
@@ -70,9 +78,24 @@ from outkey.ports.sync import LineSource, Models, Queue, StoredTables
 
 if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none of it
     from outkey.core.importing.reading import Import
+    from outkey.core.webhooks.facts import ShownWebhook
+    from outkey.core.webhooks.stored import StoredWebhook
+    from outkey.engine.managing.api_tokens import ApiTokens
     from outkey.engine.managing.line_editing import RecordRights, UserRecords
     from outkey.engine.sync import Planner, SyncPorts, SyncRunner
     from outkey.engine.sync.pair_runner import PairRunner
+    from outkey.engine.webhooks.changes import WebhookAdministration
+    from outkey.engine.webhooks.hook_settings import HookSettings
+    from outkey.engine.webhooks.inbox import Inbox
+    from outkey.engine.webhooks.overview import WebhookOverview
+    from outkey.engine.webhooks.reception import Reception, ReceptionPorts
+    from outkey.engine.webhooks.watch import HookWatch
+    from outkey.engine.webhooks.work import Handler, HookWork
+
+
+def no_handlers(name: str) -> "Handler":
+    """Refuse a handler in a host that has none."""
+    raise ConfigError(Text("there is no function {name}", name=name), field="handler")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +120,14 @@ class Application:
     policy: Callable[[], Policy]  # read each time: an operator may change it
     queue: Callable[[], Queue]
     sync_ports: "Callable[[], SyncPorts]"
+    # None: the host stores no deliveries, so that it receives no webhooks.
+    hook_ports: "Callable[[], ReceptionPorts] | None" = None
+    # Finds the function that a webhook names.
+    handler: "Callable[[str], Handler]" = no_handlers
+    # The functions, or modules of functions, that webhooks may name.
+    listed_handlers: tuple[str, ...] = ()
+    public_url: str = ""  # where senders and users reach the installation
+    token_memory: TokenMemory = field(default_factory=TokenMemory)
 
     @property
     def gateway(self) -> Gateway:
@@ -114,6 +145,7 @@ class Application:
             actor,
             self.policy,
             self.sender.context.paths,
+            self._naming_webhooks,
         )
 
     def key_administration(self, administration: Administration) -> KeyAdministration:
@@ -127,8 +159,9 @@ class Application:
         *,
         dry_run: bool,
         progress: Callable[[int], None] = lambda _: None,
+        check: Callable[[ConfigurationChange], None] = lambda _: None,
     ) -> Applied:
-        """Create and update what a document names."""
+        """Create and update what a document names, if `check` accepts each change."""
         return apply(
             administration,
             self.sender.context,
@@ -136,7 +169,11 @@ class Application:
             settings=self.sync_settings,
             dry_run=dry_run,
             targets=self._targets,
+            hooks=partial(self.webhook_administration, administration)
+            if self.hook_ports
+            else None,
             progress=progress,
+            check=check,
         )
 
     @property
@@ -204,6 +241,13 @@ class Application:
         """Return the proxy that requests go through, "" for none."""
         proxy, _ = self.sender.context.proxies.shown_for(configuration)
         return proxy
+
+    @property
+    def api_tokens(self) -> "ApiTokens":
+        """The tokens of the HTTP interface."""
+        from outkey.engine.managing.api_tokens import ApiTokens  # noqa: PLC0415
+
+        return ApiTokens(self.states, self.database, self.registry, self.token_memory)
 
     # ── requests, tests and scripts ─────────────────────────────────────────────────
 
@@ -476,6 +520,169 @@ class Application:
         ports = self.sync_ports()
         return ports if records is None else replace(ports, models=records)
 
+    # ── webhooks ────────────────────────────────────────────────────────────────────
+
+    def reception(self, end_thread: Callable[[], object] | None = None) -> "Reception":
+        """Return what receives deliveries; ConfigError if the host has no webhooks.
+
+        With `end_thread`, which releases what a thread holds of the host, refusals are
+        counted in a thread of their own a moment later.
+        """
+        from outkey.engine.webhooks.reception import Reception  # noqa: PLC0415
+        from outkey.engine.webhooks.refusals import LaterRefusals  # noqa: PLC0415
+
+        ports = self._hook_ports()
+        later = LaterRefusals(ports.refusals, end_thread) if end_thread else None
+        return Reception(ports, later)
+
+    def stored_webhooks(self) -> "dict[str, StoredWebhook]":
+        """Return the webhooks by name; none in a host without them."""
+        if self.hook_ports is None or not self.states.read(StateKind.WEBHOOK):
+            return {}
+        return self.hook_ports().settings.all()
+
+    def inbox(self) -> "Inbox":
+        """Return the deliveries of webhooks."""
+        from outkey.engine.webhooks.inbox import Inbox  # noqa: PLC0415
+
+        ports = self._hook_ports()
+        return Inbox(ports.settings, ports.deliveries, ports.database)
+
+    def refused_deliveries(self, webhook: str) -> dict[str, int]:
+        """Return how many deliveries of a webhook were refused, by reason."""
+        return self._hook_ports().refusals.totals(webhook)
+
+    def webhook_findings(self, stored: "StoredWebhook") -> list[Finding]:
+        """Return what is wrong with a webhook, and what happened to it."""
+        from outkey.core.findings.webhook_checks import (  # noqa: PLC0415
+            handler_findings,
+        )
+
+        return [
+            *self._hook_ports().settings.findings(stored),
+            *handler_findings(stored.webhook, self.listed_handlers),
+            *self._hook_watch().findings(stored),
+        ]
+
+    def explained_refusals(self, webhook: str) -> dict[str, tuple[Text, Text]]:
+        """Return text and hint of each reason for which deliveries were refused."""
+        from outkey.core.webhooks.refusals import refusal_texts  # noqa: PLC0415
+
+        refusals = self._hook_ports().refusals
+        explained = refusals.explanations(webhook)
+        return {
+            reason: explained.get(reason) or refusal_texts(reason)
+            for reason in refusals.totals(webhook)
+        }
+
+    def _hook_watch(self) -> "HookWatch":
+        from outkey.engine.webhooks.watch import HookWatch  # noqa: PLC0415
+
+        ports = self._hook_ports()
+        return HookWatch(
+            states=self.states,
+            deliveries=ports.deliveries,
+            refusals=ports.refusals,
+            runs=self.runs,
+            database=self.database,
+        )
+
+    def _webhook_conditions(self) -> Iterator[Condition]:
+        for stored in self.stored_webhooks().values():
+            yield from self._hook_watch().conditions(stored)
+
+    def shown_webhook(self, stored: "StoredWebhook") -> "ShownWebhook":
+        """Return a webhook with its URL, its refusals and its findings."""
+        from outkey.core.webhooks.facts import ShownWebhook  # noqa: PLC0415
+
+        return ShownWebhook(
+            stored,
+            endpoint=self.endpoint_url(stored.endpoint),
+            refused=self.refused_deliveries(stored.name),
+            explained=self.explained_refusals(stored.name),
+            findings=self.webhook_findings(stored),
+        )
+
+    def webhook_overviews(self, name: str = "") -> "list[WebhookOverview]":
+        """Return all webhooks as a user looks at them, or the one of a name."""
+        from outkey.engine.webhooks.overview import (  # noqa: PLC0415
+            history_begin,
+            overviews,
+        )
+
+        webhooks = self.stored_webhooks()
+        if name:
+            webhooks = {name: self._hook_ports().settings.get(name)}
+        if not webhooks:
+            return []
+        ports = self._hook_ports()
+        endpoint = webhooks[name].endpoint if name else ""
+        return overviews(
+            [(stored, self.webhook_findings(stored)) for stored in webhooks.values()],
+            ports.deliveries.count_by_hour(
+                history_begin(self.database.now()), endpoint
+            ),
+            ports.refusals.summaries(),
+        )
+
+    def webhook_administration(
+        self, administration: Administration
+    ) -> "WebhookAdministration":
+        """Return what a user changes webhooks with."""
+        from outkey.engine.webhooks.changes import (  # noqa: PLC0415
+            WebhookAdministration,
+        )
+
+        return WebhookAdministration(
+            administration,
+            self._hook_ports().settings,
+            self.inbox(),
+            self.sender.context.paths,
+            self.sync_settings,
+            self.public_url,
+            self.listed_handlers,
+        )
+
+    def hook_work(self, stopping: Callable[[], bool] = lambda: False) -> "HookWork":
+        """Return what processes deliveries; a worker calls its `round`."""
+        from outkey.engine.webhooks.work import HookWork, WorkPorts  # noqa: PLC0415
+
+        ports = self._hook_ports()
+        return HookWork(
+            WorkPorts(
+                settings=ports.settings,
+                deliveries=ports.deliveries,
+                database=ports.database,
+                finder=ports.finder,
+                runner=self.sync_runner(),
+                planner=self.planner(stopping),
+                handler=self.handler,
+                listed_handlers=self.listed_handlers,
+                sender=self.sender,
+            ),
+            stopping,
+        )
+
+    def endpoint_url(self, endpoint: str) -> str:
+        """Return the URL of an endpoint; only its path if the public URL is unknown."""
+        return f"{self.public_url.rstrip('/')}/hooks/{endpoint}"
+
+    def _naming_webhooks(self) -> "HookSettings | None":
+        return self.inbox().settings if self.stored_webhooks() else None
+
+    def _note_refused_deliveries(self) -> None:
+        if self.states.read(StateKind.HOOK_REFUSALS):
+            self._hook_ports().refusals.note_past_minutes()
+
+    def _prune_deliveries(self, before: float) -> None:
+        if self.stored_webhooks():
+            self.inbox().prune(before)
+
+    def _hook_ports(self) -> "ReceptionPorts":
+        if self.hook_ports is None:
+            raise no_webhooks()
+        return self.hook_ports()
+
     # ── background work ─────────────────────────────────────────────────────────────
 
     def open_notices(self) -> list[Notice]:
@@ -507,6 +714,7 @@ class Application:
             audit=self.audit_trail.rows,
             runs=self.line_runs,
             registry=self.registry,
+            webhook_conditions=self._webhook_conditions,
         )
         ports = BackgroundPorts(
             duties=Duties(self.states, self.database),
@@ -519,6 +727,8 @@ class Application:
             runs=self.runs,
             delete_older_than=delete_older_than,
             clock=clock or self.clock,
+            note_refused_deliveries=self._note_refused_deliveries,
+            prune_deliveries=self._prune_deliveries,
         )
         return BackgroundWork(ports, verify_hours=verify_hours, pause=pause)
 

@@ -39,7 +39,7 @@ class Gateway:
 
         `params` is the query; the body is `json` or `data` (bytes, text, or a mapping
         that becomes a form); `headers` are added to the configuration's own; `line`
-        names the sync line that the request belongs to.
+        names the sync line that the request belongs to, `actor` who asked for it.
         Raises when nothing was sent or nothing came back.
         """
         return self._sender.send(

@@ -88,5 +88,8 @@ class Presets(Protocol):
 class ServerAddresses(Listeners, Protocol):
     """The addresses that the servers of an installation listen on."""
 
+    def urls(self) -> list[str]:
+        """Return the URLs of the servers that run on this machine."""
+
     def hold(self, host: str, port: int) -> AbstractContextManager[None]:
         """Publish what a server listens on while the block runs."""

@@ -124,6 +124,8 @@ class Transport(Protocol):
 
     It sends exactly the headers it is given, follows no redirect, reads no environment
     variable, and obeys the limits of the route. It raises RemoteError or PolicyError.
+    Where the route streams, it may leave the body of a status from 200 to 299 in
+    `Response.stream`; else, and wherever that is more than it can do, it reads it all.
     """
 
     def send(self, request: Request, route: Route) -> Response:

@@ -37,6 +37,15 @@ class Permission(StrEnum):
     RUN_LINE = "run_syncline"
     VIEW_RUN = "view_run"
     VIEW_DATA = "view_data"
+    VIEW_WEBHOOK = "view_webhook"
+    ADD_WEBHOOK = "add_webhook"
+    CHANGE_WEBHOOK = "change_webhook"
+    DELETE_WEBHOOK = "delete_webhook"
+    RUN_WEBHOOK = "run_webhook"
+    VIEW_DELIVERY = "view_delivery"
+    VIEW_TOKENS = "view_apitoken"
+    ADD_TOKEN = "add_apitoken"  # noqa: S105 - the name of a permission
+    DELETE_TOKEN = "delete_apitoken"  # noqa: S105 - the name of a permission
     VIEW_AUDIT = "view_auditrecord"
     VIEW_KEYS = "view_knownkey"
     ROTATE_KEYS = "rotate_keys"

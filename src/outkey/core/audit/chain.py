@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-from outkey.core.audit.events import CHALLENGED
+from outkey.core.audit.events import CHALLENGED, Tag
 
 # The audit key by the id of the ring's key that it is derived from; None where the ring
 # has no such key.
@@ -127,6 +127,8 @@ def kind_of(tag: str, outcome: str) -> str:
     """Return whether a record is a failure, a change or a sign-in; "" for neither."""
     if tag.startswith("people:session:"):
         return SIGN_IN
+    if tag == Tag.DELIVERIES_REFUSED:
+        return FAILURE
     if tag and not tag.startswith("engine:"):
         return CHANGE
     return "" if outcome in GOOD_OUTCOMES else FAILURE

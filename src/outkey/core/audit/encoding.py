@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from outkey.core.audit.chain import (
     CANONICAL_JSON,
+    MAX_ACTOR,
     Label,
     canonical,
     kind_of,
@@ -27,6 +28,13 @@ class EncodedRecord(NamedTuple):
     label: Label
 
 
+class IntentParts(NamedTuple):
+    """The text of an intent before and after its time; the actor, if any, is before."""
+
+    before: str
+    after: str
+
+
 class OutcomeParts(NamedTuple):
     """The text of an outcome before and after its duration."""
 
@@ -36,9 +44,11 @@ class OutcomeParts(NamedTuple):
 
 def encode_intent(intent: Intent, attempt: str, at: int) -> EncodedRecord:
     """Return the record of an intent; `at` is Unix time in ms."""
-    # In canonical JSON keys are sorted: `at` and `attempt` come before all others.
-    body = f'{{"at":{at},"attempt":"{attempt}",{encode_intent_facts(intent)}}}'
-    return EncodedRecord(body.encode(), Label(at, intent.configuration))
+    # In canonical JSON keys are sorted: only `actor` comes before `at` and `attempt`.
+    parts = encode_intent_parts(intent)
+    body = f'{{{parts.before}"at":{at},"attempt":"{attempt}",{parts.after}}}'
+    label = Label(at, intent.configuration, actor=intent.actor[:MAX_ACTOR])
+    return EncodedRecord(body.encode(), label)
 
 
 def encode_outcome(outcome: Outcome, at: int) -> EncodedRecord:
@@ -63,13 +73,19 @@ def encode_outcome(outcome: Outcome, at: int) -> EncodedRecord:
 def encode_event(event: Change | Refusal, at: int) -> EncodedRecord:
     """Return the record of any other event; `at` is Unix time in ms."""
     facts = {"at": at, **event._asdict()}
+    if isinstance(event, Refusal) and not event.actor:
+        del facts["actor"]  # most requests have none, and do not name one
     return EncodedRecord(canonical(facts), label_of(facts))
 
 
 @lru_cache(maxsize=MAX_REMEMBERED)
-def encode_intent_facts(intent: Intent) -> str:
-    """Return the facts of an intent as JSON, without the braces around them."""
-    return canonical(intent.facts())[1:-1].decode()
+def encode_intent_parts(intent: Intent) -> IntentParts:
+    """Return the facts of an intent that stand before and after its time."""
+    facts = intent.facts()
+    actor = canonical({"actor": facts.pop("actor", "")})[1:-1].decode()
+    return IntentParts(
+        f"{actor}," if intent.actor else "", canonical(facts)[1:-1].decode()
+    )
 
 
 @lru_cache(maxsize=MAX_REMEMBERED)

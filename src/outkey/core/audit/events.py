@@ -41,9 +41,19 @@ class Tag(StrEnum):
     CONFLICT_RESOLVED = "api:conflict:resolved"
     PAIR_REMOVED = "api:pair:removed"
     DATA_EXPORTED = "api:data:exported"
+    WEBHOOK_SAVED = "api:webhook:kept"
+    WEBHOOK_REMOVED = "api:webhook:removed"
+    WEBHOOK_PAUSED = "api:webhook:paused"
+    WEBHOOK_RESUMED = "api:webhook:resumed"
+    DELIVERY_REPLAYED = "api:delivery:replayed"
+    DELIVERY_VIEWED = "api:delivery:viewed"
+    DELIVERIES_REFUSED = "hooks:delivery:refused"
     SECRET_SET = "api:secret:set"  # noqa: S105 - the name of an event
     SECRET_CLEARED = "api:secret:cleared"  # noqa: S105 - the name of an event
+    OFFER_VIEWED = "api:offer:viewed"
     SECRETS_CONFIRMED = "api:secret:confirmed"
+    RUN_REQUESTED = "api:run:requested"
+    RUN_CANCELLED = "api:run:cancelled"
     TOKEN_RENEWED = "api:token:renewed"  # noqa: S105 - the name of an event
     TOKEN_REVOKED = "api:token:revoked"  # noqa: S105 - the name of an event
     TOKEN_FORGOTTEN = "api:token:forgotten"  # noqa: S105 - the name of an event
@@ -59,6 +69,8 @@ class Tag(StrEnum):
     USER_UPDATED = "people:user:updated"
     USER_DELETED = "people:user:deleted"
     PASSWORD_SET = "people:password:set"  # noqa: S105 - the name of an event
+    API_TOKEN_CREATED = "people:api_token:created"  # noqa: S105 - the name of an event
+    API_TOKEN_REVOKED = "people:api_token:revoked"  # noqa: S105 - the name of an event
     GROUP_CREATED = "people:group:created"
     GROUP_UPDATED = "people:group:updated"
     GROUP_DELETED = "people:group:deleted"
@@ -68,7 +80,7 @@ class Tag(StrEnum):
     AUDIT_PRUNED = "audit:records:pruned"
 
 
-class Effect(StrEnum):
+class ChangeEffect(StrEnum):
     """What a change does to what it is about, where its tag does not say."""
 
     CREATED = "created"  # there was none before
@@ -79,7 +91,8 @@ class Intent(NamedTuple):
     """Credentials are about to be sent. Without this record, nothing is sent.
 
     `purpose` is recorded only of a request that a connection test sends without
-    credentials: `comparison`.
+    credentials: `comparison`. The actor is known where a program sends with an API
+    token.
     """
 
     configuration: str
@@ -92,12 +105,14 @@ class Intent(NamedTuple):
     retry: int
     tag: Tag = Tag.SEND_INTENT
     purpose: str = ""
+    actor: str = ""
 
     def facts(self) -> dict[str, object]:
-        """Return what is recorded; most requests have no purpose of their own."""
+        """Return what is recorded; most requests have no purpose and no actor."""
         facts = self._asdict()
-        if not self.purpose:
-            del facts["purpose"]
+        for name in ("purpose", "actor"):
+            if not facts[name]:
+                del facts[name]
         return facts
 
 
@@ -120,6 +135,7 @@ class Refusal(NamedTuple):
     line: str
     code: str
     tag: Tag = Tag.SEND_REFUSED
+    actor: str = ""
 
 
 class Change(NamedTuple):
@@ -169,7 +185,13 @@ def redirected_path_template(target: str, requested: str) -> str:
 
 
 def intent_of(
-    configuration: Configuration, line: str, request: Request, retry: int, tag: Tag
+    configuration: Configuration,
+    line: str,
+    request: Request,
+    retry: int,
+    tag: Tag,
+    *,
+    actor: str = "",
 ) -> Intent:
     """Describe a request that is about to be sent, without its query and its values."""
     # A script chooses its names, and could encode its secret in them.
@@ -187,4 +209,5 @@ def intent_of(
         header_names=tuple(header_names),
         retry=retry,
         tag=tag,
+        actor=actor,
     )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from outkey.core.audit.events import Effect, Tag
+from outkey.core.audit.events import ChangeEffect, Tag
 from outkey.core.config.fields import BY_PATH
 from outkey.core.config.line_fields import EVERY_LINE_FIELD
 from outkey.core.text import Text
@@ -25,9 +25,19 @@ SENTENCES: dict[str, Text] = {
     Tag.CONFLICT_RESOLVED: Text("resolved a conflict"),
     Tag.PAIR_REMOVED: Text("deleted the pair"),
     Tag.DATA_EXPORTED: Text("exported data"),
+    Tag.WEBHOOK_SAVED: Text("saved the webhook"),
+    Tag.WEBHOOK_REMOVED: Text("deleted the webhook"),
+    Tag.WEBHOOK_PAUSED: Text("paused the webhook"),
+    Tag.WEBHOOK_RESUMED: Text("resumed the webhook"),
+    Tag.DELIVERY_REPLAYED: Text("processed a delivery again"),
+    Tag.DELIVERY_VIEWED: Text("looked at the body of a delivery"),
+    Tag.DELIVERIES_REFUSED: Text("refused deliveries"),
     Tag.SECRET_SET: Text("set a secret"),
     Tag.SECRET_CLEARED: Text("deleted a secret"),
+    Tag.OFFER_VIEWED: Text("looked at the token that a sender offered"),
     Tag.SECRETS_CONFIRMED: Text("confirmed the settings"),
+    Tag.RUN_REQUESTED: Text("started a run of the sync line"),
+    Tag.RUN_CANCELLED: Text("cancelled a run of the sync line"),
     Tag.TOKEN_RENEWED: Text("renewed the token"),
     Tag.TOKEN_REVOKED: Text("revoked the token"),
     Tag.TOKEN_FORGOTTEN: Text("deleted the token"),
@@ -43,6 +53,8 @@ SENTENCES: dict[str, Text] = {
     Tag.USER_UPDATED: Text("changed the user"),
     Tag.USER_DELETED: Text("deleted the user"),
     Tag.PASSWORD_SET: Text("set the password"),
+    Tag.API_TOKEN_CREATED: Text("created the API token"),
+    Tag.API_TOKEN_REVOKED: Text("revoked the API token"),
     Tag.GROUP_CREATED: Text("created the group"),
     Tag.GROUP_UPDATED: Text("changed the group"),
     Tag.GROUP_DELETED: Text("deleted the group"),
@@ -57,8 +69,8 @@ SENTENCES: dict[str, Text] = {
     Tag.TOKEN_OUTCOME: Text("got a response about a token"),
 }
 SENTENCES_BY_EFFECT: dict[tuple[str, str], Text] = {
-    (Tag.LINE_SAVED, Effect.CREATED): Text("created the sync line"),
-    (Tag.SECRET_SET, Effect.REPLACED): Text("replaced a secret"),
+    (Tag.LINE_SAVED, ChangeEffect.CREATED): Text("created the sync line"),
+    (Tag.SECRET_SET, ChangeEffect.REPLACED): Text("replaced a secret"),
 }
 LINE_TAGS = frozenset(
     {
@@ -67,6 +79,8 @@ LINE_TAGS = frozenset(
         Tag.LINE_REMOVED,
         Tag.LINE_PAUSED,
         Tag.LINE_RESUMED,
+        Tag.RUN_REQUESTED,
+        Tag.RUN_CANCELLED,
     }
 )
 LINE_LABELS = {field.path: field.label for field in EVERY_LINE_FIELD}

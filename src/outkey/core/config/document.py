@@ -35,10 +35,12 @@ from outkey.core.config.sync_sections import (
     read_pair,
 )
 from outkey.core.config.toml import parse_toml
+from outkey.core.config.webhook_section import read_webhook
 from outkey.core.errors import ConfigError, PolicyError
 from outkey.core.sync.line import Direction, Sync
 from outkey.core.sync.table import read_sync
 from outkey.core.text import Text
+from outkey.core.webhooks.settings import Webhook
 
 CONFIGURATION_KEYS = sorted({path.partition(".")[0] for path in BY_PATH} - {"name"})
 LINE_KEYS = [field.key for field in LINE_FIELDS]
@@ -58,6 +60,8 @@ class ConfigurationDraft:
     headers: tuple[CustomHeader, ...] | None
     query: tuple[QueryParameter, ...] | None
     references: Mapping[str, Reference]
+    # Whether it says all: then what it does not name gets its default.
+    is_whole: bool = False
 
     def configuration(self) -> Configuration:
         """Return the configuration, with defaults for what is not named."""
@@ -71,13 +75,17 @@ class ConfigurationDraft:
             )
 
     def merged(self, stored: Configuration) -> Configuration:
-        """Return the stored configuration with what is named in its place."""
+        """Return the stored configuration with what is named in its place.
+
+        Its secrets stay, also where the draft is whole: no document has their values.
+        """
         with naming(self.name):
-            headers = stored.headers if self.headers is None else self.headers
-            query = stored.query if self.query is None else self.query
+            kept = replace(stored, headers=(), query=()) if self.is_whole else stored
+            headers = kept.headers if self.headers is None else self.headers
+            query = kept.query if self.query is None else self.query
             configuration = build(
                 self.name,
-                stored.values() | dict(self.values),
+                ({} if self.is_whole else stored.values()) | dict(self.values),
                 headers=headers,
                 query=query,
                 references=self.references,
@@ -100,12 +108,13 @@ class Document:
     lines: tuple[SyncLine, ...]
     databases: tuple[OtherDatabase, ...] = ()
     pairs: tuple[Pair, ...] = ()
+    webhooks: tuple[Webhook, ...] = ()
 
 
 def parse_document(text: str) -> Document:
     """Read a document; the first mistake is a ConfigError that names its place."""
     tree = parse_toml(text, longest=MAX_DOCUMENT)
-    refuse_unknown_keys(tree, ["configuration", "database", "line", "pair"])
+    refuse_unknown_keys(tree, ["configuration", "database", "line", "pair", "webhook"])
     drafts = tuple(
         read_draft(name, table) for name, table in tables_of(tree, "configuration")
     )
@@ -118,7 +127,11 @@ def parse_document(text: str) -> Document:
         read_pair(name, table, f"pair.{name}.")
         for name, table in tables_of(tree, "pair")
     )
-    return Document(drafts, lines, databases, pairs)
+    webhooks = tuple(
+        read_webhook(name, table, f"webhook.{name}.")
+        for name, table in tables_of(tree, "webhook")
+    )
+    return Document(drafts, lines, databases, pairs, webhooks)
 
 
 def parse_sync(text: str) -> Sync:

@@ -21,9 +21,11 @@ from outkey.core.config.sync_sections import (
     database_table,
     pair_table,
 )
+from outkey.core.config.webhook_section import REFERENCES, webhook_table
 from outkey.core.moments import day_of
 from outkey.core.sync.line import Sync
 from outkey.core.sync.table import sync_table
+from outkey.core.webhooks.stored import StoredWebhook
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -33,6 +35,7 @@ def render(
     lines: Iterable[SyncLine],
     databases: Iterable[OtherDatabase] = (),
     pairs: Iterable[Pair] = (),
+    webhooks: Iterable[StoredWebhook] = (),
 ) -> str:
     """Return the document that describes these configurations and lines."""
     parts = [configuration_lines(configuration) for configuration in configurations]
@@ -44,7 +47,17 @@ def render(
     parts += [
         section_lines(f"pair.{toml_key(pair.name)}", pair_table(pair)) for pair in pairs
     ]
+    parts += [webhook_lines(webhook) for webhook in webhooks]
     return "\n".join("\n".join(part) + "\n" for part in parts)
+
+
+def webhook_lines(stored: StoredWebhook) -> Iterator[str]:
+    """Yield the table of a webhook; a stored secret is a comment."""
+    table = webhook_table(stored.webhook)
+    yield from section_lines(f"webhook.{toml_key(stored.name)}", table)
+    for name in REFERENCES:
+        if name in stored.secrets:
+            yield f"# {name}: set {day_of(stored.secrets[name].set_at)}"
 
 
 def section_lines(name: str, values: Mapping[str, object]) -> Iterator[str]:

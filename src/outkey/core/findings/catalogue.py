@@ -7,6 +7,7 @@ from outkey.core.findings import (
     configuration_checks,
     line_checks,
     push_checks,
+    webhook_checks,
 )
 from outkey.core.findings.checks import Check
 from outkey.core.findings.posture import POSTURE_CHECKS
@@ -22,5 +23,6 @@ ALL_CHECKS: tuple[Check, ...] = (
     *checks_of(line_checks),
     children_checks.WRONG_PARENT,  # it shares the others with `line_checks`
     *checks_of(push_checks),
+    *checks_of(webhook_checks),
     *POSTURE_CHECKS,
 )

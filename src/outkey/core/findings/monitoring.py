@@ -109,6 +109,26 @@ NOTICE_KINDS: Mapping[str, NoticeKind] = {
         Text("more than ten times as many requests as usual"),
         Text("Check the audit for what sends, or set a rate limit."),
     ),
+    "S-webhook-silent": NoticeKind(
+        Level.WARNING,
+        Text("a webhook has had no delivery for three times the usual gap"),
+        Text("Check the settings at the sender, and run its sync line."),
+    ),
+    "S-webhook-refusing": NoticeKind(
+        Level.ERROR,
+        Text("many deliveries of a webhook are refused"),
+        Text("See the reasons with outkey webhook show, before the sender gives up."),
+    ),
+    "S-webhook-waiting": NoticeKind(
+        Level.ERROR,
+        Text("deliveries of a webhook wait, and are not processed"),
+        Text("Check that a worker is running, and the sync line of the webhook."),
+    ),
+    "S-webhook-failing": NoticeKind(
+        Level.WARNING,
+        Text("deliveries of a webhook have failed"),
+        Text("See the inbox of the webhook, and replay them when the cause is gone."),
+    ),
     "S-token-ends-0": NoticeKind(
         Level.ERROR,
         Text("the token has ended"),
@@ -230,7 +250,7 @@ class Notice:
         return self.kind.reports_recovery and not self.kind.duration
 
 
-class Attempt(NamedTuple):
+class EndedAttempt(NamedTuple):
     """One attempt that ended; status 0 means that there was no response."""
 
     at: float
@@ -291,7 +311,7 @@ class LineRun(NamedTuple):
 
 
 def update_baseline(
-    name: str, baseline: Baseline, attempts: Sequence[Attempt]
+    name: str, baseline: Baseline, attempts: Sequence[EndedAttempt]
 ) -> tuple[Baseline, list[Condition]]:
     """Return the baseline after these attempts of a configuration, and what was new."""
     conditions = []
@@ -320,7 +340,7 @@ def update_baseline(
     return after, conditions
 
 
-def refusal_bursts(attempts: Iterable[Attempt]) -> Iterator[Condition]:
+def refusal_bursts(attempts: Iterable[EndedAttempt]) -> Iterator[Condition]:
     """Return the configurations that were refused many times within a minute."""
     refusals: defaultdict[str, list[float]] = defaultdict(list)
     for attempt in attempts:
@@ -333,7 +353,7 @@ def refusal_bursts(attempts: Iterable[Attempt]) -> Iterator[Condition]:
             yield Condition("S-refused-burst", name)
 
 
-def failing_hosts(attempts: Iterable[Attempt]) -> Iterator[Condition]:
+def failing_hosts(attempts: Iterable[EndedAttempt]) -> Iterator[Condition]:
     """Return the origins where the last attempts of many configurations failed."""
     last_attempts = {
         (attempt.origin, attempt.configuration): attempt

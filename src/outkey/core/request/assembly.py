@@ -20,7 +20,13 @@ from outkey.core.request.flow import (
     StoreNonce,
 )
 from outkey.core.request.headers import check_name, check_value, compose, tidy_value
-from outkey.core.request.message import Header, Request, Response, Source
+from outkey.core.request.message import (
+    BodySource,
+    Header,
+    Request,
+    Response,
+    Source,
+)
 from outkey.core.request.origin import (
     Origin,
     Params,
@@ -54,10 +60,11 @@ class Call(NamedTuple):
     path: str
     params: Params | None = None
     headers: Mapping[str, str | Secret] = MappingProxyType({})
-    body: bytes = b""
+    body: bytes | BodySource = b""
     content_type: str = ""
     line: str = ""
     purpose: str = ""  # as the audit has it, for what is no request of a caller
+    actor: str = ""  # who asked for it, where that is recorded with the request
 
     def request(self) -> Request:
         """Build the request of the caller with the default headers."""
@@ -207,7 +214,7 @@ def redirected_request(
             )
         raise RedirectBlocked(message, reason="https-required" if same else "")
     method = request.method
-    body = request.body if isinstance(request.body, bytes) else b""
+    body = b"" if isinstance(request.body, Secret) else request.body
     # RFC 9110 §15.4.2-4: 303 asks for GET; for 301 and 302 after POST every client does
     # the same.
     if response.status == 303 or (response.status in {301, 302} and method == "POST"):
@@ -230,7 +237,11 @@ def checked_value(value: str | Secret, field: str) -> str | Secret:
 
 
 def framed_request(
-    method: str, origin: Origin, target: str, headers: tuple[Header, ...], body: bytes
+    method: str,
+    origin: Origin,
+    target: str,
+    headers: tuple[Header, ...],
+    body: bytes | BodySource,
 ) -> Request:
     """Return a request with the headers Host and Content-Length before the others."""
     host = Header("Host", origin.authority, Source.DEFAULT)

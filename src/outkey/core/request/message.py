@@ -7,7 +7,7 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from urllib.parse import quote_plus
 
 from outkey.core.errors import BadAnswer, Cause
@@ -57,6 +57,32 @@ class Header(NamedTuple):
     source: Source
 
 
+class BodySource(Protocol):
+    """A body that is read part by part, and from its start for every attempt."""
+
+    def __len__(self) -> int:
+        """Return how many bytes it has."""
+
+    def parts(self) -> Iterator[bytes]:
+        """Yield the body from its start."""
+
+
+class BodyStream(Protocol):
+    """The body of a response that is still arriving, without its compression.
+
+    Iterating it raises RemoteError where it breaks off, takes too long or grows over
+    the limit. `close` ends the connection if the body was not read to its end.
+    """
+
+    size: int | None  # in bytes, None if it is unknown
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the parts as they arrive."""
+
+    def close(self) -> None:
+        """Let go of the connection."""
+
+
 class Request(NamedTuple):
     """A request to one origin; the target is path and query as they are sent.
 
@@ -68,7 +94,7 @@ class Request(NamedTuple):
     origin: Origin
     target: str
     headers: tuple[Header, ...] = ()
-    body: bytes | Secret = b""
+    body: bytes | Secret | BodySource = b""
     body_secrets: tuple[Secret, ...] = ()  # the secret values inside the body
     # Parameters that follow the target when the request is sent, so that no error,
     # record or page gets to see them.
@@ -172,7 +198,7 @@ class Response:
 
     `sent` are the secrets that the request carried: a caller that shows or stores a
     part of the response must not show or store those, should the server have repeated
-    them.
+    them. With a `stream` the body is not in `body`: the caller reads it, and closes it.
     """
 
     status: int
@@ -182,6 +208,7 @@ class Response:
     remedy: Text | None = None
     attempt: str = ""
     sent: tuple[Secret, ...] = field(default=(), repr=False, compare=False)
+    stream: BodyStream | None = field(default=None, repr=False, compare=False)
 
     @property
     def text(self) -> str:
@@ -276,3 +303,5 @@ class Route(NamedTuple):
     response_bytes: int
     client_key: Secret | None = None
     proxy: Proxy | None = None
+    # Whether the body of a success may be left to the caller, as Response.stream.
+    streams: bool = False

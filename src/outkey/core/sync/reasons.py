@@ -56,6 +56,10 @@ RUN_FAILURES = {
         Text("the list of records holds values that are not objects"),
         Text("Correct Records (records): it must select a list of objects."),
     ),
+    "unsafe_id": RunFailure(
+        Text("the delivery names an object by an ID that cannot be part of a path"),
+        Text("Correct the JMESPath of the ID (confirm_id) of the webhook."),
+    ),
     "too_many_records": RunFailure(
         Text("a page has too many records"),
         Text("Request the records page by page (pagination), or with a smaller size."),

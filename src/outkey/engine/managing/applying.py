@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from outkey.core.config.configuration import Configuration, SecretState, SyncLine
 from outkey.core.config.document import Document, naming
@@ -14,6 +14,7 @@ from outkey.core.errors import (
     SecretMissing,
     SecretRebindRequired,
     UnknownConfiguration,
+    no_webhooks,
 )
 from outkey.core.findings.checks import Finding, Level
 from outkey.core.findings.configuration_checks import (
@@ -29,6 +30,7 @@ from outkey.core.request.script import check_transform
 from outkey.core.secret import Secret
 from outkey.core.sync.records import Target
 from outkey.core.text import Text
+from outkey.core.webhooks.settings import Webhook
 from outkey.engine.managing.changes import Administration, ConfigurationChange
 from outkey.engine.managing.pair_checks import refuse_unfit_pairs
 from outkey.engine.managing.registry import Registry
@@ -41,7 +43,22 @@ ENTERED_LATER = frozenset(
     f"E-{kind.code}" for kind in (SecretMissing, SecretRebindRequired)
 )
 SAVED_AT_ONCE = 100
-Named = TypeVar("Named", Configuration, SyncLine, OtherDatabase, Pair)
+Named = TypeVar("Named", Configuration, SyncLine, OtherDatabase, Pair, Webhook)
+
+
+class DocumentWebhooks(Protocol):
+    """Checks and saves the webhooks of a document."""
+
+    def compared(
+        self, webhooks: Sequence[Webhook]
+    ) -> list[tuple[Webhook | None, Webhook]]:
+        """Return each with the one that is stored, None for a new one."""
+
+    def refuse_unfit(self, document: Document) -> None:
+        """Raise ConfigError for a webhook that could not work."""
+
+    def save(self, webhooks: Sequence[Webhook]) -> None:
+        """Create and change webhooks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +72,7 @@ class Applied:
     lines: Mapping[str, tuple[str, ...]]
     databases: Mapping[str, tuple[str, ...]]
     pairs: Mapping[str, tuple[str, ...]]
+    webhooks: Mapping[str, tuple[str, ...]]
     findings: tuple[tuple[str, Finding], ...]
 
 
@@ -66,15 +84,62 @@ def apply(  # noqa: PLR0913 - a document is about all of these
     settings: SyncSettings,
     dry_run: bool,
     targets: Callable[[], Sequence[Target]] = tuple,
+    hooks: Callable[[], DocumentWebhooks] | None = None,
     progress: Callable[[int], None] = lambda _: None,
+    check: Callable[[ConfigurationChange], None] = lambda _: None,
 ) -> Applied:
     """Create and update what a document names.
 
     All of it is checked before any is saved. It is saved in parts: one long
-    transaction would block every send. `targets` are those that lines may write to.
+    transaction would block every send. `targets` are those that lines may write to,
+    and `hooks` saves webhooks: it is called only for a document that has some.
+    `check` raises if a change is more than the actor may do.
     """
+    changes, unresolved = compare_configurations(administration, context, document)
+    for change in changes:
+        check(change)
     registry = administration.registry
-    stored = registry.find(draft.name for draft in document.drafts)
+    refuse_stray_lines(registry, document)
+    compared = compare_document(registry, document, settings, hooks)
+    refuse_unfit_pairs(registry, document, compared.known_pairs, context.paths, targets)
+    if compared.hooks:
+        compared.hooks.refuse_unfit(document)
+    refuse_blocked(administration.policy(), (change.made for change in changes))
+    refuse_unfit_settings(context, document, changes)
+    if not dry_run:
+        save_configurations(administration, changes, progress)
+        save_rest(administration, settings, compared)
+    return Applied(
+        **names_by_outcome([(change.stored, change.made) for change in changes]),
+        lines=names_by_outcome(compared.lines),
+        databases=names_by_outcome(compared.databases),
+        pairs=names_by_outcome(compared.pairs),
+        webhooks=names_by_outcome(compared.webhooks),
+        findings=(
+            *unresolved,
+            *replaced_values(changes),
+            *document_findings(context, changes),
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedDocument:
+    """What a document names besides configurations, each with what is stored of it."""
+
+    lines: Sequence[tuple[SyncLine | None, SyncLine]]
+    databases: Sequence[tuple[OtherDatabase | None, OtherDatabase]]
+    pairs: Sequence[tuple[Pair | None, Pair]]
+    webhooks: Sequence[tuple[Webhook | None, Webhook]]
+    known_pairs: Mapping[str, Pair]
+    hooks: DocumentWebhooks | None  # None: the document has no webhooks
+
+
+def compare_configurations(
+    administration: Administration, context: SendContext, document: Document
+) -> tuple[list[ConfigurationChange], list[tuple[str, Finding]]]:
+    """Return the changes of a document, and the references that cannot be read."""
+    stored = administration.registry.find(draft.name for draft in document.drafts)
     changes: list[ConfigurationChange] = []
     unresolved: list[tuple[str, Finding]] = []
     for draft in document.drafts:
@@ -89,14 +154,33 @@ def apply(  # noqa: PLR0913 - a document is about all of these
         ]
         after = replace(after, secrets={**after.secrets, **states})
         changes.append(ConfigurationChange(before, after))
-    refuse_stray_lines(registry, document)
-    lines = [(stored_line(registry, line), line) for line in document.lines]
+    return changes, unresolved
+
+
+def compare_document(
+    registry: Registry,
+    document: Document,
+    settings: SyncSettings,
+    hooks: Callable[[], DocumentWebhooks] | None,
+) -> ComparedDocument:
+    """Return the lines, databases, pairs and webhooks of a document with the stored."""
     known_databases = settings.databases() if document.databases else {}
     known_pairs = settings.pairs() if document.pairs or document.lines else {}
-    databases = [(known_databases.get(new.name), new) for new in document.databases]
-    pairs = [(known_pairs.get(new.name), new) for new in document.pairs]
-    refuse_unfit_pairs(registry, document, known_pairs, context.paths, targets)
-    refuse_blocked(administration.policy(), (change.made for change in changes))
+    own_hooks = webhooks_of(document, hooks)
+    return ComparedDocument(
+        lines=[(stored_line(registry, line), line) for line in document.lines],
+        databases=[(known_databases.get(new.name), new) for new in document.databases],
+        pairs=[(known_pairs.get(new.name), new) for new in document.pairs],
+        webhooks=own_hooks.compared(document.webhooks) if own_hooks else (),
+        known_pairs=known_pairs,
+        hooks=own_hooks,
+    )
+
+
+def refuse_unfit_settings(
+    context: SendContext, document: Document, changes: Sequence[ConfigurationChange]
+) -> None:
+    """Refuse settings, expressions and scripts that could not work."""
     for change in changes:
         with naming(change.made.name):
             refuse_unsavable(change.made)
@@ -107,29 +191,43 @@ def apply(  # noqa: PLR0913 - a document is about all of these
     for line in document.lines:
         if line.sync is not None and line.sync.script:
             check_transform(line.sync.script)
-    if not dry_run:
-        new = [change for change in changes if change.changes_settings]
-        for part in groups_of(new, SAVED_AT_ONCE):
-            administration.save(*part)
-            progress(len(part))
-        # Before the lines, which may name them.
-        administration.save_sync_settings(
-            settings,
-            [database for before, database in databases if before != database],
-            [pair for before, pair in pairs if before != pair],
-        )
-        administration.save_lines(line for before, line in lines if before != line)
-    return Applied(
-        **names_by_outcome([(change.stored, change.made) for change in changes]),
-        lines=names_by_outcome(lines),
-        databases=names_by_outcome(databases),
-        pairs=names_by_outcome(pairs),
-        findings=(
-            *unresolved,
-            *replaced_values(changes),
-            *document_findings(context, changes),
-        ),
+
+
+def save_configurations(
+    administration: Administration,
+    changes: Sequence[ConfigurationChange],
+    progress: Callable[[int], None],
+) -> None:
+    """Save the configurations that change, some at once."""
+    new = [change for change in changes if change.changes_settings]
+    for part in groups_of(new, SAVED_AT_ONCE):
+        administration.save(*part)
+        progress(len(part))
+
+
+def save_rest(
+    administration: Administration, settings: SyncSettings, compared: ComparedDocument
+) -> None:
+    """Save what changes besides configurations: what others name comes first."""
+    administration.save_sync_settings(
+        settings,
+        [database for before, database in compared.databases if before != database],
+        [pair for before, pair in compared.pairs if before != pair],
     )
+    administration.save_lines(line for before, line in compared.lines if before != line)
+    if compared.hooks:
+        compared.hooks.save([new for before, new in compared.webhooks if before != new])
+
+
+def webhooks_of(
+    document: Document, hooks: Callable[[], DocumentWebhooks] | None
+) -> DocumentWebhooks | None:
+    """Return what saves the webhooks of a document; None if it has none."""
+    if not document.webhooks:
+        return None
+    if hooks is None:
+        raise no_webhooks()
+    return hooks()
 
 
 def warnings_error(findings: Iterable[tuple[str, Finding]]) -> ConfigError | None:

@@ -9,6 +9,7 @@ from enum import IntEnum, StrEnum
 
 from outkey.core.access.permissions import Permission
 from outkey.core.findings.health import Health, Status
+from outkey.core.findings.webhook_checks import NOTICE_OF_CHECK
 from outkey.core.moments import day_of
 from outkey.core.sync.reasons import rejection_text
 from outkey.core.sync.remedies import summary_of
@@ -34,6 +35,7 @@ class Subject(StrEnum):
 
     CONFIGURATION = "configuration"
     LINE = "line"
+    WEBHOOK = "webhook"
     INSTALLATION = "installation"
 
 
@@ -51,6 +53,7 @@ class HelpfulAction(StrEnum):
     OPEN_MAPPING = "open_mapping"
     OPEN_RUN = "open_run"
     OPEN_RUNS = "open_runs"
+    OPEN_WEBHOOK = "open_webhook"
     RESUME_LINE = "resume_line"
 
 
@@ -66,6 +69,7 @@ ACTION_LABELS = {
     HelpfulAction.OPEN_MAPPING: Text("Open mapping"),
     HelpfulAction.OPEN_RUN: Text("Open run"),
     HelpfulAction.OPEN_RUNS: Text("Open runs"),
+    HelpfulAction.OPEN_WEBHOOK: Text("Open"),
     HelpfulAction.RESUME_LINE: Text("Resume"),
 }
 # The actions that help with a status, the best first, with what a user needs for each.
@@ -116,7 +120,10 @@ NOTICE_ACTIONS = {
     "S-no-worker": (HelpfulAction.OPEN_RUNS, Permission.VIEW_RUN),
 }
 # Instead of a hint that names a command, which needs a terminal.
-NOTICE_DETAILS = {"S-no-worker": Text("The administrator of the server starts one.")}
+NOTICE_DETAILS = {
+    "S-no-worker": Text("The administrator of the server starts one."),
+    "S-webhook-refusing": Text("See the reasons before the sender gives up."),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +132,7 @@ class AttentionItem:
 
     urgency: Urgency
     subject: Subject
-    name: str  # of the configuration or line; "" for the installation
+    name: str  # of the configuration, line or webhook; "" for the installation
     reason: Text
     since: float | None = None
     detail: Text = NO_TEXT
@@ -291,8 +298,27 @@ def with_rejection(item: AttentionItem, group: RejectionGroup) -> AttentionItem:
     return replace(item, detail=detail)
 
 
+def webhook_item(notice: NoticeFacts, allowed: Allowed) -> AttentionItem:
+    """Return a notice about a webhook."""
+    opened_at = notice["opened_at"]
+    may_open = allowed(Permission.VIEW_WEBHOOK)
+    return AttentionItem(
+        urgency=URGENCY_OF_LEVEL.get(str(notice["level"]), Urgency.LATER),
+        subject=Subject.WEBHOOK,
+        name=str(notice["about"]),
+        reason=Text("{message}", message=notice["message"]),
+        since=opened_at if isinstance(opened_at, float) else None,
+        detail=NOTICE_DETAILS.get(
+            str(notice["id"]), Text("{hint}", hint=notice["hint"])
+        ),
+        action=HelpfulAction.OPEN_WEBHOOK if may_open else None,
+    )
+
+
 def notice_item(notice: NoticeFacts, allowed: Allowed) -> AttentionItem:
     """Return a notice that says more than a status."""
+    if notice["id"] in NOTICE_OF_CHECK.values():
+        return webhook_item(notice, allowed)
     name = str(notice["configuration"])
     opened_at = notice["opened_at"]
     about = str(notice["about"])

@@ -79,22 +79,22 @@ class AuditTrail:
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class ChainCheck:
     """When the whole chain was verified last, and whether it was intact."""
 
     at: float
     ok: bool
 
 
-def note_verification(states: StateRows, verdict: ChainVerdict, now: float) -> None:
+def note_chain_check(states: StateRows, verdict: ChainVerdict, now: float) -> None:
     """Remember a verdict for those who look later."""
     states.put(StateKind.MARK, {VERIFICATION: {"at": now, "ok": verdict.ok}})
 
 
-def last_verification(states: StateRows) -> Verification | None:
+def last_chain_check(states: StateRows) -> ChainCheck | None:
     """Return the last verdict; None if the chain was never verified."""
     mark = states.read(StateKind.MARK, [VERIFICATION]).get(VERIFICATION)
-    return Verification(**mark.value) if mark else None
+    return ChainCheck(**mark.value) if mark else None
 
 
 def recorded_at(record: Mapping[str, object]) -> float:

@@ -43,6 +43,10 @@ class BackgroundPorts:
     # Deletes what the host itself stores for a number of days, such as sign-ins.
     delete_older_than: Callable[[int], object]
     clock: Clock
+    # Records the refused deliveries of webhooks in the audit.
+    note_refused_deliveries: Callable[[], object] = lambda: None
+    # Deletes the deliveries of webhooks from before a Unix time.
+    prune_deliveries: Callable[[float], object] = lambda _before: None
 
 
 class BackgroundWork:
@@ -65,6 +69,7 @@ class BackgroundWork:
         """Do what is due, unless another process does it."""
         if not self._has_duty():
             return
+        self._ports.note_refused_deliveries()
         self._ports.monitor.look()
         # With a sealed key every test would fail, whatever the configuration.
         if self._ports.is_sealed():
@@ -97,6 +102,7 @@ class BackgroundWork:
         age = days * DAY
         ports.audit.prune_expired(ports.administration, ports.clock.now() - age)
         ports.runs.prune(ports.runs.now() - age)
+        ports.prune_deliveries(ports.runs.now() - age)
         ports.delete_older_than(days)
 
 

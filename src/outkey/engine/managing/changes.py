@@ -4,13 +4,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
+from typing import Protocol
 
 from outkey.core.audit.changed_values import (
     ValueChange,
     configuration_changes,
     line_changes,
 )
-from outkey.core.audit.events import Change, Effect, Tag
+from outkey.core.audit.events import Change, ChangeEffect, Tag
 from outkey.core.config.configuration import (
     PROXY_PASSWORD,
     Configuration,
@@ -95,6 +96,22 @@ class ConfigurationChange:
         return {path for name in self.secrets for path in destinations_of(name)}
 
 
+class NamingWebhooks(Protocol):
+    """The webhooks, which name configurations and lines."""
+
+    def rename_configuration(self, name: str, new_name: str) -> None:
+        """Let webhooks name a configuration by its new name."""
+
+    def rename_line(self, name: str, new_name: str) -> None:
+        """Let webhooks name a line by its new name."""
+
+    def refuse_removal(self, configuration: str, lines: Collection[str]) -> None:
+        """Raise ConfigError if a webhook names the configuration or one of the lines.
+
+        "" for no configuration.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Administration:
     """The changes that a user makes. Each is recorded in the audit first."""
@@ -105,6 +122,8 @@ class Administration:
     actor: str
     policy: Callable[[], Policy] = Policy
     paths: PathCompiler | None = None  # without it, expressions are not checked here
+    # None: there are no webhooks.
+    webhooks: Callable[[], NamingWebhooks | None] = lambda: None
 
     def note(
         self, tag: Tag, configuration: str = "", *fields: str, key: str = ""
@@ -194,16 +213,24 @@ class Administration:
             renamed._replace(configuration=name),
             renamed._replace(configuration=new_name),
         )
-        self.registry.rename(name, new_name, at)
+        with self.registry.transaction():
+            self.registry.rename(name, new_name, at)
+            webhooks = self.webhooks()
+            if webhooks:
+                webhooks.rename_configuration(name, new_name)
 
     def remove(self, name: str, settings: SyncSettings) -> None:
-        """Delete a configuration with its secrets, its lines and their pairs."""
+        """Delete a configuration with its secrets, its lines and their pairs.
+
+        ConfigError if a webhook needs it: its sender would get errors from then on.
+        """
         self.registry.get(name)
         lines = [
             line.name
             for line in self.registry.timetable()
             if line.configuration == name
         ]
+        self._refuse_removal(name, lines)
         self.note(Tag.CONFIGURATION_REMOVED, name)
         pairs = self._note_pairs(settings, lines)
         with self.registry.transaction():
@@ -371,16 +398,29 @@ class Administration:
         with self.registry.transaction():
             self.registry.rename_line(name, new_name)
             settings.rename_line(name, new_name)
+            webhooks = self.webhooks()
+            if webhooks:
+                webhooks.rename_line(name, new_name)
             follow()
 
     def remove_line(self, name: str, settings: SyncSettings) -> list[str]:
-        """Delete a sync line and the pair that it is in; return the pair's name."""
-        self.note(Tag.LINE_REMOVED, self.registry.line(name).configuration, name)
+        """Delete a sync line and the pair that it is in; return the pair's name.
+
+        ConfigError if a webhook needs it.
+        """
+        configuration = self.registry.line(name).configuration
+        self._refuse_removal("", [name])
+        self.note(Tag.LINE_REMOVED, configuration, name)
         pairs = self._note_pairs(settings, [name])
         with self.registry.transaction():
             self.registry.remove_line(name)
             settings.remove_pairs(pairs)
         return pairs
+
+    def _refuse_removal(self, configuration: str, lines: Collection[str]) -> None:
+        webhooks = self.webhooks()
+        if webhooks:
+            webhooks.refuse_removal(configuration, lines)
 
     def _note_pairs(self, settings: SyncSettings, lines: Collection[str]) -> list[str]:
         """Record that the pairs of these lines are deleted; return their names."""
@@ -395,7 +435,7 @@ class Administration:
         try:
             changes = tuple(line_changes(self.registry.line(line.name), line))
         except UnknownConfiguration:
-            effect = Effect.CREATED
+            effect = ChangeEffect.CREATED
         except ConfigError:
             pass  # what is stored cannot be read, and so not compared
         return Change(
@@ -411,7 +451,7 @@ class Administration:
         self, stored: Configuration | None, name: str, field: str
     ) -> Change:
         had_value = stored is not None and field in stored.secrets
-        effect = Effect.REPLACED if had_value else Effect.CREATED
+        effect = ChangeEffect.REPLACED if had_value else ChangeEffect.CREATED
         return Change(Tag.SECRET_SET, self.actor, name, (field,), effect=effect)
 
     def _notes(self, change: ConfigurationChange) -> Iterator[Change]:

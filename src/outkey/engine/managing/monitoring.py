@@ -1,7 +1,7 @@
 """Monitoring: conditions of attempts, runs and configurations, each reported once."""
 
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
@@ -10,9 +10,9 @@ from outkey.core.audit.events import Tag
 from outkey.core.findings.monitoring import (
     NOTICE_KINDS,
     RECENT_SECONDS,
-    Attempt,
     Baseline,
     Condition,
+    EndedAttempt,
     Notice,
     failing_hosts,
     health_conditions,
@@ -45,6 +45,8 @@ class MonitoredRows:
     audit: AuditRows
     runs: LineRuns
     registry: Registry
+    # What users are notified of about webhooks.
+    webhook_conditions: Callable[[], Iterable[Condition]] = tuple
 
 
 class Monitor:
@@ -56,7 +58,7 @@ class Monitor:
         self._rows = rows
         self._notifiers = notifiers
         self._clock = clock
-        self._recent: deque[Attempt] = deque(maxlen=MAX_RECENT)
+        self._recent: deque[EndedAttempt] = deque(maxlen=MAX_RECENT)
         self._origins: dict[str, str] = {}  # of pending attempts, by their id
 
     def look(self) -> list[Notice]:
@@ -85,10 +87,10 @@ class Monitor:
                 notifier.send(reported)
         return reported
 
-    def _read_attempts(self) -> tuple[int, list[Attempt]]:
+    def _read_attempts(self) -> tuple[int, list[EndedAttempt]]:
         """Return the position after the records that were read, and their attempts."""
         position = self._position()
-        attempts: list[Attempt] = []
+        attempts: list[EndedAttempt] = []
         for _ in range(MAX_BATCHES):
             records = self._rows.audit.after(position, READ_AT_ONCE)
             for facts in records:
@@ -109,7 +111,7 @@ class Monitor:
         newest = self._rows.audit.newest(1)
         return int(str(newest[0]["id"])) if newest else 0
 
-    def _attempt(self, facts: Mapping[str, object]) -> Attempt | None:
+    def _attempt(self, facts: Mapping[str, object]) -> EndedAttempt | None:
         """Return how an attempt ended; its origin is in the record of its intent."""
         tag = facts.get("tag")
         attempt = str(facts.get("attempt"))
@@ -123,7 +125,7 @@ class Monitor:
             return None
         if not isinstance(at, int) or not isinstance(status, int):
             return None
-        return Attempt(
+        return EndedAttempt(
             at=at / MILLISECONDS,
             configuration=str(facts.get("configuration")),
             origin=self._origins.pop(attempt, ""),
@@ -136,7 +138,7 @@ class Monitor:
             self._recent.popleft()
 
     def _update_baselines(
-        self, attempts: Sequence[Attempt]
+        self, attempts: Sequence[EndedAttempt]
     ) -> tuple[dict[str, Baseline], list[Condition]]:
         by_name = attrgetter("configuration")
         before = self._baselines({attempt.configuration for attempt in attempts})
@@ -167,6 +169,7 @@ class Monitor:
         yield from run_conditions(self._rows.runs.latest(), self._rows.database.now())
         for summary in self._rows.registry.summaries():
             yield from health_conditions(summary, now)
+        yield from self._rows.webhook_conditions()
 
     def _unusual_volumes(
         self,

@@ -113,6 +113,11 @@ class Registry:
         rows = self._storage.configurations.find(names=list(names))
         return {found.name: found for found in self._load(rows)}
 
+    def names_of(self, records: Collection[str]) -> dict[str, str]:
+        """Return the names that the configurations with these ids have now, by id."""
+        rows = self._storage.configurations.find(records=records)
+        return {row.record: row.name for row in rows}
+
     def summaries(self) -> list[Summary]:
         """Return what lists show of every configuration, by name; reads no secret."""
         return self._storage.configurations.summaries()

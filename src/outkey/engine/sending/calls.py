@@ -32,6 +32,7 @@ class SendOptions(RequestContent, total=False):
     """The content of a request, and the sync line that it belongs to."""
 
     line: str
+    actor: str
 
 
 def build_call(  # noqa: PLR0913 - the parts of a request, all by keyword
@@ -44,6 +45,7 @@ def build_call(  # noqa: PLR0913 - the parts of a request, all by keyword
     data: Data = None,
     headers: Mapping[str, str | Secret] | None = None,
     line: str = "",
+    actor: str = "",
 ) -> Call:
     """Return a call; without a path, to the configuration's test path."""
     if method not in _USUAL_METHODS:
@@ -58,4 +60,5 @@ def build_call(  # noqa: PLR0913 - the parts of a request, all by keyword
         body=body,
         content_type=content_type,
         line=line,
+        actor=actor,
     )

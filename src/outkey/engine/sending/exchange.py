@@ -44,9 +44,15 @@ _BACKOFF_MOST = 8.0
 StepResult = Response | AccessToken | Secret | NonceUse | tuple[Header, ...] | None
 
 
-def exchange(context: SendContext, call: Call) -> Steps[Response]:
-    """Send a call and return its diagnosed response; a refusal is recorded."""
+def exchange(
+    context: SendContext, call: Call, *, streams: bool = False
+) -> Steps[Response]:
+    """Send a call and return its diagnosed response; a refusal is recorded.
+
+    If it `streams`, the caller reads the body of a success, as it arrives.
+    """
     current = Exchange(context, call)
+    current.budget.streams = streams
     configuration = call.configuration
     try:
         refuse_unsendable(configuration)
@@ -92,6 +98,7 @@ class Exchange:
             response_bytes=self._limits.response_mebibytes * MEBIBYTE,
             line=call.line,
             purpose=call.purpose,
+            actor=call.actor,
         )
 
     def refuses_credentials(self) -> bool:
@@ -110,6 +117,7 @@ class Exchange:
             configuration=self._configuration.name,
             line=self._call.line,
             code=str(error.code),
+            actor=self._call.actor,
         )
 
     def follow_redirects(self) -> Steps[Response]:

@@ -7,7 +7,7 @@ and where the engine itself sends a `Call`.
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from outkey.core.config.configuration import Configuration
@@ -23,6 +23,7 @@ from outkey.engine.wire.egress import Egress
 from outkey.engine.wire.flow_worker import FlowWorker
 from outkey.engine.wire.lockout_guard import LockoutGuard
 from outkey.engine.wire.proxies import NO_PROXIES, Proxies
+from outkey.engine.wire.response_bodies import UnfinishedBody
 from outkey.engine.wire.steps import Steps
 from outkey.engine.wire.transmit import SendContext
 from outkey.ports.sending import (
@@ -128,6 +129,18 @@ class Sender:
     def send(self, call: Call) -> Response:
         """Send a call and return the response whatever its status."""
         return drive(exchange(self.context, call), self.runtime)
+
+    def stream(self, call: Call) -> Response:
+        """Send a call; the body of a success may be left to read, as it arrives.
+
+        Then the response has a `stream`. The audit gets the outcome once that was read
+        or closed.
+        """
+        response = drive(exchange(self.context, call, streams=True), self.runtime)
+        if not isinstance(response.stream, UnfinishedBody):
+            return response
+        stream = response.stream.recorded_by(self.runtime.audit.conclude)
+        return replace(response, stream=stream)
 
     async def asend(self, build: Callable[[], Call]) -> Response:
         """Build and send a call without blocking the event loop."""

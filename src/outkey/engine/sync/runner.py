@@ -1,7 +1,7 @@
 """What callers use: check, preview and run sync lines by name."""
 
 import traceback
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import PurePath
@@ -45,7 +45,7 @@ from outkey.core.sync.reasons import (
     sync_failure,
 )
 from outkey.core.sync.records import MissingTable, Target
-from outkey.core.sync.run import OPEN_STATES, Run
+from outkey.core.sync.run import OPEN_STATES, Run, RunState
 from outkey.core.sync.run_states import STOPPING
 from outkey.core.sync.shape import is_made_by_outkey, shape_of, shape_of_children
 from outkey.core.sync.suggest import Suggestion
@@ -61,6 +61,7 @@ from outkey.engine.sync.pair_push import PairPush
 from outkey.engine.sync.plan import Effect, LinePlan, Note, PairPlan, SyncPorts
 from outkey.engine.sync.pull import Pull
 from outkey.engine.sync.push import Push
+from outkey.engine.sync.received_pull import ReceivedPage, ReceivedPull
 from outkey.engine.sync.row_results import (
     DemandView,
     FormEvaluator,
@@ -204,6 +205,32 @@ class SyncRunner:
         progress.ports = replace(self._ports, retry_of=run_id)
         begun = progress.adopt(self._ports.runs.begin_retry(run_id, actor, retry_id))
         yield from self._follow(progress, begun, is_stopping)
+
+    def receive(
+        self,
+        name: str,
+        actor: str,
+        pages: Iterable[ReceivedPage],
+        is_stopping: Callable[[], bool] = never,
+    ) -> Run:
+        """Store received records as a pull of the line would, and return the run.
+
+        LineBusy while a run of the line is active. A run that rejected nothing is not
+        listed: there may be one for every delivery.
+        """
+        plan = self._with_vouched_script(self._plan(name))
+        self._ports.runs.refuse_paused_line(name)
+        self._refuse_faults(plan)
+        refuse_unreceivable(plan.sync, is_paired=self._pair_of(plan) is not None)
+        progress = ReceivedPull(self._ports, plan, pages)
+        begun, last = self._ports.runs.begin_received(name, actor)
+        progress.adopt(begun)
+        progress.marked_run = last
+        for run in self._follow(progress, begun, is_stopping):
+            begun = run
+        if begun.state is RunState.DONE and not begun.counts.failed:
+            self._ports.runs.discard(begun)
+        return begun
 
     def refuse_unfit_retry(self, run_id: str) -> None:
         """Raise ConfigError for a run whose rejected records cannot be retried."""
@@ -525,3 +552,18 @@ def is_stale_position(error: OutkeyError, begun: Run, run: Run) -> bool:
     return begun.position == run.position and (
         is_refused or isinstance(error, SyncFailed | ConfigError)
     )
+
+
+def refuse_unreceivable(sync: Sync, *, is_paired: bool) -> None:
+    """Refuse a line that cannot take received records."""
+    hint = Text("Let the webhook start a run of the line: run instead of line.")
+    if sync.direction is not Direction.PULL:
+        raise ConfigError(
+            Text("the records of deliveries go through a pull line"), hint=hint
+        )
+    if isinstance(parse_target(sync.target), FileName):
+        raise ConfigError(
+            Text("a file is written as a whole, not by deliveries"), hint=hint
+        )
+    if is_paired:
+        raise ConfigError(Text("a line of a pair takes no deliveries"), hint=hint)

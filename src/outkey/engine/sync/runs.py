@@ -240,6 +240,30 @@ class Runs:
                 run = run_states.restart(before, request.digest, now, start)
             return self._swap(before, run_states.begin(run, actor, now, lease))
 
+    def begin_received(self, line: str, actor: str) -> tuple[Run, str]:
+        """Begin a run for received records; LineBusy while a run is active.
+
+        It leaves the next ordinary run where it is. Return it with the id of the run
+        that waits or was the last one, which may be continued; "" if there was none.
+        """
+        request = self._request(line, actor, dry_run=False)
+        stored_line = self._configurations.line(line)
+        lease = self._lease(self._configurations.get(stored_line.configuration))
+        with self._database.transaction():
+            self._claim_pair(line)
+            now = self._database.now()
+            self._end_killed(line, now)
+            last = self._waiting(request) or self._last(request)
+            start = self._start_of_retry(request, now)
+            run = run_states.begin(
+                run_states.new_run(request, now, start), actor, now, lease
+            )
+            return self._swap(None, run), last.id if last else ""
+
+    def discard(self, run: Run) -> None:
+        """Delete a run that has ended and of which there is nothing to tell."""
+        self._rows.swap(run, None)
+
     def request_retry(self, run_id: str, actor: str) -> Run:
         """Request a retry of what a run rejected; LineBusy while another run lives.
 

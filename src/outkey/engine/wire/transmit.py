@@ -10,6 +10,7 @@ from functools import partial
 from outkey.core.audit.events import (
     CHALLENGED,
     COMPARISON,
+    Intent,
     Outcome,
     Tag,
     intent_of,
@@ -42,6 +43,7 @@ from outkey.engine.wire.egress import Egress
 from outkey.engine.wire.lockout_guard import LockoutGuard
 from outkey.engine.wire.nonces import Nonces
 from outkey.engine.wire.proxies import NO_PROXIES, Proxies
+from outkey.engine.wire.response_bodies import UnfinishedBody
 from outkey.engine.wire.steps import Resolve, Steps, Transmit
 from outkey.engine.wire.vouched_scripts import VouchedScripts
 from outkey.ports.sending import Clock, Permits, Scripts, Secrets, Signer, Tokens
@@ -61,6 +63,7 @@ class RequestBudget:
     response_bytes: int
     line: str = ""
     purpose: str = ""  # of a request without credentials: COMPARISON
+    actor: str = ""
     retry: int = 0
     for_token: bool = False
     expects_challenge: bool = False  # the request has no credentials yet
@@ -68,6 +71,7 @@ class RequestBudget:
     attempt: str = ""
     concluded: OutkeyError | None = None  # an error that the audit has already
     sent: tuple[Secret, ...] = ()  # by all requests of this budget
+    streams: bool = False  # whether the caller reads the body of a success itself
 
     def is_challenged(self, status: int) -> bool:
         """Whether a status only says that credentials are needed."""
@@ -182,14 +186,7 @@ class SendContext:
             configuration, request.origin, proxy, budget
         )
         client_key = self._client_key(configuration)
-        tag = Tag.TOKEN_INTENT if budget.for_token else Tag.SEND_INTENT
-        intent = intent_of(configuration, budget.line, request, budget.retry, tag)
-        if budget.requested_target and request.target != budget.requested_target:
-            path = redirected_path_template(request.target, budget.requested_target)
-            intent = intent._replace(path=path)
-        if budget.purpose:
-            intent = intent._replace(purpose=budget.purpose)
-        budget.attempt = yield intent
+        budget.attempt = yield recorded_intent(configuration, request, budget)
         budget.sent += secrets_in(request, configuration, self.clock.now())
         started = self.clock.monotonic()
         try:
@@ -211,13 +208,23 @@ class SendContext:
             headers=response.headers,
             body=response.body,
             sent=budget.sent,
+            stream=response.stream,
         )
         diagnosis = self._diagnosis(configuration, response, budget)
         cause = diagnosis.cause if diagnosis else None
         result = cause or "ok"
         if budget.is_challenged(response.status):
             result = CHALLENGED
-        yield self._outcome(configuration, budget, response.status, result, started)
+        stream = None
+        if response.stream is None:
+            yield self._outcome(configuration, budget, response.status, result, started)
+        else:
+            stream = UnfinishedBody(
+                response.stream,
+                outcome=lambda result: self._outcome(
+                    configuration, budget, response.status, result, started
+                ),
+            )
         return Response(
             status=response.status,
             headers=response.headers,
@@ -226,6 +233,7 @@ class SendContext:
             remedy=diagnosis.remedy if diagnosis else None,
             attempt=budget.attempt,
             sent=budget.sent,
+            stream=stream,
         )
 
     def _diagnosis(
@@ -299,6 +307,7 @@ class SendContext:
             response_bytes=budget.response_bytes,
             client_key=client_key,
             proxy=proxy,
+            streams=budget.streams,
         )
 
     def _time_left(self, budget: RequestBudget) -> float:
@@ -327,3 +336,23 @@ class SendContext:
         return Outcome(
             budget.attempt, configuration.name, status, outcome, duration, tag
         )
+
+
+def recorded_intent(
+    configuration: Configuration, request: Request, budget: RequestBudget
+) -> Intent:
+    """Return what the audit records of a request before it is sent."""
+    intent = intent_of(
+        configuration,
+        budget.line,
+        request,
+        budget.retry,
+        Tag.TOKEN_INTENT if budget.for_token else Tag.SEND_INTENT,
+        actor=budget.actor,
+    )
+    if budget.requested_target and request.target != budget.requested_target:
+        path = redirected_path_template(request.target, budget.requested_target)
+        intent = intent._replace(path=path)
+    if budget.purpose:
+        intent = intent._replace(purpose=budget.purpose)
+    return intent

@@ -1,0 +1,64 @@
+"""The ciphertexts of an installation with those of its webhooks, for key rotations."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from outkey.core.shared_state import SharedState, StateKind
+from outkey.core.vault.envelope import key_name_of
+from outkey.core.vault.versions import SecretVersion
+from outkey.core.webhooks.sealed import PLACE_TABLE, sealed_secrets, secret_place
+from outkey.ports.storage import SecretRows, StateRows
+
+
+class SecretsWithWebhooks:
+    """The rows of a host, and the secrets that webhooks have in shared states."""
+
+    def __init__(self, rows: SecretRows, states: StateRows) -> None:
+        self._rows = rows
+        self._states = states
+
+    def read(self, records: Collection[str], field: str = "") -> list[SecretVersion]:
+        return self._rows.read(records, field)
+
+    def swap(self, before: SecretVersion | None, after: SecretVersion | None) -> bool:
+        if before is None or before.place.table != PLACE_TABLE:
+            return self._rows.swap(before, after)
+        for name, state, version in self._versions():
+            if version == before and after is not None:
+                return self._put(name, state, before, after)
+        return False
+
+    def sealed_by_others(self, key: str, limit: int) -> list[SecretVersion]:
+        rows = self._rows.sealed_by_others(key, limit)
+        rows += [
+            version
+            for _, _, version in self._versions()
+            if key_name_of(version.sealed or b"") != key
+        ]
+        return rows[:limit]
+
+    def key_uses(self, *, vouchers: bool = False) -> dict[str, int]:
+        uses = Counter(self._rows.key_uses(vouchers=vouchers))
+        uses.update(
+            key_name_of(version.sealed or b"") for _, _, version in self._versions()
+        )
+        return dict(uses)
+
+    def _versions(self) -> Iterator[tuple[str, SharedState, SecretVersion]]:
+        """Yield every secret with the name and the state of its webhook."""
+        for name, state in self._states.read(StateKind.WEBHOOK).items():
+            endpoint = str(state.value["endpoint"])
+            for field, secret in sealed_secrets(state.value).items():
+                place = secret_place(endpoint, field, secret.version)
+                yield name, state, SecretVersion(place, sealed=secret.sealed)
+
+    def _put(
+        self, name: str, state: SharedState, before: SecretVersion, after: SecretVersion
+    ) -> bool:
+        field = before.place.field
+        secret = sealed_secrets(state.value)[field]
+        changed = replace(secret, sealed=after.sealed or b"").facts()
+        secrets = {**state.value["secrets"], field: changed}
+        value = {**state.value, "secrets": secrets}
+        return self._states.swap(StateKind.WEBHOOK, name, state.generation, value)

@@ -1,0 +1,183 @@
+"""Tokens of the HTTP interface: what a program may do, and until when.
+
+Of a token only its SHA-256 is stored. It is random and 256 bits long, so that the hash
+needs no salt and no slow function: nobody can guess what it was made from.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from enum import StrEnum
+from hashlib import sha256
+from typing import Any, Self
+
+from outkey.core.errors import ConfigError, ScopeMissing
+from outkey.core.moments import parse_iso
+from outkey.core.text import Text
+
+PREFIX = "ok_"
+RANDOM_BYTES = 32  # 43 characters in URL-safe Base64
+DEFAULT_PER_MINUTE = 6000
+MOST_PER_MINUTE = 1_000_000
+_TOKEN = re.compile(r"ok_[A-Za-z0-9_-]{43}")
+
+
+class Scope(StrEnum):
+    """What a token is good for; `manage` includes `read`."""
+
+    READ = "read"
+    SEND = "send"
+    MANAGE = "manage"
+    RUN = "run"
+    AUDIT = "audit"
+
+
+class ApiTokenState(StrEnum):
+    """Whether a token is accepted."""
+
+    ACTIVE = "active"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiToken:
+    """What is stored of a token.
+
+    `records` are the ids of the configurations that it is for, None for all of them.
+    They are ids and not names: a configuration that later gets the name of a deleted
+    one is another one.
+    """
+
+    name: str
+    digest: str
+    scopes: frozenset[Scope]
+    created_at: float
+    created_by: str
+    records: frozenset[str] | None = None
+    expires_at: float | None = None
+    revoked_at: float | None = None
+    allow_internal: bool = False
+    per_minute: int = DEFAULT_PER_MINUTE
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Self:
+        """Return the token that `facts` describes."""
+        records = facts["records"]
+        return cls(
+            **{
+                **facts,
+                "scopes": frozenset(map(Scope, facts["scopes"])),
+                "records": None if records is None else frozenset(records),
+            }
+        )
+
+    def facts(self) -> dict[str, object]:
+        """Return the token as JSON can hold it."""
+        return {
+            "name": self.name,
+            "digest": self.digest,
+            "scopes": sorted(self.scopes),
+            "created_at": self.created_at,
+            "created_by": self.created_by,
+            "records": None if self.records is None else sorted(self.records),
+            "expires_at": self.expires_at,
+            "revoked_at": self.revoked_at,
+            "allow_internal": self.allow_internal,
+            "per_minute": self.per_minute,
+        }
+
+    @property
+    def actor(self) -> str:
+        """What the audit calls the program that uses the token."""
+        return f"token:{self.name}"
+
+    def state(self, now: float) -> ApiTokenState:
+        """Return whether the token is accepted at this moment."""
+        if self.revoked_at is not None:
+            return ApiTokenState.REVOKED
+        if self.expires_at is not None and self.expires_at <= now:
+            return ApiTokenState.EXPIRED
+        return ApiTokenState.ACTIVE
+
+    def revoked(self, at: float) -> Self:
+        """Return the token as it is after a revocation; the first one counts."""
+        return self if self.revoked_at is not None else replace(self, revoked_at=at)
+
+    def includes(self, record: str) -> bool:
+        """Whether the token is for this configuration."""
+        return self.records is None or record in self.records
+
+    def demand(self, *scopes: Scope) -> None:
+        """Raise ScopeMissing unless the token has one of these scopes."""
+        granted = set(self.scopes)
+        if Scope.MANAGE in granted:
+            granted.add(Scope.READ)
+        if granted.isdisjoint(scopes):
+            needed = " or ".join(scopes)
+            raise ScopeMissing(
+                Text("this token lacks the scope {scope}", scope=needed),
+                hint=Text(
+                    "Create one that has it: outkey api-token create NAME --scope"
+                    " {scope}",
+                    scope=scopes[0],
+                ),
+            )
+
+
+def digest_of(text: str) -> str | None:
+    """Return what a token is stored as; None for a text that can be none."""
+    if not _TOKEN.fullmatch(text):
+        return None
+    return sha256(text.encode()).hexdigest()
+
+
+def token_of_header(value: str) -> str:
+    """Return the token in the value of an Authorization header; "" for none."""
+    scheme, _, token = value.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def read_scopes(texts: Iterable[str]) -> frozenset[Scope]:
+    """Return scopes by their names; one text may have several with commas."""
+    names = [name.strip() for text in texts for name in text.split(",")]
+    known = [str(scope) for scope in Scope]
+    if not names or any(name not in known for name in names):
+        raise ConfigError(
+            Text("a token needs at least one scope, and known ones only"),
+            hint=Text("Choose among {names}.", names=", ".join(known)),
+            field="scope",
+        )
+    return frozenset(map(Scope, names))
+
+
+def read_expiry(text: str) -> float:
+    """Return the moment at which a token expires.
+
+    A date includes its whole day in UTC; a time of the day is exact.
+    """
+    try:
+        day = date.fromisoformat(text) if len(text) == len("2030-01-31") else None
+    except ValueError:
+        day = None
+    if day is not None:
+        midnight = datetime.combine(day, time(), UTC)
+        return midnight.timestamp() + timedelta(days=1).total_seconds()
+    moment = parse_iso(text)
+    if moment is None:
+        raise ConfigError(
+            Text("this is not a date"),
+            hint=Text("Write it as 2030-01-31 or 2030-01-31T18:00:00Z."),
+            field="expires",
+        )
+    return moment.timestamp()
+
+
+def read_per_minute(number: int) -> int:
+    """Return how many requests a minute a token may make."""
+    if not 1 <= number <= MOST_PER_MINUTE:
+        raise ConfigError(
+            Text("must be from 1 to {most}", most=MOST_PER_MINUTE), field="per_minute"
+        )
+    return number

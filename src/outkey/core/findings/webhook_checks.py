@@ -1,0 +1,157 @@
+"""What is wrong or risky about a webhook."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from outkey.core.errors import SecretMissing
+from outkey.core.findings.checks import Check, Finding, Level
+from outkey.core.moments import DAY_SECONDS, elapsed_text, moment_text
+from outkey.core.text import Text
+from outkey.core.webhooks.activity import HookActivity
+from outkey.core.webhooks.handlers import is_allowed_handler
+from outkey.core.webhooks.inbox import InboxDelivery
+from outkey.core.webhooks.refusals import refusal_texts
+from outkey.core.webhooks.scheme import VerificationKind
+from outkey.core.webhooks.settings import Webhook, scheme_of
+from outkey.core.webhooks.stored import SECRET, StoredWebhook
+
+NO_SECRET = Check(
+    "H001",
+    Level.ERROR,
+    "the webhook has no secret, so that every delivery is refused",
+    "Enter the secret that the sender shows, with outkey webhook secret {name}.",
+)
+SECRET_UNRESOLVED = Check(
+    "H002",
+    Level.ERROR,
+    "a secret cannot be read, so that senders are asked to retry later",
+    "Set the environment variable or the file that the webhook names.",
+)
+UNVERIFIED = Check(
+    "H003",
+    Level.WARNING,
+    "deliveries are accepted from anybody who knows the endpoint",
+    "Choose the scheme of the sender, if it has one.",
+)
+SILENT = Check(
+    "H004",
+    Level.WARNING,
+    "no delivery for {silence}, more than three times the usual gap of {gap}",
+    "Check the settings and the list of deliveries at the sender.",
+)
+SILENT_LINE = Check(
+    "H004",
+    Level.WARNING,
+    "no delivery for {silence}, more than three times the usual gap of {gap}, and no"
+    " run of {line} since",
+    "Check the settings and the list of deliveries at the sender. Fetch what was missed"
+    " with outkey line run {line}.",
+)
+REFUSED = Check(
+    "H005",
+    Level.WARNING,
+    "refused deliveries within two hours: {count}; {reason}",
+    "{hint} The reasons are listed by outkey webhook show {name}.",
+)
+WAITING = Check(
+    "H006",
+    Level.WARNING,
+    "deliveries that have waited for more than {minutes} minutes: {count}; the oldest"
+    " since {since}",
+    "Check that outkey serve or outkey worker is running, and that the sync line is"
+    " neither paused nor busy.",
+)
+FAILED = Check(
+    "H007",
+    Level.WARNING,
+    "failed deliveries within a week: {count}; the newest by {reason}",
+    "See them with outkey webhook inbox {name} --state failed, and process them again"
+    " with outkey webhook replay {name} --state failed.",
+)
+HANDLER_UNLISTED = Check(
+    "H008",
+    Level.ERROR,
+    "the operator has not listed the function {name}, so that every delivery fails",
+    "Add it, or its module, to OUTKEY_WEBHOOK_HANDLERS.",
+)
+MANY_REFUSALS = 5
+WAITING_SECONDS = 900.0
+FAILED_SECONDS = 7.0 * DAY_SECONDS  # older ones are known, or nobody cares
+MOST_COUNTED = 1000  # deliveries of a state
+# Who is notified of what: the notice that stays open while there is such a finding.
+NOTICE_OF_CHECK = {
+    SILENT.id: "S-webhook-silent",
+    REFUSED.id: "S-webhook-refusing",
+    WAITING.id: "S-webhook-waiting",
+    FAILED.id: "S-webhook-failing",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedWebhook:
+    """What the watch sees of a webhook."""
+
+    name: str
+    now: float
+    line: str = ""  # whose pull brings what the sender did not send
+    activity: HookActivity = field(default_factory=HookActivity)
+    pulled_at: float | None = None  # when the line was last pulled completely
+    refused: Mapping[str, int] = field(default_factory=dict)  # within two hours
+    explained: Mapping[str, tuple[Text, Text]] = field(default_factory=dict)
+    waiting: Sequence[InboxDelivery] = ()  # for too long, the oldest first
+    failed: Sequence[InboxDelivery] = ()  # the newest first
+
+
+def watch_findings(watched: WatchedWebhook) -> Iterator[Finding]:
+    """Yield what happened to a webhook that a user should know."""
+    silence = watched.activity.silence(watched.now, watched.pulled_at)
+    if silence is not None:
+        check = SILENT_LINE if watched.line else SILENT
+        yield check.finding(
+            None,
+            silence=elapsed_text(silence),
+            gap=elapsed_text(watched.activity.usual_gap or 0.0),
+            line=watched.line,
+        )
+    for reason, count in watched.refused.items():
+        if count >= MANY_REFUSALS:
+            text, hint = watched.explained.get(reason) or refusal_texts(reason)
+            yield REFUSED.finding(
+                None, count=count, reason=text, hint=hint, name=watched.name
+            )
+    if watched.waiting:
+        yield WAITING.finding(
+            None,
+            count=len(watched.waiting),
+            minutes=int(WAITING_SECONDS // 60),
+            since=moment_text(watched.waiting[0].received_at),
+        )
+    if watched.failed:
+        yield FAILED.finding(
+            None,
+            count=len(watched.failed),
+            reason=watched.failed[0].reason,
+            name=watched.name,
+        )
+
+
+def handler_findings(
+    webhook: Webhook, listed_handlers: Collection[str]
+) -> Iterator[Finding]:
+    """Yield a finding if the operator does not allow the function of a webhook."""
+    name = webhook.handler
+    if name and not is_allowed_handler(name, listed_handlers):
+        yield HANDLER_UNLISTED.finding("handler", name=name)
+
+
+def webhook_findings(
+    stored: StoredWebhook, unresolved: SecretMissing | None
+) -> Iterator[Finding]:
+    """Yield what is wrong or risky; `unresolved` is a secret that cannot be read."""
+    scheme = scheme_of(stored.webhook)
+    if unresolved is not None:
+        yield SECRET_UNRESOLVED.finding(unresolved.field)
+    if scheme is not None and scheme.needs_secret and not stored.has_secret:
+        yield NO_SECRET.finding(SECRET, name=stored.name)
+    if scheme is not None and scheme.kind is VerificationKind.UNVERIFIED:
+        yield UNVERIFIED.finding("scheme")

@@ -1,0 +1,39 @@
+"""Sync lines and their runs as programs read them, in JSON."""
+
+from collections.abc import Collection
+from dataclasses import asdict
+
+from outkey.core.config.configuration import SyncLine
+from outkey.core.sync.run import Run
+from outkey.core.sync.table import sync_table
+
+
+def run_facts(run: Run) -> dict[str, object]:
+    """Return a run as programs read it."""
+    return {
+        "run": run.id,
+        "line": run.line,
+        "state": str(run.state),
+        "dry_run": run.dry_run,
+        "full": run.is_full,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "pages": run.pages,
+        **asdict(run.counts),
+        "cause": run.cause or None,
+        "attempt": run.attempt,
+        "due_at": run.due_at,
+        "retry_of": run.retry_of or None,
+    }
+
+
+def line_facts(line: SyncLine, paused: Collection[str]) -> dict[str, object]:
+    """Return a line as programs read it: the keys of the TOML, and if it is paused."""
+    facts: dict[str, object] = {
+        "name": line.name,
+        "configuration": line.configuration,
+        "method": line.method,
+        "path": line.path,
+        "paused": line.name in paused,
+    }
+    return facts | (sync_table(line.sync) if line.sync else {})

@@ -1,0 +1,148 @@
+"""A delivery of a webhook as it arrived, and the outcome of its verification."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from outkey.core.secret import Secret
+from outkey.core.text import NO_TEXT, Text
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One request to a webhook: the bytes as received, before any parsing.
+
+    `url` is the public URL with its query, as the sender was given it: built from the
+    operator's setting, never from the header Host. It may be empty if the operator has
+    set none.
+    """
+
+    method: str
+    url: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+    def header_values(self, name: str) -> list[str]:
+        """Return every value of a header, in order; names are the same in any case."""
+        wanted = name.lower()
+        return [value for key, value in self.headers if key.lower() == wanted]
+
+    def __repr__(self) -> str:
+        # Headers of some schemes hold the secret itself.
+        return f"Delivery({self.method}, {len(self.body)} bytes)"
+
+
+class SecretSlot(StrEnum):
+    """Which secret a delivery was signed with."""
+
+    CURRENT = "secret"
+    PREVIOUS = "previous_secret"
+    NONE = ""  # verified without a secret of ours
+
+
+class RefusalReason(StrEnum):
+    """Why a delivery is refused."""
+
+    NO_SECRET = "no_secret"  # noqa: S105 - the name of a reason
+    SECRET_UNUSABLE = "secret_unusable"  # noqa: S105 - the name of a reason
+    REASON_MISSING = "reason_missing"
+    UNKNOWN_SCHEME = "unknown_scheme"
+    URL_UNKNOWN = "url_unknown"
+    URL_MALFORMED = "url_malformed"
+    SIGNATURE_MISSING = "signature_missing"
+    SIGNATURE_MALFORMED = "signature_malformed"
+    WRONG_SIGNATURE = "wrong_signature"
+    HEADER_REPEATED = "header_repeated"
+    HEADER_MISSING = "header_missing"
+    HEADER_MALFORMED = "header_malformed"
+    TIMESTAMP_MISSING = "timestamp_missing"
+    TIMESTAMP_MALFORMED = "timestamp_malformed"
+    TOO_OLD = "too_old"
+    TOO_FAR_AHEAD = "too_far_ahead"
+    BODY_UNREADABLE = "body_unreadable"
+    BODY_DIGEST = "body_digest"
+    NOT_COVERED = "not_covered"
+    WRONG_TOPIC = "wrong_topic"
+    KEY_URL = "key_url"
+    CERTIFICATE = "certificate"
+    # Only an explanation has these.
+    PREVIOUS_SECRET = "previous_secret"  # noqa: S105 - the name of a reason
+    SECRET_FORM = "secret_form"  # noqa: S105 - the name of a reason
+    OTHER_SCHEME = "other_scheme"
+    BODY_CHANGED = "body_changed"
+    URL_CHANGED = "url_changed"
+
+
+CLOCK_REASONS = frozenset({RefusalReason.TOO_OLD, RefusalReason.TOO_FAR_AHEAD})
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A delivery that comes from its sender.
+
+    `event_id` and `event_type` are empty where the sender states none. `nonce` must be
+    accepted only once. If `covers_body` is false, the sender signs only parts of the
+    body, so that the other parts can be changed on the way. `fetch_id` names the object
+    that has to be fetched from the API, because the delivery itself proves nothing.
+    """
+
+    slot: SecretSlot
+    event_id: str = ""
+    event_type: str = ""
+    timestamp: float | None = None
+    nonce: str = ""
+    covers_body: bool = True
+    fetch_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A delivery that is refused: why, and what to do about it."""
+
+    reason: RefusalReason
+    text: Text
+    hint: Text = NO_TEXT
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateNeeded:
+    """The URL of a certificate without which the delivery cannot be verified.
+
+    The URL has passed the host rule of its scheme. It is fetched without redirects.
+    """
+
+    url: str
+
+
+Outcome = Verified | Refused | CertificateNeeded
+
+
+class NotVerified(Exception):
+    """Ends a verification; `values` are those of the reason's text."""
+
+    def __init__(self, reason: RefusalReason, **values: str | float) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.values: Mapping[str, str | float] = values
+
+
+class WebhookSecrets(NamedTuple):
+    """The opened secrets of a webhook; the previous one is accepted as well."""
+
+    current: Secret | None = None
+    previous: Secret | None = None
+    verify_token: Secret | None = None  # of the handshake of Meta
+    replaced: Secret | None = None  # not accepted any more: it only explains a refusal
+
+    def check(self) -> None:
+        """Refuse deliveries while there is no current secret."""
+        if not self.current:
+            raise NotVerified(RefusalReason.NO_SECRET)
+
+    def slots(self) -> Iterator[tuple[SecretSlot, Secret]]:
+        """Yield the secrets that are set; none at all without a current one."""
+        if self.current:
+            yield SecretSlot.CURRENT, self.current
+            if self.previous:
+                yield SecretSlot.PREVIOUS, self.previous

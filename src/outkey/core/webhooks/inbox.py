@@ -1,0 +1,107 @@
+"""A delivery in the inbox of a webhook, and how its state changes."""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from outkey.core.moments import iso_moment
+from outkey.core.vault.envelope import Place
+
+LEASE_SECONDS = 120.0  # how long a worker has a delivery before another may take it
+
+
+class DeliveryState(StrEnum):
+    """What became of a delivery."""
+
+    RECEIVED = "received"  # waits for a worker, or for another attempt
+    PROCESSED = "processed"
+    FAILED = "failed"
+    IGNORED = "ignored"  # nothing had to be done
+
+
+# What a worker is done with. The others wait for one anyway.
+ENDED = (DeliveryState.PROCESSED, DeliveryState.FAILED, DeliveryState.IGNORED)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayScope:
+    """Which deliveries are processed again: of a state, of a period, or both.
+
+    The times are Unix times of reception; the end does not belong to the period.
+    """
+
+    state: DeliveryState | None = None
+    since: float | None = None
+    until: float | None = None
+
+    @property
+    def states(self) -> tuple[DeliveryState, ...]:
+        """The states of the deliveries that are meant."""
+        return ENDED if self.state is None else (self.state,)
+
+    def facts(self) -> tuple[str, ...]:
+        """Return the scope as the audit records it."""
+        since = "" if self.since is None else f"from {iso_moment(self.since)}"
+        until = "" if self.until is None else f"to {iso_moment(self.until)}"
+        return tuple(filter(None, (self.state or "", since, until)))
+
+
+@dataclass(frozen=True, slots=True)
+class InboxDelivery:
+    """A verified delivery as it is stored; `key` is unique for its endpoint.
+
+    `nonce` too is accepted only once. `body` is sealed, and empty where it was not
+    read.
+    """
+
+    id: str  # "" until it is stored
+    endpoint: str
+    key: str
+    event_id: str = ""  # as the sender states it
+    event_type: str = ""
+    nonce: str = ""
+    fetch_id: str = ""
+    received_at: float = 0.0
+    state: DeliveryState = DeliveryState.RECEIVED
+    due_at: float = 0.0  # when a worker may take it
+    attempts: int = 0
+    reason: str = ""
+    records: int | None = None  # how many it had, once it is processed
+    generation: int = 1  # each write raises it
+    body: bytes = b""
+
+    def take(self, now: float) -> "InboxDelivery":
+        """Return the delivery as a worker takes it, for the length of a lease."""
+        return replace(
+            self,
+            due_at=now + LEASE_SECONDS,
+            attempts=self.attempts + 1,
+            generation=self.generation + 1,
+        )
+
+    def end(
+        self, state: DeliveryState, *, reason: str = "", records: int | None = None
+    ) -> "InboxDelivery":
+        """Return the delivery as it ended."""
+        return replace(
+            self,
+            state=state,
+            reason=reason,
+            records=records,
+            generation=self.generation + 1,
+        )
+
+    def postpone(self, at: float, reason: str, attempts: int) -> "InboxDelivery":
+        """Return the delivery as it waits for another attempt."""
+        return replace(
+            self,
+            state=DeliveryState.RECEIVED,
+            due_at=at,
+            reason=reason,
+            attempts=attempts,
+            generation=self.generation + 1,
+        )
+
+
+def body_place(endpoint: str, key: str) -> Place:
+    """Return the place that a delivery's body is bound to."""
+    return Place("delivery", endpoint, key, 1, "")

@@ -1,0 +1,47 @@
+"""The sealed secrets of a webhook, as they are stored."""
+
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from outkey.core.vault.envelope import Place
+
+PLACE_TABLE = "webhook"
+
+
+@dataclass(frozen=True, slots=True)
+class SealedHookSecret:
+    """One secret of a webhook: its ciphertext, and who has entered it when."""
+
+    version: int
+    sealed: bytes
+    set_at: float = 0.0
+    set_by: str = ""
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Self:
+        """Return the secret that stored facts describe."""
+        return cls(**{**facts, "sealed": b64decode(facts["sealed"])})
+
+    def facts(self) -> dict[str, object]:
+        """Return the secret as JSON can hold it."""
+        return {
+            "version": self.version,
+            "sealed": b64encode(self.sealed).decode(),
+            "set_at": self.set_at,
+            "set_by": self.set_by,
+        }
+
+
+def secret_place(endpoint: str, name: str, version: int) -> Place:
+    """Return the place of a webhook's secret; an endpoint is never used again."""
+    return Place(PLACE_TABLE, endpoint, name, version, "")
+
+
+def sealed_secrets(facts: Mapping[str, Any]) -> dict[str, SealedHookSecret]:
+    """Return the secrets in the stored facts of a webhook, by name."""
+    return {
+        name: SealedHookSecret.from_facts(secret)
+        for name, secret in facts["secrets"].items()
+    }

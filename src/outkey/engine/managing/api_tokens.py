@@ -1,0 +1,168 @@
+"""Creating, listing, revoking and checking the tokens of the HTTP interface.
+
+They are shared states: one row by the token's hash, which every request finds it by,
+and one by its name, which no two tokens have at the same time.
+"""
+
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from outkey.core.access.api_tokens import (
+    DEFAULT_PER_MINUTE,
+    PREFIX,
+    RANDOM_BYTES,
+    ApiToken,
+    ApiTokenState,
+    Scope,
+    digest_of,
+    read_per_minute,
+)
+from outkey.core.audit.events import Tag
+from outkey.core.config.fields import BY_PATH
+from outkey.core.errors import NAME_TAKEN, ConfigError, TokenRefused
+from outkey.core.shared_state import SharedState, StateKind
+from outkey.core.text import Text
+from outkey.engine.managing.changes import Administration
+from outkey.engine.managing.registry import Registry
+from outkey.engine.managing.token_memory import TokenMemory
+from outkey.ports.storage import Database, StateRows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenWish:
+    """What a new token shall be; `configurations` are names, none for all."""
+
+    name: str
+    scopes: frozenset[Scope]
+    configurations: Collection[str] = ()
+    expires_at: float | None = None
+    allow_internal: bool = False
+    per_minute: int = DEFAULT_PER_MINUTE
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedToken:
+    """A new token. Its text is nowhere else, and is shown once."""
+
+    token: ApiToken
+    text: str = field(repr=False)
+
+
+class ApiTokens:
+    """The API tokens of an installation."""
+
+    def __init__(
+        self,
+        states: StateRows,
+        database: Database,
+        registry: Registry,
+        memory: TokenMemory,
+    ) -> None:
+        self._states = states
+        self._database = database
+        self._registry = registry
+        self._memory = memory
+
+    def create(self, administration: Administration, wish: TokenWish) -> CreatedToken:
+        """Store a new token; the name of one that is accepted no more can be reused."""
+        name = str(BY_PATH["name"].parse(wish.name))
+        text = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
+        now = self._database.now()
+        token = ApiToken(
+            name=name,
+            digest=str(digest_of(text)),
+            scopes=wish.scopes,
+            created_at=now,
+            created_by=administration.actor,
+            records=self._records(wish.configurations),
+            expires_at=wish.expires_at,
+            allow_internal=wish.allow_internal,
+            per_minute=read_per_minute(wish.per_minute),
+        )
+        before, stored = self._find(name)
+        if stored is not None and stored.state(now) is ApiTokenState.ACTIVE:
+            raise name_taken()
+        administration.note(
+            Tag.API_TOKEN_CREATED, "", *sorted(token.scopes), key=token.name
+        )
+        with self._database.transaction():
+            kind = StateKind.API_TOKEN_NAME
+            value = {"digest": token.digest}
+            if not self._states.swap(kind, name, before.generation, value):
+                raise name_taken()  # another process has just created it
+            old = {stored.digest: None} if stored else {}
+            new = {token.digest: token.facts()}
+            self._states.put(StateKind.API_TOKEN, {**old, **new})
+        return CreatedToken(token, text)
+
+    def all(self) -> list[ApiToken]:
+        """Return all tokens by name, also those that are accepted no more."""
+        states = self._states.read(StateKind.API_TOKEN).values()
+        tokens = (ApiToken.from_facts(state.value) for state in states)
+        return sorted(tokens, key=lambda token: token.name)
+
+    def configurations_of(self, token: ApiToken) -> list[str] | None:
+        """Return the names of the configurations that a token is for; None for all."""
+        if token.records is None:
+            return None
+        return sorted(self._registry.names_of(token.records).values())
+
+    def revoke(self, administration: Administration, name: str) -> ApiToken:
+        """Accept a token no more: at once here, within a second in other processes."""
+        _, stored = self._find(name)
+        if stored is None:
+            raise ConfigError(
+                Text("there is no API token with this name"),
+                hint=Text("See: outkey api-token list"),
+                field="name",
+            )
+        revoked = stored.revoked(self._database.now())
+        if revoked is not stored:
+            administration.note(Tag.API_TOKEN_REVOKED, key=name)
+            self._states.put(StateKind.API_TOKEN, {stored.digest: revoked.facts()})
+            self._memory.forget(stored.digest)
+        return revoked
+
+    def authenticate(self, text: str, now: float) -> ApiToken:
+        """Return the token of a request, or raise TokenRefused.
+
+        The error does not tell an unknown token from an expired or a revoked one. `now`
+        is the time by the monotonic clock.
+        """
+        digest = digest_of(text)
+        if digest is None:
+            raise TokenRefused
+        if recent := self._memory.find(digest, now):
+            return recent
+        state = self._states.read(StateKind.API_TOKEN, [digest]).get(digest)
+        if state is None:
+            raise TokenRefused
+        token = ApiToken.from_facts(state.value)
+        if token.state(self._database.now()) is not ApiTokenState.ACTIVE:
+            raise TokenRefused
+        self._memory.accept(token, now)
+        return token
+
+    def _records(self, names: Collection[str]) -> frozenset[str] | None:
+        if not names:
+            return None
+        return frozenset(self._registry.get(name).record for name in names)
+
+    def _find(self, name: str) -> tuple[SharedState, ApiToken | None]:
+        """Return the row of a name, and the token that has it."""
+        names = self._states.read(StateKind.API_TOKEN_NAME, [name])
+        row = names.get(name, SharedState())
+        digest = row.value.get("digest", "")
+        state = self._states.read(StateKind.API_TOKEN, [digest]).get(digest)
+        return row, None if state is None else ApiToken.from_facts(state.value)
+
+
+def name_taken() -> ConfigError:
+    """Return the error for the name of a token that another one has."""
+    return ConfigError(
+        Text("an API token with this name already exists"),
+        hint=Text("Choose another name, or revoke the present one first."),
+        field="name",
+        reason=NAME_TAKEN,
+    )

@@ -1,0 +1,1 @@
+"""Webhooks: stored settings and secrets, reception, and the inbox of deliveries."""

@@ -1,0 +1,270 @@
+"""Changes of webhooks, each recorded in the audit first."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from outkey.core.audit.events import Change, Tag
+from outkey.core.config.configuration import SyncLine
+from outkey.core.config.document import Document
+from outkey.core.config.secret_values import refuse_unusable
+from outkey.core.errors import ConfigError
+from outkey.core.secret import Secret
+from outkey.core.text import Text
+from outkey.core.webhooks.content import DeliveryContent
+from outkey.core.webhooks.handlers import refuse_unlisted_handler
+from outkey.core.webhooks.inbox import InboxDelivery, ReplayScope
+from outkey.core.webhooks.settings import Webhook, scheme_of
+from outkey.core.webhooks.stored import PREVIOUS, SECRET
+from outkey.engine.managing.changes import Administration
+from outkey.engine.managing.line_editing import RecordRights, refuse_forbidden
+from outkey.engine.managing.registry import Registry
+from outkey.engine.sync.runner import refuse_unreceivable
+from outkey.engine.sync.sync_settings import SyncSettings
+from outkey.engine.webhooks.hook_settings import HookSettings
+from outkey.engine.webhooks.inbox import Inbox
+from outkey.engine.webhooks.offers import has_offer
+from outkey.ports.sync import PathCompiler
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookAdministration:
+    """The changes of webhooks that a user makes."""
+
+    administration: Administration
+    settings: HookSettings
+    inbox: Inbox
+    paths: PathCompiler
+    pairs: SyncSettings
+    public_url: str = ""
+    listed_handlers: Collection[str] = ()  # those that the operator allows
+
+    def compared(
+        self, webhooks: Sequence[Webhook]
+    ) -> list[tuple[Webhook | None, Webhook]]:
+        """Return webhooks of a document, each with the one that is stored."""
+        known = self.settings.all()
+        return [
+            (known[new.name].as_written(new) if new.name in known else None, new)
+            for new in webhooks
+        ]
+
+    def refuse_unfit(self, document: Document) -> None:
+        """Refuse webhooks that could not work, with what the document brings along.
+
+        Refuse functions too that the operator has not listed.
+        """
+        for webhook in document.webhooks:
+            if webhook.handler:
+                field = f"webhook.{webhook.name}.handler"
+                refuse_unlisted_handler(webhook.handler, self.listed_handlers, field)
+        known = self.pairs.pairs().values()
+        paired = {
+            line
+            for pair in (*known, *document.pairs)
+            for line in (pair.pull, pair.push)
+        }
+        refuse_unfit_webhooks(
+            self.administration.registry,
+            document,
+            self.paths,
+            public_url=self.public_url,
+            paired=paired,
+        )
+
+    def save(self, webhooks: Sequence[Webhook]) -> None:
+        """Create and change webhooks: all of them or none."""
+        for webhook in webhooks:
+            self._note(Tag.WEBHOOK_SAVED, webhook.name)
+        with self.administration.registry.transaction():
+            self.settings.put(webhooks)
+
+    def save_with_secrets(
+        self, webhook: Webhook, secrets: Mapping[str, Secret]
+    ) -> None:
+        """Create or change a webhook, and replace these secrets of it."""
+        self._note(Tag.WEBHOOK_SAVED, webhook.name)
+        for field in secrets:
+            self._note(Tag.SECRET_SET, webhook.name, field)
+        by = self.administration.actor
+        with self.administration.registry.transaction():
+            self.settings.put([webhook])
+            for field, secret in secrets.items():
+                self.settings.set_secret(webhook.name, field, secret, by)
+
+    def refuse_forbidden(self, webhook: Webhook, rights: RecordRights) -> None:
+        """Raise ConfigError if a user may not write what the webhook's line writes."""
+        name = webhook.line or webhook.run
+        sync = self.administration.registry.line(name).sync if name else None
+        if sync is not None:
+            with naming_place(f"webhook.{webhook.name}.line"):
+                refuse_forbidden(rights, sync)
+
+    def set_secret(self, name: str, secret: Secret, field: str = SECRET) -> None:
+        """Replace a secret by a value, which is stored sealed."""
+        self.settings.get(name)
+        refuse_unusable(field, secret)
+        self._note(Tag.SECRET_SET, name, field)
+        by = self.administration.actor
+        with self.administration.registry.transaction():
+            self.settings.set_secret(name, field, secret, by)
+
+    def rotate_secret(self, name: str, secret: Secret) -> None:
+        """Replace the secret; the present one is accepted too until it is removed."""
+        present = self.settings.open_secrets(self.settings.get(name)).current
+        if present is None:
+            self.set_secret(name, secret)
+            return
+        refuse_unusable(SECRET, secret)
+        self._note(Tag.SECRET_SET, name, PREVIOUS)
+        self._note(Tag.SECRET_SET, name, SECRET)
+        by = self.administration.actor
+        with self.administration.registry.transaction():
+            self.settings.set_secret(name, PREVIOUS, present, by)
+            self.settings.set_secret(name, SECRET, secret, by)
+
+    def clear_previous(self, name: str) -> None:
+        """Accept the previous secret no more."""
+        webhook = self.settings.get(name).webhook
+        self._note(Tag.SECRET_CLEARED, name, PREVIOUS)
+        with self.administration.registry.transaction():
+            self.settings.put([replace(webhook, previous_secret="")])
+
+    def view_offer(self, name: str) -> Secret:
+        """Return the token that a sender offered, which a user enters at the sender.
+
+        Only of a sender that wants this, and not any more once it has sent a delivery:
+        then it is a secret like any other.
+        """
+        stored = self.settings.get(name)
+        if not has_offer(stored) or self.inbox.newest(name, limit=1):
+            raise ConfigError(
+                Text("there is no offered token to be shown"),
+                hint=Text("Have the sender send its token to the endpoint again."),
+            )
+        self._note(Tag.OFFER_VIEWED, name)
+        offered = self.settings.open_secrets(stored).current
+        return offered or Secret("")
+
+    def pause(self, name: str) -> None:
+        """Refuse deliveries for a while, so that their senders repeat them later."""
+        self.settings.get(name)
+        self._note(Tag.WEBHOOK_PAUSED, name)
+        self.settings.set_paused(name, is_paused=True)
+
+    def resume(self, name: str) -> None:
+        """Receive deliveries again."""
+        self.settings.get(name)
+        self._note(Tag.WEBHOOK_RESUMED, name)
+        self.settings.set_paused(name, is_paused=False)
+
+    def remove(self, name: str) -> None:
+        """Delete a webhook with its secrets and deliveries."""
+        self.settings.get(name)
+        self._note(Tag.WEBHOOK_REMOVED, name)
+        with self.administration.registry.transaction():
+            removed = self.settings.remove(name)
+        self.inbox.delete_all_of(removed)
+
+    def replay(self, name: str, ids: Collection[str]) -> list[InboxDelivery]:
+        """Process deliveries again: all of these, or none."""
+        for delivery_id in ids:
+            self.inbox.get(name, delivery_id)
+        self._note(Tag.DELIVERY_REPLAYED, name, *ids)
+        return self.inbox.replay(name, ids)
+
+    def replay_scope(
+        self,
+        name: str,
+        scope: ReplayScope,
+        advance: Callable[[int], None] = lambda _: None,
+    ) -> int:
+        """Process the deliveries of a scope again; return how many.
+
+        `advance` is called with the number of each batch that is done. The inbox finds
+        how many there are: `inbox.in_scope`.
+        """
+        deliveries = self.inbox.in_scope(name, scope)
+        if not deliveries:
+            return 0
+        count = str(len(deliveries))
+        self._note(Tag.DELIVERY_REPLAYED, name, count, *scope.facts())
+        return self.inbox.replay_all(deliveries, advance)
+
+    def view_content(self, name: str, delivery_id: str) -> DeliveryContent:
+        """Return the headers and body of a delivery, which may have personal data."""
+        self.inbox.get(name, delivery_id)
+        self._note(Tag.DELIVERY_VIEWED, name, delivery_id)
+        return self.inbox.content(name, delivery_id)
+
+    def view_body(self, name: str, delivery_id: str) -> bytes:
+        """Return the body of a delivery, which may have personal data."""
+        return self.view_content(name, delivery_id).body
+
+    def _note(self, tag: Tag, name: str, *more: str) -> None:
+        actor = self.administration.actor
+        self.administration.audit.note(Change(tag, actor, fields=(name, *more)))
+
+
+def refuse_unfit_webhooks(
+    registry: Registry,
+    document: Document,
+    paths: PathCompiler,
+    *,
+    public_url: str,
+    paired: Collection[str],
+) -> None:
+    """Refuse webhooks that could not work, with what the document brings along."""
+    new_lines = {line.name: line for line in document.lines}
+    new_configurations = {draft.name for draft in document.drafts}
+    for webhook in document.webhooks:
+        place = f"webhook.{webhook.name}."
+        scheme = scheme_of(webhook)
+        if scheme is not None and scheme.signs_url and not public_url:
+            raise ConfigError(
+                Text("the scheme signs the URL, and the public URL is not set"),
+                hint=Text("Set OUTKEY_PUBLIC_URL to the URL that senders reach."),
+                field=f"{place}scheme",
+            )
+        if webhook.configuration and webhook.configuration not in new_configurations:
+            registry.get(webhook.configuration)
+        for key in ("records", "confirm_id", "id"):
+            expression = getattr(webhook, key)
+            if expression:
+                paths.compile(expression, field=f"{place}{key}")
+        with naming_place(f"{place}line"):
+            refuse_unfit_line(registry, webhook, new_lines, paired=paired)
+
+
+@contextmanager
+def naming_place(place: str) -> Iterator[None]:
+    """Let an error name the place in the document."""
+    try:
+        yield
+    except ConfigError as error:
+        error.field = place
+        raise
+
+
+def refuse_unfit_line(
+    registry: Registry,
+    webhook: Webhook,
+    new_lines: Mapping[str, SyncLine],
+    *,
+    paired: Collection[str],
+) -> None:
+    """Refuse a webhook whose line is missing or cannot take its deliveries."""
+    name = webhook.line or webhook.run
+    if not name:
+        return
+    line = new_lines.get(name) or registry.line(name)
+    if line.sync is None:
+        raise ConfigError(
+            Text("the line names one call and synchronizes nothing"),
+            hint=Text("Set a direction, a target and the fields of the line."),
+        )
+    if not webhook.line:
+        return
+    refuse_unreceivable(line.sync, is_paired=name in paired)
+    if webhook.confirm and webhook.configuration not in {"", line.configuration}:
+        raise ConfigError(Text("the sync line belongs to another configuration"))

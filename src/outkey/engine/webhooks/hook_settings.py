@@ -1,0 +1,323 @@
+"""The webhooks of an installation, as shared states."""
+
+import secrets
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+from outkey.core.config.reference import parse_reference
+from outkey.core.errors import (
+    ConfigError,
+    EditConflict,
+    HostError,
+    SecretMissing,
+    SecretUnreadable,
+    UnknownConfiguration,
+)
+from outkey.core.findings.checks import Finding
+from outkey.core.findings.webhook_checks import webhook_findings
+from outkey.core.secret import Secret
+from outkey.core.shared_state import SharedState, StateKind
+from outkey.core.text import Text
+from outkey.core.webhooks.content import DeliveryContent, content_of
+from outkey.core.webhooks.delivery import Delivery, WebhookSecrets
+from outkey.core.webhooks.inbox import InboxDelivery, body_place
+from outkey.core.webhooks.sealed import SealedHookSecret, secret_place
+from outkey.core.webhooks.settings import Webhook
+from outkey.core.webhooks.stored import (
+    BODIES,
+    ENDPOINT,
+    PREVIOUS,
+    REPLACED,
+    SECRET,
+    VERIFY_TOKEN,
+    StoredWebhook,
+)
+from outkey.ports.storage import Database, StateRows
+from outkey.ports.webhooks import WebhookVault
+
+ENDPOINT_BYTES = 16  # 22 characters
+LINE_KEYS = ("line", "run")
+TRIES = 5  # to write a webhook that another process writes too
+
+
+class HookSettings:
+    """Reads and stores webhooks with their endpoints and secrets."""
+
+    def __init__(
+        self, states: StateRows, database: Database, vault: WebhookVault
+    ) -> None:
+        self._states = states
+        self._database = database
+        self._vault = vault
+        # What was read before, as long as its generation is still the stored one.
+        self._read: dict[str, tuple[int, StoredWebhook]] = {}
+        self._names: dict[str, str] = {}  # of webhooks, by endpoint
+
+    def all(self) -> dict[str, StoredWebhook]:
+        """Return the webhooks, by name."""
+        states = self._states.read(StateKind.WEBHOOK)
+        return {
+            name: StoredWebhook.from_facts(name, state.value)
+            for name, state in sorted(states.items())
+        }
+
+    def get(self, name: str) -> StoredWebhook:
+        """Return one webhook, or raise UnknownConfiguration."""
+        return self._as_read(name, self._state(name))
+
+    def _state(self, name: str) -> SharedState:
+        state = self._states.read(StateKind.WEBHOOK, [name]).get(name)
+        if state is None:
+            raise UnknownConfiguration(
+                Text("there is no webhook with this name"),
+                hint=Text("See: outkey webhook list"),
+                field="webhook",
+            )
+        return state
+
+    def by_endpoint(self, endpoint: str) -> StoredWebhook | None:
+        """Return the webhook of an endpoint; None if it was deleted.
+
+        UnknownConfiguration for what was never an endpoint.
+        """
+        if not ENDPOINT.fullmatch(endpoint):
+            raise UnknownConfiguration
+        return self._known(endpoint) or self._look_up(endpoint)
+
+    def _known(self, endpoint: str) -> StoredWebhook | None:
+        """Return the webhook of an endpoint that was used before, by one read."""
+        name = self._names.get(endpoint, "")
+        state = self._states.read(StateKind.WEBHOOK, [name]).get(name) if name else None
+        if state is None or state.value["endpoint"] != endpoint:
+            return None
+        return self._as_read(name, state)
+
+    def _look_up(self, endpoint: str) -> StoredWebhook | None:
+        states = self._states.read(StateKind.HOOK_ENDPOINT, [endpoint])
+        if endpoint not in states:
+            raise UnknownConfiguration
+        name = str(states[endpoint].value["webhook"])
+        if not name:
+            return None
+        stored = self.get(name)
+        self._names[endpoint] = name
+        return stored
+
+    def _as_read(self, name: str, state: SharedState) -> StoredWebhook:
+        """Return a webhook; its settings are read once for each generation."""
+        generation, stored = self._read.get(name, (0, None))
+        # A webhook that was deleted and made again has another endpoint.
+        if (
+            stored is None
+            or generation != state.generation
+            or stored.endpoint != state.value["endpoint"]
+        ):
+            stored = StoredWebhook.from_facts(name, state.value)
+            self._read[name] = (state.generation, stored)
+        return stored
+
+    def put(self, webhooks: Iterable[Webhook]) -> None:
+        """Store webhooks, new or changed; a new one gets an endpoint and a key."""
+        for webhook in webhooks:
+            if webhook.name in self._states.read(StateKind.WEBHOOK, [webhook.name]):
+                self.change(webhook.name, partial(self._with_settings, webhook=webhook))
+            else:
+                self._add(webhook)
+
+    def _add(self, webhook: Webhook) -> None:
+        endpoint = secrets.token_urlsafe(ENDPOINT_BYTES)
+        new = StoredWebhook(webhook, endpoint)
+        new = self._sealed(new, BODIES, self._vault.new_key()).with_settings(webhook)
+        self._states.put(StateKind.HOOK_ENDPOINT, {endpoint: {"webhook": new.name}})
+        if not self._states.swap(StateKind.WEBHOOK, new.name, 0, new.facts()):
+            raise EditConflict
+
+    def set_secret(self, name: str, field: str, secret: Secret, by: str) -> None:
+        """Store a value of a secret, sealed.
+
+        The one that it replaces explains why deliveries are refused from then on.
+        """
+
+        def set_secret(stored: StoredWebhook) -> StoredWebhook:
+            if field == SECRET:
+                stored = self._with_replaced(stored, SECRET)
+            return self._sealed(stored, field, secret, by)
+
+        self.change(name, set_secret)
+
+    def accept_secret(self, name: str, secret: Secret, by: str) -> bool:
+        """Store a secret unless the webhook has one; return whether it was stored."""
+
+        def accept(stored: StoredWebhook) -> StoredWebhook:
+            if stored.has_secret:
+                raise EditConflict
+            return self._sealed(stored, SECRET, secret, by)
+
+        try:
+            self.change(name, accept)
+        except EditConflict:
+            return False
+        return True
+
+    def set_paused(self, name: str, *, is_paused: bool) -> None:
+        """Pause or resume a webhook."""
+        self.change(name, lambda stored: replace(stored, is_paused=is_paused))
+
+    def remove(self, name: str) -> StoredWebhook:
+        """Delete a webhook with its secrets; its endpoint stays known as deleted."""
+        stored = self.get(name)
+        self._states.put(StateKind.HOOK_ENDPOINT, {stored.endpoint: {"webhook": ""}})
+        self._states.put(StateKind.WEBHOOK, {name: None})
+        self._states.put(StateKind.HOOK_REFUSALS, {name: None})
+        self._states.put(StateKind.HOOK_ACTIVITY, {stored.endpoint: None})
+        return stored
+
+    def rename_configuration(self, name: str, new_name: str) -> None:
+        """Let webhooks name a configuration by its new name."""
+        self._rename(("configuration",), name, new_name)
+
+    def rename_line(self, name: str, new_name: str) -> None:
+        """Let webhooks name a line by its new name."""
+        self._rename(LINE_KEYS, name, new_name)
+
+    def refuse_removal(self, configuration: str, lines: Collection[str]) -> None:
+        """Raise ConfigError if a webhook names the configuration or one of the lines.
+
+        "" for no configuration.
+        """
+        names = [
+            stored.name
+            for stored in self.all().values()
+            if names_any(stored.webhook, configuration, lines)
+        ]
+        if names:
+            raise ConfigError(
+                Text("webhooks need it: {names}", names=", ".join(names)),
+                hint=Text("Delete these first, or change what they do."),
+            )
+
+    def _rename(self, keys: Sequence[str], name: str, new_name: str) -> None:
+        def rename(stored: StoredWebhook) -> StoredWebhook:
+            webhook = stored.webhook
+            for key in keys:
+                if getattr(webhook, key) == name:
+                    webhook = replace(webhook, **{key: new_name})  # type: ignore[arg-type]
+            return replace(stored, webhook=webhook)
+
+        for stored in self.all().values():
+            if rename(stored) != stored:
+                self.change(stored.name, rename)
+
+    def change(
+        self, name: str, change: Callable[[StoredWebhook], StoredWebhook]
+    ) -> None:
+        """Change a webhook as it is stored now; EditConflict if others keep at it."""
+        for _ in range(TRIES):
+            # By one read: what another process writes after it must not be lost.
+            state = self._state(name)
+            facts = change(self._as_read(name, state)).facts()
+            if self._states.swap(StateKind.WEBHOOK, name, state.generation, facts):
+                return
+        raise EditConflict
+
+    # ── secrets ─────────────────────────────────────────────────────────────────────
+
+    def open_secrets(self, stored: StoredWebhook) -> WebhookSecrets:
+        """Return the secrets of a webhook that are set.
+
+        SecretMissing for a reference that names nothing.
+        """
+        return WebhookSecrets(
+            current=self._open(stored, SECRET),
+            previous=self._open(stored, PREVIOUS),
+            verify_token=self._open(stored, VERIFY_TOKEN),
+            replaced=self._open_replaced(stored),
+        )
+
+    def findings(self, stored: StoredWebhook) -> list[Finding]:
+        """Return what is wrong or risky about a webhook, as this process sees it."""
+        unresolved: SecretMissing | None = None
+        try:
+            self.open_secrets(stored)
+        except SecretMissing as error:
+            unresolved = error
+        except HostError:
+            pass  # sealed: that is a finding of the installation
+        return list(webhook_findings(stored, unresolved))
+
+    def seal_content(
+        self, stored: StoredWebhook, key: str, delivery: Delivery
+    ) -> bytes:
+        """Return the body of a delivery with its headers, as they are stored."""
+        place = body_place(stored.endpoint, key)
+        content = content_of(delivery, stored.webhook).to_bytes()
+        return self._vault.seal_body(self._body_key(stored), content, place)
+
+    def open_content(
+        self, stored: StoredWebhook, delivery: InboxDelivery
+    ) -> DeliveryContent:
+        """Return the body and headers of a delivery whose sealed bytes were read."""
+        place = body_place(stored.endpoint, delivery.key)
+        key = self._body_key(stored)
+        content = self._vault.open_body(key, delivery.body, place)
+        return DeliveryContent.from_bytes(content)
+
+    def open_body(self, stored: StoredWebhook, delivery: InboxDelivery) -> bytes:
+        """Return the body of a delivery whose sealed bytes were read."""
+        return self.open_content(stored, delivery).body
+
+    def _with_settings(self, stored: StoredWebhook, webhook: Webhook) -> StoredWebhook:
+        """Return a stored webhook with other settings."""
+        if webhook.previous_secret == "":
+            stored = self._with_replaced(stored, PREVIOUS)
+        return stored.with_settings(webhook)
+
+    def _with_replaced(self, stored: StoredWebhook, field: str) -> StoredWebhook:
+        """Return a webhook with the value of a secret that is accepted no more."""
+        sealed = stored.secrets.get(field)
+        if sealed is None:
+            return stored
+        try:
+            secret = self._opened(stored, field)
+        except SecretUnreadable:
+            return stored  # so it explains nothing either
+        return self._sealed(stored, REPLACED, secret, sealed.set_by)
+
+    def _open_replaced(self, stored: StoredWebhook) -> Secret | None:
+        if REPLACED not in stored.secrets:
+            return None
+        with suppress(SecretUnreadable):
+            return self._opened(stored, REPLACED)
+        return None
+
+    def _body_key(self, stored: StoredWebhook) -> Secret:
+        return self._opened(stored, BODIES)
+
+    def _open(self, stored: StoredWebhook, field: str) -> Secret | None:
+        reference = getattr(stored.webhook, field)
+        if reference:
+            parsed = parse_reference(reference, field=field)
+            return self._vault.open_reference(parsed, field)
+        return self._opened(stored, field) if field in stored.secrets else None
+
+    def _opened(self, stored: StoredWebhook, field: str) -> Secret:
+        secret = stored.secrets[field]
+        place = secret_place(stored.endpoint, field, secret.version)
+        return self._vault.open(secret.sealed, place)
+
+    def _sealed(
+        self, stored: StoredWebhook, field: str, secret: Secret, by: str = ""
+    ) -> StoredWebhook:
+        place = stored.place_of(field)
+        sealed = SealedHookSecret(
+            place.version, self._vault.seal(secret, place), self._database.now(), by
+        )
+        return stored.with_secret(field, sealed)
+
+
+def names_any(webhook: Webhook, configuration: str, lines: Collection[str]) -> bool:
+    """Whether a webhook names a configuration or one of these lines."""
+    is_its = bool(configuration) and webhook.configuration == configuration
+    return is_its or any(getattr(webhook, key) in lines for key in LINE_KEYS)

@@ -1,0 +1,41 @@
+"""Secrets that a sender offers with its first handshake."""
+
+from outkey.core.audit.events import Change, ChangeEffect, Tag
+from outkey.core.secret import Secret
+from outkey.core.webhooks.scheme import HandshakeKind
+from outkey.core.webhooks.settings import scheme_of
+from outkey.core.webhooks.stored import SECRET, StoredWebhook
+from outkey.engine.webhooks.hook_settings import HookSettings
+from outkey.ports.sending import Audit
+
+OFFERED_BY = "handshake"  # who has set such a secret
+
+
+def accept_offer(
+    settings: HookSettings, audit: Audit, stored: StoredWebhook, offered: Secret
+) -> bool:
+    """Store an offered secret; return whether it is now that of the webhook.
+
+    Only the first one is accepted: another would let a stranger who knows the endpoint
+    sign deliveries. A handshake with the secret that is set changes nothing.
+    """
+    if stored.has_secret:
+        return settings.open_secrets(stored).current == offered
+    audit.note(
+        Change(
+            Tag.SECRET_SET,
+            OFFERED_BY,
+            fields=(stored.name, SECRET),
+            effect=ChangeEffect.CREATED,
+        )
+    )
+    return settings.accept_secret(stored.name, offered, OFFERED_BY)
+
+
+def has_offer(stored: StoredWebhook) -> bool:
+    """Whether the sender has offered a token that a user has to enter there."""
+    scheme = scheme_of(stored.webhook)
+    secret = stored.secrets.get(SECRET)
+    is_offered = secret is not None and secret.set_by == OFFERED_BY
+    is_asked_for = scheme is not None and scheme.handshake is HandshakeKind.NOTION
+    return is_offered and is_asked_for

@@ -1,0 +1,275 @@
+"""Receiving deliveries: verified, stored once, and only then answered.
+
+Nothing of a delivery is believed, parsed or looked up before it is verified.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from outkey.core.errors import (
+    OutkeyError,
+    SecretMissing,
+    StorageUnavailable,
+    UnknownConfiguration,
+)
+from outkey.core.webhooks.attempt import event_text
+from outkey.core.webhooks.delivery import (
+    CertificateNeeded,
+    Delivery,
+    NotVerified,
+    Outcome,
+    RefusalReason,
+    Refused,
+    Verified,
+    WebhookSecrets,
+)
+from outkey.core.webhooks.explanation import explain
+from outkey.core.webhooks.handshakes import (
+    HandshakeResponse,
+    answer_open_handshake,
+    answer_signed_handshake,
+)
+from outkey.core.webhooks.inbox import InboxDelivery
+from outkey.core.webhooks.limited_json import read_limited_json
+from outkey.core.webhooks.public_keys import PublicKeys
+from outkey.core.webhooks.refusals import SECRET_UNRESOLVED, refusal
+from outkey.core.webhooks.stored import StoredWebhook
+from outkey.core.webhooks.verification import verify
+from outkey.engine.webhooks.fetching import Certificates
+from outkey.engine.webhooks.hook_settings import HookSettings
+from outkey.engine.webhooks.intake import Intake
+from outkey.engine.webhooks.offers import accept_offer
+from outkey.engine.webhooks.refusals import RefusalCounter, Refusals
+from outkey.ports.sending import Audit, Clock
+from outkey.ports.storage import Database
+from outkey.ports.sync import PathCompiler
+from outkey.ports.webhooks import DeliveryRows
+
+MEBIBYTE = 1024 * 1024
+MAX_BODY = MEBIBYTE  # unless the operator sets another limit
+RETRY_SECONDS = 60  # what a sender is told while deliveries cannot be stored
+METHODS = ("POST", "PUT", "PATCH")
+
+
+class HookResponse(NamedTuple):
+    """What a delivery is answered with."""
+
+    status: int
+    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+ACCEPTED = HookResponse(200)
+REFUSED = HookResponse(401)
+UNKNOWN = HookResponse(404)
+WRONG_METHOD = HookResponse(405, headers=(("Allow", "POST"),))
+GONE = HookResponse(410)
+TOO_LARGE = HookResponse(413)
+RETRY_LATER = HookResponse(503, headers=(("Retry-After", str(RETRY_SECONDS)),))
+
+
+@dataclass(frozen=True, slots=True)
+class ReceptionPorts:
+    """What reception needs of an installation."""
+
+    settings: HookSettings
+    deliveries: DeliveryRows
+    refusals: Refusals
+    database: Database
+    clock: Clock
+    keys: PublicKeys
+    finder: PathCompiler
+    fetch: Callable[[str], bytes]  # a public document, by the rules of sending
+    audit: Audit
+    max_body: int = MAX_BODY
+
+
+class Reception:
+    """Answers the requests to endpoints; nothing here raises."""
+
+    def __init__(
+        self, ports: ReceptionPorts, refusals: RefusalCounter | None = None
+    ) -> None:
+        self._ports = ports
+        self._refusals: RefusalCounter = refusals or ports.refusals
+        self._last: StoredWebhook | None = None
+        self._intake = Intake(ports.deliveries, ports.database)
+        self._certificates = Certificates(ports.fetch, ports.clock.monotonic)
+        self.max_body = ports.max_body
+
+    def receive(self, endpoint: str, delivery: Delivery) -> HookResponse:
+        """Verify and store a delivery, or refuse it; return the response."""
+        if len(delivery.body) > self.max_body:
+            return TOO_LARGE
+        try:
+            stored = self._look_up(endpoint)
+            if stored is None:
+                return self._pretend(delivery, GONE)
+            if stored.is_paused:
+                return self._pretend(delivery, RETRY_LATER)
+            return self._answer(stored, delivery)
+        except UnknownConfiguration:
+            return self._pretend(delivery, UNKNOWN)
+        except OutkeyError:
+            # Sealed, or storage is unavailable. The sender keeps the delivery.
+            return RETRY_LATER
+
+    def _look_up(self, endpoint: str) -> StoredWebhook | None:
+        """Return the webhook of an endpoint; a look-up that fails is repeated once.
+
+        The connection of this thread may be an old one, to a database that was
+        restarted.
+        """
+        with suppress(StorageUnavailable):
+            return self._ports.settings.by_endpoint(endpoint)
+        return self._ports.settings.by_endpoint(endpoint)
+
+    def _answer(self, stored: StoredWebhook, delivery: Delivery) -> HookResponse:
+        self._last = stored
+        try:
+            opened = self._ports.settings.open_secrets(stored)
+        except SecretMissing:
+            self._refusals.count(stored.name, SECRET_UNRESOLVED)
+            return RETRY_LATER
+        handshake = answer_open_handshake(delivery, stored.webhook, opened)
+        if handshake is not None:
+            return self._shake_hands(stored, handshake)
+        if delivery.method not in METHODS:
+            return WRONG_METHOD
+        outcome = self._verify(stored, delivery, opened)
+        if not isinstance(outcome, Verified):
+            return self._refuse(stored, delivery, opened, outcome)
+        handshake = answer_signed_handshake(delivery, stored.webhook, opened, outcome)
+        if handshake is not None:
+            return self._shake_hands(stored, handshake)
+        self._store(stored, delivery, outcome)
+        return ACCEPTED
+
+    def _verify(
+        self, stored: StoredWebhook, delivery: Delivery, opened: WebhookSecrets
+    ) -> Outcome:
+        """Return the outcome, with the certificate that a sender names, if it does."""
+        ports = self._ports
+        now = ports.clock.now()
+        first = verify(delivery, stored.webhook, opened, now=now, keys=ports.keys)
+        if not isinstance(first, CertificateNeeded):
+            return first
+        certificate = self._certificates.get(first.url)
+        outcome = verify(
+            delivery,
+            stored.webhook,
+            opened,
+            now=now,
+            keys=ports.keys,
+            certificate=certificate,
+        )
+        if isinstance(outcome, Verified):
+            self._certificates.keep(first.url, certificate)
+        return outcome
+
+    def _pretend(self, delivery: Delivery, response: HookResponse) -> HookResponse:
+        """Return a response after the time that a refused delivery takes.
+
+        The delivery is verified as if it were for the webhook that was used last,
+        whatever comes of it, and not counted.
+        """
+        if self._last is not None:
+            with suppress(OutkeyError):
+                self._check(self._last, delivery)
+        self._refusals.count("", "")
+        return response
+
+    def _check(self, stored: StoredWebhook, delivery: Delivery) -> Outcome:
+        ports = self._ports
+        return verify(
+            delivery,
+            stored.webhook,
+            ports.settings.open_secrets(stored),
+            now=ports.clock.now(),
+            keys=ports.keys,
+        )
+
+    def _refuse(
+        self,
+        stored: StoredWebhook,
+        delivery: Delivery,
+        opened: WebhookSecrets,
+        outcome: Refused | CertificateNeeded,
+    ) -> HookResponse:
+        """Count a refusal. Its response tells nothing about the reason."""
+        ports = self._ports
+        refused = refusal(NotVerified(RefusalReason.CERTIFICATE))
+        if isinstance(outcome, Refused):
+            refused = outcome
+
+        def find_reason() -> Refused:
+            explanation = explain(
+                delivery,
+                stored.webhook,
+                opened,
+                now=ports.clock.now(),
+                keys=ports.keys,
+            )
+            return explanation or refused
+
+        self._refusals.count(stored.name, refused.reason, find_reason=find_reason)
+        return REFUSED
+
+    def _shake_hands(
+        self, stored: StoredWebhook, handshake: HandshakeResponse
+    ) -> HookResponse:
+        offered = handshake.offered_secret
+        ports = self._ports
+        if offered and not accept_offer(ports.settings, ports.audit, stored, offered):
+            return REFUSED  # another handshake was faster
+        if handshake.fetch_url:
+            self._ports.fetch(handshake.fetch_url)
+        body = handshake.body.encode()
+        return HookResponse(handshake.status, body, handshake.headers)
+
+    def _store(
+        self, stored: StoredWebhook, delivery: Delivery, verified: Verified
+    ) -> None:
+        """Commit a delivery; the same one again changes nothing."""
+        ports = self._ports
+        event_id = verified.event_id or self._found_id(stored, delivery.body)
+        key = event_id or digest_key(delivery, verified) or secrets.token_hex(16)
+        self._intake.store(
+            InboxDelivery(
+                id="",
+                endpoint=stored.endpoint,
+                key=key,
+                event_id=event_id,
+                event_type=verified.event_type,
+                nonce=event_text(verified.nonce),
+                fetch_id=verified.fetch_id,
+                body=ports.settings.seal_content(stored, key, delivery),
+            )
+        )
+
+    def _found_id(self, stored: StoredWebhook, body: bytes) -> str:
+        """Return the id that a user's expression finds in a verified body."""
+        expression = stored.webhook.id
+        if not expression:
+            return ""
+        value: object = None
+        with suppress(ValueError, OutkeyError):
+            find = self._ports.finder.compile(expression, field="id")
+            value = find(read_limited_json(body))
+        is_id = isinstance(value, str | int) and not isinstance(value, bool)
+        return event_text(str(value)) if is_id else ""
+
+
+def digest_key(delivery: Delivery, verified: Verified) -> str:
+    """Return what a signed delivery without an id is recognized by.
+
+    "" for one that is not signed as a whole: two equal ones may be two events.
+    """
+    if not verified.covers_body:
+        return ""
+    digest = hashlib.sha256(f"{verified.timestamp}\n".encode() + delivery.body)
+    return f"sha256:{digest.hexdigest()}"

@@ -1,0 +1,386 @@
+"""Processing deliveries: through a line, by a run, or by a function of the host."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from operator import attrgetter
+
+from outkey.core.errors import (
+    ConfigError,
+    LineBusy,
+    LinePaused,
+    OutkeyError,
+    PolicyError,
+    RemoteError,
+    RunStopped,
+    UnknownConfiguration,
+)
+from outkey.core.sync.reasons import ALL_REFUSED, sync_failure
+from outkey.core.sync.records import WriteOutcome
+from outkey.core.sync.response import Record, read_json, records_in
+from outkey.core.sync.schedule import next_retry
+from outkey.core.webhooks.confirmation import object_ids
+from outkey.core.webhooks.delivery_words import (
+    HANDLER_FAILED,
+    LINE_RENAMED,
+    NO_RECORDS,
+    NOT_FOUND,
+    OUT_OF_ORDER,
+)
+from outkey.core.webhooks.handlers import refuse_unlisted_handler
+from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery
+from outkey.core.webhooks.limited_json import read_limited_json
+from outkey.core.webhooks.stored import StoredWebhook
+from outkey.engine.sending.sender import Sender
+from outkey.engine.sync.plan import Effect
+from outkey.engine.sync.planner import Planner
+from outkey.engine.sync.received_pull import ReceivedPage
+from outkey.engine.sync.runner import SyncRunner
+from outkey.engine.webhooks.fetching import fetch_objects
+from outkey.engine.webhooks.hook_settings import HookSettings
+from outkey.ports.storage import Database
+from outkey.ports.sync import PathCompiler
+from outkey.ports.webhooks import DeliveryQuery, DeliveryRows
+
+AT_ONCE = 200  # deliveries of one round
+BUSY_SECONDS = 2.0  # until a line that is busy is tried again
+PAUSED_SECONDS = 60.0
+DEFERRED_SECONDS = 15.0  # for what waits behind a delivery that has to wait
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedEvent:
+    """What a function of the host is given."""
+
+    webhook: str
+    event_id: str
+    event_type: str
+    body: bytes
+    # The JSON of the body, None if it is not JSON. With `confirm` it is what was
+    # fetched: an object, or a list if the delivery names several.
+    payload: object
+    fetch_id: str = ""
+
+
+Handler = Callable[[ReceivedEvent], object]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkPorts:
+    """What processing needs of an installation."""
+
+    settings: HookSettings
+    deliveries: DeliveryRows
+    database: Database
+    finder: PathCompiler
+    runner: SyncRunner
+    planner: Planner
+    handler: Callable[[str], Handler]  # by the name that a webhook states
+    listed_handlers: Collection[str]  # those that the operator allows
+    sender: Sender
+
+
+class HookWork:
+    """Processes due deliveries; a worker calls `round` again and again."""
+
+    def __init__(
+        self, ports: WorkPorts, is_stopping: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._ports = ports
+        self._is_stopping = is_stopping
+
+    def round(self) -> int:
+        """Process what is due, oldest first; return how many deliveries that were."""
+        ports = self._ports
+        query = DeliveryQuery(
+            states=(DeliveryState.RECEIVED,),
+            due_by=ports.database.now(),
+            oldest_first=True,
+            limit=AT_ONCE,
+        )
+        due = sorted(ports.deliveries.find(query), key=attrgetter("endpoint"))
+        for endpoint, deliveries in groupby(due, key=attrgetter("endpoint")):
+            if self._is_stopping():
+                break
+            stored = ports.settings.by_endpoint(endpoint)
+            if stored is not None:
+                self._process(stored, list(deliveries))
+                continue
+            for delivery in deliveries:  # of a webhook that was just deleted
+                ports.deliveries.swap(delivery, None)
+        return len(due)
+
+    def _process(
+        self, stored: StoredWebhook, deliveries: Sequence[InboxDelivery]
+    ) -> None:
+        webhook = stored.webhook
+        if webhook.handler or webhook.confirm:
+            self._process_singly(stored, deliveries)
+            return
+        taken = self._take(deliveries)
+        work = self._start_run if webhook.run else self._store_records
+        self._guard(stored, taken, partial(work, stored))
+
+    def _process_singly(
+        self, stored: StoredWebhook, deliveries: Sequence[InboxDelivery]
+    ) -> None:
+        """Process what may take long: each is taken just before.
+
+        While the API does not respond, the ones after it wait too: each would take as
+        long as a timeout, and other webhooks would wait for all of them.
+        """
+        work = self._handle if stored.webhook.handler else self._store_records
+        for position, delivery in enumerate(deliveries, start=1):
+            if self._is_stopping():
+                return
+            taken = self._take([delivery])
+            self._guard(stored, taken, partial(work, stored))
+            if stored.webhook.confirm and self._is_waiting(delivery):
+                self._defer(deliveries[position:])
+                return
+
+    def _is_waiting(self, delivery: InboxDelivery) -> bool:
+        """Whether a delivery that was processed waits for another attempt."""
+        query = DeliveryQuery(id=delivery.id, states=(DeliveryState.RECEIVED,))
+        return bool(self._ports.deliveries.find(query))
+
+    def _defer(self, deliveries: Sequence[InboxDelivery]) -> None:
+        """Let deliveries that were not taken wait for a moment."""
+        at = self._ports.database.now() + DEFERRED_SECONDS
+        for delivery in deliveries:
+            waiting = delivery.postpone(at, delivery.reason, delivery.attempts)
+            self._ports.deliveries.swap(delivery, waiting)
+
+    def _take(self, deliveries: Sequence[InboxDelivery]) -> list[InboxDelivery]:
+        """Return those of these deliveries that no other worker has taken."""
+        database = self._ports.database
+        # Nothing waits for the disk: what a power failure takes back is taken again.
+        with database.transaction(durable=False):
+            now = database.now()
+            swaps = [
+                self._ports.deliveries.swap(delivery, delivery.take(now))
+                for delivery in deliveries
+            ]
+        return [delivery for delivery in swaps if delivery is not None]
+
+    def _guard(
+        self,
+        stored: StoredWebhook,
+        taken: Sequence[InboxDelivery],
+        work: Callable[[Sequence[InboxDelivery]], object],
+    ) -> None:
+        """Do some work; what it leaves undone is tried again, or has failed.
+
+        What several leave undone for good is tried one by one: one of them may be to
+        blame, and the others must not fail with it.
+        """
+        if not taken:
+            return
+        try:
+            work(taken)
+        except (LineBusy, RunStopped):
+            self._postpone(taken, BUSY_SECONDS, LineBusy.code, counts=False)
+        except LinePaused:
+            self._postpone(taken, PAUSED_SECONDS, LinePaused.code, counts=False)
+        except OutkeyError as error:
+            is_unknown = isinstance(error, UnknownConfiguration)
+            if is_unknown and self._has_changed(stored):
+                self._postpone(taken, BUSY_SECONDS, LINE_RENAMED, counts=False)
+                return
+            is_final = next_retry(error, 1, was_in_vain=True) is None
+            for delivery in taken:
+                if len(taken) == 1 or not is_final:
+                    self._handle_failure(delivery, error)
+                elif self._is_waiting(delivery):
+                    self._guard(stored, [delivery], work)
+
+    def _has_changed(self, stored: StoredWebhook) -> bool:
+        """Whether a webhook was changed since it was read, as by renaming its line."""
+        current = self._ports.settings.by_endpoint(stored.endpoint)
+        return current is not None and current.webhook != stored.webhook
+
+    def _postpone(
+        self,
+        taken: Sequence[InboxDelivery],
+        seconds: float,
+        reason: str,
+        *,
+        counts: bool,
+    ) -> None:
+        at = self._ports.database.now() + seconds
+        for delivery in taken:
+            attempts = delivery.attempts if counts else delivery.attempts - 1
+            waiting = delivery.postpone(at, reason, attempts)
+            # Not one that has been processed before the work ended.
+            self._ports.deliveries.swap(delivery, waiting)
+
+    def _handle_failure(self, delivery: InboxDelivery, error: OutkeyError) -> None:
+        reason = str(error.reason or error.code)
+        retry = next_retry(error, delivery.attempts, was_in_vain=True)
+        if retry is not None:
+            self._postpone([delivery], retry.delay, reason, counts=True)
+        else:
+            failed = delivery.end(DeliveryState.FAILED, reason=reason)
+            self._ports.deliveries.swap(delivery, failed)
+
+    # ── a function of the host ──────────────────────────────────────────────────────
+
+    def _handle(self, stored: StoredWebhook, taken: Sequence[InboxDelivery]) -> None:
+        (delivery,) = taken
+        name = stored.webhook.handler
+        refuse_unlisted_handler(name, self._ports.listed_handlers, "handler")
+        handler = self._ports.handler(name)
+        body = self._body(stored, delivery)
+        payload: object = None
+        if stored.webhook.confirm:
+            documents = self._fetch_objects(stored, delivery, body)
+            if not documents:
+                self._ignore(delivery, NOT_FOUND)
+                return
+            payload = documents[0] if len(documents) == 1 else documents
+        else:
+            with suppress(ValueError):
+                payload = read_limited_json(body)
+        event = ReceivedEvent(
+            webhook=stored.name,
+            event_id=delivery.event_id,
+            event_type=delivery.event_type,
+            body=body,
+            payload=payload,
+            fetch_id=delivery.fetch_id,
+        )
+        ended = delivery.end(DeliveryState.PROCESSED)
+        try:
+            handler(event)
+        except OutkeyError:
+            raise
+        except Exception:  # noqa: BLE001 - its text may hold a value of the body
+            ended = delivery.end(DeliveryState.FAILED, reason=HANDLER_FAILED)
+        # Nothing waits for the disk: after a power failure it is called again.
+        with self._ports.database.transaction(durable=False):
+            self._ports.deliveries.swap(delivery, ended)
+
+    # ── a run of a line ─────────────────────────────────────────────────────────────
+
+    def _start_run(self, stored: StoredWebhook, taken: Sequence[InboxDelivery]) -> None:
+        """Request one run for all of these deliveries."""
+        self._ports.planner.request(stored.webhook.run, actor_of(stored))
+        with self._ports.database.transaction():
+            for delivery in taken:
+                ended = delivery.end(DeliveryState.PROCESSED)
+                self._ports.deliveries.swap(delivery, ended)
+
+    # ── the records of a line ───────────────────────────────────────────────────────
+
+    def _store_records(
+        self, stored: StoredWebhook, taken: Sequence[InboxDelivery]
+    ) -> None:
+        self._ports.runner.receive(
+            stored.webhook.line,
+            actor_of(stored),
+            self._pages(stored, taken),
+            self._is_stopping,
+        )
+
+    def _pages(
+        self, stored: StoredWebhook, taken: Sequence[InboxDelivery]
+    ) -> Iterator[ReceivedPage]:
+        """Yield the records of each delivery; end those that have none."""
+        for delivery in taken:
+            try:
+                records = self._records(stored, delivery)
+            except (RemoteError, PolicyError, ConfigError) as error:
+                self._handle_failure(delivery, error)
+                continue
+            if records:
+                yield ReceivedPage(records, partial(self._conclude, delivery))
+            elif records is None:
+                self._ignore(delivery, NOT_FOUND)
+            else:
+                self._ignore(delivery, NO_RECORDS)
+
+    def _ignore(self, delivery: InboxDelivery, reason: str) -> None:
+        ignored = delivery.end(DeliveryState.IGNORED, reason=reason, records=0)
+        self._ports.deliveries.swap(delivery, ignored)
+
+    def _records(
+        self, stored: StoredWebhook, delivery: InboxDelivery
+    ) -> list[Record] | None:
+        """Return the records of a delivery; None if the API has none that it names."""
+        body = self._body(stored, delivery)
+        if not stored.webhook.confirm:
+            return self._records_in(stored, read_payload(body))
+        documents = self._fetch_objects(stored, delivery, body)
+        if not documents:
+            return None
+        return [
+            record
+            for document in documents
+            for record in self._records_in(stored, document)
+        ]
+
+    def _records_in(self, stored: StoredWebhook, document: object) -> list[Record]:
+        find = self._ports.finder.compile(stored.webhook.records, field="records")
+        value = find(document)
+        if value is None:
+            return []
+        values = value if isinstance(value, list) else [value]
+        return records_in(values, lambda records: records)
+
+    def _fetch_objects(
+        self, stored: StoredWebhook, delivery: InboxDelivery, body: bytes
+    ) -> list[object]:
+        """Return the objects that a delivery names, as the API has them now."""
+        identifiers = [delivery.fetch_id]
+        if not delivery.fetch_id:
+            expression = stored.webhook.confirm_id
+            find = self._ports.finder.compile(expression, field="confirm_id")
+            identifiers = object_ids(find(read_payload(body)))
+        return fetch_objects(
+            self._ports.sender,
+            stored.webhook,
+            identifiers,
+            actor=actor_of(stored),
+            now=self._ports.database.now,
+        )
+
+    def _conclude(
+        self, delivery: InboxDelivery, effects: Sequence[Effect], outdated: int
+    ) -> None:
+        """Store how a delivery ended, in the transaction of its records."""
+        count = len(effects)
+        outcomes = {effect.outcome for effect in effects}
+        ended = delivery.end(DeliveryState.PROCESSED, records=count)
+        if outcomes == {WriteOutcome.REFUSED}:
+            ended = delivery.end(
+                DeliveryState.FAILED, reason=ALL_REFUSED, records=count
+            )
+        elif not count:
+            ended = delivery.end(DeliveryState.IGNORED, reason=NO_RECORDS, records=0)
+        elif outdated == count:
+            ended = delivery.end(
+                DeliveryState.IGNORED, reason=OUT_OF_ORDER, records=count
+            )
+        if self._ports.deliveries.swap(delivery, ended) is None:
+            raise LineBusy  # another worker has it: its records are taken back
+
+    def _body(self, stored: StoredWebhook, delivery: InboxDelivery) -> bytes:
+        query = DeliveryQuery(id=delivery.id, has_body=True)
+        (found,) = self._ports.deliveries.find(query)
+        return self._ports.settings.open_body(stored, found)
+
+
+def read_payload(body: bytes) -> object:
+    """Return the JSON of a delivery; what a pull would take may be refused here."""
+    try:
+        read_limited_json(body)
+    except ValueError:
+        raise sync_failure("not_json") from None
+    return read_json(body)
+
+
+def actor_of(stored: StoredWebhook) -> str:
+    """Return who does what a delivery causes."""
+    return f"webhook:{stored.name}"

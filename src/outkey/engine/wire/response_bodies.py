@@ -1,0 +1,51 @@
+"""Bodies of responses that arrive after the flow of their request has ended."""
+
+from collections.abc import Callable, Iterator
+
+from outkey.core.audit.events import Outcome
+from outkey.core.errors import OutkeyError
+from outkey.core.request.message import BodyStream
+
+Conclude = Callable[[Outcome], None]
+
+
+class UnfinishedBody:
+    """A body that is still arriving; how its request ended is recorded after it.
+
+    `outcome` makes the record from a result: "ok", the code of an error, or
+    "cancelled" where the caller does not read to the end.
+    """
+
+    def __init__(
+        self,
+        parts: BodyStream,
+        outcome: Callable[[str], Outcome],
+        conclude: Conclude | None = None,
+    ) -> None:
+        self.size = parts.size
+        self._parts = parts
+        self._outcome = outcome
+        self._conclude = conclude
+
+    def recorded_by(self, conclude: Conclude) -> "UnfinishedBody":
+        """Return the same body, whose end will be handed to `conclude`."""
+        return UnfinishedBody(self._parts, self._outcome, conclude)
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            yield from self._parts
+        except OutkeyError as error:
+            self._end(str(error.code))
+            raise
+        self._end("ok")
+
+    def close(self) -> None:
+        """Let go of the connection; an unread body is recorded as cancelled."""
+        self._parts.close()
+        self._end("cancelled")
+
+    def _end(self, result: str) -> None:
+        conclude = self._conclude
+        self._conclude = None
+        if conclude is not None:
+            conclude(self._outcome(result))

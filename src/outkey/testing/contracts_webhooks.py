@@ -1,0 +1,193 @@
+"""The contract of the inbox: deliveries of webhooks, each stored once."""
+
+import threading
+from abc import ABC, abstractmethod
+from dataclasses import replace
+
+from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery
+from outkey.ports.webhooks import DeliveryCount, DeliveryQuery, DeliveryRows
+
+ENDPOINT = "a" * 22
+OTHER_ENDPOINT = "b" * 22
+FULL = InboxDelivery(
+    "",
+    ENDPOINT,
+    key='evt/ä "1"',
+    event_id='evt/ä "1"',
+    event_type="order.created",
+    nonce="n1",
+    fetch_id="tr_1",
+    received_at=1_800_000_000.25,
+    due_at=1_800_000_000.25,
+    body=bytes(range(256)),
+)
+SAME_TIME = 8  # deliveries at once
+
+
+def plain(key: str, **values: object) -> InboxDelivery:
+    """Return a delivery with this key."""
+    return replace(InboxDelivery("", ENDPOINT, key), **values)  # type: ignore[arg-type]
+
+
+class DeliveryRowsContract(ABC):
+    """What every table of deliveries promises."""
+
+    @abstractmethod
+    def make(self) -> DeliveryRows:
+        """Return an empty table."""
+
+    def end_thread(self) -> None:
+        """Do what a thread of the suite must do at its end."""
+        return
+
+    def test_a_delivery_is_read_as_it_was_stored(self) -> None:
+        rows = self.make()
+        stored = rows.swap(None, FULL)
+        assert stored is not None
+        assert stored.id
+        assert replace(stored, id="") == FULL
+        assert list(rows.find(DeliveryQuery(has_body=True))) == [stored]
+
+    def test_many_deliveries_are_stored_together(self) -> None:
+        rows = self.make()
+        rows.insert([])
+        stored = rows.swap(None, plain("2", body=b"before"))
+        rows.insert(
+            [
+                FULL,
+                plain("1", body=b"first"),
+                plain("2", body=b"again"),
+                plain("1", body=b"twice"),
+                plain("3", nonce=FULL.nonce),
+                plain("1", endpoint=OTHER_ENDPOINT),
+            ]
+        )
+        found = rows.find(DeliveryQuery(has_body=True, oldest_first=True))
+        assert found[0] == stored
+        assert replace(found[1], id="") == FULL
+        assert [(row.endpoint, row.key, row.body) for row in found[2:]] == [
+            (ENDPOINT, "1", b"first"),
+            (OTHER_ENDPOINT, "1", b""),
+        ]
+        assert len({row.id for row in found}) == len(found)
+
+    def test_a_body_is_read_only_where_it_is_asked_for(self) -> None:
+        rows = self.make()
+        rows.swap(None, FULL)
+        (found,) = rows.find(DeliveryQuery())
+        assert found.body == b""
+
+    def test_an_event_of_an_endpoint_is_stored_once(self) -> None:
+        rows = self.make()
+        assert rows.swap(None, plain("evt", body=b"first"))
+        assert rows.swap(None, plain("evt", body=b"second")) is None
+        assert rows.swap(None, plain("EVT"))
+        assert rows.swap(None, plain("evt", endpoint=OTHER_ENDPOINT))
+        bodies = [row.body for row in rows.find(DeliveryQuery(has_body=True))]
+        assert bodies == [b"", b"", b"first"]
+
+    def test_a_nonce_of_an_endpoint_is_accepted_once(self) -> None:
+        rows = self.make()
+        assert rows.swap(None, plain("1", nonce="n"))
+        assert rows.swap(None, plain("2", nonce="n")) is None
+        assert rows.swap(None, plain("2", nonce="n", endpoint=OTHER_ENDPOINT))
+        assert rows.swap(None, plain("3"))
+        assert rows.swap(None, plain("4"))  # no nonce is no nonce
+
+    def test_of_many_at_once_one_is_stored(self) -> None:
+        rows = self.make()
+        stored: list[InboxDelivery] = []
+        started = threading.Barrier(SAME_TIME)
+
+        def store() -> None:
+            started.wait(10)
+            delivery = rows.swap(None, FULL)
+            if delivery is not None:
+                stored.append(delivery)
+            self.end_thread()
+
+        threads = [threading.Thread(target=store) for _ in range(SAME_TIME)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        assert len(stored) == 1
+        assert len(rows.find(DeliveryQuery())) == 1
+
+    def test_a_delivery_is_replaced_only_in_the_generation_that_was_read(self) -> None:
+        rows = self.make()
+        stored = rows.swap(None, FULL)
+        assert stored is not None
+        taken = stored.take(1_800_000_100.0)
+        assert rows.swap(stored, taken) == taken
+        assert rows.swap(stored, stored.take(0.0)) is None
+        ended = taken.end(DeliveryState.FAILED, reason="not_json", records=3)
+        assert rows.swap(taken, ended) == ended
+        (found,) = rows.find(DeliveryQuery(has_body=True))
+        assert found == ended
+
+    def test_a_body_stays_with_its_delivery(self) -> None:
+        rows = self.make()
+        rows.swap(None, FULL)
+        (found,) = rows.find(DeliveryQuery())
+        rows.swap(found, found.take(5.0))
+        (again,) = rows.find(DeliveryQuery(has_body=True))
+        assert again.body == FULL.body
+
+    def test_a_delivery_is_deleted(self) -> None:
+        rows = self.make()
+        stored = rows.swap(None, FULL)
+        assert stored is not None
+        assert rows.swap(replace(stored, generation=7), None) is None
+        assert rows.swap(stored, None) == stored
+        assert rows.swap(stored, None) is None
+        assert list(rows.find(DeliveryQuery())) == []
+
+    def test_deliveries_are_found_by_what_a_query_names(self) -> None:
+        rows = self.make()
+        first = rows.swap(None, plain("1", received_at=10.0, due_at=100.0))
+        second = rows.swap(None, plain("2", received_at=20.0, due_at=50.0))
+        failed = plain("3", received_at=30.0, state=DeliveryState.FAILED)
+        third = rows.swap(None, replace(failed, endpoint=OTHER_ENDPOINT))
+        assert first is not None
+
+        def found(**query: object) -> list[InboxDelivery]:
+            return list(rows.find(DeliveryQuery(**query)))  # type: ignore[arg-type]
+
+        assert found() == [third, second, first]
+        assert found(oldest_first=True, limit=2) == [first, second]
+        assert found(id=first.id) == [first]
+        assert found(id="x") == []
+        assert found(id="9" * 30) == []
+        assert second is not None
+        assert found(before=second.id) == [first]
+        assert found(before="x") == []
+        assert found(endpoint=OTHER_ENDPOINT) == [third]
+        assert found(states=(DeliveryState.RECEIVED,), due_by=60.0) == [second]
+        assert found(states=(DeliveryState.FAILED, DeliveryState.IGNORED)) == [third]
+        assert found(received_from=20.0) == [third, second]
+        assert found(received_before=20.0) == [first]
+
+    def test_deliveries_are_counted_by_endpoint_state_and_hour(self) -> None:
+        rows = self.make()
+        hour = 500_000
+        start = hour * 3600.0
+        failed = DeliveryState.FAILED
+        rows.swap(None, plain("0", received_at=start - 7200.5))
+        rows.swap(None, plain("1", received_at=start - 0.25))
+        rows.swap(None, plain("2", received_at=start))
+        rows.swap(None, plain("3", received_at=start + 3599.75))
+        rows.swap(None, plain("4", received_at=start + 3600))
+        rows.swap(None, plain("5", received_at=start + 1, state=failed))
+        rows.swap(None, plain("6", received_at=start, endpoint=OTHER_ENDPOINT))
+        received = DeliveryState.RECEIVED
+        own = {
+            DeliveryCount(ENDPOINT, received, 0, 2, start - 0.25),
+            DeliveryCount(ENDPOINT, received, hour, 2, start + 3599.75),
+            DeliveryCount(ENDPOINT, received, hour + 1, 1, start + 3600),
+            DeliveryCount(ENDPOINT, failed, hour, 1, start + 1),
+        }
+        other = DeliveryCount(OTHER_ENDPOINT, received, hour, 1, start)
+        assert set(rows.count_by_hour(start)) == {*own, other}
+        assert set(rows.count_by_hour(start, ENDPOINT)) == own
+        assert list(rows.count_by_hour(start, "c" * 22)) == []

@@ -1,0 +1,296 @@
+"""Tokens of the HTTP interface: what they permit, how they are stored and refused."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from outkey.core.access.api_tokens import (
+    ApiToken,
+    ApiTokenState,
+    Scope,
+    digest_of,
+    read_expiry,
+    read_per_minute,
+    read_scopes,
+    token_of_header,
+)
+from outkey.core.access.permissions import Permission
+from outkey.core.access.roles import ROLES
+from outkey.core.access.token_permissions import (
+    SCOPE_NEEDS,
+    SCOPE_TEXTS,
+    token_needs,
+)
+from outkey.core.audit.events import Change, Tag
+from outkey.core.errors import (
+    NAME_TAKEN,
+    ConfigError,
+    ScopeMissing,
+    TokenRefused,
+    UnknownConfiguration,
+)
+from outkey.core.shared_state import StateKind
+from outkey.engine.managing.api_tokens import ApiTokens, CreatedToken, TokenWish
+from outkey.testing import configuration
+from unit.application_in_memory import MemoryHost, memory_host
+
+OPEN = configuration(no_auth_reason="public_api")
+OTHER = configuration("other", no_auth_reason="public_api")
+TOKEN = ApiToken(
+    name="ci",
+    digest="d",
+    scopes=frozenset({Scope.READ}),
+    created_at=1.0,
+    created_by="ada",
+    records=frozenset({"r"}),
+    expires_at=20.0,
+)
+
+
+def create(
+    host: MemoryHost, name: str = "ci", *scopes: Scope, **wishes: object
+) -> CreatedToken:
+    wish = TokenWish(name=name, scopes=frozenset(scopes or {Scope.READ}))
+    wish = replace(wish, **wishes)  # type: ignore[arg-type]
+    administration = host.application.administration("ada")
+    return host.application.api_tokens.create(administration, wish)
+
+
+def revoke(host: MemoryHost, name: str = "ci") -> ApiToken:
+    administration = host.application.administration("ada")
+    return host.application.api_tokens.revoke(administration, name)
+
+
+def authenticate(host: MemoryHost, text: str) -> ApiToken:
+    now = host.world.clock.monotonic()
+    return host.application.api_tokens.authenticate(text, now)
+
+
+# ── values ──────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("records", [None, frozenset({"r"})])
+def test_a_token_is_the_same_after_it_was_stored(
+    records: frozenset[str] | None,
+) -> None:
+    token = replace(TOKEN, records=records)
+    assert ApiToken.from_facts(json.loads(json.dumps(token.facts()))) == token
+
+
+def test_a_token_is_active_until_it_expires_or_is_revoked() -> None:
+    assert TOKEN.state(19.9) is ApiTokenState.ACTIVE
+    assert TOKEN.state(20.0) is ApiTokenState.EXPIRED
+    assert replace(TOKEN, expires_at=None).state(1e12) is ApiTokenState.ACTIVE
+    revoked = TOKEN.revoked(5.0)
+    assert revoked.state(6.0) is ApiTokenState.REVOKED
+    assert revoked.revoked(7.0) is revoked
+
+
+def test_a_token_is_for_its_configurations() -> None:
+    assert TOKEN.includes("r")
+    assert not TOKEN.includes("other")
+    assert replace(TOKEN, records=None).includes("other")
+
+
+@pytest.mark.parametrize("scope", Scope)
+def test_a_token_has_its_scopes_and_manage_includes_read(scope: Scope) -> None:
+    token = replace(TOKEN, scopes=frozenset({scope}))
+    granted = {scope} | ({Scope.READ} if scope is Scope.MANAGE else set())
+    for needed in Scope:
+        if needed in granted:
+            token.demand(needed)
+        else:
+            with pytest.raises(ScopeMissing) as caught:
+                token.demand(needed)
+            assert f"--scope {needed}" in caught.value.hint
+
+
+def test_one_of_several_scopes_is_enough() -> None:
+    TOKEN.demand(Scope.RUN, Scope.READ)
+    with pytest.raises(ScopeMissing, match="run or audit"):
+        TOKEN.demand(Scope.RUN, Scope.AUDIT)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "ok_", "ok_" + "a" * 42, "ok_" + "a" * 44, "no_" + "a" * 43, "ok_é" * 9],
+)
+def test_what_can_be_no_token_has_no_digest(text: str) -> None:
+    assert digest_of(text) is None
+    assert digest_of("ok_" + "a" * 43) is not None
+
+
+@pytest.mark.parametrize(
+    ("header", "token"),
+    [
+        ("Bearer abc", "abc"),
+        ("bearer  abc ", "abc"),
+        ("Basic abc", ""),
+        ("", ""),
+        ("abc", ""),
+    ],
+)
+def test_the_token_is_read_from_the_header(header: str, token: str) -> None:
+    assert token_of_header(header) == token
+
+
+def test_scopes_are_read_by_name() -> None:
+    assert read_scopes(["read,send", "run"]) == {Scope.READ, Scope.SEND, Scope.RUN}
+    for wrong in ([], ["all"], ["read,"]):
+        with pytest.raises(ConfigError) as caught:
+            read_scopes(wrong)
+        assert "read, send, manage, run, audit" in caught.value.hint
+
+
+def test_an_expiry_includes_its_day() -> None:
+    assert read_expiry("2030-01-31") == 1_896_134_400.0
+    assert read_expiry("2030-01-31T23:00:00Z") == 1_896_134_400.0 - 3600
+    for wrong in ("tomorrow", "2030-02-31", "2030-13-01T00:00:00Z"):
+        with pytest.raises(ConfigError, match="not a date"):
+            read_expiry(wrong)
+
+
+def test_a_rate_has_limits() -> None:
+    assert read_per_minute(1) == 1
+    for wrong in (0, 1_000_001):
+        with pytest.raises(ConfigError):
+            read_per_minute(wrong)
+
+
+# ── stored ──────────────────────────────────────────────────────────────────────────
+
+
+def test_a_new_token_is_accepted_and_only_its_hash_is_stored() -> None:
+    host = memory_host(OPEN)
+    made = create(host, "ci", Scope.READ, Scope.SEND)
+    assert made.text.startswith("ok_")
+    assert len(made.text) == 46
+    assert made.text not in repr(made)
+    assert authenticate(host, made.text) == made.token
+    assert host.application.api_tokens.all() == [made.token]
+    stored = [
+        *host.application.states.read(StateKind.API_TOKEN).items(),
+        *host.application.states.read(StateKind.API_TOKEN_NAME).items(),
+    ]
+    assert made.text not in str(stored)
+    assert made.text.removeprefix("ok_") not in str(stored)
+
+
+def test_creation_and_revocation_are_recorded_without_the_token() -> None:
+    host = memory_host(OPEN)
+    made = create(host, "ci", Scope.SEND, Scope.READ)
+    revoke(host)
+    assert host.audit.events == [
+        Change(Tag.API_TOKEN_CREATED, "ada", "", ("read", "send"), "ci"),
+        Change(Tag.API_TOKEN_REVOKED, "ada", key="ci"),
+    ]
+    assert made.token.digest not in str(host.audit.events)
+
+
+def test_nothing_is_stored_that_is_not_recorded() -> None:
+    host = memory_host(OPEN)
+    host.audit.broken = True
+    with pytest.raises(Exception, match="could not be recorded"):
+        create(host)
+    assert host.application.api_tokens.all() == []
+
+
+def test_a_revoked_token_is_refused_and_stays_listed() -> None:
+    host = memory_host(OPEN)
+    made = create(host)
+    revoked = revoke(host)
+    assert revoke(host) == revoked
+    assert len(host.audit.events) == 2
+    with pytest.raises(TokenRefused):
+        authenticate(host, made.text)
+    assert host.application.api_tokens.all() == [revoked]
+
+
+def test_an_expired_an_unknown_and_a_malformed_token_are_refused_alike() -> None:
+    host = memory_host(OPEN)
+    made = create(host, expires_at=host.world.clock.now() + 60)
+    host.world.clock.advance(60)
+    messages = set()
+    for text in (made.text, "ok_" + "a" * 43, "secret", ""):
+        with pytest.raises(TokenRefused) as caught:
+            authenticate(host, text)
+        messages.add(str(caught.value))
+    assert len(messages) == 1
+
+
+def test_a_token_that_another_process_revokes_is_refused_within_a_second() -> None:
+    host = memory_host(OPEN)
+    made = create(host)
+    assert authenticate(host, made.text) == made.token
+    revoked = made.token.revoked(1.0)
+    digest = made.token.digest
+    host.application.states.put(StateKind.API_TOKEN, {digest: revoked.facts()})
+    assert authenticate(host, made.text) == made.token
+    host.world.clock.advance(1)
+    with pytest.raises(TokenRefused):
+        authenticate(host, made.text)
+
+
+def test_a_token_that_this_process_revokes_is_refused_at_once() -> None:
+    host = memory_host(OPEN)
+    made = create(host)
+    authenticate(host, made.text)
+    revoke(host)
+    with pytest.raises(TokenRefused):
+        authenticate(host, made.text)
+
+
+def test_an_unknown_token_cannot_be_revoked() -> None:
+    with pytest.raises(ConfigError, match="no API token"):
+        revoke(memory_host(), "other")
+
+
+def test_a_name_is_free_again_once_its_token_is_refused() -> None:
+    host = memory_host(OPEN)
+    first = create(host)
+    with pytest.raises(ConfigError) as caught:
+        create(host)
+    assert caught.value.reason == NAME_TAKEN
+    revoke(host)
+    second = create(host)
+    assert host.application.api_tokens.all() == [second.token]
+    with pytest.raises(TokenRefused):
+        authenticate(host, first.text)
+
+
+def test_two_processes_cannot_create_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = memory_host(OPEN)
+    monkeypatch.setattr(type(host.application.states), "swap", lambda *_: False)
+    with pytest.raises(ConfigError, match="already exists"):
+        create(host)
+
+
+def test_a_token_follows_its_configuration_to_another_name() -> None:
+    host = memory_host(OPEN, OTHER)
+    tokens: ApiTokens = host.application.api_tokens
+    limited = create(host, "limited", configurations=("other", "acme")).token
+    assert tokens.configurations_of(limited) == ["acme", "other"]
+    assert tokens.configurations_of(create(host).token) is None
+    host.application.administration("ada").rename("acme", "crm", 7.0)
+    assert tokens.configurations_of(limited) == ["crm", "other"]
+
+
+def test_a_token_for_an_unknown_configuration_is_refused() -> None:
+    with pytest.raises(UnknownConfiguration):
+        create(memory_host(OPEN), configurations=("other",))
+
+
+def test_nobody_grants_more_than_they_may_do() -> None:
+    assert set(SCOPE_NEEDS) == set(SCOPE_TEXTS) == set(Scope)
+    assert token_needs([]) == frozenset()
+    assert token_needs([Scope.RUN, Scope.AUDIT]) == {
+        Permission.RUN_LINE,
+        Permission.VIEW_RUN,
+        Permission.VIEW_AUDIT,
+    }
+    internal = token_needs([Scope.AUDIT], allow_internal=True)
+    assert internal == {Permission.VIEW_AUDIT, Permission.USE_INTERNAL_NETWORK}
+    assert Permission.SET_SECRET in token_needs([Scope.MANAGE])
+    assert token_needs([Scope.SEND]) - ROLES["Operator"]
+    assert token_needs(list(Scope), allow_internal=True) <= ROLES["Administrator"]

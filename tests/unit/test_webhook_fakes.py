@@ -1,0 +1,7 @@
+from outkey.testing.contracts_webhooks import DeliveryRowsContract
+from outkey.testing.fakes_webhooks import MemoryDeliveryRows
+
+
+class TestMemoryDeliveryRows(DeliveryRowsContract):
+    def make(self) -> MemoryDeliveryRows:
+        return MemoryDeliveryRows()
