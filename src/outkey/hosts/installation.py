@@ -1,8 +1,8 @@
 """Puts adapters around the tables of a host with a database: an `Application`."""
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -21,6 +21,7 @@ from outkey.adapters.policy_proxies import PolicyProxies
 from outkey.adapters.preset_files import PresetFiles
 from outkey.adapters.resolver_system import AsyncSystemResolver, SystemResolver
 from outkey.adapters.scripts_locked import LockedScripts
+from outkey.adapters.secrets_of_webhooks import SecretsWithWebhooks
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
 from outkey.adapters.signer_jose import JoseSigner
@@ -34,6 +35,12 @@ from outkey.engine.managing.registry import Registry
 from outkey.engine.sending.sender import Asynchronous, Ports, Sender
 from outkey.engine.sync.runs import Runs
 from outkey.engine.sync.sync_settings import SyncSettings
+from outkey.hosts.webhook_ports import (
+    HookStorage,
+    find_handler,
+    listed_handlers,
+    open_hook_ports,
+)
 from outkey.ports.monitoring import LineRuns
 from outkey.ports.storage import (
     AuditRows,
@@ -47,6 +54,7 @@ if TYPE_CHECKING:
     from outkey.adapters.tables import Borrow
     from outkey.engine.sync import SyncPorts
     from outkey.ports.sync import StoredTables
+    from outkey.ports.webhooks import DeliveryRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +79,8 @@ class Tables:
     # The connection of the thread that asks, for tables in the host's own database; a
     # host without it has tables in other databases only.
     connection: "Borrow | None" = None
+    # The inbox of webhooks; a host without it receives none.
+    deliveries: "DeliveryRows | None" = None
     # Closes what is open for the thread that calls it, such as its connection.
     release_thread: Callable[[], None] = lambda: None
 
@@ -81,10 +91,15 @@ def build_application(
     environment: Mapping[str, str] = os.environ,
     *,
     policy: Callable[[], Policy] | None = None,
+    public_url: str = "",
+    handlers: Iterable[str] = (),
 ) -> Application:
     """Put the adapters around a host's tables; by default the policy is the home's."""
     clock = SystemClock()
-    storage = tables.storage
+    storage = replace(
+        tables.storage,
+        secrets=SecretsWithWebhooks(tables.storage.secrets, tables.states),
+    )
     registry = Registry(storage)
     source = KeySource.from_environment(environment, home / "config" / "key")
     keys = KeyringLoader(source, storage.keys, storage.secrets)
@@ -127,6 +142,15 @@ def build_application(
             proxies=PolicyProxies(policy, references),
         )
     )
+    hook_ports = None
+    if tables.deliveries is not None:
+        hook_ports = partial(
+            open_hook_ports,
+            tables.deliveries,
+            HookStorage(tables.states, storage.database, keys, references, audit),
+            sender,
+            environment,
+        )
     runs = Runs(tables.runs, tables.states, storage.database, registry)
     return Application(
         database=storage.database,
@@ -157,6 +181,10 @@ def build_application(
             ),
             files=files_folder(home, environment),
         ),
+        hook_ports=hook_ports,
+        handler=find_handler,
+        listed_handlers=(*listed_handlers(environment), *handlers),
+        public_url=public_url or environment.get("OUTKEY_PUBLIC_URL", ""),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from outkey.core.audit.events import Change, Tag
+from outkey.core.config.facts import configuration_facts, summary_facts
 from outkey.core.errors import ConfigError
 from outkey.core.findings.checks import Finding
 from outkey.hosts.cli.input import read_text
@@ -22,12 +23,7 @@ from outkey.hosts.cli.output import (
     print_table,
     progress_bar,
 )
-from outkey.hosts.cli.presenters import (
-    configuration_facts,
-    configuration_rows,
-    status_mark,
-    summary_facts,
-)
+from outkey.hosts.cli.presenters import configuration_rows, status_mark
 from outkey.hosts.cli.session import (
     AsJson,
     Name,
@@ -81,6 +77,7 @@ def apply(
         "line": applied.lines,
         "database": applied.databases,
         "pair": applied.pairs,
+        "webhook": applied.webhooks,
     }
     if as_json:
         facts = [finding_facts(finding, name) for name, finding in findings]
@@ -170,7 +167,8 @@ def export(
     settings = application.sync_settings
     databases = () if names else settings.databases().values()
     pairs = () if names else settings.pairs().values()
-    print_line(render(chosen, lines, databases, pairs).rstrip("\n"))
+    webhooks = () if names else application.stored_webhooks().values()
+    print_line(render(chosen, lines, databases, pairs, webhooks).rstrip("\n"))
 
 
 def rename(

@@ -142,7 +142,11 @@ def examine_all(
         findings = application.doctor().examine(configurations, facts, passing, advance)
     if not facts.sealed:
         findings += sending_errors(application, configurations)
-    return findings
+    return findings + [
+        (f"webhook {stored.name}", finding)
+        for stored in application.stored_webhooks().values()
+        for finding in application.webhook_findings(stored)
+    ]
 
 
 def sending_errors(
@@ -160,14 +164,16 @@ def sending_errors(
 def in_order(
     findings: "Findings", configurations: Sequence[Configuration]
 ) -> "Findings":
-    """Return findings by configuration, the worst first."""
-    positions = {
-        configuration.name: position
-        for position, configuration in enumerate(configurations, start=1)
-    }
+    """Return findings by configuration, the worst first.
+
+    Those of the installation come first, those of webhooks last.
+    """
+    names = ["", *(configuration.name for configuration in configurations)]
+    names += [name for name, _ in findings]
+    positions = {name: position for position, name in enumerate(dict.fromkeys(names))}
     return sorted(
         findings,
-        key=lambda item: (positions.get(item[0], 0), severity(item[1].level)),
+        key=lambda item: (positions[item[0]], severity(item[1].level)),
     )
 
 

@@ -22,10 +22,10 @@ from outkey.core.errors import (
     UnknownConfiguration,
 )
 from outkey.core.moments import moment_text
+from outkey.core.sync.facts import line_facts, run_facts
 from outkey.core.sync.reasons import ALL_REFUSED, RUN_FAILURES, rejection_text
 from outkey.core.sync.remedies import ERRORS
 from outkey.core.sync.run import Run, RunState
-from outkey.core.sync.table import sync_table
 from outkey.core.sync.targets import FILE_PREFIX
 from outkey.core.text import Text
 from outkey.hosts.cli.effects import FirstEffects
@@ -450,37 +450,6 @@ def exit_code_after(run: Run) -> int:
     # The API says that its limit is reached more often than our own limit does.
     error = None if run.cause == Cause.RATE_LIMITED else ERRORS.get(run.cause)
     return 1 if error is None else exit_code_of(error)
-
-
-def run_facts(run: Run) -> dict[str, object]:
-    """Return a run as programs read it."""
-    return {
-        "run": run.id,
-        "line": run.line,
-        "state": str(run.state),
-        "dry_run": run.dry_run,
-        "full": run.is_full,
-        "started_at": run.started_at,
-        "ended_at": run.ended_at,
-        "pages": run.pages,
-        **asdict(run.counts),
-        "cause": run.cause or None,
-        "attempt": run.attempt,
-        "due_at": run.due_at,
-        "retry_of": run.retry_of or None,
-    }
-
-
-def line_facts(line: SyncLine, paused: Collection[str]) -> dict[str, object]:
-    """Return a line as programs read it: the keys of the TOML, and if it is paused."""
-    facts: dict[str, object] = {
-        "name": line.name,
-        "configuration": line.configuration,
-        "method": line.method,
-        "path": line.path,
-        "paused": line.name in paused,
-    }
-    return facts | (sync_table(line.sync) if line.sync else {})
 
 
 def find_line(application: "Application", name: str) -> SyncLine:

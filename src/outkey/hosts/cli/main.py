@@ -16,6 +16,7 @@ from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.text import Text
 from outkey.hosts.cli import configurations, monitoring, requests, serving
 from outkey.hosts.cli.accounts import accounts_app
+from outkey.hosts.cli.api_tokens import api_tokens_app
 from outkey.hosts.cli.data import data_app
 from outkey.hosts.cli.doctor import doctor
 from outkey.hosts.cli.importing import import_file
@@ -32,6 +33,7 @@ from outkey.hosts.cli.suggest import suggest_line
 from outkey.hosts.cli.testing import check_connection
 from outkey.hosts.cli.tokens import tokens_app
 from outkey.hosts.cli.users import people_app
+from outkey.hosts.cli.webhooks import webhooks_app
 
 app = typer.Typer(
     name="outkey",
@@ -44,6 +46,7 @@ app.add_typer(keys_app, name="keys")
 app.add_typer(audit_app, name="audit")
 app.add_typer(accounts_app, name="user")
 app.add_typer(people_app, name="people")
+app.add_typer(api_tokens_app, name="api-token")
 app.add_typer(presets_app, name="preset")
 app.add_typer(tokens_app, name="token")
 app.add_typer(scripts_app, name="script")
@@ -53,6 +56,7 @@ app.add_typer(lines_app, name="line")
 app.add_typer(pairs_app, name="pair")
 app.add_typer(runs_app, name="run")
 app.add_typer(data_app, name="data")
+app.add_typer(webhooks_app, name="webhook")
 app.command("worker")(serving.run_worker)
 app.command("test")(check_connection)
 app.command()(doctor)

@@ -11,6 +11,7 @@ import typer
 from outkey.core.config.export import render
 from outkey.core.config.sync_sections import ConflictRule, Pair
 from outkey.core.errors import ConfigError, OutkeyError, RunStopped
+from outkey.core.sync.facts import run_facts
 from outkey.core.sync.pairs import PairAgreement, changed_fields
 from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.run_states import STOPPING
@@ -23,7 +24,6 @@ from outkey.hosts.cli.lines import (
     interruption,
     print_next_steps,
     rejection_error,
-    run_facts,
 )
 from outkey.hosts.cli.output import (
     exit_code_of,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.custom_rows import CustomRow, is_row_secret
 from outkey.core.errors import resume_hint
-from outkey.core.findings.health import Status, Summary
-from outkey.core.moments import iso_moment, moment_text
+from outkey.core.findings.health import Status
+from outkey.core.moments import moment_text
 from outkey.core.request.message import Response
 from outkey.core.request.script import SCRIPT_FACT, fingerprint
 from outkey.core.vault.voucher import ROW_TEXT, SETTINGS
@@ -30,65 +30,11 @@ _MARKS = {
 }
 
 
-def summary_facts(summary: Summary, status: Status) -> dict[str, object]:
-    """Return a row of the list."""
-    facts = summary._asdict()
-    verified = facts.pop("health").verified_at
-    return {
-        **facts,
-        "status": str(status),
-        "last_verified_at": None if verified is None else iso_moment(verified),
-    }
-
-
 def status_mark(row: dict[str, object]) -> "Text":
     """Return a coloured mark for a row's status."""
     from rich.text import Text
 
     return Text("●", style=_MARKS.get(Status(str(row["status"])), "yellow"))
-
-
-def configuration_facts(configuration: Configuration) -> dict[str, object]:
-    """Return a configuration by its TOML keys; of a secret, whether and since when."""
-    facts: dict[str, object] = {"name": configuration.name}
-    for path, value in configuration.values().items():
-        section, dot, key = path.partition(".")
-        if dot:
-            inner = facts.setdefault(section, {})
-            assert isinstance(inner, dict)  # noqa: S101 - for the type checker
-            inner[key] = value
-        else:
-            facts[path] = value
-    for field in configuration.needed_secrets():
-        if not is_row_secret(field):
-            facts[field] = secret_facts(configuration, field)
-    facts["headers"] = [row_facts(configuration, row) for row in configuration.headers]
-    facts["query"] = [row_facts(configuration, row) for row in configuration.query]
-    return facts
-
-
-def row_facts(configuration: Configuration, row: CustomRow) -> dict[str, object]:
-    """Return a header or query row; of a secret one, the text around the secret."""
-    if not row.secret:
-        return {"key": row.key, "value": row.value, "secret": False}
-    facts: dict[str, object] = {
-        "key": row.key,
-        "value": secret_facts(configuration, row.secret_field),
-        "secret": True,
-    }
-    if row.value:
-        facts["text"] = row.value
-    return facts
-
-
-def secret_facts(configuration: Configuration, field: str) -> dict[str, object]:
-    """Return whether a secret is set, since when, and where it is read from."""
-    state = configuration.secrets.get(field)
-    return {
-        "set": state is not None,
-        "set_at": state.set_at if state else None,
-        "reference": str(state.reference) if state and state.reference else None,
-    }
 
 
 def configuration_rows(configuration: Configuration) -> Iterator[tuple[str, str]]:

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
+from outkey.core.config.preset_facts import preset_facts, whole_facts
 from outkey.core.config.presets import (
     Preset,
     PresetMethod,
-    Variable,
     similar_presets,
 )
 from outkey.core.errors import ConfigError
@@ -145,51 +145,6 @@ def values_of(settings: list[str]) -> dict[str, str]:
             )
         values[variable] = value
     return values
-
-
-def preset_facts(preset: Preset) -> dict[str, object]:
-    """Return a preset as a list shows it."""
-    return {
-        "name": preset.name,
-        "title": preset.title,
-        "methods": [*preset.methods],
-        "checked": str(preset.checked),
-    }
-
-
-def whole_facts(preset: Preset) -> dict[str, object]:
-    """Return all of a preset."""
-    return preset_facts(preset) | {
-        "category": preset.category,
-        "documentation": preset.documentation,
-        "corrected": str(preset.corrected),
-        "sure": preset.sure,
-        "rotation": preset.rotation,
-        "notes": preset.notes,
-        "sources": list(preset.sources),
-        "methods": {
-            method.name: {
-                "title": method.title,
-                "variables": {
-                    variable.name: variable_facts(variable)
-                    for variable in preset.variables_of(method)
-                },
-                "secrets": dict(method.secrets),
-                "configuration": method.table,
-            }
-            for method in preset.methods.values()
-        },
-    }
-
-
-def variable_facts(variable: Variable) -> dict[str, object]:
-    """Return a variable of a preset."""
-    return {
-        "label": variable.label,
-        "help": variable.help,
-        "example": variable.example,
-        "default": variable.default,
-    }
 
 
 def method_rows(preset: Preset, method: PresetMethod) -> list[tuple[str, str]]:

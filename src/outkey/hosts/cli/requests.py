@@ -11,7 +11,6 @@ from outkey.core.request.message import Response, ResponseHeaders
 from outkey.core.text import Text
 from outkey.hosts.cli.input import read_data, split_header
 from outkey.hosts.cli.output import (
-    finding_facts,
     print_findings,
     print_json,
     print_line,
@@ -20,6 +19,7 @@ from outkey.hosts.cli.output import (
 )
 from outkey.hosts.cli.presenters import pause_text, print_response, response_facts
 from outkey.hosts.cli.session import AsJson, Name, open_application
+from outkey.hosts.preview_facts import preview_facts
 
 if TYPE_CHECKING:
     from outkey.engine.application import Application
@@ -43,18 +43,7 @@ def preview(
     if curl:
         print_line(request.curl())
     elif as_json:
-        print_json(
-            {
-                "method": request.method,
-                "url": request.url,
-                "proxy": request.proxy or None,
-                "note": request.note or None,
-                "headers": [header._asdict() for header in request.headers],
-                "findings": [
-                    finding_facts(finding, name) for finding in request.findings
-                ],
-            }
-        )
+        print_json(preview_facts(request, name))
     else:
         print_line(f"{request.method} {request.url}")
         if request.proxy:

@@ -1,5 +1,8 @@
 """The commands of the sparring provider: serve it, and drill a configuration."""
 
+import sys
+import time
+import uuid
 from collections import Counter
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -68,6 +71,74 @@ def drill(
         results = play(configuration, scenarios, advance)
     report(name, speed_of(configuration), results, as_json=as_json)
     return int(any(result.verdict == "bad" for result in results))
+
+
+@spar_app.command("webhook")
+def send_webhook(
+    url: Annotated[
+        str, typer.Argument(help="the endpoint, such as http://127.0.0.1:8000/hooks/…")
+    ] = "",
+    *,
+    scheme: Annotated[str, typer.Option(help="how it is signed")] = "standard",
+    mistake: Annotated[str, typer.Option(help="what is wrong with it")] = "none",
+    event_id: Annotated[
+        str, typer.Option("--event-id", help="the id of the event; random by default")
+    ] = "",
+    list_only: Annotated[
+        bool, typer.Option("--list", help="list schemes and mistakes, send nothing")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Send a webhook to an endpoint on this machine, signed right or with a mistake.
+
+    The secret is read from standard input, if something is piped to it.
+    """
+    from outkey.spar import webhooks
+
+    if list_only:
+        list_mistakes(list(webhooks.SIGNERS), webhooks.mistakes(), as_json=as_json)
+        return
+    for name, known in ((scheme, webhooks.SIGNERS), (mistake, webhooks.MISTAKES)):
+        if name not in known:
+            raise ConfigError(
+                Text("unknown name: {name}", name=name),
+                hint=Text("Known here: {names}.", names=", ".join(known)),
+            )
+    if not webhooks.is_on_this_machine(url):
+        raise ConfigError(
+            Text("the endpoint must be on this machine"),
+            hint=Text("Write it as http://127.0.0.1:8000/hooks/…"),
+            field="url",
+        )
+    piped = "" if sys.stdin.isatty() else sys.stdin.read().strip()
+    try:
+        sent = webhooks.deliveries(
+            scheme,
+            mistake,
+            secret=piped or webhooks.SECRET,
+            event_id=event_id or str(uuid.uuid4()),
+            now=int(time.time()),
+        )
+    except ValueError:
+        raise ConfigError(
+            Text("the secret does not have the form that the scheme needs")
+        ) from None
+    statuses = [webhooks.post(url, delivery) for delivery in sent]
+    if as_json:
+        print_json({"scheme": scheme, "mistake": mistake, "statuses": statuses})
+    else:
+        print_line(f"{mistake}: {', '.join(map(str, statuses))}")
+
+
+def list_mistakes(
+    schemes: list[str], mistakes: dict[str, str], *, as_json: bool
+) -> None:
+    """Print what can be sent."""
+    if as_json:
+        print_json({"schemes": schemes, "mistakes": mistakes})
+        return
+    print_line(f"schemes: {', '.join(schemes)}")
+    print_table(("Mistake", "What is sent"), mistakes.items())
 
 
 def select_scenarios(

@@ -1,0 +1,127 @@
+"""Posting a signed sample to the own endpoint, as a sender would."""
+
+import http.client
+import ssl
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, urlsplit
+
+from outkey.adapters.public_keys import CryptographyKeys
+from outkey.core.errors import ConfigError, ConnectionFailed
+from outkey.core.secret import Secret
+from outkey.core.text import Text
+from outkey.core.webhooks.delivery import Delivery
+from outkey.core.webhooks.signing import sign
+
+if TYPE_CHECKING:
+    from outkey.core.webhooks.delivery import Refused
+    from outkey.core.webhooks.stored import StoredWebhook
+    from outkey.engine.application import Application
+
+SECONDS = 30.0
+
+
+def signed_sample(
+    application: "Application",
+    name: str,
+    body: bytes,
+    *,
+    event_id: str,
+    content_type: str,
+    base: str,
+) -> Delivery:
+    """Return a sample for the endpoint of a webhook, signed with its secret."""
+    settings = application.inbox().settings
+    stored = settings.get(name)
+    if not base:
+        raise ConfigError(
+            Text("the URL of the server is not known"),
+            hint=Text("Start outkey serve, or name the server with --url."),
+            field="--url",
+        )
+    path = f"/hooks/{stored.endpoint}"
+    # Signed for the URL that the server knows itself by, wherever it is posted to.
+    known = application.public_url or base
+    sample = Delivery(
+        method="POST",
+        url=f"{known.rstrip('/')}{path}",
+        headers=(("Content-Type", content_type),),
+        body=body,
+    )
+    secrets = settings.open_secrets(stored)
+    signed = sign(
+        sample,
+        stored.webhook,
+        secrets.current or Secret(""),
+        now=application.clock.now(),
+        event_id=event_id,
+        keys=CryptographyKeys(),
+    )
+    query = urlsplit(signed.url).query  # that of a scheme which signs the URL
+    target = f"{base.rstrip('/')}{path}"
+    return replace(signed, url=f"{target}?{query}" if query else target)
+
+
+def server_url(application: "Application") -> str:
+    """Return where the own server is reached; "" if that is unknown."""
+    return next(iter(application.listeners.urls()), application.public_url)
+
+
+def refusal_of(
+    application: "Application", stored: "StoredWebhook", sample: Delivery
+) -> "Refused | None":
+    """Return why a sample is refused; None if it would be accepted."""
+    from outkey.core.webhooks.explanation import explain
+
+    settings = application.inbox().settings
+    parts = urlsplit(sample.url)
+    known = application.public_url.rstrip("/") or f"{parts.scheme}://{parts.netloc}"
+    url = f"{known}{path_with_query(parts)}"
+    return explain(
+        replace(sample, url=url),
+        stored.webhook,
+        settings.open_secrets(stored),
+        now=application.clock.now(),
+        keys=CryptographyKeys(),
+    )
+
+
+def post_sample(sample: Delivery) -> int:
+    """Post a sample and return the status of the response."""
+    parts = urlsplit(sample.url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ConfigError(
+            Text("this is not the URL of a server"),
+            hint=Text("Write it as https://outkey.example."),
+            field="--url",
+        )
+    try:
+        port = parts.port
+        if parts.scheme == "https":
+            connection: http.client.HTTPConnection = http.client.HTTPSConnection(
+                parts.hostname,
+                port,
+                timeout=SECONDS,
+                context=ssl.create_default_context(),
+            )
+        else:
+            connection = http.client.HTTPConnection(
+                parts.hostname, port, timeout=SECONDS
+            )
+        connection.request(
+            sample.method,
+            path_with_query(parts),
+            body=sample.body,
+            headers=dict(sample.headers),
+        )
+        return connection.getresponse().status
+    except (OSError, http.client.HTTPException, ValueError):
+        raise ConnectionFailed(
+            Text("the server does not respond"),
+            hint=Text("Check the URL, and whether outkey serve is running."),
+        ) from None
+
+
+def path_with_query(parts: SplitResult) -> str:
+    """Return what a request line has of a URL."""
+    return f"{parts.path}?{parts.query}" if parts.query else parts.path

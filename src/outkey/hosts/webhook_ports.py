@@ -1,0 +1,115 @@
+"""Puts the adapters of webhooks together; their schemes are loaded when needed."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+from outkey.adapters.keyring_loader import KeyringLoader
+from outkey.adapters.secrets_reference import ReferencedSecrets
+from outkey.core.errors import ConfigError
+from outkey.core.text import Text
+from outkey.engine.sending.sender import Sender
+from outkey.ports.sending import Audit
+from outkey.ports.storage import Database, StateRows
+
+if TYPE_CHECKING:
+    from outkey.engine.webhooks.reception import ReceptionPorts
+    from outkey.engine.webhooks.work import Handler
+    from outkey.ports.webhooks import DeliveryRows
+
+MEBIBYTE = 1024 * 1024
+LIMIT = "OUTKEY_WEBHOOK_MEBIBYTES"
+HIGHEST_LIMIT = 25
+HANDLERS = "OUTKEY_WEBHOOK_HANDLERS"
+
+
+@dataclass(frozen=True, slots=True)
+class HookStorage:
+    """What webhooks share with the rest of an installation."""
+
+    states: StateRows
+    database: Database
+    keys: KeyringLoader
+    references: ReferencedSecrets
+    audit: Audit
+
+
+def open_hook_ports(
+    deliveries: "DeliveryRows",
+    storage: HookStorage,
+    sender: Sender,
+    environment: Mapping[str, str] = os.environ,
+) -> "ReceptionPorts":
+    """Return what webhooks work with."""
+    from outkey.adapters.paths_jmespath import JmespathCompiler
+    from outkey.adapters.public_keys import CryptographyKeys
+    from outkey.adapters.tls_context import system_authorities
+    from outkey.adapters.webhook_vault import SealedWebhooks
+    from outkey.engine.webhooks.fetching import fetch_public
+    from outkey.engine.webhooks.hook_settings import HookSettings
+    from outkey.engine.webhooks.reception import ReceptionPorts
+    from outkey.engine.webhooks.refusals import Refusals
+
+    vault = SealedWebhooks(storage.keys, storage.references)
+    return ReceptionPorts(
+        settings=HookSettings(storage.states, storage.database, vault),
+        deliveries=deliveries,
+        refusals=Refusals(storage.states, storage.database, storage.audit),
+        database=storage.database,
+        clock=sender.context.clock,
+        keys=CryptographyKeys(system_authorities),
+        finder=JmespathCompiler(),
+        fetch=lambda url: sender.run(fetch_public(sender.context, url)),
+        audit=storage.audit,
+        max_body=body_limit(environment),
+    )
+
+
+def find_handler(name: str) -> "Handler":
+    """Return the function that a webhook names; a Django signal will do as well."""
+    module, _, attribute = name.rpartition(".")
+    try:
+        found = getattr(import_module(module), attribute)
+    except Exception:  # noqa: BLE001 - a module may raise anything when it is imported
+        raise no_function(name) from None
+    if callable(found):
+        return cast("Handler", found)
+    if hasattr(found, "send"):
+        return lambda event: found.send(sender=event.webhook, event=event)
+    raise no_function(name)
+
+
+def no_function(name: str) -> ConfigError:
+    """Return the error for a name that is no function."""
+    return ConfigError(
+        Text("there is no function {name}", name=name),
+        hint=Text("Name a function that this process can import."),
+        field="handler",
+    )
+
+
+def listed_handlers(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """Return the functions, or modules of functions, that webhooks may name."""
+    from outkey.core.webhooks.handlers import parse_handlers
+
+    return parse_handlers(environment.get(HANDLERS, ""))
+
+
+def body_limit(environment: Mapping[str, str] = os.environ) -> int:
+    """Return the greatest number of bytes of a delivery's body."""
+    return read_mebibytes(environment, LIMIT, low=1, high=HIGHEST_LIMIT)
+
+
+def read_mebibytes(
+    environment: Mapping[str, str], name: str, *, low: int, high: int
+) -> int:
+    """Return a limit in bytes that the operator may raise; the lowest by default."""
+    text = environment.get(name) or str(low)
+    if not text.isascii() or not text.isdecimal() or not low <= int(text) <= high:
+        raise ConfigError(
+            Text("must be a whole number from {low} to {high}", low=low, high=high),
+            field=name,
+        )
+    return int(text) * MEBIBYTE
