@@ -43,7 +43,7 @@ pytest: $(VENV)/.dev ## only the tests, with coverage
 	@$(BIN)/python tools/run_tests.py --pytest
 
 bench: $(VENV)/.dev .venv-bench/.ready ## the budgets: sending and synchronizing beside the peers, audit and storage
-	@missed=0; for what in send asend audit scale storage pages stampede sync tables scripts preview; do $(BIN)/python bench/$$what.py || missed=1; done; exit $$missed
+	@missed=0; for what in send asend http_interface audit scale storage pages stampede sync tables scripts preview webhooks webhook_timing; do $(BIN)/python bench/$$what.py || missed=1; done; exit $$missed
 
 docs: $(VENV)/.dev ## the handbook, warnings are errors
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
@@ -55,9 +55,9 @@ $(VENV)/.server: requirements/server.lock pyproject.toml tools/setup.sh
 	@tools/setup.sh "$(PYTHON)" $(VENV) requirements/server.lock
 	@touch $@
 
-$(VENV)/.dev: Makefile requirements/dev.lock requirements/peers/package-lock.json pyproject.toml tools/setup.sh tools/peers.sh
+$(VENV)/.dev: Makefile requirements/dev.lock requirements/judges.lock requirements/schemathesis.lock requirements/peers/package-lock.json pyproject.toml tools/setup.sh tools/peers.sh
 	@tools/setup.sh "$(PYTHON)" $(VENV) requirements/dev.lock nginx=nginx-light htpasswd=apache2-utils openssl=openssl strace=strace curl=curl pg_ctlcluster=postgresql mariadbd=mariadb-server chromium-headless-shell=chromium-headless-shell node=nodejs npm=npm
-	@tools/peers.sh $(VENV)/peers
+	@tools/peers.sh $(VENV)/peers $(BIN)/python
 	@touch $@ $(VENV)/.server
 
 .venv-bench/.ready: requirements/bench.lock tools/setup.sh

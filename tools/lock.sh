@@ -19,6 +19,8 @@ compile pyproject.toml --extra server --group build --output-file requirements/s
 compile pyproject.toml --extra server --extra databases --extra parquet --group build --group dev --constraint requirements/server.lock \
   --output-file requirements/dev.lock
 compile --group bench --constraint requirements/dev.lock --output-file requirements/bench.lock
+compile --group judges --constraint requirements/dev.lock --output-file requirements/judges.lock
+compile --group schemathesis --constraint requirements/dev.lock --output-file requirements/schemathesis.lock
 (
   cd requirements/peers
   npm install --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund --ignore-scripts
@@ -33,7 +35,7 @@ for package in lock["packages"].values():
         package.pop(fact, None)
 path.write_text(json.dumps(lock, indent=2) + "\n")
 END
-if grep -n ':[/][/]' requirements/*.lock requirements/peers/package-lock.json; then
+if grep -n ':[/][/]' requirements/*.lock requirements/peers/*.lock requirements/peers/package-lock.json; then
   echo "a lock file holds a download address" >&2
   exit 1
 fi

@@ -30,6 +30,7 @@ from outkey.core import errors
 from outkey.core.config.field_kinds import Tab
 from outkey.core.config.fields import FIELDS
 from outkey.core.config.line_fields import EVERY_LINE_FIELD
+from outkey.core.config.webhook_section import WEBHOOK_FIELDS
 from outkey.core.diagnosis import FIXES, REASONS, REMEDIES
 from outkey.core.errors import BadAnswer, Cause, OutkeyError
 from outkey.core.findings.catalogue import ALL_CHECKS
@@ -144,7 +145,7 @@ def templates_of(text: object) -> Iterator[str]:
 
 def table_texts() -> Iterator[str]:
     """Yield labels, helps, choices, reasons, findings, errors and enumerations."""
-    for field in (*FIELDS, *EVERY_LINE_FIELD):
+    for field in (*FIELDS, *EVERY_LINE_FIELD, *WEBHOOK_FIELDS):
         yield from (field.label, field.help, *(label for _, label in field.choices))
     yield from labels(
         Tab, Source, AddressKind, KeyState, FieldKind, Level, ReportAction

@@ -1,9 +1,9 @@
 #!/bin/sh
-# peers.sh FOLDER
-# Put the servers that are neither Python nor installed by setup.sh into FOLDER, for tests only.
+# peers.sh FOLDER PYTHON
+# Put the servers and libraries that setup.sh does not install into FOLDER, for tests only.
 # What cannot be had is not an error here: the tests that need it say so by name.
 set -eu
-folder=$1
+folder=$1 python=$2
 mkdir -p "$folder"
 
 if command -v npm > /dev/null; then
@@ -14,6 +14,25 @@ if command -v npm > /dev/null; then
   npm rebuild --prefix "$folder" --loglevel=error sqlite3 ||
     echo "missing library: sqlite3 of npm, compiled (for Directus)"
 fi
+
+# install_apart NAME: the packages of requirements/NAME.lock in an environment of their own, since
+# outkey's tests must not meet what they need. Most modules are never loaded, so none is compiled.
+install_apart() {
+  place="$folder/$1" lock="requirements/$1.lock"
+  cmp -s "$lock" "$place/lock" && return
+  echo "installing $lock into $place"
+  {
+    "$python" -m venv --clear --without-pip "$place" &&
+      "$python" -m pip --python "$place/bin/python" install --quiet --disable-pip-version-check \
+        --no-compile --no-deps --require-hashes -r "$lock" &&
+      cp "$lock" "$place/lock"
+  } || {
+    rm -rf "$place"
+    echo "missing libraries: those of $lock"
+  }
+}
+install_apart judges # libraries that sign webhooks, a hundred megabytes
+install_apart schemathesis # brings a plugin that pytest would load everywhere
 
 # Unpacked, not installed: the packages would start services, one of them with a known password.
 unpack() {

@@ -12,7 +12,7 @@ from typing import Final
 import forks
 from programs import program_command
 
-# {configuration}, {line}, {run} and {table} are filled in from the lists.
+# {configuration}, {line}, {run} and {delivery} are filled in from the lists.
 PAGES: Final = {
     "login": "/login/",
     "password_change": "/password_change/",
@@ -42,6 +42,17 @@ PAGES: Final = {
     "outkey_data": "/outkey/syncline/data/",
     "outkey_run_changelist": "/outkey/run/",
     "outkey_run_change": "/outkey/run/{run}/",
+    "outkey_webhook_changelist": "/outkey/webhook/",
+    "outkey_webhook_add": "/outkey/webhook/add/",
+    "outkey_webhook": "/outkey/webhook/webhook/?name=sample",
+    "outkey_webhook_edit": "/outkey/webhook/edit/?name=sample",
+    "outkey_webhook_delete": "/outkey/webhook/delete/?name=sample",
+    "outkey_webhook_test": "/outkey/webhook/test/?name=sample",
+    "outkey_webhook_inbox": "/outkey/webhook/inbox/?name=sample",
+    "outkey_webhook_delivery": "/outkey/webhook/delivery/?name=sample&id={delivery}",
+    "outkey_apitoken_changelist": "/outkey/apitoken/",
+    "outkey_apitoken_add": "/outkey/apitoken/add/",
+    "outkey_apitoken_revoke": "/outkey/apitoken/revoke/?name=sample",
     "auth_user_changelist": "/auth/user/",
     "auth_user_add": "/auth/user/add/",
     "auth_user_change": "/auth/user/1/change/",
@@ -95,6 +106,10 @@ NOT_PAGES: Final = {
     "outkey_syncline_sample": POST_ONLY,
     "outkey_syncline_run": POST_ONLY,
     "outkey_syncline_pause": POST_ONLY,
+    "outkey_webhook_pause": POST_ONLY,
+    "outkey_webhook_secret": POST_ONLY,
+    "outkey_webhook_replay": POST_ONLY,
+    "outkey_webhook_offer": REDIRECT,
     "outkey_run_cancel": POST_ONLY,
     "outkey_run_retry": POST_ONLY,
     "outkey_run_rejected": POST_ONLY,

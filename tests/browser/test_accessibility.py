@@ -22,6 +22,11 @@ COMBINATIONS = tuple(product(SCHEMES, LANGUAGES, WIDTHS))
 # Each page once in the quick run, the combinations in turn.
 QUICK = tuple(zip(PAGES, cycle(COMBINATIONS), strict=False))
 FULL = tuple(product(PAGES, COMBINATIONS))
+WEBHOOK = """
+[webhook.sample]
+scheme = "shopify"
+line = "contacts"
+"""
 # In the order of the Tab key.
 USER_MENU = ("Your settings", "Change password", "System", "Light", "Dark", "Sign out")
 # Without the copies of style sheets that axe would write into the page: the policy of
@@ -62,6 +67,12 @@ STRUCTURE = """
 def places(browser: Browser, served: Served, sign_in: SignIn) -> Mapping[str, str]:
     """Where the pages with an id in their URL are."""
     served.command("line", "run", "contacts")
+    served.command("apply", "-", stdin=WEBHOOK)
+    served.command("webhook", "secret", "sample", stdin="sample-secret")
+    for body in ('{"id": "axe", "name": "Axe"}', "not JSON"):
+        served.command("webhook", "send", "sample", "-", stdin=body)
+    if "sample" not in served.command("api-token", "list"):
+        served.command("api-token", "create", "sample", "--scope", "read")
     users = served.command("user", "list")
     if "reader" not in users:
         served.command("user", "add", "reader", "--role", "Auditor")
@@ -83,6 +94,7 @@ def places(browser: Browser, served: Served, sign_in: SignIn) -> Mapping[str, st
             "preset": first("/outkey/configuration/new/", r"/new/([^/]+)/"),
             "line": first("/outkey/syncline/", r"/syncline/([0-9]+)/"),
             "run": first("/outkey/run/", r"/run/([0-9]+)/"),
+            "delivery": first("/outkey/webhook/inbox/?name=sample", r"[?&]id=([0-9]+)"),
             "contact": first("/demo/contact/", r"/contact/([0-9]+)/"),
             "other_user": first("/auth/user/?q=reader", r"/user/([0-9]+)/"),
         }

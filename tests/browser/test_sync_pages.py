@@ -238,6 +238,19 @@ def test_a_new_line_is_sampled_before_it_is_saved_and_deleted_with_its_runs(
     expect(page.get_by_text("The sync line parcels was deleted.")).to_be_visible()
 
 
+def test_what_a_webhook_names_is_not_deleted(page: Page, served: Served) -> None:
+    line = LONG_LINE.replace(LONG_NAME, "hooked")
+    webhook = '[webhook.shop]\nscheme = "github"\nline = "hooked"\n'
+    served.command("apply", "-", stdin=line + webhook)
+    open_line(page, "hooked")
+    page.get_by_role("link", name="Delete").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("webhooks need it: shop")
+    served.command("webhook", "delete", "shop", "--yes")
+    press(page, "Delete")
+    expect(page.get_by_text("The sync line hooked was deleted.")).to_be_visible()
+
+
 def test_a_phone_shows_runs_and_lines_without_scrolling_sideways(
     page: Page, served: Served
 ) -> None:

@@ -132,6 +132,30 @@ def test_the_library_uses_the_installation_of_the_project(
     assert "shop_customer" not in ready_project.tables()
 
 
+def test_a_project_includes_the_http_interface_in_its_urls(
+    ready_project: Project,
+) -> None:
+    scopes = ("--scope", "read", "--scope", "send")
+    token = ready_project.outkey("api-token", "create", "shop", *scopes).out.strip()
+    done = ready_project.run(
+        program_command("cli/interface_in_project"),
+        **ready_project.settings,
+        API_TOKEN=token,
+    )
+    assert done.out.splitlines() == [
+        "200 ['acme', 'shop']",
+        "True",
+        "200 /echo/a%2Fb",
+        "200 /echo/a%2Fb",
+        "200 /echo/a/b",
+        "200 200000",
+        "200 200000",
+        "400 path",
+        "401",
+    ], done.err
+    assert not ready_project.embedded.exists()
+
+
 @pytest.mark.parametrize(
     "program",
     [

@@ -10,6 +10,7 @@ from outkey.core.config.configuration import Configuration
 from outkey.engine.managing.registry import Registry
 from outkey.ports.sending import Clock, Permits, Tokens
 from outkey.ports.storage import AuditRows, Database, StateRows, Storage
+from outkey.ports.webhooks import DeliveryRows
 from outkey.testing import FixedRing, configuration
 from outkey.testing.contracts_audit import AuditRowsContract
 from outkey.testing.contracts_database import DatabaseContract
@@ -22,6 +23,7 @@ from outkey.testing.contracts_storage import (
     SecretRowsContract,
 )
 from outkey.testing.contracts_tokens import TokensContract
+from outkey.testing.contracts_webhooks import DeliveryRowsContract
 from outkey.testing.fakes import FakeClock
 
 
@@ -125,6 +127,17 @@ class TestDjangoAuditRows(AuditRowsContract):
         from outkey.hosts.django.audit import DjangoAuditRows
 
         return DjangoAuditRows(lambda: Durability.PROCESS)
+
+
+@pytest.mark.usefixtures("database")
+class TestDjangoDeliveryRows(DeliveryRowsContract):
+    def make(self) -> DeliveryRows:
+        from outkey.hosts.django.deliveries import DjangoDeliveryRows
+
+        return DjangoDeliveryRows()
+
+    def end_thread(self) -> None:
+        connection.close()
 
 
 @pytest.mark.usefixtures("database")

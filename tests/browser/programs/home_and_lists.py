@@ -13,6 +13,8 @@ from inner_api import INNER, spar
 
 from outkey.core.access.permissions import Permission
 from outkey.core.findings.health import Status
+from outkey.core.findings.monitoring import Condition, Notice
+from outkey.core.shared_state import StateKind
 from outkey.hosts.django.models import Configuration, Quarantine, Run, SyncLine
 
 SEARCH = f"{LIST}search/?part=1&q="
@@ -240,6 +242,20 @@ def recommendations_have_a_page_without_commands() -> None:
     assert auditor.get(f"{LIST}recommendations/").status_code == 403
 
 
+def a_notice_of_a_webhook_leads_to_it_if_the_user_may_see_it() -> None:
+    notice = Notice(Condition("S-webhook-refusing", "", "my shop"), time.time())
+    states = application.states
+    states.put(StateKind.NOTICE, {notice.condition.key(): notice.state()})
+    page = page_of(admin, HOME)
+    assert 'webhook/?name=my+shop">my shop</a>' in page
+    assert "See the reasons before the sender gives up." in page
+    page = page_of(client_with("without webhooks", Permission.VIEW), HOME)
+    assert "many deliveries of a webhook are refused" in page
+    assert "my shop" in page
+    assert "name=my+shop" not in page
+    states.put(StateKind.NOTICE, {notice.condition.key(): None})
+
+
 an_empty_installation_has_a_first_step_for_those_who_may_take_it()
 who_may_read_only_the_audit_is_sent_there()
 fill()
@@ -249,6 +265,7 @@ the_list_is_sorted_filtered_and_counted()
 the_search_finds_what_the_user_may_see_and_no_secret()
 each_word_of_a_search_costs_as_much_as_the_first()
 recommendations_have_a_page_without_commands()
+a_notice_of_a_webhook_leads_to_it_if_the_user_may_see_it()
 an_export_has_no_secret_and_is_recorded()
 one_configuration_is_tested_from_a_list()
 many_are_switched_off_and_on_after_a_question()

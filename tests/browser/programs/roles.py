@@ -8,14 +8,24 @@ import re
 import sys
 from collections.abc import Iterator
 
-from clients import admin, client_of, save_document
+from clients import (
+    admin,
+    administration,
+    application,
+    apply_text,
+    client_of,
+    save_document,
+)
 from django.contrib.auth.models import Group, User
 from django.http import HttpResponseBase
 from django.test import Client
 from django.urls import Resolver404, URLPattern, URLResolver, get_resolver, resolve
 from inner_api import CONSENT, INNER, spar
 
+from outkey.core.access.api_tokens import Scope
 from outkey.core.access.roles import ROLES
+from outkey.core.webhooks.delivery import Delivery
+from outkey.engine.managing.api_tokens import TokenWish
 from outkey.hosts.django.models import Configuration, SyncLine
 
 LINE = """
@@ -24,6 +34,21 @@ configuration = "inner"
 method = "GET"
 path = "/key"
 """
+HOOK = """
+[line.hooked]
+configuration = "inner"
+direction = "pull"
+path = "/key"
+target = "table:hooked"
+keys = ["id"]
+fields = [{ api = "id", host = "id" }]
+
+[webhook.shop]
+scheme = "unverified"
+reason = "a sample"
+line = "hooked"
+"""
+INTERFACE = "api/v1/"  # for programs with tokens, which have no roles
 OK = 200
 FORBIDDEN = 403
 NOT_ALLOWED = 405
@@ -34,7 +59,7 @@ def routes(resolver: URLResolver, prefix: str = "") -> Iterator[tuple[str, str]]
         route = prefix + str(pattern.pattern)
         if isinstance(pattern, URLPattern):
             yield pattern.name or route, route
-        else:
+        elif route != INTERFACE:
             yield from routes(pattern, route)
 
 
@@ -44,6 +69,15 @@ def make_samples() -> None:
         save_document(INNER, "inner", token="spar-token")
     if not SyncLine.objects.filter(name="orders").exists():
         save_document(CONSENT + LINE, "consent", client_secret="spar-client-secret")
+    if "shop" not in application.stored_webhooks():
+        apply_text(HOOK)
+    if "sample" not in {token.name for token in application.api_tokens.all()}:
+        wish = TokenWish(name="sample", scopes=frozenset({Scope.READ}))
+        application.api_tokens.create(administration, wish)
+    if not application.inbox().newest("shop", limit=1):
+        endpoint = application.stored_webhooks()["shop"].endpoint
+        delivery = Delivery("POST", "", (), b'{"id": "1"}')
+        assert application.reception().receive(endpoint, delivery).status == OK
     if not User.objects.filter(username="somebody").exists():
         User.objects.create_user("somebody", is_staff=True)
     Group.objects.get_or_create(name="Nobody")
@@ -66,6 +100,11 @@ def path_of(route: str) -> str:
     object_id = group if "/group/" in path else somebody
     path = path.replace("<path:object_id>", str(object_id))
     path = path.replace("<id>", str(somebody))
+    if path.startswith("/outkey/webhook/"):
+        newest = application.inbox().newest("shop", limit=1)
+        path += f"?name=shop&id={newest[0].id}"
+    if path.startswith("/outkey/apitoken/"):
+        path += "?name=sample"
     return re.sub(r"\^?\(\?P<app_label>.*", "auth/", path)
 
 

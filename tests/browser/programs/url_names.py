@@ -1,4 +1,7 @@
-"""Prints the name and the route of every URL of the embedded server."""
+"""Prints the name and the route of every URL of the embedded server's pages.
+
+The HTTP interface is not for people: cli/test_http_interface.py has a table of it.
+"""
 
 import json
 from collections.abc import Iterator
@@ -9,13 +12,15 @@ prepare(PAGES, demo=True)
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
+INTERFACE = "api/v1/"
+
 
 def routes(resolver: URLResolver, prefix: str = "") -> Iterator[tuple[str, str]]:
     for pattern in resolver.url_patterns:
         route = prefix + str(pattern.pattern)
         if isinstance(pattern, URLPattern):
             yield pattern.name or route, route
-        else:
+        elif route != INTERFACE:
             yield from routes(pattern, route)
 
 

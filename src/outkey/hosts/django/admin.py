@@ -15,6 +15,7 @@ from django.views.decorators.http import require_GET
 from outkey.hosts.django import models
 from outkey.hosts.django.pages import (
     activity,
+    api_tokens,
     configuration_bulk,
     configuration_list,
     configurations,
@@ -23,6 +24,7 @@ from outkey.hosts.django.pages import (
     fixes,
     home,
     imports,
+    inbox,
     keys,
     line_page,
     lines,
@@ -36,6 +38,8 @@ from outkey.hosts.django.pages import (
     tokens,
     trials,
     user_settings,
+    webhook_form,
+    webhooks,
 )
 from outkey.hosts.django.pages.shell import errors_as_page
 from outkey.hosts.django.time_zones import in_time_zone
@@ -201,6 +205,38 @@ class RunAdmin(Section):
         ("<int:record>/cancel/", runs.cancel, "run_cancel"),
         ("<int:record>/retry/", runs.retry, "run_retry"),
         ("<int:record>/rejected/", run_page.download, "run_rejected"),
+    )
+
+
+@admin.register(models.Webhook)
+class WebhookAdmin(Section):
+    """Webhooks, their deliveries, and test deliveries."""
+
+    # A name may have any characters, so it is a parameter and not a path.
+    pages = (
+        ("", webhooks.list_page, "webhook_changelist"),
+        ("add/", webhook_form.add_page, "webhook_add"),
+        ("webhook/", webhooks.webhook_page, "webhook"),
+        ("edit/", webhook_form.edit_page, "webhook_edit"),
+        ("delete/", webhooks.delete_page, "webhook_delete"),
+        ("pause/", webhooks.pause, "webhook_pause"),
+        ("secret/", webhooks.set_secret, "webhook_secret"),
+        ("offer/", webhooks.offer_page, "webhook_offer"),
+        ("test/", inbox.test_page, "webhook_test"),
+        ("inbox/", inbox.inbox_page, "webhook_inbox"),
+        ("delivery/", inbox.delivery_page, "webhook_delivery"),
+        ("replay/", inbox.replay, "webhook_replay"),
+    )
+
+
+@admin.register(models.ApiToken)
+class ApiTokenAdmin(Section):
+    """The tokens of programs that use the HTTP interface."""
+
+    pages = (
+        ("", api_tokens.list_page, "apitoken_changelist"),
+        ("add/", api_tokens.add_page, "apitoken_add"),
+        ("revoke/", api_tokens.revoke_page, "apitoken_revoke"),
     )
 
 

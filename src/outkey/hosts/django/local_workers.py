@@ -8,6 +8,7 @@ from django.db import connections
 
 from outkey.engine.application import Application
 from outkey.engine.sync.loop import RUNS_AT_ONCE, RunLoop
+from outkey.hosts.django.hook_rounds import HookRounds
 from outkey.hosts.django.unattended_work import log_and_continue
 
 logger = logging.getLogger("outkey.runs")
@@ -25,6 +26,7 @@ class LocalWorkers:
             is_sealed=application.keys.is_sealed,
             limit=limit,
         )
+        self._hooks = HookRounds(application, stop_signal)
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -33,10 +35,12 @@ class LocalWorkers:
             target=self._run, name="outkey-workers", daemon=True
         )
         self._thread.start()
+        self._hooks.start()
 
     def end(self, patience: float = 5.0) -> None:
         """Start no more runs, and release those under way."""
         self.loop.stop(patience, self._thread)
+        self._hooks.join(patience)
 
     def _run(self) -> None:
         self.loop.run(lambda work: log_and_continue(logger, work, again_soon=True))

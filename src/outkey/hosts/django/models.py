@@ -387,6 +387,56 @@ class Agreement(models.Model):
         return f"{self.line_id}:{self.record}"
 
 
+class Delivery(models.Model):
+    """A verified delivery of a webhook (`InboxDelivery`); its body is sealed."""
+
+    endpoint = models.CharField(max_length=22)
+    key = models.CharField(max_length=300)
+    event_id = models.CharField(max_length=300, blank=True)
+    event_type = models.CharField(max_length=300, blank=True)
+    nonce = models.CharField(max_length=300, blank=True)
+    fetch_id = models.CharField(max_length=100, blank=True)
+    received_at = models.FloatField(db_index=True)
+    state = models.CharField(max_length=10)
+    due_at = models.FloatField()
+    attempts = models.PositiveIntegerField(default=0)
+    reason = models.TextField(blank=True)
+    records = models.PositiveIntegerField(null=True)
+    generation = models.PositiveIntegerField(default=1)
+    body = models.BinaryField()
+
+    class Meta:
+        """Each event of an endpoint once, and each of its nonces."""
+
+        default_permissions = ()
+        constraints = (
+            models.UniqueConstraint(
+                fields=["endpoint", "key"], name="outkey_one_delivery"
+            ),
+            models.UniqueConstraint(
+                fields=["endpoint", "nonce"],
+                condition=~models.Q(nonce=""),
+                name="outkey_one_nonce",
+            ),
+        )
+        indexes = (
+            models.Index(fields=["endpoint", "-id"], name="outkey_delivery_inbox"),
+            # What the pages count by, so that no body is read for it.
+            models.Index(
+                fields=["endpoint", "state", "received_at"],
+                name="outkey_delivery_counts",
+            ),
+            models.Index(
+                fields=["due_at"],
+                condition=models.Q(state="received"),
+                name="outkey_delivery_due",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return str(self.pk)
+
+
 class Stream(models.Model):
     """One process that writes audit records, with the end of the pruned ones."""
 
@@ -488,6 +538,34 @@ class SharedStateRow(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.key}"
+
+
+class Webhook(SharedStateRow):
+    """A webhook, for its permissions and its pages: the engine reads and writes it."""
+
+    class Meta:
+        """The same table."""
+
+        proxy = True
+        verbose_name = _("Webhook")
+        verbose_name_plural = _("Webhooks")
+        default_permissions = ("view", "add", "change", "delete")
+        permissions = (
+            ("run_webhook", "Can pause Webhooks, replay and send deliveries"),
+            ("view_delivery", "Can view the deliveries of Webhooks"),
+        )
+
+
+class ApiToken(SharedStateRow):
+    """An API token, for its permissions and its pages."""
+
+    class Meta:
+        """The same table."""
+
+        proxy = True
+        verbose_name = _("API token")
+        verbose_name_plural = _("API tokens")
+        default_permissions = ("view", "add", "delete")
 
 
 class UserSettings(models.Model):

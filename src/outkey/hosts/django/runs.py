@@ -22,10 +22,10 @@ from outkey.core.sync.run import (
 from outkey.core.text import text_data, text_from_data
 from outkey.hosts.django import models
 from outkey.hosts.django.raw_sql import execute, wrap_errors_of_methods
+from outkey.hosts.django.row_ids import row_id
 from outkey.ports.sync import Queue, RunOrder, RunQuery
 
 BATCH = 500
-ID_DIGITS = 18  # more than any id has, and fewer than a column overflows at
 REJECTED_COLUMNS = [field.name for field in fields(RejectedRecord)]
 ORDERINGS = {
     RunOrder.NEWEST: "-id",
@@ -153,8 +153,7 @@ def _filters(query: RunQuery) -> dict[str, Any]:
 
 def _number(run_id: str) -> int:
     """Return the id of a row; 0, which no row has, for text that is not an id."""
-    is_id = run_id.isascii() and run_id.isdecimal() and len(run_id) <= ID_DIGITS
-    return int(run_id) if is_id else 0
+    return row_id(run_id) or 0
 
 
 def _savepoint(before: Run | None, after: Run) -> AbstractContextManager[None]:

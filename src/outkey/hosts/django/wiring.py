@@ -14,8 +14,10 @@ from outkey.adapters.policy_file import read_policy
 from outkey.core.findings.policy import parse_durability
 from outkey.core.findings.posture import Policy
 from outkey.core.text import Text
+from outkey.core.webhooks.handlers import parse_handlers
 from outkey.engine.application import Application
 from outkey.hosts.django.audit import DjangoAuditRows
+from outkey.hosts.django.deliveries import DjangoDeliveryRows
 from outkey.hosts.django.ledger import DjangoLedgerRows
 from outkey.hosts.django.monitoring_rows import DjangoLineRuns
 from outkey.hosts.django.pairs import DjangoPairRows
@@ -51,9 +53,19 @@ def install(home: Path, environment: Mapping[str, str] = os.environ) -> Applicat
         queue=queue,
         close=audit.close,
         connection=borrow_connection,
+        deliveries=DjangoDeliveryRows(),
         release_thread=connections.close_all,
     )
-    return build_application(tables, home, environment, policy=policy)
+    options = getattr(settings, "OUTKEY", {})
+    handlers = options.get("WEBHOOK_HANDLERS") or ()
+    return build_application(
+        tables,
+        home,
+        environment,
+        policy=policy,
+        public_url=str(options.get("PUBLIC_URL") or ""),
+        handlers=parse_handlers(handlers) if isinstance(handlers, str) else handlers,
+    )
 
 
 @wrap_database_errors

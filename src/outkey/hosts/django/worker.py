@@ -15,11 +15,13 @@ from outkey.core.sync.run import Run
 from outkey.engine.application import Application
 from outkey.engine.rounds import repeat
 from outkey.engine.sync.loop import ACTOR, PLAN_SECONDS
+from outkey.hosts.django.hook_rounds import HookRounds
 from outkey.hosts.django.tasks import QUEUE, WORK
 from outkey.hosts.django.unattended_work import log_and_continue
 
 RECONNECT_SECONDS = 2.0
 STALLED_SECONDS = 30
+STOP_SECONDS = 5.0  # for deliveries that are being processed
 EXTRA_THREADS = 4  # for planning, and for procrastinate's own queries
 logger = logging.getLogger("outkey.runs")
 
@@ -40,6 +42,7 @@ class QueueWorker:
         self._stop_signal = threading.Event()
         self._planner = application.planner(self._stop_signal.is_set)
         self._runs = application.runs
+        self._hooks = HookRounds(application, self._stop_signal)
         # They log the text of database errors, which may hold a value; what matters is
         # reported here.
         logging.getLogger("procrastinate").setLevel(logging.CRITICAL)
@@ -58,8 +61,10 @@ class QueueWorker:
         planning = asyncio.create_task(
             asyncio.to_thread(repeat, self._plan, PLAN_SECONDS, self._stop_signal)
         )
+        self._hooks.start()
         await asyncio.gather(working, return_exceptions=True)
         await planning
+        self._hooks.join(STOP_SECONDS)
 
     def _stop(self, working: "asyncio.Task[None]") -> None:
         self._stop_signal.set()

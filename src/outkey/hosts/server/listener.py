@@ -4,15 +4,21 @@ Waitress reads heads and bodies in its own loop and uses a thread only for a com
 request. It has no deadline for a request that arrives byte by byte: that is added here.
 """
 
+import re
 import signal
 import time
 from collections.abc import Callable
+from copy import copy
 from types import FrameType
 
 from waitress.adjustments import Adjustments
 from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.server import TcpWSGIServer
-from waitress.task import ThreadedTaskDispatcher
+from waitress.task import ThreadedTaskDispatcher, WSGITask
+from waitress.utilities import Error
+
+from outkey.hosts.django.api.aborted import ResponseAborted
 
 # From the connection, or from the previous response, to a complete head.
 HEAD_SECONDS = 10.0
@@ -23,6 +29,16 @@ STOP_SECONDS = 10.0
 _THREADS = 32
 _MAX_HEAD_BYTES = 64 * 1024
 _MAX_BODY_BYTES = 4 * 1024 * 1024  # above Django's own limit for a form
+# Of a request to the send proxy, whose own limit is 32 MiB by default: a little more
+# gets its JSON error. Whether the token is valid is not known until the body is there.
+MAX_SENT_BYTES = 32 * 1024 * 1024
+_SENT_MORE = 1024 * 1024
+# Such bodies are in temporary files from here on, and only so many at the same time.
+_LARGE_BYTES = 512 * 1024
+MAX_LARGE_BODIES = 32
+_SENT_AHEAD = 1024 * 1024  # how far a response of the send proxy is ahead of its client
+_SENDING = "/api/v1/send/"
+_API_TOKEN = re.compile(r"Bearer ok_[A-Za-z0-9_-]{43}", re.IGNORECASE)
 _OPTIONS = {
     "threads": _THREADS,
     "ident": None,
@@ -32,18 +48,108 @@ _OPTIONS = {
     "asyncore_use_poll": True,  # select() ends at the file descriptor 1023
     "max_request_header_size": _MAX_HEAD_BYTES,
     "max_request_body_size": _MAX_BODY_BYTES,
+    "inbuf_overflow": _LARGE_BYTES,
     # AddressMiddleware decides which proxy is trusted, by networks, for any server.
     "clear_untrusted_proxy_headers": False,
 }
 Application = Callable[..., object]
 
 
+class ServerBusy(Error):  # type: ignore[misc]
+    """The response to a large body while too many others are being served."""
+
+    code = 503
+    reason = "Service Unavailable"
+
+
+class RequestParser(HTTPRequestParser):  # type: ignore[misc]
+    """Reads a request; only one to the send proxy may have a large body."""
+
+    adj: Adjustments
+
+    def __init__(self, adjustments: Adjustments, server: "Listener") -> None:
+        super().__init__(adjustments)
+        self.has_large_body = False
+        self._server = server
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Read the head, and decide how large the body may be."""
+        try:
+            super().parse_header(header_plus)
+        except ValueError:  # Python reads no number of thousands of digits
+            raise ParsingError("the length of the body is not a number") from None
+        token = self.headers.get("AUTHORIZATION", "")
+        if not self.path.startswith(_SENDING) or not _API_TOKEN.fullmatch(token):
+            return
+        self.adj = copy(self.adj)
+        self.adj.max_request_body_size = self._server.max_sent
+        if self.chunked or self.content_length > _LARGE_BYTES:
+            if self._server.count_large_bodies() < MAX_LARGE_BODIES:
+                self.has_large_body = True
+            else:
+                self.error = ServerBusy("too many large bodies at once")
+                self.completed = True
+
+
+class ResponseTask(WSGITask):  # type: ignore[misc]
+    """Serves one request."""
+
+    def service(self) -> None:
+        """Serve it; a body that broke off ends with its connection.
+
+        Then the client gets fewer bytes than the length says, or no last chunk.
+        """
+        if self.request.path.startswith(_SENDING):
+            # waitress would hold what the client has already taken, in memory, until it
+            # is this much; and how much is ahead of a slow client.
+            self.channel.adj = copy(self.channel.adj)
+            self.channel.adj.outbuf_high_watermark = _SENT_AHEAD
+        try:
+            super().service()
+        except ResponseAborted:
+            self.close_on_finish = True
+
+    def write(self, data: bytes) -> None:
+        """Send a part of the body; only the head if the request is a HEAD.
+
+        waitress leaves that to the application, and the client, or a proxy in front of
+        us, would take the body for the beginning of the next response.
+        """
+        is_head = self.request.command == "HEAD"
+        super().write(b"" if is_head else data)
+        if is_head:
+            self.chunked_response = False  # there is no last chunk either
+
+    def get_environment(self) -> dict[str, object]:
+        """Return what the application gets.
+
+        A body to a HEAD is no file that waitress would send past `write`.
+        """
+        environment: dict[str, object] = super().get_environment()
+        if self.request.command == "HEAD":
+            environment.pop("wsgi.file_wrapper", None)
+        return environment
+
+
 class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
     """A connection that knows since when it has been waiting for a complete request."""
+
+    server: "Listener"
+    task_class = ResponseTask
 
     def __init__(self, *arguments: object, **options: object) -> None:
         self.waiting_since = time.monotonic()
         super().__init__(*arguments, **options)
+
+    def parser_class(self, adjustments: Adjustments) -> RequestParser:
+        """Return what reads the next request."""
+        return RequestParser(adjustments, self.server)
+
+    @property
+    def has_large_body(self) -> bool:
+        """Whether a request with a large body is being received or served."""
+        requests = [self.request, *self.requests]
+        return any(request and request.has_large_body for request in requests)
 
     def service(self) -> None:
         """Serve one request in a worker thread; the next deadline starts after it."""
@@ -73,6 +179,12 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
     """One listening socket; closes late connections, and the slowest if it is full."""
 
     channel_class = Channel
+    max_sent = MAX_SENT_BYTES + _SENT_MORE
+
+    def count_large_bodies(self) -> int:
+        """Return how many large bodies there are in temporary files."""
+        channels = self.active_channels.values()
+        return sum(channel.has_large_body for channel in channels)
 
     def maintenance(self, now: float) -> None:
         """Close late connections; called by waitress about once a second."""
@@ -103,11 +215,20 @@ class Server:
     It listens from when it is made, so that a port in use is an error at once.
     """
 
-    def __init__(self, application: Application, host: str, port: int) -> None:
+    def __init__(
+        self,
+        application: Application,
+        host: str,
+        port: int,
+        *,
+        max_body: int = 0,
+        max_sent: int = MAX_SENT_BYTES,
+    ) -> None:
         self.host = host
         self.port = port
         self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-        adjustments = Adjustments(listen=self.url.removeprefix("http://"), **_OPTIONS)
+        options = _OPTIONS | {"max_request_body_size": max(max_body, _MAX_BODY_BYTES)}
+        adjustments = Adjustments(listen=self.url.removeprefix("http://"), **options)
         self._map: dict[int, object] = {}
         self._stopping = False
         self._dispatcher = ThreadedTaskDispatcher()
@@ -121,6 +242,8 @@ class Server:
             )
             for sockinfo in adjustments.listen
         ]
+        for listener in self._listeners:
+            listener.max_sent = max_sent + _SENT_MORE
 
     def stop_at_signals(self) -> None:
         """Let SIGTERM and Ctrl-C end `run` instead of the process."""

@@ -5,9 +5,11 @@ import os
 import re
 from collections.abc import Callable
 
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse, HttpResponseForbidden
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
+from django.urls import resolve
 
 from outkey.core.errors import ConfigError
 from outkey.core.text import Text
@@ -21,6 +23,11 @@ _FORWARDING = ("HTTP_FORWARDED", "HTTP_X_FORWARDED", "HTTP_X_REAL_IP")
 _CLIENT = "HTTP_X_FORWARDED_FOR"
 _PROTOCOL = "HTTP_X_FORWARDED_PROTO"
 _ROW = re.compile(r"[0-9]{1,18}")
+INTERFACE = "/api/v1/"
+UNKNOWN_HOST = (
+    '{"error": {"code": "invalid_request", "message": "the host name is unknown",'
+    ' "hint": "Set OUTKEY_PUBLIC_URL to the URL that programs use.", "field": null}}'
+)
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
     " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -82,6 +89,35 @@ def _address(text: str) -> Address | None:
 def is_in_networks(address: Address | None, networks: list[Network]) -> bool:
     """Whether an address belongs to one of the networks."""
     return address is not None and any(address in network for network in networks)
+
+
+class InterfaceMiddleware:
+    """Leads programs to the HTTP interface, past all that is for browsers.
+
+    Sessions, forms and languages play no part there, and a body is not to be parsed.
+    """
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Respond to a request below the path of the interface."""
+        if not request.path_info.startswith(INTERFACE):
+            return self._get_response(request)
+        try:
+            request.get_host()
+        except DisallowedHost:
+            return HttpResponse(
+                UNKNOWN_HOST, status=400, content_type="application/json"
+            )
+        match = resolve(request.path_info)
+        response: HttpResponseBase = match.func(request, *match.args, **match.kwargs)
+        # Without it the connection could not be used for the next request. A response
+        # to HEAD has the length that another one would have, which is not known.
+        has_body = request.method != "HEAD" and response.status_code not in {204, 304}
+        if has_body and isinstance(response, HttpResponse):
+            response["Content-Length"] = str(len(response.content))
+        return response
 
 
 class TextMiddleware:

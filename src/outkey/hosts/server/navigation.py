@@ -109,6 +109,12 @@ GROUPS = (
                 problems=failing_lines,
             ),
             Entry(_("Runs"), "play", "outkey_run_changelist", Permission.VIEW_RUN),
+            Entry(
+                _("Webhooks"),
+                "hook",
+                "outkey_webhook_changelist",
+                Permission.VIEW_WEBHOOK,
+            ),
             Entry(_("Data"), "table", "outkey_data", Permission.VIEW_DATA),
             Entry(_("Pairs"), "swap", "outkey_pairs", Permission.VIEW_LINE),
         ),
@@ -151,6 +157,12 @@ GROUPS = (
                 _("Groups"), "group", "auth_group_changelist", "view_group", app="auth"
             ),
             Entry(_("Keys"), "key", "outkey_knownkey_changelist", Permission.VIEW_KEYS),
+            Entry(
+                _("API tokens"),
+                "code",
+                "outkey_apitoken_changelist",
+                Permission.VIEW_TOKENS,
+            ),
             Entry(
                 _("Data protection"),
                 "shield",

@@ -1,5 +1,6 @@
 """The pages on a production server: its socket, first administrator and greeting."""
 
+import os
 import secrets
 
 from django.contrib.auth.models import Group, User
@@ -8,20 +9,31 @@ from django.core.wsgi import get_wsgi_application
 from outkey.core.audit.events import Tag
 from outkey.core.errors import ConfigError
 from outkey.core.text import Text
+from outkey.hosts.django.hooks import HookGate
 from outkey.hosts.django.local_workers import LocalWorkers
 from outkey.hosts.django.pages.access import installation
 from outkey.hosts.django.runs import has_queue
 from outkey.hosts.django.time_zones import installation_zone, read_zone
 from outkey.hosts.server.background import ACTOR, Background
 from outkey.hosts.server.listener import Server
+from outkey.hosts.server.memory import give_large_blocks_back
 from outkey.hosts.server.personal import delete_old
 from outkey.hosts.server.user_changes import key_of
+from outkey.hosts.webhook_ports import body_limit, read_mebibytes
+
+SENT_LIMIT = "OUTKEY_SEND_MEBIBYTES"
+READ_ABOVE_LIMIT = 1024 * 1024  # bytes
 
 
 def listen(host: str, port: int) -> Server:
     """Return a server that listens, and serves when it is run."""
+    # A body that is a little too large is read, so that its sender gets the response
+    # of the endpoint instead of a closed connection.
+    max_body = body_limit() + READ_ABOVE_LIMIT
+    max_sent = read_mebibytes(os.environ, SENT_LIMIT, low=32, high=1024)
     try:
-        return Server(get_wsgi_application(), host, port)
+        application = HookGate(get_wsgi_application())
+        return Server(application, host, port, max_body=max_body, max_sent=max_sent)
     except (OSError, ValueError):
         raise ConfigError(
             Text(
@@ -74,6 +86,7 @@ def helpers() -> list[Background | LocalWorkers]:
 
 def serve(server: Server, threads: list[Background | LocalWorkers]) -> None:
     """Serve until SIGTERM or Ctrl-C."""
+    give_large_blocks_back()
     server.stop_at_signals()
     for thread in threads:
         thread.start()

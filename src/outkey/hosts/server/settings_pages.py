@@ -93,6 +93,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "outkey.hosts.server.middleware.AddressMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "outkey.hosts.server.middleware.InterfaceMiddleware",
     "outkey.hosts.server.assets.AssetMiddleware",
     "outkey.hosts.server.middleware.CompressionMiddleware",
     "outkey.hosts.server.middleware.PageMiddleware",

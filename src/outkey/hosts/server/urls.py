@@ -6,7 +6,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
-from django.urls import path, reverse
+from django.urls import include, path, reverse
 
 from outkey.hosts.server import errors
 from outkey.hosts.server.navigation import first_url
@@ -26,6 +26,7 @@ def first_page(request: HttpRequest) -> HttpResponseBase:
 
 urlpatterns = [
     path("", first_page),
+    path("api/v1/", include("outkey.hosts.django.api.urls")),
     path("password_change/", password_change),  # instead of the admin's own
     path("", admin.site.urls),
 ]

@@ -1,8 +1,6 @@
 """The installation behind the pages, and what the user of a request may do there."""
 
 import os
-import threading
-from pathlib import Path
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin
 from django.core.exceptions import PermissionDenied
@@ -10,25 +8,20 @@ from django.http import HttpRequest
 
 from outkey.core.access.permissions import Permission
 from outkey.core.config.reference import Reference, parse_reference
-from outkey.engine.application import Application
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.editing import Editor
-from outkey.hosts.django.project import claim, home_setting, in_project
-from outkey.hosts.django.wiring import install
+from outkey.hosts.django.installed import installation
 
-_lock = threading.Lock()
-_installed: dict[Path, Application] = {}
-
-
-def installation() -> Application:
-    """Return the installation that the setting OUTKEY names, one for each process."""
-    home = home_setting()
-    with _lock:
-        if home not in _installed:
-            if in_project():
-                claim(home)
-            _installed[home] = install(home)
-        return _installed[home]
+__all__ = (
+    "administration_for",
+    "editor_for",
+    "installation",
+    "may",
+    "offered_references",
+    "require",
+    "user_of",
+    "web_actor",
+)
 
 
 def administration_for(user: AbstractBaseUser | AnonymousUser) -> Administration:

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -39,7 +38,7 @@ from outkey.engine.managing.activity import (
     SentRequest,
     id_of,
 )
-from outkey.engine.managing.audit_trail import note_verification, recorded_at
+from outkey.engine.managing.audit_trail import note_chain_check, recorded_at
 from outkey.hosts.django.pages.access import (
     administration_for,
     installation,
@@ -56,10 +55,10 @@ from outkey.hosts.django.pages.shell import (
     message_of,
     page,
 )
+from outkey.hosts.django.row_ids import row_id
 
 PAGE_SIZE = 50
 EXPORT_ROWS = 100_000  # of one file; the export of the whole audit has no limit
-ROW_NUMBER = re.compile(r"[0-9]{1,18}")
 CHANGES, REQUESTS, SIGN_INS = "changes", "requests", "sign-ins"
 TABS = {
     CHANGES: gettext_lazy("Changes"),
@@ -95,7 +94,7 @@ def activity_page(request: HttpRequest) -> HttpResponse:
     stored = find_stored(chosen.get("configuration", ""))
     activity = Activity(installation().audit_trail.rows)
     criteria = filter_of(chosen, stored)
-    before = row_number(request.GET.get("before", ""))
+    before = row_id(request.GET.get("before", "")) or 0
     context: dict[str, object] = {
         "title": _("Activity"),
         "tab": tab,
@@ -168,11 +167,6 @@ def day_start(text: str, days: int = 0) -> float | None:
         return None
 
 
-def row_number(text: str) -> int:
-    """Return the number of a row, 0 for anything else."""
-    return int(text) if ROW_NUMBER.fullmatch(text) else 0
-
-
 @require_POST
 def verify_chain(request: HttpRequest) -> HttpResponse:
     """Check the chain and show the verdict."""
@@ -183,7 +177,7 @@ def verify_chain(request: HttpRequest) -> HttpResponse:
     except OutkeyError as error:
         messages.error(request, message_of(error))
     else:
-        note_verification(application.states, verdict, time.time())
+        note_chain_check(application.states, verdict, time.time())
         request.session["outkey_verdict"] = asdict(verdict)
     return HttpResponseRedirect(reverse("admin:outkey_auditrecord_changelist"))
 

@@ -151,17 +151,24 @@ def delete_page(request: HttpRequest, record: UUID) -> HttpResponse:
     """Ask, and delete a configuration with its secrets and lines."""
     require(request, Permission.DELETE)
     stored = configuration_at(record)
+    error = None
     if request.method == "POST":
         settings = installation().sync_settings
-        administration_for(request.user).remove(stored.name, settings)
-        messages.success(request, _("%s was deleted.") % stored.name)
-        return HttpResponseRedirect(reverse("admin:outkey_configuration_changelist"))
+        try:
+            administration_for(request.user).remove(stored.name, settings)
+        except ConfigError as problem:
+            error = problem
+        else:
+            messages.success(request, _("%s was deleted.") % stored.name)
+            url = reverse("admin:outkey_configuration_changelist")
+            return HttpResponseRedirect(url)
     context = {
         "title": _("Delete %s") % stored.name,
         "stored": stored,
         "record": record,
+        "error": error,
     }
-    return page(request, "outkey/delete.html", context)
+    return page(request, "outkey/delete.html", context, status=422 if error else 200)
 
 
 def form_page(

@@ -25,7 +25,7 @@ from outkey.engine.managing.attention import (
     attention_items,
     with_rejection,
 )
-from outkey.engine.managing.audit_trail import last_verification
+from outkey.engine.managing.audit_trail import last_chain_check
 from outkey.engine.managing.charts import CHART_HOURS, Chart, hourly_chart
 from outkey.engine.managing.overview import Overview, build_overview
 from outkey.engine.managing.run_history import HISTORY_DAYS, RunHistory, run_history
@@ -33,6 +33,7 @@ from outkey.hosts.django.models import AuditRecord, Configuration, Run, SyncLine
 from outkey.hosts.django.pages.access import installation, may, require
 from outkey.hosts.django.pages.runs import ListedRun
 from outkey.hosts.django.pages.shell import page
+from outkey.hosts.django.pages.webhooks import url_of as webhook_url
 from outkey.hosts.django.runs import DjangoRunRows
 from outkey.hosts.django.statuses import status_conditions, status_rank
 from outkey.hosts.django.storage import health_of
@@ -111,7 +112,7 @@ def home_page(request: HttpRequest) -> HttpResponse:
         "has_no_worker": any(
             notice["id"] == "S-no-worker" for notice in overview.notices
         ),
-        "verification": last_verification(installation().states) if may_audit else None,
+        "verification": last_chain_check(installation().states) if may_audit else None,
         "items": shown_items(items[:ATTENTION_SIZE]),
         "more": len(items)
         - len(items[:ATTENTION_SIZE])
@@ -198,11 +199,17 @@ def shown_item(
     """Return an item with its links; None if there is no page of it any more."""
     if item.subject is Subject.LINE:
         return shown_line_item(item, lines[item.name]) if item.name in lines else None
+    if item.subject is Subject.WEBHOOK:
+        url = webhook_url(item.name) if item.action else ""
+        return ShownItem(item, url, url)
     if item.subject is Subject.INSTALLATION:
         return ShownItem(item, "", url_of_section(item))
     row = configurations.get(item.name)
-    if row is None:
-        return None
+    return None if row is None else shown_configuration_item(item, row)
+
+
+def shown_configuration_item(item: AttentionItem, row: Configuration) -> ShownItem:
+    """Return an item of a configuration with its links."""
     own = reverse("admin:outkey_configuration_change", args=[row.pk])
     if item.action is HelpfulAction.TEST:
         url = reverse("admin:outkey_configuration_check", args=[row.pk])

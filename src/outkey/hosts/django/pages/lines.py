@@ -132,19 +132,26 @@ def delete_page(request: HttpRequest, record: int) -> HttpResponse:
     """Ask, and delete a sync line."""
     require(request, Permission.DELETE_LINE)
     row = get_object_or_404(models.SyncLine, pk=record)
+    error = None
     if request.method == "POST":
-        pairs = installation().remove_line(administration_for(request.user), row.name)
-        messages.success(request, _("The sync line %s was deleted.") % row.name)
-        for pair in pairs:
-            messages.success(request, _("Its pair %s was deleted too.") % pair)
-        return HttpResponseRedirect(reverse("admin:outkey_syncline_changelist"))
+        administration = administration_for(request.user)
+        try:
+            pairs = installation().remove_line(administration, row.name)
+        except ConfigError as problem:
+            error = problem
+        else:
+            messages.success(request, _("The sync line %s was deleted.") % row.name)
+            for pair in pairs:
+                messages.success(request, _("Its pair %s was deleted too.") % pair)
+            return HttpResponseRedirect(reverse("admin:outkey_syncline_changelist"))
     context = {
         "title": _("Delete %s") % row.name,
         "stored": row,
         "is_line": True,
         "pairs": installation().sync_settings.pairs_of([row.name]),
+        "error": error,
     }
-    return page(request, "outkey/delete.html", context)
+    return page(request, "outkey/delete.html", context, status=422 if error else 200)
 
 
 def rename_page(request: HttpRequest, record: int) -> HttpResponse:

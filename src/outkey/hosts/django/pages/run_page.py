@@ -42,11 +42,11 @@ from outkey.hosts.django.pages.runs import (
     guard_stop,
     may_view_records,
     notes_of,
-    row_number,
     rows_of_runs,
     targets_of,
 )
 from outkey.hosts.django.pages.shell import page
+from outkey.hosts.django.row_ids import row_id
 from outkey.hosts.django.runs import REJECTED_COLUMNS, DjangoRunRows
 from outkey.hosts.django.translation import translate_text
 
@@ -60,7 +60,7 @@ REJECTED_NUMBER = "number"
 
 
 @dataclass(frozen=True)
-class RejectedGroup:
+class ShownRejections:
     """Rejected records with the same reason and field, as the page shows them."""
 
     group: RejectionGroup
@@ -91,7 +91,7 @@ def run_page(request: HttpRequest, record: int) -> HttpResponse:
         "busy": "busy" in request.GET and listed.is_open,
         "may_run": may(request, Permission.RUN_LINE),
         "trigger": trigger_of(listed),
-        "retry_of": row_number(listed.checkpoint.get("retry_of")),
+        "retry_of": row_id(listed.checkpoint.get("retry_of")),
         "since": listed.checkpoint.get("since"),
         "notes": notes_of(listed.checkpoint),
         "remedy": translate_text(page_remedy_of(run.cause)),
@@ -188,7 +188,7 @@ def child_counts(counts: ChildCounts) -> list[tuple[str, int]]:
 # ── what was rejected ───────────────────────────────────────────────────────────────
 
 
-def groups_of_run(request: HttpRequest, run: models.Run) -> list[RejectedGroup]:
+def groups_of_run(request: HttpRequest, run: models.Run) -> list[ShownRejections]:
     """Return what a run rejected, the most frequent first, with some records of each.
 
     A query may choose one group and a place in it.
@@ -196,7 +196,7 @@ def groups_of_run(request: HttpRequest, run: models.Run) -> list[RejectedGroup]:
     # Not through `Runs`, which would refuse a row that is only partly readable.
     groups = DjangoRunRows().rejection_groups(str(run.pk), GROUPS_SIZE)
     chosen = request.GET.get("reason"), request.GET.get("field")
-    skip = int(row_number(request.GET.get("skip", "")) or 0)
+    skip = row_id(request.GET.get("skip", "")) or 0
     listed = []
     for place, group in enumerate(groups):
         is_chosen = chosen == (group.reason, group.field)
@@ -207,7 +207,7 @@ def groups_of_run(request: HttpRequest, run: models.Run) -> list[RejectedGroup]:
             shown = list(rows.order_by("number", "id")[first:][: REJECTED_SIZE + 1])
         has_more = len(shown) > REJECTED_SIZE
         listed.append(
-            RejectedGroup(
+            ShownRejections(
                 group,
                 translate_text(rejection_text(group.reason)),
                 shown[:REJECTED_SIZE],

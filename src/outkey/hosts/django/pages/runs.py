@@ -1,7 +1,6 @@
 """Runs as pages list them; how they are requested, retried and cancelled."""
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from outkey.hosts.django.pages.access import (
     user_of,
 )
 from outkey.hosts.django.pages.shell import page
+from outkey.hosts.django.row_ids import row_id
 from outkey.hosts.django.translation import translate_text
 from outkey.hosts.django.wiring import records
 
@@ -39,7 +39,6 @@ CHART_RUNS = 24  # the chart has room for as many
 LINES_SIZE = 1000
 LONGEST_SECONDS = 366 * 24 * 3600
 PERIODS = {"1": 86_400, "7": 7 * 86_400, "30": 30 * 86_400}  # by days, in seconds
-ROW_NUMBER = re.compile(r"[0-9]{1,18}")
 STATES: dict[str, tuple[str, object]] = {  # the colour of each, and its name
     RunState.WAITING: ("", gettext_lazy("waiting")),
     RunState.RUNNING: ("ok-notice", gettext_lazy("running")),
@@ -105,12 +104,12 @@ class ListedRun:
         has_rejected = getattr(self.run, "has_rejected", False)
         if self.is_open or self.run.dry_run or not has_rejected:
             return None
-        retried = row_number(self.checkpoint.get("retry_of"))
-        if not retried:
+        retried = row_id(self.checkpoint.get("retry_of"))
+        if retried is None:
             return int(self.run.pk)
         # A later retry may have accepted what this one rejected again.
-        rejected = models.Quarantine.objects.filter(run=int(retried))
-        return int(retried) if rejected.exists() else None
+        rejected = models.Quarantine.objects.filter(run=retried)
+        return retried if rejected.exists() else None
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ def list_page(request: HttpRequest) -> HttpResponse:
     line = request.GET.get("line", "").strip()
     state = request.GET.get("state", "").strip()
     days = request.GET.get("days", "").strip()
-    before = request.GET.get("before", "").strip()
+    before = row_id(request.GET.get("before", "").strip())
     rows = rows_of_runs().order_by("-id")
     if line:
         rows = rows.filter(line__name=line)
@@ -135,8 +134,8 @@ def list_page(request: HttpRequest) -> HttpResponse:
         rows = rows.filter(state=state)
     if days in PERIODS:
         rows = rows.filter(started_at__gte=installation().runs.now() - PERIODS[days])
-    if ROW_NUMBER.fullmatch(before):
-        rows = rows.filter(pk__lt=int(before))
+    if before is not None:
+        rows = rows.filter(pk__lt=before)
     runs = [ListedRun.of(run) for run in rows[: PAGE_SIZE + 1]]
     lines = models.SyncLine.objects.filter(sync__isnull=False).order_by("name")
     names = list(lines.values_list("name", flat=True)[:LINES_SIZE])
@@ -254,11 +253,6 @@ def checkpoint_of(run: models.Run) -> Mapping[str, object]:
     except ValueError:
         return {}
     return checkpoint if isinstance(checkpoint, dict) else {}
-
-
-def row_number(text: object) -> str:
-    """Return the number of a row, "" for anything else."""
-    return text if isinstance(text, str) and ROW_NUMBER.fullmatch(text) else ""
 
 
 def notes_of(checkpoint: Mapping[str, object]) -> list[str]:

@@ -29,6 +29,7 @@ from outkey.core.moments import (
 from outkey.core.text import Text
 from outkey.engine.managing.charts import Chart
 from outkey.engine.managing.run_history import RunDay, RunHistory
+from outkey.engine.webhooks.overview import DeliveryDay
 from outkey.hosts.django.pages.forms import FormField
 from outkey.hosts.django.pages.sorting import Sorting
 from outkey.hosts.django.translation import translate_text
@@ -37,6 +38,7 @@ register = template.Library()
 INVALID_MOMENT = (ValueError, OverflowError, OSError)
 HISTORY_HEIGHT = 24
 HISTORY_STEP = 4  # from one day to the next
+DELIVERY_STEP = 8
 CHART_SLOTS = 12  # fewer columns would be too wide
 
 
@@ -262,6 +264,45 @@ def history_bar(left: int, day: RunDay, scale: float, title: str) -> SafeString:
         left,
         f"{max(0, HISTORY_HEIGHT - height - rejected):.1f}",
         f"{rejected:.1f}",
+    )
+
+
+@register.inclusion_tag("outkey/history.html")
+def delivery_history(days: Sequence[DeliveryDay]) -> dict[str, object]:
+    """Draw the deliveries of a webhook day by day, with their numbers as a text."""
+    text = _("Last 14 days: %(count)s deliveries, %(failed)s failed.") % {
+        "count": grouped(sum(day.count for day in days)),
+        "failed": grouped(sum(day.failed for day in days)),
+    }
+    title = _("%(day)s: %(count)s deliveries, %(failed)s failed")
+    scale = (HISTORY_HEIGHT - 2) / max([1, *(day.count for day in days)])
+    shapes = [
+        delivery_bar(number * DELIVERY_STEP, day, scale, title)
+        for number, day in enumerate(days)
+        if day.count
+    ]
+    return {
+        "text": text,
+        "shapes": format_html_join("", "{}", ((shape,) for shape in shapes)),
+    }
+
+
+def delivery_bar(left: int, day: DeliveryDay, scale: float, title: str) -> SafeString:
+    """Return the shapes of a day: those that failed stand on the others."""
+    height = 2 + day.count * scale
+    failed = day.failed * scale
+    return format_html(
+        '<g><title>{}</title><rect class="ok-hover" x="{}" y="0" width="8" height="24">'
+        '</rect><rect class="ok-day-ok" x="{}" y="{}" width="6" height="{}"></rect>'
+        '<rect class="ok-day-failed" x="{}" y="{}" width="6" height="{}"></rect></g>',
+        title % {"day": day.day.isoformat(), "count": day.count, "failed": day.failed},
+        left,
+        left,
+        f"{HISTORY_HEIGHT - height:.1f}",
+        f"{height:.1f}",
+        left,
+        f"{HISTORY_HEIGHT - height:.1f}",
+        f"{failed:.1f}",
     )
 
 

@@ -1,0 +1,30 @@
+"""Reports of tests as the HTTP interface returns them."""
+
+from dataclasses import asdict
+
+from outkey.engine.managing.connection_test import Report
+from outkey.hosts.preview_facts import finding_facts
+
+
+def report_facts(report: Report) -> dict[str, object]:
+    """Return what a test found."""
+    return {
+        "configuration": report.configuration,
+        "ok": report.ok,
+        "status": report.status,
+        "cause": report.cause,
+        "remedy": report.remedy,
+        "steps": [asdict(step) for step in report.steps],
+        "reasons": [
+            {
+                "id": suspicion.reason.id,
+                "title": suspicion.reason.title,
+                "evidence": suspicion.evidence,
+                "remedy": suspicion.remedy,
+            }
+            for suspicion in report.suspicions
+        ],
+        "findings": [
+            finding_facts(finding, report.configuration) for finding in report.findings
+        ],
+    }

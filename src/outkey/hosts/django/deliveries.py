@@ -1,0 +1,161 @@
+"""Deliveries of webhooks in Django's database."""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from itertools import chain
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.db.models import (
+    Case,
+    Count,
+    F,
+    Func,
+    IntegerField,
+    Max,
+    QuerySet,
+    Value,
+    When,
+)
+
+from outkey.core.groups import groups_of
+from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery
+from outkey.hosts.django import models
+from outkey.hosts.django.raw_sql import execute, wrap_errors_of_methods
+from outkey.hosts.django.row_ids import row_id
+from outkey.ports.webhooks import DeliveryCount, DeliveryQuery
+
+if TYPE_CHECKING:
+    from django.db.backends.base.base import BaseDatabaseWrapper
+    from django.db.models.sql.compiler import SQLCompiler
+
+FACTS = tuple(
+    field.name for field in fields(InboxDelivery) if field.name not in {"id", "body"}
+)
+INSERTED = (*FACTS, "body")
+CHANGING = ("state", "due_at", "attempts", "reason", "records", "generation")
+# One statement without an error: one in a transaction would end it on PostgreSQL.
+INSERT = f"INSERT INTO outkey_delivery ({', '.join(INSERTED)}) VALUES "  # noqa: S608
+ROW = f"({', '.join(['%s'] * len(INSERTED))})"
+OR_NOTHING = " ON CONFLICT DO NOTHING"
+AND_ID = " RETURNING id"
+PER_STATEMENT = 100  # rows: SQLite has a limit of values
+VALUES = attrgetter(*INSERTED)
+HOUR = 3600.0
+
+
+class WholeNumber(Func):
+    """A positive number without its fraction."""
+
+    function = "FLOOR"
+    output_field = IntegerField()
+
+    def as_sqlite(
+        self,
+        compiler: "SQLCompiler",
+        connection: "BaseDatabaseWrapper",
+        **_context: object,
+    ) -> tuple[str, Any]:
+        # There FLOOR is a function of Python's, called for each row.
+        template = "CAST(%(expressions)s AS INTEGER)"
+        return self.as_sql(compiler, connection, template=template)
+
+
+@wrap_errors_of_methods
+class DjangoDeliveryRows:
+    """One row for each delivery."""
+
+    def find(self, query: DeliveryQuery) -> list[InboxDelivery]:
+        columns = ["id", *FACTS, *(["body"] if query.has_body else [])]
+        order = "id" if query.oldest_first else "-id"
+        rows = filtered(query).order_by(order).values(*columns)
+        return [delivery_of(row) for row in rows[: query.limit]]
+
+    def insert(self, deliveries: Sequence[InboxDelivery]) -> None:
+        with transaction.atomic():
+            for some in groups_of(deliveries, PER_STATEMENT):
+                rows = ", ".join([ROW] * len(some))
+                values = tuple(chain.from_iterable(map(VALUES, some)))
+                execute(INSERT + rows + OR_NOTHING, values)
+
+    def swap(
+        self, before: InboxDelivery | None, after: InboxDelivery | None
+    ) -> InboxDelivery | None:
+        if before is None:
+            return None if after is None else insert(after)
+        stored = models.Delivery.objects.filter(
+            pk=int(before.id), generation=before.generation
+        )
+        if after is None:
+            return before if stored.delete()[0] else None
+        changes = {name: getattr(after, name) for name in CHANGING}
+        return after if stored.update(**changes) else None
+
+    def count_by_hour(self, since: float, endpoint: str = "") -> list[DeliveryCount]:
+        return [
+            DeliveryCount(
+                endpoint=row["endpoint"],
+                state=DeliveryState(row["state"]),
+                hour=int(row["hour"]),
+                count=row["count"],
+                newest_at=row["newest_at"],
+            )
+            for row in count_rows(since, endpoint)
+        ]
+
+
+def count_rows(since: float, endpoint: str) -> QuerySet[models.Delivery, Any]:
+    """Return the query that counts deliveries by endpoint, state and hour."""
+    rows = models.Delivery.objects.all()
+    if endpoint:
+        rows = rows.filter(endpoint=endpoint)
+    hour = WholeNumber(F("received_at") / HOUR)
+    counted = Case(When(received_at__gte=since, then=hour), default=Value(0))
+    return (
+        rows.order_by()
+        .values("endpoint", "state", hour=counted)
+        .annotate(count=Count("pk"), newest_at=Max("received_at"))
+    )
+
+
+def filtered(query: DeliveryQuery) -> QuerySet[models.Delivery]:
+    """Return the rows of a query."""
+    rows = models.Delivery.objects.all()
+    if query.id:
+        number = row_id(query.id)
+        rows = rows.none() if number is None else rows.filter(pk=number)
+    if query.before:
+        number = row_id(query.before)
+        rows = rows.none() if number is None else rows.filter(pk__lt=number)
+    if query.endpoint:
+        rows = rows.filter(endpoint=query.endpoint)
+    if query.states:
+        rows = rows.filter(state__in=query.states)
+    if query.due_by is not None:
+        rows = rows.filter(due_at__lte=query.due_by)
+    if query.received_from is not None:
+        rows = rows.filter(received_at__gte=query.received_from)
+    if query.received_before is not None:
+        rows = rows.filter(received_at__lt=query.received_before)
+    return rows
+
+
+def insert(delivery: InboxDelivery) -> InboxDelivery | None:
+    """Insert a delivery; None if its endpoint has one with this key or nonce."""
+    statement = INSERT + ROW + OR_NOTHING + AND_ID
+    found = execute(statement, VALUES(delivery)).fetchone()
+    if found is None:
+        return None
+    return replace(delivery, id=str(found[0]))
+
+
+def delivery_of(row: dict[str, Any]) -> InboxDelivery:
+    """Return a delivery as core has it."""
+    values = {
+        **row,
+        "id": str(row["id"]),
+        "state": DeliveryState(row["state"]),
+        "body": bytes(row.get("body", b"")),
+    }
+    return InboxDelivery(**values)

@@ -1,0 +1,302 @@
+"""The inbox of a webhook: its deliveries, their bodies, replays and test deliveries."""
+
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from outkey.core.access.permissions import Permission
+from outkey.core.errors import ConfigError, OutkeyError
+from outkey.core.text import Text
+from outkey.core.webhooks.content import Headers
+from outkey.core.webhooks.delivery_words import (
+    STATES,
+    delivery_reason,
+    delivery_remedy,
+)
+from outkey.core.webhooks.inbox import (
+    ENDED,
+    DeliveryState,
+    InboxDelivery,
+    ReplayScope,
+)
+from outkey.core.webhooks.limited_json import read_limited_json
+from outkey.core.webhooks.settings import scheme_of
+from outkey.core.webhooks.stored import StoredWebhook
+from outkey.hosts.django.pages.access import installation, may, require, user_of
+from outkey.hosts.django.pages.shell import limited_concurrency, message_of, page
+from outkey.hosts.django.pages.webhooks import (
+    action_words,
+    changes_of,
+    line_url,
+    stored_at,
+    url_of,
+)
+from outkey.hosts.django.wiring import records
+from outkey.hosts.sample_delivery import (
+    post_sample,
+    refusal_of,
+    server_url,
+    signed_sample,
+)
+
+PAGE_SIZE = 50
+SHOWN_CHARACTERS = 64 * 1024
+LONGEST_SAMPLE = 256 * 1024
+SAMPLE = '{{\n  "id": "test-{}",\n  "name": "Test"\n}}'
+OK = 200
+CHIPS = {
+    DeliveryState.RECEIVED: "ok-notice",
+    DeliveryState.PROCESSED: "ok-success",
+    DeliveryState.FAILED: "ok-error",
+    DeliveryState.IGNORED: "",
+}
+
+
+@dataclass(frozen=True)
+class ListedDelivery:
+    """A delivery as the pages show it."""
+
+    delivery: InboxDelivery
+    url: str
+
+    @property
+    def chip(self) -> tuple[str, object]:
+        """The colour of its state, and the state."""
+        return CHIPS[self.delivery.state], STATES[self.delivery.state]
+
+    @property
+    def reason(self) -> str:
+        """Why it is in this state."""
+        return delivery_reason(self.delivery.reason)
+
+    @property
+    def remedy(self) -> str:
+        """What helps."""
+        return delivery_remedy(self.delivery.reason)
+
+
+@dataclass(frozen=True)
+class ShownBody:
+    """The body of a delivery, as much of it as a page shows."""
+
+    text: str
+    size: int
+    is_json: bool
+    is_cut: bool
+
+
+def inbox_page(request: HttpRequest) -> HttpResponse:
+    """List the deliveries of a webhook, newest first."""
+    require(request, Permission.VIEW_WEBHOOK, Permission.VIEW_DELIVERY)
+    stored = stored_at(request.GET.get("name", ""))
+    state = request.GET.get("state", "")
+    if state not in set(DeliveryState):
+        state = ""
+    found = (
+        installation()
+        .inbox()
+        .newest(stored.name, state, PAGE_SIZE + 1, request.GET.get("before", ""))
+    )
+    deliveries = listed_deliveries(stored, found[:PAGE_SIZE])
+    context = {
+        "title": _("Inbox of %s") % stored.name,
+        "name": stored.name,
+        "own_url": url_of(stored.name),
+        "deliveries": deliveries,
+        "state": state,
+        "states": STATES.items(),
+        "ended": [(state, STATES[state]) for state in ENDED],
+        "older": found[PAGE_SIZE - 1].id if len(found) > PAGE_SIZE else "",
+        "is_first": not request.GET.get("before"),
+        "may_run": may(request, Permission.RUN_WEBHOOK),
+        "all_url": url_of(stored.name, "webhook_inbox"),
+    }
+    return page(request, "outkey/inbox.html", context)
+
+
+def delivery_page(request: HttpRequest) -> HttpResponse:
+    """Show a delivery; a POST shows its body too, and the audit records that."""
+    require(request, Permission.VIEW_WEBHOOK, Permission.VIEW_DELIVERY)
+    stored = stored_at(request.GET.get("name", ""))
+    delivery = delivery_at(stored, request.GET.get("id", ""))
+    body = None
+    headers: Headers = ()
+    if request.method == "POST":
+        content = changes_of(request).view_content(stored.name, delivery.id)
+        body = shown_body(content.body)
+        headers = content.headers
+    scheme = scheme_of(stored.webhook)
+    webhook = stored.webhook
+    context = {
+        "title": _("Delivery %s") % delivery.id,
+        "name": stored.name,
+        "webhook": webhook,
+        "action": action_words(webhook),
+        "scheme": scheme.label if scheme else webhook.scheme,
+        "is_signed": bool(scheme and scheme.kind not in {"unverified", "fetch"}),
+        "listed": ListedDelivery(delivery, ""),
+        "delivery": delivery,
+        "body": body,
+        "headers": headers,
+        "own_url": url_of(stored.name),
+        "inbox_url": url_of(stored.name, "webhook_inbox"),
+        "line_url": line_url(request, webhook.line or webhook.run),
+        "may_run": may(request, Permission.RUN_WEBHOOK),
+    }
+    response = page(request, "outkey/delivery.html", context)
+    if body is not None:
+        response["Cache-Control"] = "no-store"
+    return response
+
+
+@require_POST
+def replay(request: HttpRequest) -> HttpResponse:
+    """Let workers process deliveries again: the selected, the failed, of a period."""
+    require(request, Permission.RUN_WEBHOOK)
+    name = request.POST.get("name", "")
+    stored_at(name)
+    ids = request.POST.getlist("selected")
+    changes = changes_of(request)
+    try:
+        if "failed" in request.POST:
+            count = changes.replay_scope(name, ReplayScope(DeliveryState.FAILED))
+        elif "period" in request.POST:
+            count = changes.replay_scope(name, entered_scope(request))
+        else:
+            count = len(changes.replay(name, dict.fromkeys(ids))) if ids else 0
+    except ConfigError as error:
+        messages.error(request, message_of(error))
+    else:
+        text = _("There is nothing to replay.")
+        if count:
+            text = _("Deliveries that are processed again: %s.") % count
+        messages.success(request, text)
+    return HttpResponseRedirect(url_after_replay(request, name, ids))
+
+
+def entered_scope(request: HttpRequest) -> ReplayScope:
+    """Return the deliveries of a period that was entered in the user's time zone."""
+    state = request.POST.get("state", "")
+    return ReplayScope(
+        DeliveryState(state) if state in set(DeliveryState) else None,
+        since=entered_moment(request, "since"),
+        until=entered_moment(request, "until"),
+    )
+
+
+def entered_moment(request: HttpRequest, name: str) -> float | None:
+    """Return the moment of an input, or None for an empty one."""
+    text = request.POST.get(name, "").strip()
+    if not text:
+        return None
+    try:
+        return timezone.make_aware(datetime.fromisoformat(text)).timestamp()
+    except (ValueError, OverflowError):
+        raise ConfigError(Text("this is not a date with a time"), field=name) from None
+
+
+def url_after_replay(request: HttpRequest, name: str, ids: Sequence[str]) -> str:
+    """Return the page that a replay leads back to."""
+    if not may(request, Permission.VIEW_DELIVERY) or "failed" in request.POST:
+        return url_of(name)
+    if "delivery" in request.POST and len(ids) == 1:
+        return url_of(name, "webhook_delivery", id=ids[0])
+    return url_of(name, "webhook_inbox")
+
+
+def test_page(request: HttpRequest) -> HttpResponse:
+    """Sign a sample as the sender would, and post it to the endpoint."""
+    require(request, Permission.VIEW_WEBHOOK, Permission.RUN_WEBHOOK)
+    stored = stored_at(request.GET.get("name", ""))
+    # With an id of its own, or a second one would be a duplicate of the first.
+    sample = request.POST.get("sample") or SAMPLE.format(uuid.uuid4().hex[:8])
+    context: dict[str, object] = {
+        "title": _("Send a test delivery to %s") % stored.name,
+        "name": stored.name,
+        "own_url": url_of(stored.name),
+        "action": action_words(stored.webhook),
+        "sample": sample,
+    }
+    if request.method == "POST":
+        try:
+            with limited_concurrency():
+                context |= send_sample(request, stored, sample[:LONGEST_SAMPLE])
+        except OutkeyError as error:
+            context["error"] = error
+    return page(request, "outkey/webhook_test.html", context)
+
+
+def send_sample(
+    request: HttpRequest, stored: StoredWebhook, sample: str
+) -> dict[str, object]:
+    """Send a sample, and return what became of it."""
+    changes_of(request).refuse_forbidden(stored.webhook, records(user_of(request)))
+    application = installation()
+    event_id = str(uuid.uuid4())
+    signed = signed_sample(
+        application,
+        stored.name,
+        sample.replace("\r\n", "\n").encode(),
+        event_id=event_id,
+        content_type="application/json",
+        base=server_url(application),
+    )
+    known = {delivery.id for delivery in application.inbox().newest(stored.name)}
+    status = post_sample(signed)
+    if status != OK:
+        refused = refusal_of(application, stored, signed)
+        return {"status": status, "refused": refused}
+    new = [
+        delivery
+        for delivery in application.inbox().newest(stored.name)
+        if delivery.id not in known
+    ]
+    # The sender's own deliveries may arrive at the same time.
+    own = [delivery for delivery in new if delivery.event_id == event_id] or new
+    sees_it = may(request, Permission.VIEW_DELIVERY)
+    return {
+        "status": status,
+        "is_accepted": True,
+        "is_duplicate": not own,
+        "delivery": listed_deliveries(stored, own[:1])[0] if own and sees_it else None,
+    }
+
+
+def listed_deliveries(
+    stored: StoredWebhook, deliveries: Sequence[InboxDelivery]
+) -> list[ListedDelivery]:
+    """Return deliveries with the URLs of their pages."""
+    return [
+        ListedDelivery(
+            delivery, url_of(stored.name, "webhook_delivery", id=delivery.id)
+        )
+        for delivery in deliveries
+    ]
+
+
+def delivery_at(stored: StoredWebhook, delivery_id: str) -> InboxDelivery:
+    """Return the delivery of a page, or respond with 404."""
+    try:
+        return installation().inbox().get(stored.name, delivery_id)
+    except ConfigError:
+        raise Http404 from None
+
+
+def shown_body(body: bytes) -> ShownBody:
+    """Return a body as a page shows it: JSON is indented."""
+    text = body.decode("utf-8", "backslashreplace")
+    is_json = True
+    try:
+        text = json.dumps(read_limited_json(body), indent=2, ensure_ascii=False)
+    except ValueError:
+        is_json = False
+    is_cut = len(text) > SHOWN_CHARACTERS
+    return ShownBody(text[:SHOWN_CHARACTERS], len(body), is_json, is_cut)

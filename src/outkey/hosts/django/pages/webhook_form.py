@@ -1,0 +1,190 @@
+"""The form that creates and changes a webhook."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from outkey.core.access.permissions import Permission
+from outkey.core.config.field_kinds import Field, Kind
+from outkey.core.config.webhook_section import REFERENCES, WEBHOOK_FIELDS
+from outkey.core.errors import ConfigError
+from outkey.core.secret import Secret
+from outkey.core.webhooks.stored import PREVIOUS, StoredWebhook
+from outkey.engine.webhooks.hook_form import (
+    DOES,
+    HANDLER,
+    INPUTS,
+    TARGET,
+    HookForm,
+    form_values,
+    offered_schemes,
+    schemes_of_inputs,
+)
+from outkey.hosts.django import models
+from outkey.hosts.django.pages.access import installation, may, require, user_of
+from outkey.hosts.django.pages.shell import OFFERED_CONFIGURATIONS, page
+from outkey.hosts.django.pages.webhooks import (
+    changes_of,
+    stored_at,
+    url_of,
+)
+from outkey.hosts.django.wiring import records
+
+BY_KEY = {hook_field.key: hook_field for hook_field in WEBHOOK_FIELDS}
+# In the order of the page; the others are in a part of their own.
+VERIFICATION = (
+    "reason",
+    "topic",
+    "webhook_id",
+    "signature_header",
+    "signature_prefix",
+    "algorithm",
+    "encoding",
+    "signed",
+    "timestamp_header",
+    "token_header",
+    "username",
+)
+RARE = ("confirm", "confirm_id", "tolerance_seconds", "id_header", "id")
+OFFERED_LINES = 1000
+
+
+@dataclass(frozen=True)
+class HookInput:
+    """One input of the form, and the schemes that use it."""
+
+    field: Field
+    value: str
+    error: ConfigError | None
+    schemes: str  # as JSON; "" for all
+
+    @property
+    def is_touched(self) -> bool:
+        """Whether it is wrong, or not as by default."""
+        return bool(self.error) or self.value != str(self.field.default or "")
+
+    @property
+    def is_choice(self) -> bool:
+        """Whether it is chosen from a list."""
+        return self.field.kind is Kind.CHOICE
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it takes a number."""
+        return self.field.kind is Kind.INTEGER
+
+
+def add_page(request: HttpRequest) -> HttpResponse:
+    """Create a webhook."""
+    require(request, Permission.VIEW_WEBHOOK, Permission.ADD_WEBHOOK)
+    return edit(request, None)
+
+
+def edit_page(request: HttpRequest) -> HttpResponse:
+    """Change a webhook."""
+    require(request, Permission.VIEW_WEBHOOK, Permission.CHANGE_WEBHOOK)
+    return edit(request, stored_at(request.GET.get("name", "")))
+
+
+def edit(request: HttpRequest, stored: StoredWebhook | None) -> HttpResponse:
+    """Draw the form, or save what was entered."""
+    values = form_values(stored)
+    name = stored.name if stored else request.POST.get("name", "").strip()
+    errors: Mapping[str, ConfigError] = {}
+    may_set_secret = may(request, Permission.SET_SECRET)
+    if request.method == "POST":
+        keys = (*(hook_field.key for hook_field in INPUTS), DOES, TARGET, HANDLER)
+        values |= {key: request.POST.get(key, "") for key in keys}
+        secrets = entered_secrets(request) if may_set_secret else {}
+        form = HookForm(name, values, secrets, stored)
+        errors = form.save(changes_of(request), records(user_of(request)))
+        if not errors:
+            text = _("The webhook %s was saved.")
+            if stored is None:
+                text = _("The webhook %s was created. Now enter its URL at the sender.")
+            messages.success(request, text % name)
+            return HttpResponseRedirect(url_of(name))
+    senders, custom = offered_schemes()
+    inputs = hook_inputs(values, errors)
+    context = {
+        "title": _("Edit %s") % name if stored else _("New webhook"),
+        "stored": stored,
+        "name": name,
+        "values": values,
+        "errors": errors,
+        "own_url": url_of(name)
+        if stored
+        else reverse("admin:outkey_webhook_changelist"),
+        "senders": senders,
+        "custom": custom,
+        "configuration": inputs["configuration"],
+        "scheme": inputs["scheme"],
+        "records": inputs["records"],
+        "verification": [inputs[key] for key in VERIFICATION],
+        "rare": [inputs[key] for key in RARE],
+        "has_rare": any(inputs[key].is_touched for key in (*RARE, "configuration")),
+        "secrets": secret_inputs(stored, errors) if may_set_secret else [],
+        "configurations": names_of_configurations(),
+        "lines": names_of_lines(values[TARGET]),
+        "handlers": installation().listed_handlers,
+    }
+    status = 422 if errors else 200
+    return page(request, "outkey/webhook_form.html", context, status=status)
+
+
+def entered_secrets(request: HttpRequest) -> dict[str, Secret]:
+    """Return the secrets that were entered; an empty input changes nothing."""
+    texts = {key: request.POST.get(f"secret:{key}", "").strip() for key in REFERENCES}
+    return {key: Secret(text) for key, text in texts.items() if text}
+
+
+def hook_inputs(
+    values: Mapping[str, str], errors: Mapping[str, ConfigError]
+) -> dict[str, HookInput]:
+    """Return the inputs of the form by their names."""
+    users = schemes_of_inputs()
+    return {
+        hook_field.key: HookInput(
+            field=hook_field,
+            value=values[hook_field.key],
+            error=errors.get(hook_field.key),
+            schemes=json.dumps(users[hook_field.key])
+            if hook_field.key in users
+            else "",
+        )
+        for hook_field in INPUTS
+    }
+
+
+def secret_inputs(
+    stored: StoredWebhook | None, errors: Mapping[str, ConfigError]
+) -> list[tuple[HookInput, bool]]:
+    """Return the inputs of secrets, each with whether one is set."""
+    users = schemes_of_inputs()
+    return [
+        (
+            HookInput(BY_KEY[key], "", errors.get(key), json.dumps(users[key])),
+            stored is not None
+            and bool(getattr(stored.webhook, key) or key in stored.secrets),
+        )
+        for key in REFERENCES
+        if stored is not None or key != PREVIOUS  # a new webhook has none
+    ]
+
+
+def names_of_configurations() -> list[str]:
+    """Return the configurations that can be chosen."""
+    rows = models.Configuration.objects.order_by("name")
+    return list(rows.values_list("name", flat=True)[:OFFERED_CONFIGURATIONS])
+
+
+def names_of_lines(chosen: str) -> list[str]:
+    """Return the sync lines that can be chosen, and the one that is chosen."""
+    rows = models.SyncLine.objects.filter(sync__isnull=False).order_by("name")
+    names = list(rows.values_list("name", flat=True)[:OFFERED_LINES])
+    return names if chosen in {"", *names} else [chosen, *names]

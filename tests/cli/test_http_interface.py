@@ -1,0 +1,796 @@
+"""The HTTP interface of a running server, used as programs of others use it."""
+
+import hmac
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from cli.served_interface import SCOPES, Interface, create_token, serving_interface
+from outkey.spar import Spar
+from ports import free_port
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+MEBIBYTE = 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def interface(
+    session_spar: Spar, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Interface]:
+    with serving_interface(
+        session_spar, tmp_path_factory.mktemp("interface")
+    ) as served:
+        yield served
+
+
+# ── every route and every token ───────────────────────────────────────────────────────
+
+# The operations of the document by the scopes that open them.
+OPERATIONS = {
+    ("read", "manage"): (
+        *("list_configurations", "show_configuration", "preview_request"),
+        *("list_presets", "list_lines", "show_line"),
+        *("list_webhooks", "show_webhook", "list_deliveries"),
+    ),
+    ("manage",): (
+        *("put_configuration", "patch_configuration", "delete_configuration"),
+        *("set_secret", "clear_secret"),
+    ),
+    ("read", "manage", "run"): ("list_runs", "show_run"),
+    ("run",): ("start_run", "cancel_run"),
+    ("audit",): ("list_audit",),
+    ("send",): (
+        *("test_configuration", "send_get", "send_head", "send_options"),
+        *("send_post", "send_put", "send_patch", "send_delete"),
+    ),
+}
+OPENED_BY = {
+    operation: scopes
+    for scopes, operations in OPERATIONS.items()
+    for operation in operations
+}
+# What the names in paths stand for; all of it belongs to the configuration acme.
+NAMES = {
+    "configurations": "acme",
+    "lines": "contacts",
+    "webhooks": "contacts",
+    "secrets": "token",
+}
+
+
+class Operation(NamedTuple):
+    """One operation of the OpenAPI document, with a path that exists."""
+
+    id: str
+    method: str
+    path: str
+    described: dict[str, Any]
+
+    @property
+    def is_about_acme(self) -> bool:
+        return "{" in self.path_template
+
+    @property
+    def path_template(self) -> str:
+        return str(self.described["path"])
+
+    def content(self) -> dict[str, Any]:
+        """Return a body that no operation accepts: others are refused before it."""
+        return {"content": b"[1"} if "requestBody" in self.described else {}
+
+
+def operations_of(interface: Interface) -> list[Operation]:
+    """Return every operation of the document."""
+    return [
+        Operation(
+            described["operationId"],
+            method.upper(),
+            filled_path(interface, path.removeprefix("/api/v1/")),
+            described | {"path": path},
+        )
+        for path, methods in interface.document()["paths"].items()
+        for method, described in methods.items()
+    ]
+
+
+def filled_path(interface: Interface, template: str) -> str:
+    """Return a path with names of what belongs to acme."""
+    if template.startswith("send/"):
+        return "send/acme/echo"
+    parts = template.split("/")
+    for index, part in enumerate(parts):
+        if part == "{run}":
+            parts[index] = run_of(interface)
+        elif part.startswith("{"):
+            parts[index] = NAMES[parts[index - 1]]
+    return "/".join(parts)
+
+
+def run_of(interface: Interface) -> str:
+    """Return the id of a run of acme's line."""
+    runs = interface.call("GET", "runs?line=contacts").json()
+    if not runs:
+        runs = [interface.call("POST", "lines/contacts/runs").json()]
+    return str(runs[0]["run"])
+
+
+def test_every_operation_is_in_the_table(interface: Interface) -> None:
+    assert {operation.id for operation in operations_of(interface)} == {*OPENED_BY}
+
+
+@pytest.mark.parametrize(
+    "token", ["", "malformed", "unknown", "expired", "revoked"], ids=lambda t: t or "no"
+)
+def test_no_operation_opens_without_a_valid_token(
+    interface: Interface, token: str
+) -> None:
+    for operation in operations_of(interface):
+        refused = interface.call(
+            operation.method, operation.path, token, **operation.content()
+        )
+        assert refused.status_code == 401, operation.id
+        assert refused.headers["WWW-Authenticate"].startswith("Bearer")
+        assert_error(refused, "unauthorized")
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_an_operation_opens_for_its_scopes_only(
+    interface: Interface, scope: str
+) -> None:
+    """A missing scope is refused as such, whatever the body is."""
+    for operation in operations_of(interface):
+        if scope in OPENED_BY[operation.id] and operation.method == "DELETE":
+            continue  # other tests delete
+        response = interface.call(
+            operation.method, operation.path, scope, **operation.content()
+        )
+        if scope in OPENED_BY[operation.id]:
+            assert response.status_code not in {401, 403}, operation.id
+        else:
+            assert response.status_code == 403, operation.id
+            assert_error(response, "forbidden")
+
+
+def test_what_belongs_to_another_configuration_is_not_found(
+    interface: Interface,
+) -> None:
+    for operation in operations_of(interface):
+        response = interface.call(
+            operation.method, operation.path, "shop", **operation.content()
+        )
+        if operation.is_about_acme:
+            assert response.status_code == 404, operation.id
+        else:
+            assert "acme" not in response.text, operation.id
+    for name in ("webhooks/deploys", "webhooks/deploys/deliveries"):
+        assert interface.call("GET", name, "all").status_code == 200
+        assert interface.call("GET", name, "shop").status_code == 404
+
+
+def test_other_methods_of_a_path_are_refused_with_those_that_it_has(
+    interface: Interface,
+) -> None:
+    methods: dict[str, set[str]] = {}
+    for operation in operations_of(interface):
+        methods.setdefault(operation.path, set()).add(operation.method)
+    for path, allowed in methods.items():
+        if path.startswith("send/"):
+            continue  # any method can be sent
+        for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "TRACE"} - allowed:
+            refused = interface.call(method, path)
+            assert refused.status_code == 405, (method, path)
+            assert set(refused.headers["Allow"].split(", ")) == allowed
+
+
+def test_a_session_of_the_pages_opens_no_operation(interface: Interface) -> None:
+    with httpx.Client(timeout=60) as browser:
+        sign_in(browser, interface)
+        for operation in operations_of(interface):
+            refused = browser.request(
+                operation.method,
+                f"{interface.url}/{operation.path}",
+                headers={"X-CSRFToken": browser.cookies["outkey_csrf"]},
+                **operation.content(),
+            )
+            assert refused.status_code == 401, operation.id
+            assert "Set-Cookie" not in refused.headers
+
+
+def sign_in(browser: httpx.Client, interface: Interface) -> None:
+    """Give a browser a session that may use the pages."""
+    base = interface.url.removesuffix("/api/v1")
+    browser.get(f"{base}/login/")
+    form = {
+        "username": "admin",
+        "password": interface.password,
+        "csrfmiddlewaretoken": browser.cookies["outkey_csrf"],
+    }
+    entered = browser.post(f"{base}/login/", data=form, headers={"Origin": base})
+    assert entered.status_code == 302, entered.text
+    assert "outkey_session" in browser.cookies
+
+
+def test_a_response_sets_no_cookie_and_is_not_cached(interface: Interface) -> None:
+    opened = interface.call("GET", "configurations")
+    assert "Set-Cookie" not in opened.headers
+    assert opened.headers["Cache-Control"] == "no-store"
+
+
+def assert_error(response: httpx.Response, code: str) -> None:
+    if response.request.method == "HEAD":
+        return
+    error = response.json()["error"]
+    assert error.keys() == {"code", "message", "hint", "field"}
+    assert error["code"] == code
+    assert error["message"]
+
+
+def test_every_operation_is_described(interface: Interface) -> None:
+    for operation in operations_of(interface):
+        described = operation.described
+        assert described["security"] == [{"TokenAuthentication": []}]
+        statuses = {"400", "401", "403", "404", "429", "503"}
+        assert statuses <= described["responses"].keys(), operation.id
+        assert described["summary"]
+    document = interface.document()
+    assert document["components"]["securitySchemes"]["TokenAuthentication"] == {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "An API token, `ok_` and 43 characters.",
+    }
+
+
+@pytest.mark.parametrize(
+    "header", ["", "Bearer", "Bearer x", "Basic eDp5", "Token ok_" + "a" * 43]
+)
+def test_what_is_no_token_is_refused(interface: Interface, header: str) -> None:
+    refused = interface.call(
+        "GET", "configurations", "", headers={"Authorization": header}
+    )
+    assert refused.status_code == 401
+
+
+def test_a_token_has_a_rate_limit(interface: Interface) -> None:
+    interface.call("GET", "configurations", "once")
+    limited = interface.call("GET", "configurations", "once")
+    assert limited.status_code == 429
+    assert limited.headers["Retry-After"] == "60"
+    assert_error(limited, "rate_limited")
+
+
+def test_the_rate_limit_of_a_configuration_is_a_429(interface: Interface) -> None:
+    shown = interface.call("GET", "configurations/acme").json()
+    facts = {
+        "base_url": shown["base_url"],
+        "network": "internal",
+        "authentication_type": "none",
+        "no_auth_reason": "public_api",
+        "limits": {"requests_per_minute": 1, "total_timeout": 1},
+    }
+    made = interface.call("PUT", "configurations/slow", "internal", json=facts)
+    assert made.status_code == 201, made.text
+    assert interface.call("GET", "send/slow/echo", "send").status_code == 200
+    limited = interface.call("GET", "send/slow/echo", "send")
+    assert limited.status_code == 429
+    assert int(limited.headers["Retry-After"]) >= 1
+    assert limited.headers["X-Outkey-Cause"] == "rate_limited"
+    assert_error(limited, "rate_limited")
+    interface.call("DELETE", "configurations/slow")
+
+
+def test_a_token_that_is_revoked_stops_at_once(interface: Interface) -> None:
+    token = create_token(interface.outkey, "brief", "--scope", "read")
+    headers = {"Authorization": f"Bearer {token}"}
+    path = "configurations"
+    assert interface.call("GET", path, "", headers=headers).status_code == 200
+    interface.outkey("api-token", "revoke", "brief")
+    time.sleep(1)
+    assert interface.call("GET", path, "", headers=headers).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content", "status"),
+    [
+        ("GET", "nothing", {}, 404),
+        ("GET", "", {}, 404),
+        ("POST", "presets", {}, 405),
+        ("GET", "runs?limit=0", {}, 422),
+        ("GET", "runs?state=odd", {}, 422),
+        ("GET", "audit?before=-1", {}, 422),
+        ("GET", "webhooks/contacts/deliveries?state=odd", {}, 422),
+        ("GET", "webhooks/contacts/deliveries?limit=1001", {}, 422),
+        ("GET", "webhooks/nothing", {}, 404),
+        ("GET", "configurations/a%0Ab%0A", {}, 404),
+        ("GET", "send/a%0Ab/%0A", {}, 404),
+        ("TRACE", "send/acme/echo", {}, 405),
+        ("GET", "runs?line=a%00b", {}, 400),
+        ("GET", "configurations/a%00b", {}, 400),
+        ("PATCH", "configurations/acme", {"content": b"{"}, 400),
+        ("PATCH", "configurations/acme", {"content": b'{"notes":NaN}'}, 400),
+        ("PATCH", "configurations/acme", {"content": b'{"a":1,"a":2}'}, 400),
+        ("PATCH", "configurations/acme", {"content": b"[" * 100_000}, 400),
+        ("PATCH", "configurations/acme", {"content": b'{"notes":"\\u0000"}'}, 400),
+        ("PATCH", "configurations/acme", {"content": b'["notes"]'}, 422),
+        ("PATCH", "configurations/acme", {"json": {"base_url": 5}}, 422),
+        ("PATCH", "configurations/acme", {"content": b"9" * 3 * MEBIBYTE}, 413),
+        ("PUT", "configurations/acme/secrets/token", {"json": {"valu": "x"}}, 422),
+        ("PUT", "configurations/acme/secrets/odd", {"json": {"value": "x"}}, 422),
+        ("POST", "configurations/acme/preview", {"json": {"path": 5}}, 422),
+    ],
+)
+def test_what_is_wrong_is_refused_in_one_shape(
+    interface: Interface, method: str, path: str, content: dict[str, Any], status: int
+) -> None:
+    response = interface.call(method, path, **content)
+    assert response.status_code == status, response.text
+    error = response.json()["error"]
+    assert error.keys() == {"code", "message", "hint", "field"}
+
+
+# ── managing ────────────────────────────────────────────────────────────────────────
+
+
+def test_a_configuration_lives_by_http(interface: Interface) -> None:
+    call = interface.call
+    facts = {"base_url": "https://new.example", "authentication_type": "bearer"}
+    assert call("PUT", "configurations/new", json=facts).status_code == 201
+    shown = call("GET", "configurations/new").json()
+    assert shown["token"] == {"set": False, "set_at": None, "reference": None}
+    secret = {"value": "swordfish-of-a-test"}
+    path = "configurations/new/secrets/token"
+    assert call("PUT", path, json=secret).status_code == 204
+    shown = call("GET", "configurations/new").json()
+    assert shown["token"]["set"]
+    assert "swordfish" not in json.dumps(shown)
+    shown["notes"] = "by http"
+    assert call("PUT", "configurations/new", json=shown).json()["token"]["set"]
+    reference = {"reference": "env:ACME_TOKEN"}
+    assert call("PUT", path, json=reference).status_code == 204
+    other = call("PUT", path, json={"reference": "env:HOME"})
+    assert other.status_code == 403
+    internal = {"network": "internal"}
+    assert call("PATCH", "configurations/new", json=internal).status_code == 403
+    allowed = call("PATCH", "configurations/new", "internal", json=internal)
+    assert allowed.json()["network"] == "internal"
+    masked = call("POST", "configurations/acme/preview", json={"path": "/x"}).json()
+    assert masked["url"].endswith("/x")
+    assert "spar-token" not in json.dumps(masked)
+    assert call("DELETE", "configurations/new").status_code == 204
+    assert call("GET", "configurations/new").status_code == 404
+    records = [r for r in interface.audit() if r.get("configuration") == "new"]
+    assert {record["actor"] for record in records} == {"token:all", "token:internal"}
+
+
+def test_a_test_is_reported_step_by_step(interface: Interface) -> None:
+    report = interface.call("POST", "configurations/acme/test", "send").json()
+    assert report["ok"], report
+    assert report["steps"][0]["step"] == "configuration"
+
+
+def test_a_name_may_have_a_slash(interface: Interface) -> None:
+    path = "configurations/a%2Fb%20c"
+    facts = {"base_url": "https://new.example", "authentication_type": "bearer"}
+    assert interface.call("PUT", path, json=facts).status_code == 201
+    secret = {"value": "a-secret-of-a-test"}
+    set_secret = interface.call("PUT", f"{path}/secrets/token", json=secret)
+    assert set_secret.status_code == 204
+    assert interface.call("GET", path).json()["name"] == "a/b c"
+    assert interface.call("POST", f"{path}/preview").status_code == 200
+    assert interface.call("GET", "configurations/a/b%20c").status_code == 404
+    assert interface.call("DELETE", path).status_code == 204
+
+
+def test_a_second_editor_is_noticed(interface: Interface) -> None:
+    facts = {"base_url": "https://new.example", "authentication_type": "bearer"}
+    path = "configurations/edited"
+    tag = interface.call("PUT", path, json=facts).headers["ETag"]
+    assert interface.call("GET", path).headers["ETag"] == tag
+    seen = {"If-Match": tag}
+    first = interface.call("PATCH", path, json={"notes": "a"}, headers=seen)
+    assert first.status_code == 200
+    second = interface.call("PATCH", path, json={"notes": "b"}, headers=seen)
+    assert second.status_code == 412
+    assert_error(second, "conflict")
+    seen = {"If-Match": first.headers["ETag"]}
+    assert interface.call("PUT", path, json=facts, headers=seen).status_code == 200
+    assert interface.call("DELETE", path).status_code == 204
+
+
+def test_webhooks_and_deliveries_are_read(interface: Interface) -> None:
+    listed = interface.call("GET", "webhooks", "read").json()
+    assert [webhook["webhook"] for webhook in listed] == ["contacts", "deploys"]
+    shown = interface.call("GET", "webhooks/contacts", "read").json()
+    assert shown == interface.outkey("webhook", "show", "contacts", "--json").json
+    assert shown["secrets"]["secret"] == "set"
+    body = b'{"id": 7, "name": "a-name-of-a-person"}'
+    endpoint = interface.url.removesuffix("/api/v1") + shown["endpoint"]
+    signature = hmac.digest(b"hook-secret-7f3a", body, "sha256").hex()
+    headers = {
+        "X-Hub-Signature-256": f"sha256={signature}",
+        "X-GitHub-Event": "push",
+        "X-GitHub-Delivery": "d-1",
+    }
+    assert httpx.post(endpoint, content=body, headers=headers).status_code == 200
+    response = interface.call("GET", "webhooks/contacts/deliveries", "read")
+    (delivery,) = response.json()
+    assert delivery.keys() == {
+        *("id", "event_id", "type", "received_at"),
+        *("state", "attempts", "reason", "records"),
+    }
+    assert (delivery["event_id"], delivery["type"]) == ("d-1", "push")
+    assert "a-name-of-a-person" not in response.text
+    path = "webhooks/contacts/deliveries?state=ignored&limit=5"
+    assert interface.call("GET", path).json() == []
+
+
+# ── sending ─────────────────────────────────────────────────────────────────────────
+
+
+def test_a_request_is_sent_as_it_came(interface: Interface, spar: Spar) -> None:
+    response = interface.call(
+        "PATCH",
+        "send/acme/echo?x=1&x=2",
+        "send",
+        content=b"hello",
+        headers={"Content-Type": "text/plain", "X-Trace": "7", "Cookie": "a=b"},
+    )
+    assert response.status_code == 200
+    seen = response.json()
+    assert (seen["method"], seen["body"]) == ("PATCH", 5)
+    assert {"x-trace", "content-type", "authorization"} <= {*seen["headers"]}
+    assert "cookie" not in seen["headers"]
+    attempt = response.headers["X-Outkey-Attempt"]
+    assert "X-Outkey-Cause" not in response.headers
+    (intent,) = [
+        record
+        for record in interface.audit()
+        if record.get("attempt") == attempt and record["tag"] == "engine:send:intended"
+    ]
+    assert intent["actor"] == "token:send"
+
+
+def test_an_encoded_slash_stays_encoded(interface: Interface) -> None:
+    # The echo of a path that the sparring provider does not know.
+    response = interface.call("GET", "send/acme/echo/a%2Fb%20c", "send")
+    assert response.json()["path"] == "/echo/a%2Fb%20c"
+
+
+@pytest.mark.parametrize(
+    "path", ["%2e%2e/x", "a/%2E%2E/b", "/evil.example/x", "http://evil.example/x"]
+)
+def test_a_path_that_could_leave_is_refused(interface: Interface, path: str) -> None:
+    refused = interface.call("GET", f"send/acme/{path}", "send")
+    assert refused.status_code == 400, refused.text
+    assert refused.headers["X-Outkey-Cause"] == "configuration"
+    assert refused.json()["error"]["field"] == "path"
+
+
+def test_a_raw_parent_segment_is_refused(interface: Interface) -> None:
+    done = subprocess.run(
+        [
+            *("curl", "--silent", "--path-as-is", "--write-out", "%{http_code}"),
+            *("--header", f"Authorization: Bearer {interface.tokens['send']}"),
+            f"{interface.url}/send/acme/a/../../b",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.endswith("400"), done.stdout
+
+
+def test_the_status_of_the_api_passes(interface: Interface) -> None:
+    refused = interface.call("GET", "send/acme/basic", "send")
+    assert refused.status_code == 401
+    # The scene demands Basic, and the configuration sends a Bearer token.
+    assert refused.headers["X-Outkey-Cause"] == "header_format"
+    assert "X-Outkey-Attempt" in refused.headers
+
+
+def test_a_gateway_that_cannot_send_says_why(interface: Interface) -> None:
+    missing = interface.call("GET", "send/shop/x", "send")
+    assert missing.status_code == 409
+    assert missing.headers["X-Outkey-Cause"] == "secret_missing"
+    assert_error(missing, "secret_missing")
+    port = free_port()
+    facts = {
+        "base_url": f"http://127.0.0.1:{port}",
+        "network": "internal",
+        "authentication_type": "none",
+        "no_auth_reason": "public_api",
+        "limits": {"retries": 0},
+    }
+    made = interface.call("PUT", "configurations/gone", "internal", json=facts)
+    assert made.status_code == 201, made.text
+    failed = interface.call("GET", "send/gone/x", "send")
+    assert failed.status_code == 502
+    assert failed.headers["X-Outkey-Cause"] == "connection"
+    interface.call("DELETE", "configurations/gone")
+
+
+def test_large_bodies_pass_up_to_the_limit(interface: Interface) -> None:
+    whole = interface.call("POST", "send/acme/echo", content=b"x" * 32 * MEBIBYTE)
+    assert whole.json()["body"] == 32 * MEBIBYTE
+    more = interface.call("POST", "send/acme/echo", content=b"x" * (32 * MEBIBYTE + 1))
+    assert more.status_code == 413
+    assert_error(more, "invalid_request")
+
+
+# ── streams ─────────────────────────────────────────────────────────────────────────
+
+
+def memory_of(process: int) -> int:
+    """Return the greatest resident size of a process so far, in bytes."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    (peak,) = [line for line in lines if line.startswith("VmHWM")]
+    return int(peak.split()[1]) * 1024
+
+
+def forget_peak(process: int) -> None:
+    """Let the greatest resident size begin with the current one."""
+    Path(f"/proc/{process}/clear_refs").write_text("5")
+
+
+def test_memory_is_flat_while_large_bodies_pass_in_both_directions(
+    interface: Interface,
+) -> None:
+    size = 30 * MEBIBYTE
+    small = interface.call("POST", "send/acme/echo", content=b"x" * 100)
+    assert small.status_code == 200
+    forget_peak(interface.process)
+    before = memory_of(interface.process)
+    sent = interface.call("POST", "send/acme/echo", content=b"x" * size)
+    assert sent.json()["body"] == size
+    for kind in ("", "/chunked", "/unannounced"):
+        got = interface.call("GET", f"send/acme/huge{kind}?bytes={size}")
+        assert got.status_code == 200
+        assert len(got.content) == size
+        assert "X-Outkey-Attempt" in got.headers
+    assert memory_of(interface.process) - before < 8 * MEBIBYTE
+
+
+def test_a_part_of_a_response_arrives_before_the_next_one(interface: Interface) -> None:
+    """The scene sends one byte after another for two seconds, and then breaks off."""
+    arrivals: list[float] = []
+    headers = {"Authorization": f"Bearer {interface.tokens['send']}"}
+    url = f"{interface.url}/send/acme/slow/body?seconds=2"
+    with (
+        httpx.stream("GET", url, headers=headers, timeout=60) as response,
+        pytest.raises(httpx.RemoteProtocolError),
+    ):
+        arrivals.extend(time.monotonic() for _ in response.iter_raw())
+    assert len(arrivals) > 3
+    assert arrivals[-1] - arrivals[0] > 1
+
+
+def outcome_of(interface: Interface, attempt: str) -> dict[str, Any]:
+    """Wait for the record of how a request ended."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        for record in interface.audit():
+            is_end = record["tag"] == "engine:send:ended"
+            if is_end and record.get("attempt") == attempt:
+                return record
+        # An outcome is written with the next record.
+        interface.call("GET", "send/acme/bearer", "send")
+    pytest.fail("the audit has no outcome")
+
+
+def test_a_response_over_the_limit_in_mid_stream_is_an_aborted_connection(
+    interface: Interface,
+) -> None:
+    headers = {"Authorization": f"Bearer {interface.tokens['send']}"}
+    url = f"{interface.url}/send/acme/huge/chunked?bytes={33 * MEBIBYTE}"
+    sizes: list[int] = []
+    with httpx.stream("GET", url, headers=headers, timeout=60) as response:
+        assert response.status_code == 200
+        with pytest.raises(httpx.RemoteProtocolError):
+            sizes.extend(map(len, response.iter_raw()))
+    assert 0 < sum(sizes) <= 32 * MEBIBYTE
+    record = outcome_of(interface, response.headers["X-Outkey-Attempt"])
+    assert record["outcome"] == "response_too_large"
+    stated = interface.call("GET", f"send/acme/huge?bytes={33 * MEBIBYTE}", "send")
+    assert stated.status_code == 502
+    assert_error(stated, "response_too_large")
+    assert "/huge" not in interface.log.read_text()
+
+
+def test_a_caller_that_goes_away_ends_the_request(interface: Interface) -> None:
+    headers = {"Authorization": f"Bearer {interface.tokens['send']}"}
+    url = f"{interface.url}/send/acme/huge/chunked?bytes={31 * MEBIBYTE}"
+    with httpx.stream("GET", url, headers=headers, timeout=60) as response:
+        attempt = response.headers["X-Outkey-Attempt"]
+        next(response.iter_raw())
+    assert outcome_of(interface, attempt)["outcome"] in {"cancelled", "ok"}
+    with httpx.stream("GET", url, headers=headers, timeout=60) as response:
+        attempt = response.headers["X-Outkey-Attempt"]
+        assert sum(map(len, response.iter_raw())) == 31 * MEBIBYTE
+    record = outcome_of(interface, attempt)
+    assert (record["outcome"], record["status"]) == ("ok", 200)
+
+
+@pytest.mark.parametrize(
+    ("path", "token"), [("send/acme/echo", ""), ("configurations/acme", "all")]
+)
+def test_only_the_send_proxy_reads_a_large_body_and_only_with_a_token(
+    interface: Interface, path: str, token: str
+) -> None:
+    """The server refuses by the head alone, before a body is read."""
+    parts = urlsplit(interface.url)
+    lines = [
+        f"POST {parts.path}/{path} HTTP/1.1",
+        f"Host: {parts.netloc}",
+        f"Content-Length: {5 * MEBIBYTE}",
+        f"Authorization: Bearer {interface.tokens.get(token, '')}",
+    ]
+    address = (parts.hostname, parts.port)
+    with socket.create_connection(address, timeout=30) as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode())
+        assert connection.recv(100).startswith(b"HTTP/1.1 413")
+
+
+def test_only_so_many_large_bodies_are_taken_at_once(interface: Interface) -> None:
+    """Whether a token is valid is not known before its body was read."""
+    parts = urlsplit(interface.url)
+    lines = [
+        f"POST {parts.path}/send/acme/echo HTTP/1.1",
+        f"Host: {parts.netloc}",
+        f"Content-Length: {5 * MEBIBYTE}",
+        f"Authorization: Bearer {interface.tokens['unknown']}",
+    ]
+    head = "\r\n".join([*lines, "", ""]).encode()
+    address = (parts.hostname, parts.port)
+    with ExitStack() as closing:
+        for _ in range(32):
+            connection = socket.create_connection(address, timeout=30)
+            closing.enter_context(connection)
+            connection.sendall(head)
+        busy = closing.enter_context(socket.create_connection(address, timeout=30))
+        busy.sendall(head)
+        assert busy.recv(100).startswith(b"HTTP/1.1 503")
+        small = interface.call("POST", "send/acme/echo", content=b"x" * 1000)
+        assert small.status_code == 200
+    deadline = time.monotonic() + 30
+    status = 503
+    while status == 503 and time.monotonic() < deadline:
+        large = interface.call("POST", "send/acme/echo", content=b"x" * MEBIBYTE)
+        status = large.status_code
+    assert status == 200
+
+
+def test_forms_pass_unread(interface: Interface) -> None:
+    form = interface.call("POST", "send/acme/echo", data={"a": "b" * 100})
+    assert form.json()["body"] == 102
+    files = interface.call("POST", "send/acme/echo", files={"f": b"x" * 1000})
+    assert files.json()["body"] > 1000
+
+
+def test_curl_sends_and_receives(interface: Interface, tmp_path: Path) -> None:
+    body = tmp_path / "body"
+    body.write_bytes(os.urandom(3 * MEBIBYTE))
+    headers = tmp_path / "headers"
+    headers.write_text(f"Authorization: Bearer {interface.tokens['send']}\n")
+    curl = ("curl", "--silent", "--show-error", "--header", f"@{headers}")
+
+    def run(*arguments: str) -> bytes:
+        return subprocess.run(
+            [*curl, *arguments], capture_output=True, timeout=60, check=True
+        ).stdout
+
+    for encoding in ("", "Transfer-Encoding: chunked"):
+        seen = run(
+            *("--header", encoding) if encoding else (),
+            *("--request", "PUT", "--data-binary", f"@{body}"),
+            f"{interface.url}/send/acme/echo?a=1",
+        )
+        assert json.loads(seen)["body"] == 3 * MEBIBYTE
+    got = run(f"{interface.url}/send/acme/huge/chunked?bytes={5 * MEBIBYTE}")
+    assert got == bytes(5 * MEBIBYTE)
+    code = run(
+        *("--output", str(tmp_path / "out"), "--write-out", "%{http_code}"),
+        f"{interface.url}/send/shop/x",
+    )
+    assert code == b"409"
+
+
+@pytest.mark.parametrize("program", ["python", "node"])
+def test_the_examples_send(interface: Interface, tmp_path: Path, program: str) -> None:
+    command = [sys.executable, str(EXAMPLES / "send_by_http.py")]
+    if program == "node":
+        # The example has no types, so that it is JavaScript as well.
+        script = tmp_path / "send.mjs"
+        shutil.copy(EXAMPLES / "send_by_http.ts", script)
+        command = ["node", str(script)]
+    environment = {
+        "PATH": os.environ["PATH"],
+        "OUTKEY_URL": interface.url.removesuffix("/api/v1"),
+        "OUTKEY_TOKEN": interface.tokens["send"],
+    }
+    done = subprocess.run(
+        [*command, "acme", "bearer"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert json.loads(done.stdout) == {"token": "accepted"}, done.stderr
+    failed = subprocess.run(
+        [*command, "shop", "x"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert failed.returncode == 1
+    assert "409 secret_missing" in failed.stderr
+
+
+# ── nothing leaks ───────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/login/", "/static/outkey/webhooks.css", "/api/v1/openapi.json", "/nothing"],
+)
+def test_a_response_to_head_has_no_body_that_could_be_the_next_response(
+    interface: Interface, path: str
+) -> None:
+    address = urlsplit(interface.url)
+    head = f"HEAD {path} HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n"
+    last = (
+        f"HEAD {path} HTTP/1.1\r\nHost: {address.netloc}\r\nConnection: close\r\n\r\n"
+    )
+    received = b""
+    with socket.create_connection((address.hostname, address.port), 30) as connection:
+        connection.sendall(f"{head}{last}".encode())
+        while part := connection.recv(65536):
+            received += part
+    responses = received.split(b"HTTP/1.1 ")[1:]
+    # Where the length is unknown, the server ends the connection after the first one.
+    assert len(responses) in {1, 2}
+    for response in responses:
+        assert response.index(b"\r\n\r\n") == len(response) - 4
+
+
+def test_no_token_is_in_the_log_the_audit_or_the_database(interface: Interface) -> None:
+    interface.call("GET", "configurations", "all")
+    places = {
+        "log": interface.log.read_bytes(),
+        "audit": json.dumps(interface.audit()).encode(),
+        "list": interface.outkey("api-token", "list", "--json").out.encode(),
+    }
+    for file in (interface.outkey.home / "data").rglob("*"):
+        if file.is_file():
+            places[file.name] = file.read_bytes()
+    for name, token in interface.tokens.items():
+        for place, content in places.items():
+            assert token.removeprefix("ok_").encode() not in content, (name, place)
+    assert b"swordfish-of-a-test" not in b"".join(places.values())
+
+
+def test_tokens_are_listed_with_their_state(interface: Interface) -> None:
+    listed = interface.outkey("api-token", "list", "--json").json
+    states = {token["name"]: token["state"] for token in listed}
+    assert states["all"] == "active"
+    assert states["expired"] == "expired"
+    assert states["revoked"] == "revoked"
+    (shop,) = [token for token in listed if token["name"] == "shop"]
+    assert shop["configurations"] == ["shop"]
+    table = interface.outkey("api-token", "list").out
+    assert "shop" in table
+    taken = interface.outkey("api-token", "create", "all", "--scope", "read")
+    assert taken.code == 2
+    unknown = interface.outkey("api-token", "revoke", "nobody", "--json")
+    assert unknown.json["error"]["field"] == "name"

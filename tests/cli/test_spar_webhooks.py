@@ -1,0 +1,199 @@
+"""The sparring provider sends webhooks with every mistake to a real server."""
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from cli.conftest import Terminal
+from cli.test_own_pages import serving
+from cli.test_webhook_commands import DOCUMENT, Sender, totals, wait_for_inbox
+from outkey.spar import Spar
+from outkey.spar.webhooks import MISTAKES, SECRET, SIGNERS, is_on_this_machine
+
+# What the server responds, and the reason that is counted; "" if none is.
+EXPECTED = {
+    "none": ([200], ""),
+    "wrong-secret": ([401], "wrong_signature"),
+    "old-timestamp": ([401], "too_old"),
+    "future-timestamp": ([401], "too_far_ahead"),
+    "reencoded-body": ([401], "body_changed"),
+    "changed-body": ([401], "wrong_signature"),
+    "duplicate": ([200, 200], ""),
+    "out-of-order": ([200, 200], ""),
+    "replay": ([200, 401], "wrong_signature"),
+    "wrong-scheme": ([401], "other_scheme"),
+    "missing-header": ([401], "signature_missing"),
+    # A server joins both to a list of signatures, one of which is right.
+    "repeated-header": ([200], ""),
+    "oversized": ([413], ""),
+    "not-json": ([200], ""),
+    "deep-json": ([200], ""),
+    "nan": ([200], ""),
+    "long-number": ([200], ""),
+    "duplicate-keys": ([200], ""),
+    "wrong-method": ([405], ""),
+}
+# What becomes of the stored deliveries, the oldest first.
+STATES = {
+    "none": [("processed", "")],
+    "duplicate": [("processed", "")],
+    "out-of-order": [("processed", ""), ("ignored", "out_of_order")],
+    "replay": [("processed", "")],
+    "repeated-header": [("processed", "")],
+    "not-json": [("failed", "not_json")],
+    "deep-json": [("failed", "not_json")],
+    "nan": [("failed", "not_json")],
+    "long-number": [("failed", "not_json")],
+    "duplicate-keys": [("failed", "not_json")],
+}
+
+
+# An unsigned sender: what it names is fetched from the API.
+CONFIRMED = """
+[configuration.api]
+base_url = "{url}"
+network = "internal"
+authentication_type = "bearer"
+[line.payments]
+configuration = "api"
+path = "/echo"
+direction = "pull"
+target = "table:payments"
+keys = ["path"]
+fields = [{{ api = "path", host = "path" }}]
+[webhook.shop]
+scheme = "mollie_classic"
+configuration = "api"
+line = "payments"
+confirm = "/{scene}/{{id}}"
+"""
+
+
+@pytest.fixture
+def shop(outkey: Terminal) -> Terminal:
+    document = DOCUMENT.replace('"shopify"', '"standard"')
+    assert outkey("apply", "-", stdin=document).code == 0
+    assert outkey("webhook", "secret", "shop", stdin=SECRET).code == 0
+    return outkey
+
+
+@pytest.fixture
+def url(shop: Terminal) -> Iterator[str]:
+    with serving(shop, "127.0.0.1") as port:
+        path = shop("webhook", "show", "shop", "--json").json["endpoint"]
+        yield f"http://127.0.0.1:{port}{path}"
+
+
+def test_every_mistake_is_answered_and_explained(shop: Terminal, url: str) -> None:
+    assert EXPECTED.keys() == MISTAKES.keys()
+    counts: dict[str, int] = {}
+    states: list[tuple[str, str]] = []
+    for mistake, (statuses, reason) in EXPECTED.items():
+        sent = shop(
+            "spar",
+            "webhook",
+            url,
+            "--mistake",
+            mistake,
+            "--event-id",
+            f"spar-{mistake}",
+            "--json",
+            stdin=SECRET,
+        )
+        assert sent.json["statuses"] == statuses, mistake
+        if reason:
+            counts[reason] = counts.get(reason, 0) + 1
+        refused = shop("webhook", "show", "shop", "--json").json["refused"]
+        assert refused == counts, mistake
+        states += STATES.get(mistake, [])
+    rows = wait_for_inbox(shop, *(state for state, _ in states))
+    assert [(row["state"], row["reason"]) for row in rows] == states
+    assert totals(shop)["spar-out-of-order"] == "2"
+    texts = shop("webhook", "show", "shop").out
+    assert "whole number of hours (8)" in texts
+
+
+@pytest.mark.parametrize("scheme", sorted(SIGNERS))
+def test_what_the_provider_signs_is_accepted(outkey: Terminal, scheme: str) -> None:
+    document = DOCUMENT.replace('"shopify"', f'"{scheme}"')
+    assert outkey("apply", "-", stdin=document).code == 0
+    assert outkey("webhook", "secret", "shop", stdin="spar-secret-1").code == 0
+    if scheme == "standard":
+        assert outkey("webhook", "secret", "shop", stdin=SECRET).code == 0
+    secret = SECRET if scheme == "standard" else "spar-secret-1"
+    with serving(outkey, "127.0.0.1") as port, Spar() as spar:
+        path = outkey("webhook", "show", "shop", "--json").json["endpoint"]
+        to = f"http://127.0.0.1:{port}{path}"
+        right = played(spar, f"?scheme={scheme}&to={to}", secret)
+        assert right == {"statuses": [200]}
+        wrong = played(spar, f"?scheme={scheme}&mistake=wrong-secret&to={to}", secret)
+        assert wrong == {"statuses": [401]}
+
+
+def test_what_a_delivery_names_is_fetched_with_the_credentials(
+    outkey: Terminal,
+) -> None:
+    with serving(outkey, "127.0.0.1") as port, Spar() as spar:
+        document = CONFIRMED.format(url=spar.url, scene="echo")
+        applied = outkey("apply", "-", stdin=document)
+        assert applied.code == 0, applied.err
+        assert outkey("secret", "set", "api", "token", stdin="spar-token").code == 0
+        path = outkey("webhook", "show", "shop", "--json").json["endpoint"]
+        sender = Sender(port, path)
+        for name in (b"tr_1", b".."):
+            assert sender.request("POST", b"id=" + name)[0] == 200
+        assert sender.request("POST", b"id=../users")[0] == 401
+        rows = wait_for_inbox(outkey, "processed", "failed")
+        assert [row["reason"] for row in rows] == ["", "unsafe_id"]
+        shown = outkey("data", "show", "payments", "--json").json["records"]
+        assert [record["path"] for record in shown] == ["/echo/tr_1"]
+        (arrival,) = spar.journal
+        assert (arrival.method, arrival.path) == ("GET", "/echo/tr_1")
+        assert arrival.values("Authorization") == ["Bearer spar-token"]
+        missing = CONFIRMED.format(url=spar.url, scene="no-such-scene")
+        assert outkey("apply", "-", stdin=missing).code == 0
+        assert sender.request("POST", b"id=tr_2")[0] == 200
+        rows = wait_for_inbox(outkey, "processed", "failed", "ignored")
+        assert rows[-1]["reason"] == "not_found"
+
+
+def played(spar: Spar, query: str, secret: str = "") -> dict[str, object]:
+    request = urllib.request.Request(
+        f"{spar.url}/webhook{query}", headers={"X-Spar-Secret": secret}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=60) as response:
+            found: dict[str, object] = json.load(response)
+    except urllib.error.HTTPError as error:
+        found = json.load(error)
+    return found
+
+
+def test_nothing_is_sent_to_another_machine(outkey: Terminal) -> None:
+    for url in ("http://example.com:80/", "https://127.0.0.1:1/", "http://[x", "x", ""):
+        assert not is_on_this_machine(url)
+        assert outkey("spar", "webhook", url, stdin="x").code == 2
+    assert is_on_this_machine("http://[::1]:8000/hooks/x")
+    with Spar() as spar:
+        assert "error" in played(spar, "?to=http://example.com:80/")
+        to = "http://127.0.0.1:9/hooks/x"
+        assert "error" in played(spar, f"?to={to}&scheme=none")
+        assert "error" in played(spar, f"?to={to}&mistake=some")
+        assert "error" in played(spar, f"?to={to}", "not Base64")
+        assert played(spar, f"?to={to}") == {"statuses": [0]}
+        listed = played(spar, "/mistakes")
+        assert listed["schemes"] == list(SIGNERS)
+
+
+def test_the_mistakes_are_listed(outkey: Terminal) -> None:
+    listed = outkey("spar", "webhook", "--list", "--json").json
+    assert all(listed["mistakes"].values())
+    assert "reencoded-body" in outkey("spar", "webhook", "--list").out
+    url = "http://127.0.0.1:9/hooks/x"
+    for option in ("--scheme", "--mistake"):
+        assert outkey("spar", "webhook", url, option, "unknown", stdin="x").code == 2
+    assert outkey("spar", "webhook", url, stdin="x").code == 2  # not Base64
+    assert outkey("spar", "webhook", url, stdin=SECRET).out == "none: 0\n"
