@@ -34,6 +34,14 @@ class Cluster:
 
     def start(self) -> None:
         self._run("initdb", "-D", "data", "-U", "bench", "--auth=trust")
+        self._start_server()
+
+    def restart(self) -> None:
+        """Stop it as a power failure does, and start it again."""
+        self._run("pg_ctl", "-D", "data", "-m", "immediate", "stop")
+        self._start_server()
+
+    def _start_server(self) -> None:
         options = f"-p {self._port} -k '' -c listen_addresses=127.0.0.1"
         self._run("pg_ctl", "-D", "data", "-w", "-o", options, "-l", "log", "start")
 

@@ -5,20 +5,15 @@ from pathlib import Path
 
 from peers.sync_places import FILES, Place
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "sync-examples.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "guide"
 OTHER_DATABASE = '\n[database.warehouse]\nurl = "env:WAREHOUSE_URL"\n'
 
 
 def guide_document(heading: str, url: str, place: Place) -> str:
     """Return the document below a heading, for a server and a place for its records."""
-    found = re.search(
-        rf"^## {heading}\n.*?```toml\n(.*?)```",
-        GUIDE.read_text(),
-        re.DOTALL | re.MULTILINE,
-    )
-    assert found
+    found = guide_text("sync-examples", heading)
     text = re.sub(
-        r'base_url = "http://[^/"]+(.*)"', f'base_url = "{url}"', found[1], count=1
+        r'base_url = "http://[^/"]+(.*)"', f'base_url = "{url}"', found, count=1
     )
     text = re.sub(r'"table:(\w+)"', lambda match: f'"{place.target(match[1])}"', text)
     if place.kind in FILES:
@@ -26,3 +21,14 @@ def guide_document(heading: str, url: str, place: Place) -> str:
         text = text.replace('gone = "delete"\n', "")
         text = re.sub(r'\[line\."contacts to .*?\n\]\n', "", text, flags=re.DOTALL)
     return text + OTHER_DATABASE if place.url else text
+
+
+def guide_text(page: str, heading: str) -> str:
+    """Return the first document below a heading of a page."""
+    found = re.search(
+        rf"^## {heading}\n.*?```toml\n(.*?)```",
+        (GUIDE / f"{page}.md").read_text(),
+        re.DOTALL | re.MULTILINE,
+    )
+    assert found
+    return found[1]
