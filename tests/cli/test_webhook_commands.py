@@ -91,7 +91,7 @@ def sender(shop: Terminal) -> Iterator[Sender]:
         yield Sender(port, path)
 
 
-def order(number: int, total: str = "1", at: str = "2026-01-01") -> bytes:
+def order(number: int | str, total: str = "1", at: str = "2026-01-01") -> bytes:
     return json.dumps({"id": number, "total": total, "at": at}).encode()
 
 
@@ -128,6 +128,19 @@ def test_a_delivery_is_received_once_and_becomes_a_record(
     assert row["type"] == "orders/create"
     assert (row["records"], row["attempts"]) == (1, 1)
     assert totals(shop) == {1: "1"}
+
+
+def test_an_old_number_does_not_overwrite_a_record_whose_key_became_text(
+    shop: Terminal, sender: Sender
+) -> None:
+    sender.post(order(1, "new", "2026-02-01"), "e1")
+    wait_for_inbox(shop, "processed")
+    sender.post(order("A-7", "text"), "e2")
+    wait_for_inbox(shop, "processed", "processed")
+    sender.post(order(1, "old", "2026-01-01"), "e3")
+    rows = wait_for_inbox(shop, "processed", "processed", "ignored")
+    assert rows[-1]["reason"] == "out_of_order"
+    assert totals(shop) == {"1": "new", "A-7": "text"}
 
 
 def test_deliveries_out_of_order_and_of_other_kinds(

@@ -82,12 +82,14 @@ class ReceivedPull(Pull):
         if not field or not rows:
             return set()
         keys = self.sync.keys
-        values = [tuple(row[key] for key in keys) for row in rows]
+        # As the columns have them: a number is stored as text where a text came before.
+        fitted = self._fit(rows)
+        values = [tuple(row[key] for key in keys) for row in fitted]
         stored = self.ports.records.matching(self.sync.target, keys, values)
         return {
             key_of(keys, row)
-            for row, key in zip(rows, values, strict=True)
-            if key in stored and is_before(row[field], stored[key].values.get(field))
+            for row, fit, key in zip(rows, fitted, values, strict=True)
+            if key in stored and is_before(fit[field], stored[key].values.get(field))
         }
 
     def _upsert(self, rows: Sequence[Row]) -> Sequence[Written]:

@@ -76,7 +76,7 @@ def drill(
 @spar_app.command("webhook")
 def send_webhook(
     url: Annotated[
-        str, typer.Argument(help="the endpoint, such as http://127.0.0.1:8000/hooks/…")
+        str, typer.Argument(help="the endpoint, such as http://127.0.0.1:8765/hooks/…")
     ] = "",
     *,
     scheme: Annotated[str, typer.Option(help="how it is signed")] = "standard",
@@ -107,7 +107,7 @@ def send_webhook(
     if not webhooks.is_on_this_machine(url):
         raise ConfigError(
             Text("the endpoint must be on this machine"),
-            hint=Text("Write it as http://127.0.0.1:8000/hooks/…"),
+            hint=Text("Write it as http://127.0.0.1:8765/hooks/…"),
             field="url",
         )
     piped = "" if sys.stdin.isatty() else sys.stdin.read().strip()

@@ -50,7 +50,8 @@ from outkey.hosts.sample_delivery import (
 PAGE_SIZE = 50
 SHOWN_CHARACTERS = 64 * 1024
 LONGEST_SAMPLE = 256 * 1024
-SAMPLE = '{{\n  "id": "test-{}",\n  "name": "Test"\n}}'
+# A number, which fits a column of numbers and one of texts.
+SAMPLE = '{{\n  "id": {},\n  "name": "Test"\n}}'
 OK = 200
 CHIPS = {
     DeliveryState.RECEIVED: "ok-notice",
@@ -217,7 +218,7 @@ def test_page(request: HttpRequest) -> HttpResponse:
     require(request, Permission.VIEW_WEBHOOK, Permission.RUN_WEBHOOK)
     stored = stored_at(request.GET.get("name", ""))
     # With an id of its own, or a second one would be a duplicate of the first.
-    sample = request.POST.get("sample") or SAMPLE.format(uuid.uuid4().hex[:8])
+    sample = request.POST.get("sample") or SAMPLE.format(uuid.uuid4().int % 10**9)
     context: dict[str, object] = {
         "title": _("Send a test delivery to %s") % stored.name,
         "name": stored.name,
