@@ -20,7 +20,7 @@ tour: $(VENV)/.server ## one request for each method and failure, in the termina
 spar: $(VENV)/.server ## the sparring provider: a local API to test your own configuration with
 	@$(BIN)/python -m outkey.spar --tls
 
-test: $(VENV)/.dev ## everything that must pass before a change lands, in about twenty minutes on two cores
+test: $(VENV)/.dev ## everything that must pass before a change lands, in about twenty-five minutes on two cores
 	@$(BIN)/python tools/run_tests.py
 
 test-full: $(VENV)/.dev ## the same, with the long versions of the heavy suites

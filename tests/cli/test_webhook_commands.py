@@ -304,3 +304,15 @@ def test_the_commands_without_a_server(shop: Terminal, tmp_path: Path) -> None:
     unreachable = shop("webhook", "send", "shop", str(file), "--url", "http://[::1]:9")
     assert unreachable.code not in {0, 2}
     assert shop("webhook", "list", OUTKEY_WEBHOOK_MEBIBYTES="26").code == 2
+
+
+def test_a_sample_to_a_paused_webhook_leads_to_its_state(
+    shop: Terminal, sender: Sender, tmp_path: Path
+) -> None:
+    assert shop("webhook", "pause", "shop").code == 0
+    body = tmp_path / "order.json"
+    body.write_bytes(order(1))
+    sent = shop("webhook", "send", "shop", str(body))
+    assert sent.code == 1
+    assert sent.out.startswith("503: shop")
+    assert "outkey webhook show shop" in sent.out

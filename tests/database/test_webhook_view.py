@@ -64,7 +64,7 @@ def test_the_view_stores_what_was_sent(application: "Application") -> None:
     assert receive.csrf_exempt  # type: ignore[attr-defined]
     assert receive._non_atomic_requests == {"default"}  # type: ignore[attr-defined]
     (delivery,) = application.inbox().newest("shop")
-    assert application.inbox().body("shop", delivery.id) == BODY
+    assert application.inbox().content("shop", delivery.id).body == BODY
 
 
 def test_a_body_that_a_middleware_has_read_is_received_too(

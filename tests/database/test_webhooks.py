@@ -76,7 +76,7 @@ def receive(application: "Application", delivery: Delivery) -> "HookResponse":
 
 def only_body(application: "Application") -> bytes:
     (delivery,) = application.inbox().newest("shop")
-    return application.inbox().body("shop", delivery.id)
+    return application.inbox().content("shop", delivery.id).body
 
 
 def at_once(application: "Application", deliveries: list[Delivery]) -> list[int]:

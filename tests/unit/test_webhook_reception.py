@@ -130,7 +130,7 @@ def test_a_verified_delivery_is_stored_sealed_and_answered() -> None:
     assert stored.state is DeliveryState.RECEIVED
     assert stored.received_at == hooks.host.world.clock.now()
     assert BODY not in stored.body
-    assert hooks.application.inbox().body("shop", stored.id) == BODY
+    assert hooks.application.inbox().content("shop", stored.id).body == BODY
 
 
 def test_the_same_event_again_is_answered_alike_and_stored_once() -> None:
@@ -832,7 +832,7 @@ def test_a_key_rotation_takes_the_secrets_of_webhooks_along() -> None:
     assert not rows.swap(None, None)
     only_new = new_keyring()
     keys.kept = replace(only_new, keys=(keys.ring().primary,))  # type: ignore[attr-defined]
-    assert hooks.application.inbox().body("shop", "1") == BODY
+    assert hooks.application.inbox().content("shop", "1").body == BODY
     assert hooks.receive(signed(event="e2")).status == 200
 
 

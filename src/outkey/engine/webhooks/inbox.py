@@ -68,10 +68,6 @@ class Inbox:
         delivery = self.get(webhook, delivery_id, has_body=True)
         return self.settings.open_content(stored, delivery)
 
-    def body(self, webhook: str, delivery_id: str) -> bytes:
-        """Return the body of a delivery."""
-        return self.content(webhook, delivery_id).body
-
     def replay(self, webhook: str, ids: Collection[str]) -> list[InboxDelivery]:
         """Let workers process deliveries again: all of these, or none."""
         deliveries = [self.get(webhook, delivery_id) for delivery_id in ids]

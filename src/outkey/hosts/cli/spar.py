@@ -88,7 +88,7 @@ def send_webhook(
         bool, typer.Option("--list", help="list schemes and mistakes, send nothing")
     ] = False,
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """Send a webhook to an endpoint on this machine, signed right or with a mistake.
 
     The secret is read from standard input, if something is piped to it.
@@ -97,7 +97,7 @@ def send_webhook(
 
     if list_only:
         list_mistakes(list(webhooks.SIGNERS), webhooks.mistakes(), as_json=as_json)
-        return
+        return 0
     for name, known in ((scheme, webhooks.SIGNERS), (mistake, webhooks.MISTAKES)):
         if name not in known:
             raise ConfigError(
@@ -127,7 +127,9 @@ def send_webhook(
     if as_json:
         print_json({"scheme": scheme, "mistake": mistake, "statuses": statuses})
     else:
-        print_line(f"{mistake}: {', '.join(map(str, statuses))}")
+        shown = [str(status or "no response") for status in statuses]
+        print_line(f"{mistake}: {', '.join(shown)}")
+    return 0 if any(statuses) else 1
 
 
 def list_mistakes(

@@ -330,7 +330,7 @@ def send_sample(
     file: Annotated[str, typer.Argument(help="the body, or - for standard input")],
     *,
     url: Annotated[
-        str, typer.Option("--url", help="another server, such as http://127.0.0.1:8000")
+        str, typer.Option("--url", help="another server, such as http://127.0.0.1:8765")
     ] = "",
     event_id: Annotated[
         str, typer.Option("--event-id", help="the id of the event; random by default")
@@ -359,7 +359,8 @@ def send_sample(
         print_json({"webhook": name, "status": status})
     else:
         print_line(f"{status}: {name}")
-        print_line(f"to see what became of it: outkey webhook inbox {quote(name)}")
+        place = "inbox" if status == 200 else "show"
+        print_line(f"to see what became of it: outkey webhook {place} {quote(name)}")
     return 0 if status == 200 else 1
 
 
