@@ -52,4 +52,5 @@ __all__ = [
     "TokenEndpointFailed",
     "TokenRefused",
     "UnknownConfiguration",
+    "WorkerMissing",
 ]

@@ -124,7 +124,8 @@ def test_a_port_that_is_taken_is_said_in_one_line(spar: Spar) -> None:
     )
     assert done.returncode == 2
     assert done.stderr == (
-        f"error: port {port} cannot be used. Choose another one with --port.\n"
+        f"error: port {port} cannot be used. Choose another one with --port, or with"
+        " PORT= after make.\n"
     )
 
 
@@ -135,15 +136,18 @@ def test_it_runs_from_the_command_line_and_leaves_nothing(tmp_path: Path) -> Non
         command, stdout=subprocess.PIPE, text=True, env=environment
     ) as process:
         assert process.stdout is not None
-        lines = [process.stdout.readline().rstrip() for _ in range(13)]
+        lines = [process.stdout.readline().rstrip() for _ in range(16)]
         assert list(tmp_path.iterdir()) != []
         process.terminate()
     assert process.returncode == 0
     assert list(tmp_path.iterdir()) == []
     assert lines[0] == "The sparring provider is running. Press Ctrl-C to stop it."
-    facts = [line[:24].strip() for line in lines[2:9]]
+    facts = [line[:24].strip() for line in lines[2:12]]
     assert facts == [
         "URL",
+        "Token",
+        "User",
+        "API key",
         "Another origin",
         "URL with TLS",
         "CA certificate",
@@ -152,9 +156,9 @@ def test_it_runs_from_the_command_line_and_leaves_nothing(tmp_path: Path) -> Non
         "Metadata",
     ]
     assert lines[2].split()[-1].startswith("http://127.0.0.1:")
-    assert lines[4].split()[-1].startswith("https://localhost:")
-    assert lines[10] == "Scenes by path:"
-    assert "List the scenes." in lines[11]
+    assert lines[7].split()[-1].startswith("https://localhost:")
+    assert lines[13] == "Scenes by path:"
+    assert "List the scenes." in lines[14]
 
 
 def test_a_body_in_chunks_is_read_and_the_connection_kept(spar: Spar) -> None:

@@ -79,7 +79,7 @@ SHAPES: dict[str, Shape] = {
             "pushed_at": plain("datetime"),
         },
         headers=(("Link", f'<{ORIGIN}/user/repos?per_page=30&page=2>; rel="next"'),),
-        notes=("children of the record: topics", "updated_at tells when"),
+        notes=("children of the record: topics", "updated_at has the time of"),
     ),
     "GitLab without a Link header": Shape(
         "/api/v4/projects",
@@ -342,7 +342,7 @@ SHAPES: dict[str, Shape] = {
             "lastModifiedDateTime": plain("datetime"),
             "number": plain("text"),
         },
-        notes=("lastModifiedDateTime tells when",),
+        notes=("lastModifiedDateTime has the time of",),
     ),
     "OData 4 without a next link": Shape(
         "/odata/items",
@@ -487,7 +487,7 @@ SHAPES: dict[str, Shape] = {
         "results",
         cursor("has_more && next_cursor", "start_cursor"),
         ["id"],
-        notes=("last_edited_time tells when",),
+        notes=("last_edited_time has the time of",),
     ),
     "Airtable": Shape(
         "/v0/app1/Parts",
@@ -992,7 +992,7 @@ SHAPES: dict[str, Shape] = {
         {"kind": "page", "size": 2, "position_parameter": "page"},
         ["id"],
         {"credit": plain("decimal")},
-        notes=("updated_at tells when",),
+        notes=("updated_at has the time of",),
     ),
     "orders by year": Shape(
         "/records/orders",

@@ -643,7 +643,7 @@ def test_deliveries_are_listed_by_state_and_without_bodies() -> None:
         "id": newest.id,
         "event_id": "",
         "type": "",
-        "received_at": 1,
+        "received_at": "1970-01-01T00:00:01Z",
         "state": "processed",
         "attempts": 0,
         "reason": "",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from outkey.adapters.keyring import Keyring
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tables import NamedDatabases, TableStore
@@ -16,6 +17,7 @@ from outkey.core.diagnosis import Fix
 from outkey.core.errors import (
     ConfigError,
     LineBusy,
+    Sealed,
     TokenEndpointFailed,
     UnknownConfiguration,
 )
@@ -31,7 +33,7 @@ from outkey.hosts.cli.main import run
 from outkey.hosts.cli.session import CommandHost
 from outkey.testing import configuration
 from outkey.testing.fakes_sync import MemoryRecords, MemoryRunRows, MemorySync
-from unit.application_in_memory import FIELDS, MemoryHost, memory_host
+from unit.application_in_memory import FIELDS, MemoryHost, MemoryKeys, memory_host
 
 SCRIPT = "def compute_auth_header(sync_line):\n    return {}\n"
 OPEN = configuration(no_auth_reason="public_api")
@@ -408,3 +410,19 @@ def test_an_application_without_tables_says_so() -> None:
     ports = replace(host.application.sync_ports(), tables=tables)
     application = replace(host.application, sync_ports=lambda: ports)
     assert application.stored_tables() is tables
+
+
+class LostKeys(MemoryKeys):
+    """A ring that another one has replaced."""
+
+    def ring(self, needed: str = "") -> Keyring:
+        raise Sealed
+
+
+def test_an_application_says_why_its_secrets_cannot_be_opened() -> None:
+    application = memory_host().application
+    assert application.sealing_error() is None
+    lost = replace(application, keys=LostKeys(sealed=True))
+    assert isinstance(lost.sealing_error(), Sealed)
+    restored = replace(application, keys=MemoryKeys(sealed=True))
+    assert restored.sealing_error() is None  # after it was found to be sealed

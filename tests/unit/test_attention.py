@@ -45,7 +45,7 @@ def entry(
     summary = Summary(
         name, "https://a.example", "bearer", "production", "public", health
     )
-    return AttentionEntry(summary, status, notice.facts() if notice else None)
+    return AttentionEntry(summary, status, notice)
 
 
 @pytest.mark.parametrize(
@@ -203,34 +203,33 @@ def test_the_most_frequent_rejection_explains_the_item() -> None:
 
 
 def test_a_notice_leads_to_where_its_reason_is_found() -> None:
-    burst = Notice(Condition("S-refused-burst", "acme"), 2.0).facts()
+    burst = Notice(Condition("S-refused-burst", "acme"), 2.0)
     item = notice_item(burst, everything)
     assert item.action is HelpfulAction.OPEN_AUDIT
     assert (item.urgency, item.name, item.since) == (Urgency.SOON, "acme", 2.0)
     assert notice_item(burst, lambda _: False).action is HelpfulAction.OPEN
-    new = Notice(Condition("S-new-origin", "acme", "https://b.example"), 2.0).facts()
+    new = Notice(Condition("S-new-origin", "acme", "https://b.example"), 2.0)
     assert notice_item(new, everything).reason.endswith("(https://b.example)")
-    worker = notice_item(Notice(Condition("S-no-worker"), 2.0).facts(), everything)
+    worker = notice_item(Notice(Condition("S-no-worker"), 2.0), everything)
     assert worker.subject is Subject.INSTALLATION
     assert worker.action is HelpfulAction.OPEN_RUNS
     assert worker.urgency is Urgency.NOW
     assert worker.detail == "The administrator of the server starts one."
-    ends = Notice(Condition("S-accepted-after-refusals", "acme"), 2.0).facts()
-    assert notice_item(ends | {"opened_at": None}, everything).since is None
+    ends = Notice(Condition("S-accepted-after-refusals", "acme"), 2.0)
     assert notice_item(ends, everything).urgency is Urgency.LATER
 
 
 def test_a_notice_of_a_webhook_leads_to_the_webhook() -> None:
-    refusing = Notice(Condition("S-webhook-refusing", "acme", "shop"), 2.0).facts()
+    refusing = Notice(Condition("S-webhook-refusing", "acme", "shop"), 2.0)
     item = notice_item(refusing, everything)
     assert (item.subject, item.name) == (Subject.WEBHOOK, "shop")
     assert (item.urgency, item.since) == (Urgency.NOW, 2.0)
     assert (item.action, item.label) == (HelpfulAction.OPEN_WEBHOOK, "Open")
     assert item.detail == "See the reasons before the sender gives up."
     assert notice_item(refusing, lambda _: False).action is None
-    silent = Notice(Condition("S-webhook-silent", "", "shop"), 2.0).facts()
-    item = notice_item(silent | {"opened_at": None}, everything)
-    assert (item.urgency, item.since) == (Urgency.SOON, None)
+    silent = Notice(Condition("S-webhook-silent", "", "shop"), 2.0)
+    item = notice_item(silent, everything)
+    assert (item.urgency, item.since) == (Urgency.SOON, 2.0)
     assert "sync line" in item.detail
 
 
@@ -243,8 +242,8 @@ def test_what_does_not_work_comes_before_what_soon_will_not() -> None:
             LineFacts("fine", state="done"),
         ],
         [
-            Notice(Condition("S-line-failing", "acme", "contacts"), 1.0).facts(),
-            Notice(Condition("S-volume", "acme"), 1.0).facts(),
+            Notice(Condition("S-line-failing", "acme", "contacts"), 1.0),
+            Notice(Condition("S-volume", "acme"), 1.0),
         ],
         allowed=everything,
         now=NOW,

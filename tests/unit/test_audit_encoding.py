@@ -71,6 +71,17 @@ def test_every_other_event_is_encoded_canonically(
     assert encode_event(event, at) == (canonical(facts), label_of(facts))
 
 
+@given(INTENTS, OTHERS, TIMES, TEXTS.filter(bool))
+def test_a_record_has_the_id_of_the_request_that_caused_it(
+    intent: Intent, other: Refusal | Change, at: int, request_id: str
+) -> None:
+    facts = {"at": at, "attempt": "a", **intent.facts(), "request_id": request_id}
+    encoded = encode_intent(intent, "a", at, request_id)
+    assert encoded == (canonical(facts), label_of(facts))
+    facts = {"at": at, **named_facts(other), "request_id": request_id}
+    assert encode_event(other, at, request_id) == (canonical(facts), label_of(facts))
+
+
 def test_refused_deliveries_are_failures_and_other_events_of_webhooks_changes() -> None:
     refused = encode_event(Change(Tag.DELIVERIES_REFUSED, "webhook"), 1)
     saved = encode_event(Change(Tag.WEBHOOK_SAVED, "ada"), 1)

@@ -857,3 +857,43 @@ def test_the_last_check_of_the_chain_is_remembered_for_those_who_look_later() ->
     verdict = ChainVerdict(ok=True, rows=1, first_bad=None, unprotected_tail=0)
     note_chain_check(states, verdict, 5.0)
     assert last_chain_check(states) == ChainCheck(5.0, ok=True)
+
+
+WHOLE_LINE = """
+[configuration.acme]
+base_url = "https://api.acme.example"
+authentication_type = "basic"
+username = "user"
+[line.orders]
+configuration = "acme"
+path = "/orders"
+direction = "pull"
+target = "table:orders"
+keys = ["id"]
+fields = [{ api = "id", host = "id" }]
+"""
+BARE_LINE = """
+[line.orders]
+configuration = "acme"
+path = "/orders"
+"""
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_line_of_which_only_the_request_is_left_is_a_warning(
+    *, dry_run: bool
+) -> None:
+    office = Office()
+    assert "W011" not in [f.id for _, f in office.apply(WHOLE_LINE).findings]
+    findings = office.apply(BARE_LINE, dry_run=dry_run).findings
+    ((name, finding),) = [(name, f) for name, f in findings if f.id == "W011"]
+    assert (name, finding.field) == ("acme", "line.orders")
+    assert "[line.orders]" in finding.hint
+    assert warnings_error(findings) is not None
+
+
+def test_a_line_that_was_only_a_request_may_stay_one() -> None:
+    office = Office()
+    office.apply(WHOLE_LINE.partition("[line")[0] + BARE_LINE)
+    findings = office.apply(BARE_LINE.replace("/orders", "/all")).findings
+    assert "W011" not in [f.id for _, f in findings]

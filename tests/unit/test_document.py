@@ -210,7 +210,12 @@ def row(content: str) -> str:
             "verification.accepted_statuses",
             "statuses such as",
         ),
-        (configured("headers = 5"), "headers", "at most 64 rows"),
+        (configured('headers = { X-Tenant = "7" }'), "headers", "list of rows"),
+        (
+            configured(f"headers = [{','.join(['{}'] * 65)}]"),
+            "headers",
+            "at most 64 rows",
+        ),
         (configured("headers = [5]"), "headers[0]", "must be a table"),
         (row('value = "x"'), "headers[0].key", "needs a key"),
         (row('key = "X"\nvalue = 5'), "headers[0].value", "must be text"),

@@ -5,7 +5,10 @@ import sys
 
 import pytest
 
+import outkey
+from outkey.core.errors import ConfigError
 from outkey.hosts.cli.entry import main
+from outkey.spar.__main__ import serve
 
 
 def test_a_missing_package_is_named_with_what_to_install(
@@ -18,13 +21,36 @@ def test_a_missing_package_is_named_with_what_to_install(
     assert ended.value.code == 2
     assert capsys.readouterr().err == (
         "error: the command line needs more packages."
-        " Install them: pip install 'outkey[server]'\n"
+        " Install outkey[server] in place of outkey alone.\n"
+    )
+
+
+def test_an_installation_cannot_be_opened_without_its_packages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delitem(sys.modules, "outkey.hosts.server.home", raising=False)
+    monkeypatch.setitem(sys.modules, "django", None)
+    with pytest.raises(ConfigError, match="needs packages that are missing") as caught:
+        outkey.open()
+    assert "Install outkey[server]" in caught.value.hint
+
+
+def test_the_sparring_provider_names_what_tls_needs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "trustme", None)
+    assert serve(0, tls=True) == 2
+    assert capsys.readouterr().err == (
+        "error: --tls needs the package trustme. Install outkey[server].\n"
     )
 
 
 def test_a_module_of_our_own_that_is_missing_is_a_defect(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setitem(sys.modules, "outkey.hosts.server.home", None)
+    with pytest.raises(ModuleNotFoundError, match=r"outkey\.hosts\.server\.home"):
+        outkey.open()
     monkeypatch.setitem(sys.modules, "outkey.hosts.cli.main", None)
     with pytest.raises(ModuleNotFoundError, match=r"outkey\.hosts\.cli\.main"):
         main()

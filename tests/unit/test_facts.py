@@ -58,6 +58,8 @@ def test_a_line_has_its_request_and_its_records() -> None:
 def test_a_run_is_json() -> None:
     facts = run_facts(Run("7", "orders", "ada", 5.0))
     assert (facts["run"], facts["state"], facts["cause"]) == ("7", "running", None)
+    assert facts["started_at"] == "1970-01-01T00:00:05Z"
+    assert (facts["ended_at"], facts["due_at"]) == (None, None)
     json.dumps(facts)
 
 

@@ -123,8 +123,8 @@ def test_each_of_several_configurations_has_its_own_items() -> None:
         "curl https://api.other.example/b -H 'X-Key: 8s7d6f5g4'"
     )
     found = whys(text)
-    assert "acme: header X-Key: it was taken as a secret" in found
-    assert "other: header X-Key: it was taken as a secret" in found
+    assert "acme: header X-Key: it is a secret" in found
+    assert "other: header X-Key: it is a secret" in found
 
 
 @pytest.mark.parametrize("text", ["hello", json.dumps({"a": 1}), "###\n"])

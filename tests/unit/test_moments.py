@@ -9,14 +9,18 @@ from outkey.core.moments import (
     duration_text,
     elapsed_text,
     hour_text,
+    iso_datetime,
     iso_moment,
+    iso_or_none,
     live_moment,
     moment_text,
     parse_iso,
     plain_moment,
-    record_moment,
+    record_iso,
+    with_moments,
     zoned_text,
 )
+from outkey.core.text import Text, join_texts
 
 AT = 1_800_000_000.9  # 2027-01-15 08:00:00 UTC
 
@@ -25,8 +29,26 @@ def test_users_read_the_second_and_the_time_zone() -> None:
     assert moment_text(AT) == "2027-01-15 08:00:00 UTC"
 
 
+def test_a_moment_in_a_text_is_written_as_a_host_wants_it() -> None:
+    hint = Text("Retry after {moment}.", moment=moment_text(AT))
+    assert hint == "Retry after 2027-01-15 08:00:00 UTC."
+    stored = Text.from_json(join_texts([hint, "x"]).to_json())
+    berlin = ZoneInfo("Europe/Berlin")
+    local = with_moments(stored, lambda at: zoned_text(at, berlin))
+    assert local == "Retry after 2027-01-15 09:00:00 Europe/Berlin. x"
+    other = Text("{utc} {zone}", utc="somewhere", zone="UTC")
+    assert with_moments(other, str) == "somewhere UTC"
+
+
 def test_programs_read_iso_8601() -> None:
     assert iso_moment(AT) == "2027-01-15T08:00:00Z"
+    assert iso_or_none(AT) == "2027-01-15T08:00:00Z"
+    assert iso_or_none(None) is None
+    moment = datetime(2027, 1, 15, 8, tzinfo=UTC)
+    assert iso_datetime(moment) == "2027-01-15T08:00:00Z"
+    berlin = moment.astimezone(ZoneInfo("Europe/Berlin"))
+    assert iso_datetime(berlin) == "2027-01-15T09:00:00+01:00"
+    assert iso_datetime(moment.date()) == "2027-01-15"
 
 
 def test_a_day_is_that_of_utc() -> None:
@@ -65,15 +87,15 @@ def test_what_took_some_time_is_told_in_two_units(seconds: float, text: str) -> 
 
 
 def test_a_record_says_in_milliseconds_when_it_was_written() -> None:
-    assert record_moment({"at": int(AT * 1000)}) == "2027-01-15 08:00:00 UTC"
+    assert record_iso({"at": int(AT * 1000)}) == "2027-01-15T08:00:00.900Z"
     last = LAST_MOMENT * 1000 - 1
-    assert record_moment({"at": last}) == "9999-12-31 23:59:59 UTC"
+    assert record_iso({"at": last}) == "9999-12-31T23:59:59.999Z"
 
 
 @pytest.mark.parametrize("at", [None, "1", -1, 1.5, LAST_MOMENT * 1000, 10**30])
 def test_the_moment_of_a_manipulated_record_is_unknown(at: object) -> None:
-    assert record_moment({"at": at}) == "unknown"
-    assert record_moment({}) == "unknown"
+    assert record_iso({"at": at}) is None
+    assert record_iso({}) is None
 
 
 @pytest.mark.parametrize(

@@ -892,7 +892,7 @@ def test_a_webhook_gets_json_with_a_signature_that_can_be_checked() -> None:
                 "about": "",
                 "message": "the last test failed",
                 "hint": "Open the configuration, and test it.",
-                "opened_at": NOW,
+                "opened_at": "2027-01-15T08:00:00Z",
                 "closed_at": None,
             }
         ]

@@ -49,9 +49,9 @@ def test_a_notice_that_repeats_a_status_explains_it_and_is_not_listed_again() ->
         (explains, another, of_working),
         {"acme": Status.PAUSED, "works": Status.WORKING},
     )
-    assert shown.attention[0].notice == explains.facts()
+    assert shown.attention[0].notice == explains
     assert shown.attention[0].status is Status.PAUSED
-    assert shown.notices == [of_working.facts(), another.facts()]
+    assert shown.notices == [of_working, another]
 
 
 def test_weaknesses_are_counted_once_for_each_configuration_and_ranked() -> None:

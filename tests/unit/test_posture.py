@@ -231,7 +231,7 @@ def test_what_fails_once_is_no_weakness_and_why_it_fails_is_told(
 ) -> None:
     found = configuration_posture(subject(**known))
     assert [f.message for f in found] == [
-        f"the configuration keeps failing: {text}" for text in why
+        f"the configuration fails repeatedly: {text}" for text in why
     ]
 
 

@@ -137,7 +137,7 @@ def test_some_apis_refuse_the_page_behind_the_last_one(
     assert is_past_the_end(line(kind), position, status) is ended
 
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "synchronizing.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "explanation" / "synchronizing.md"
 
 
 def statuses_that_end(kind: Paging, *, pages: int, short: bool) -> set[int]:

@@ -177,13 +177,13 @@ def test_a_run_of_the_command_line_ends_and_says_when_to_try_again() -> None:
     when = moment_text(made.world.clock.now() + HOUR)
     with pytest.raises(BadAnswer) as refused:
         made.run()
-    assert refused.value.hint == f"Try again after {when}."
+    assert refused.value.hint == f"Retry after {when}."
     (run,) = made.runs.newest(9)
     assert (run.state, run.cause) == (RunState.FAILED, "rate_limited")
     made.world.clock.advance(1)
     with pytest.raises(RateLimited) as early:
         made.run()
-    assert early.value.hint == f"Try again after {when}."
+    assert early.value.hint == f"Retry after {when}."
     assert (len(quota.asked), len(made.runs.newest(9))) == (1, 1)
     made.world.clock.advance(HOUR)
     assert made.run().state is RunState.DONE

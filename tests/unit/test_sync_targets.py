@@ -419,7 +419,7 @@ def test_an_api_without_records_does_not_empty_a_file(folder: Path) -> None:
     assert made.run().counts == Counts()
     (note,) = made.changes
     assert str(note) == (
-        "file contacts.jsonl: kept as it is, since the run brought no record. If the"
+        "file contacts.jsonl: not replaced, since the run brought no record. If the"
         " API has none, run the line with --allow-removal"
     )
     assert len(lines_of(made)) == 3
@@ -438,7 +438,7 @@ def test_a_page_that_is_missing_after_a_full_one_does_not_shorten_a_file(
     assert made.run().state is RunState.DONE
     (note,) = made.changes
     assert str(note) == (
-        "file contacts.jsonl: kept as it is, since the run brought fewer records and"
+        "file contacts.jsonl: not replaced, since the run brought fewer records and"
         " the API refused the page after a full one, which may not be the end. Run the"
         " line again; if that was the last page, run it with --allow-removal"
     )

@@ -33,6 +33,7 @@ from outkey.core.webhooks.delivery import Delivery, Refused
 from outkey.core.webhooks.handshakes import HandshakeResponse
 from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery
 from outkey.core.webhooks.stored import PREVIOUS, SECRET, VERIFY_TOKEN
+from outkey.engine.operating.measuring import count_deliveries
 from outkey.engine.webhooks.changes import WebhookAdministration
 from outkey.engine.webhooks.fetching import (
     FETCHES_AT_ONCE,
@@ -378,7 +379,7 @@ def sns_message() -> bytes:
 def test_a_certificate_is_fetched_where_the_sender_has_it() -> None:
     hooks = Hooks(LINE + SNS, secret="")
     fetched: list[str] = []
-    ports = hooks.application._hook_ports()
+    ports = hooks.application.webhook_ports()
 
     def fetch(url: str) -> bytes:
         fetched.append(url)
@@ -411,7 +412,7 @@ def test_a_certificate_that_has_verified_a_delivery_is_fetched_once(
         fetched.append(url)
         return b"certificate"
 
-    ports = hooks.application._hook_ports()
+    ports = hooks.application.webhook_ports()
     reception = Reception(replace(ports, fetch=fetch, keys=keys))
     delivery = Delivery("POST", "", (), sns_message())
     # A forged one has nothing kept: it may have named what is no certificate.
@@ -518,10 +519,10 @@ def test_refusals_are_counted_a_moment_later_in_a_thread_of_their_own(
 ) -> None:
     hooks = Hooks()
     ended: list[str] = []
-    refusals = hooks.application._hook_ports().refusals
+    refusals = hooks.application.webhook_ports().refusals
     later = LaterRefusals(refusals, lambda: ended.append("ended"))
     later.join(0)  # nothing to wait for
-    reception = Reception(hooks.application._hook_ports(), later)
+    reception = Reception(hooks.application.webhook_ports(), later)
     for _ in range(3):
         assert reception.receive(hooks.endpoint, signed(key="wrong")).status == 401
     assert reception.receive("x" * 22, signed()).status == 404
@@ -545,7 +546,7 @@ def test_refusals_are_counted_a_moment_later_in_a_thread_of_their_own(
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_refusals_are_counted_again_after_an_error() -> None:
     hooks = Hooks()
-    refusals = LaterRefusals(hooks.application._hook_ports().refusals, lambda: None)
+    refusals = LaterRefusals(hooks.application.webhook_ports().refusals, lambda: None)
 
     def fail() -> Refused:
         raise RuntimeError
@@ -680,7 +681,10 @@ def test_what_is_exported_can_be_applied_and_has_no_secret() -> None:
     assert hooks.apply(text).webhooks["unchanged"] == ("shop",)  # type: ignore[attr-defined]
 
 
-def test_a_reference_and_a_value_replace_each_other() -> None:
+def test_a_reference_and_a_value_replace_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HOOK_KEY", "by reference")
     hooks = Hooks()
     referring = DOCUMENT.replace('"shopify"', '"shopify"\nsecret = "env:HOOK_KEY"')
     hooks.apply(referring)
@@ -867,7 +871,7 @@ def test_a_handshake_is_confirmed_by_fetching_its_url() -> None:
         fetched.append(url)
         return b""
 
-    reception = Reception(replace(hooks.application._hook_ports(), fetch=fetch))
+    reception = Reception(replace(hooks.application.webhook_ports(), fetch=fetch))
     handshake = HandshakeResponse(fetch_url="https://sns.example/?x")
     stored = hooks.settings.get("shop")
     assert reception._shake_hands(stored, handshake).status == 200
@@ -932,3 +936,33 @@ def test_a_secret_that_is_sealed_is_no_finding_of_its_webhook() -> None:
     hooks = Hooks()
     hooks.host.application.keys.kept = new_keyring()  # type: ignore[attr-defined]
     assert findings(hooks) == []
+
+
+def test_deliveries_are_counted_by_webhook_and_state_except_of_unknown_ones() -> None:
+    hooks = Hooks()
+    assert count_deliveries(memory_host().application) == {}
+    assert count_deliveries(hooks.application) == {"shop": {}}
+    for event in ("e1", "e2"):
+        hooks.receive(signed(event=event))
+    assert count_deliveries(hooks.application) == {"shop": {"received": 2}}
+    deliveries = hooks.application.webhook_ports().deliveries
+    first, _ = hooks.application.inbox().newest("shop")
+    assert deliveries.swap(first, replace(first, endpoint="another"))
+    assert count_deliveries(hooks.application) == {"shop": {"received": 1}}
+
+
+def test_applying_a_webhook_without_a_secret_is_a_warning_until_it_has_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def warned(hooks: Hooks, text: str) -> list[tuple[str, str, str | None]]:
+        findings = hooks.apply(text).findings  # type: ignore[attr-defined]
+        return [(f.id, str(f.level), f.field) for _, f in findings if f.id == "H001"]
+
+    hooks = Hooks()
+    assert warned(hooks, DOCUMENT) == []
+    new = '[webhook.other]\nscheme = "shopify"\nrun = "orders"\n'
+    missing = [("H001", "warning", "webhook.other.secret")]
+    assert warned(hooks, new) == missing
+    assert warned(hooks, new) == missing
+    monkeypatch.setenv("OTHER_KEY", "by reference")
+    assert warned(hooks, f'{new}secret = "env:OTHER_KEY"') == []

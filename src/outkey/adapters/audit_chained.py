@@ -22,6 +22,7 @@ from outkey.core.audit.encoding import (
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
 from outkey.core.errors import AuditUnavailable, OutkeyError
 from outkey.core.text import Text
+from outkey.ports.request_id import current_request_id
 from outkey.ports.sending import Clock
 from outkey.ports.storage import AuditCheckpoints, AuditRows
 
@@ -87,9 +88,10 @@ class ChainedAudit:
 
     def intend_all(self, intents: Sequence[Intent]) -> list[str]:
         now = self._now()
+        request_id = current_request_id.get()
         attempts = [secrets.token_hex(16) for _ in intents]
         records = [
-            QueuedRecord(encode_intent(intent, attempt, now), awaited=True)
+            QueuedRecord(encode_intent(intent, attempt, now, request_id), awaited=True)
             for intent, attempt in zip(intents, attempts, strict=True)
         ]
         self._write(*records)
@@ -97,8 +99,10 @@ class ChainedAudit:
 
     def note(self, *changes: Change) -> None:
         now = self._now()
+        request_id = current_request_id.get()
         records = [
-            QueuedRecord(encode_event(change, now), awaited=True) for change in changes
+            QueuedRecord(encode_event(change, now, request_id), awaited=True)
+            for change in changes
         ]
         self._write(*records)
 
@@ -112,7 +116,8 @@ class ChainedAudit:
 
         Where writing has just failed, it is written with the next record.
         """
-        record = QueuedRecord(encode_event(refusal, self._now()), awaited=False)
+        encoded = encode_event(refusal, self._now(), current_request_id.get())
+        record = QueuedRecord(encoded, awaited=False)
         if self._failing:
             self._enqueue(record)
             return

@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import logging
 from collections.abc import Callable, Sequence
 
 from outkey.adapters.audit_chained import ChainedAudit
@@ -11,6 +12,8 @@ from outkey.core.audit.events import Change, Intent, Outcome, Refusal
 from outkey.core.errors import OutkeyError
 from outkey.ports.sending import Clock
 from outkey.ports.storage import AuditCheckpoints, AuditRows
+
+logger = logging.getLogger("outkey.send")
 
 
 class KeyedAudit:
@@ -60,6 +63,16 @@ class KeyedAudit:
         self._chained_audit().note(*changes)
 
     def conclude(self, outcome: Outcome) -> None:
+        if logger.isEnabledFor(logging.INFO):
+            logger.info(
+                "an attempt ended after %d ms with status %d",
+                outcome.duration_ms,
+                outcome.status,
+                extra={
+                    "configuration": outcome.configuration,
+                    "outcome": outcome.outcome,
+                },
+            )
         self._chained_audit().conclude(outcome)
 
     def refuse(self, refusal: Refusal) -> None:

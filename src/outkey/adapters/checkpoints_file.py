@@ -38,6 +38,12 @@ class CheckpointFile:
                 Text("the checkpoint file cannot be written")
             ) from None
 
+    def probe(self) -> None:
+        """Raise AuditUnavailable if a checkpoint could not be stored now."""
+        place = self._file if self._file.exists() else self._file.parent
+        if not os.access(place, os.W_OK):
+            raise AuditUnavailable(Text("the checkpoint file cannot be written"))
+
     def read(self) -> Iterator[ChainMark]:
         """Return all checkpoints, without lines that a kill cut short."""
         try:

@@ -49,6 +49,10 @@ class ListenerFiles:
             for address in sorted(map(reachable, addresses))
         ]
 
+    def bound_addresses(self) -> frozenset[str]:
+        """Return what the servers of this home on this machine are bound to."""
+        return frozenset().union(*self._read().values())
+
     def is_local(self, address: str) -> bool:
         """Whether an address is one of this machine's own.
 
@@ -142,8 +146,8 @@ def _bound_addresses(host: str, port: int) -> set[str]:
         )
     except (OSError, UnicodeError):
         raise ConfigError(
-            Text("the address to listen on cannot be resolved"),
-            hint=Text("Use an address of this machine, such as 127.0.0.1."),
+            Text("the IP address to listen on cannot be resolved"),
+            hint=Text("Use an IP address of this machine, such as 127.0.0.1."),
             field="--host",
         ) from None
     return {plain_address(str(info[4][0]).partition("%")[0]) for info in infos}

@@ -17,6 +17,7 @@ class MemoryStateRows:
     def read(
         self, kind: StateKind, keys: Collection[str] | None = None
     ) -> dict[str, SharedState]:
+        """Return the states of a kind, or those with some keys."""
         if keys is None:
             states = list(self._states.items())
             return {key: state for (other, key), state in states if other is kind}
@@ -26,6 +27,7 @@ class MemoryStateRows:
     def swap(
         self, kind: StateKind, key: str, generation: int, value: Mapping[str, Any]
     ) -> bool:
+        """Replace a state if it still has this generation; return whether it was."""
         with self._lock:
             state = self._states.get((kind, key), SharedState())
             if state.generation != generation:
@@ -36,6 +38,7 @@ class MemoryStateRows:
     def put(
         self, kind: StateKind, values: Mapping[str, Mapping[str, Any] | None]
     ) -> None:
+        """Store states whatever their generation; None deletes one."""
         with self._lock:
             for key, value in values.items():
                 state = self._states.pop((kind, key), SharedState())

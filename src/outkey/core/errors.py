@@ -39,7 +39,8 @@
         ├── Sealed                 the key is missing, wrong or damaged
         ├── SecretUnreadable       a ciphertext cannot be decrypted here
         ├── ChainBroken            the audit was tampered with
-        └── AuditUnavailable       no record, no send
+        ├── AuditUnavailable       no record, no send
+        └── WorkerMissing          nothing does runs and processes deliveries
 
 The docstring of a class is its default message. Remote text and secret values never
 enter a message.
@@ -226,7 +227,7 @@ class HeaderFormatError(
 class HeaderConflict(
     ConfigError,
     code="header_conflict",
-    hint="Keep one of the two; a header has exactly one source.",
+    hint="Remove one of the two; a header has exactly one source.",
 ):
     """Two sources set the same header."""
 
@@ -234,7 +235,7 @@ class HeaderConflict(
 class ParameterConflict(
     ConfigError,
     code="parameter_conflict",
-    hint="Keep one of the two; a parameter or cookie has exactly one source.",
+    hint="Remove one of the two; a parameter or cookie has exactly one source.",
 ):
     """Two sources set the same query parameter or cookie."""
 
@@ -567,6 +568,15 @@ class StorageUnavailable(
     """The database of outkey does not respond, or is locked."""
 
 
+class WorkerMissing(
+    HostError,
+    code="worker_missing",
+    retryable=True,
+    hint="Start `outkey serve` (with SQLite) or `outkey worker` (with PostgreSQL).",
+):
+    """No process does runs and processes deliveries."""
+
+
 class Sealed(
     HostError,
     cause=Cause.SEALED,
@@ -604,6 +614,7 @@ class ChainBroken(
 
 
 NAME_TAKEN = "name_taken"
+REQUEST_ONLY = "request_only"  # a line that synchronizes nothing
 _CHOOSE_NAME = Text("Choose another name.")
 
 

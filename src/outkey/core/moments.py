@@ -4,11 +4,11 @@ A moment is a Unix time. Every format of a moment or a duration is here.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 
-from outkey.core.text import Text
+from outkey.core.text import Text, build_text
 
 DAY_SECONDS = 86_400
 LAST_MOMENT = 253_402_300_800  # the year 10 000, which Python cannot write as a date
@@ -24,6 +24,7 @@ MINUTES_UNTIL = 3600  # from here on, hours
 HOURS_UNTIL = 6 * 3600  # from here on, the time of the day says more
 WEEKDAYS_UNTIL = 6  # days; a week later the same weekday would be ambiguous
 NUMBER = "#"  # stands for a number in the words of a `LiveMoment`
+MOMENT_TEMPLATE = "{utc} {zone}"
 WEEKDAYS = (
     Text("Mon"),
     Text("Tue"),
@@ -114,14 +115,46 @@ def plain_moment(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S}"
 
 
-def moment_text(at: float) -> str:
-    """Return a Unix time as users read it, in UTC and to the second."""
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S} UTC"
+def moment_text(at: float) -> Text:
+    """Return a Unix time as users read it, in UTC and to the second.
+
+    A host can write it in another time zone: see `with_moments`.
+    """
+    utc = f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S}"
+    return build_text(MOMENT_TEMPLATE, {"utc": utc, "zone": "UTC", "at": at})
+
+
+def with_moments(text: Text, write: Callable[[float], str]) -> Text:
+    """Return a text in which every `moment_text` is written by this function."""
+    at = text.values.get("at")
+    if text.template == MOMENT_TEMPLATE and isinstance(at, int | float):
+        return Text("{text}", text=write(at))
+    values = {
+        name: with_moments(value, write) if isinstance(value, Text) else value
+        for name, value in text.values.items()
+    }
+    return build_text(text.template, values)
 
 
 def iso_moment(at: float) -> str:
     """Return a Unix time as programs read it: ISO 8601, in UTC and to the second."""
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def iso_to_milliseconds(at: float) -> str:
+    """Return a Unix time in ISO 8601, in UTC and to the millisecond."""
+    second, millisecond = divmod(round(at * 1000), 1000)
+    return f"{iso_moment(second).removesuffix('Z')}.{millisecond:03}Z"
+
+
+def iso_or_none(at: float | None) -> str | None:
+    """Return a Unix time as programs read it; None if it is not known."""
+    return None if at is None else iso_moment(at)
+
+
+def iso_datetime(moment: date) -> str:
+    """Return a date or a moment as programs read it: ISO 8601, with Z for UTC."""
+    return moment.isoformat().replace("+00:00", "Z")
 
 
 def hour_text(at: float, zone: tzinfo = UTC) -> str:
@@ -164,10 +197,10 @@ def moment_of(record: Mapping[str, object]) -> float | None:
     return at / 1000
 
 
-def record_moment(record: Mapping[str, object]) -> str:
-    """Return when an audit record was written, as users read it."""
+def record_iso(record: Mapping[str, object]) -> str | None:
+    """Return when an audit record was written, in ISO 8601 and to the millisecond."""
     at = moment_of(record)
-    return Text("unknown") if at is None else moment_text(at)
+    return None if at is None else iso_to_milliseconds(at)
 
 
 def day_of(at: float) -> date:

@@ -23,6 +23,8 @@ class StateKind(StrEnum):
     HOOK_REFUSALS = "hook_refusals"  # refused deliveries, by the webhook's name
     LEASE = "lease"  # which process has a duty, by the name of the duty
     MARK = "mark"  # how far a duty has got, by the name of the duty
+    METRIC_RUNS = "metric_runs"  # what metrics count of the runs, by the line's name
+    METRIC_SENDS = "metric_sends"  # and of requests, by the configuration's name
     NOTICE = "notice"  # an open notice
     PAIR = "pair"  # two lines that synchronize both directions, by the pair's name
     PAUSED_LINE = "paused_line"  # a sync line that a user has paused
@@ -31,6 +33,7 @@ class StateKind(StrEnum):
     TABLE = "table"  # a table that outkey has created, by its target name
     RUN_PAUSE = "run_pause"  # until when no run of a configuration begins
     WEBHOOK = "webhook"  # a webhook with its sealed secrets, by its name
+    WORKER = "worker"  # the heartbeat of a process that does runs
 
 
 class SharedState(NamedTuple):

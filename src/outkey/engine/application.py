@@ -21,6 +21,8 @@ from outkey.core.config.sync_sections import ConflictRule
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import (
     ConfigError,
+    OutkeyError,
+    Sealed,
     configuration_exists,
     line_exists,
     no_webhooks,
@@ -211,6 +213,15 @@ class Application:
         """Return what is wrong or risky about a configuration."""
         secret = self.sender.context.opener(configuration)
         return configuration_findings(configuration, secret, now=self.clock.now())
+
+    def sealing_error(self) -> OutkeyError | None:
+        """Return why stored secrets cannot be opened; None if they can."""
+        if self.keys.is_sealed():
+            try:
+                self.keys.ring()
+            except (Sealed, ConfigError) as error:
+                return error
+        return None
 
     def doctor(self) -> Doctor:
         """Return what examines the installation and its configurations."""
@@ -531,7 +542,7 @@ class Application:
         from outkey.engine.webhooks.reception import Reception  # noqa: PLC0415
         from outkey.engine.webhooks.refusals import LaterRefusals  # noqa: PLC0415
 
-        ports = self._hook_ports()
+        ports = self.webhook_ports()
         later = LaterRefusals(ports.refusals, end_thread) if end_thread else None
         return Reception(ports, later)
 
@@ -545,12 +556,12 @@ class Application:
         """Return the deliveries of webhooks."""
         from outkey.engine.webhooks.inbox import Inbox  # noqa: PLC0415
 
-        ports = self._hook_ports()
+        ports = self.webhook_ports()
         return Inbox(ports.settings, ports.deliveries, ports.database)
 
     def refused_deliveries(self, webhook: str) -> dict[str, int]:
         """Return how many deliveries of a webhook were refused, by reason."""
-        return self._hook_ports().refusals.totals(webhook)
+        return self.webhook_ports().refusals.totals(webhook)
 
     def webhook_findings(self, stored: "StoredWebhook") -> list[Finding]:
         """Return what is wrong with a webhook, and what happened to it."""
@@ -559,7 +570,7 @@ class Application:
         )
 
         return [
-            *self._hook_ports().settings.findings(stored),
+            *self.webhook_ports().settings.findings(stored),
             *handler_findings(stored.webhook, self.listed_handlers),
             *self._hook_watch().findings(stored),
         ]
@@ -568,7 +579,7 @@ class Application:
         """Return text and hint of each reason for which deliveries were refused."""
         from outkey.core.webhooks.refusals import refusal_texts  # noqa: PLC0415
 
-        refusals = self._hook_ports().refusals
+        refusals = self.webhook_ports().refusals
         explained = refusals.explanations(webhook)
         return {
             reason: explained.get(reason) or refusal_texts(reason)
@@ -578,7 +589,7 @@ class Application:
     def _hook_watch(self) -> "HookWatch":
         from outkey.engine.webhooks.watch import HookWatch  # noqa: PLC0415
 
-        ports = self._hook_ports()
+        ports = self.webhook_ports()
         return HookWatch(
             states=self.states,
             deliveries=ports.deliveries,
@@ -612,10 +623,10 @@ class Application:
 
         webhooks = self.stored_webhooks()
         if name:
-            webhooks = {name: self._hook_ports().settings.get(name)}
+            webhooks = {name: self.webhook_ports().settings.get(name)}
         if not webhooks:
             return []
-        ports = self._hook_ports()
+        ports = self.webhook_ports()
         endpoint = webhooks[name].endpoint if name else ""
         return overviews(
             [(stored, self.webhook_findings(stored)) for stored in webhooks.values()],
@@ -635,7 +646,7 @@ class Application:
 
         return WebhookAdministration(
             administration,
-            self._hook_ports().settings,
+            self.webhook_ports().settings,
             self.inbox(),
             self.sender.context.paths,
             self.sync_settings,
@@ -647,7 +658,7 @@ class Application:
         """Return what processes deliveries; a worker calls its `round`."""
         from outkey.engine.webhooks.work import HookWork, WorkPorts  # noqa: PLC0415
 
-        ports = self._hook_ports()
+        ports = self.webhook_ports()
         return HookWork(
             WorkPorts(
                 settings=ports.settings,
@@ -672,13 +683,14 @@ class Application:
 
     def _note_refused_deliveries(self) -> None:
         if self.states.read(StateKind.HOOK_REFUSALS):
-            self._hook_ports().refusals.note_past_minutes()
+            self.webhook_ports().refusals.note_past_minutes()
 
     def _prune_deliveries(self, before: float) -> None:
         if self.stored_webhooks():
             self.inbox().prune(before)
 
-    def _hook_ports(self) -> "ReceptionPorts":
+    def webhook_ports(self) -> "ReceptionPorts":
+        """Return the ports of webhooks; ConfigError if the host has none."""
         if self.hook_ports is None:
             raise no_webhooks()
         return self.hook_ports()

@@ -4,6 +4,8 @@ import httpx
 
 from outkey.integrations.httpx_flow import OneHopFlow
 
+__all__ = ["OutkeyAuth"]
+
 
 class OutkeyAuth(OneHopFlow, httpx.Auth):
     """Authenticates the requests of an httpx client with an outkey configuration."""

@@ -4,6 +4,8 @@ import httpx2
 
 from outkey.integrations.httpx_flow import OneHopFlow
 
+__all__ = ["OutkeyAuth"]
+
 
 class OutkeyAuth(OneHopFlow, httpx2.Auth):
     """Authenticates the requests of an httpx2 client with an outkey configuration."""

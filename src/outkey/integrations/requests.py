@@ -9,6 +9,8 @@ from outkey.core.text import Text
 from outkey.engine.gateway import Gateway
 from outkey.engine.sending.lend import Loan
 
+__all__ = ["OutkeyAuth"]
+
 
 class MaskedValue(str):
     """A header value that is sent as it is and shown as a mask."""

@@ -8,7 +8,8 @@ import sys
 from outkey.spar.approval import ISSUER_PATH
 from outkey.spar.authority import CLIENT, CLIENT_SECRET
 from outkey.spar.authorization import WELL_KNOWN
-from outkey.spar.scenes import index
+from outkey.spar.logins import PASSWORD, USERNAME
+from outkey.spar.scenes import API_KEY, TOKEN, index
 from outkey.spar.server import Spar
 
 
@@ -27,9 +28,16 @@ def serve(port: int, *, tls: bool) -> int:
     """Serve until interrupted, and return the exit code."""
     try:
         spar = Spar(port=port, tls=tls)
+    except ModuleNotFoundError as error:
+        print(  # noqa: T201
+            f"error: --tls needs the package {error.name}. Install outkey[server].",
+            file=sys.stderr,
+        )
+        return 2
     except (OSError, OverflowError):
         print(  # noqa: T201
-            f"error: port {port} cannot be used. Choose another one with --port.",
+            f"error: port {port} cannot be used. Choose another one with --port,"
+            " or with PORT= after make.",
             file=sys.stderr,
         )
         return 2
@@ -48,6 +56,9 @@ def introduction_of(spar: Spar) -> list[str]:
         "The sparring provider is running. Press Ctrl-C to stop it.",
         "",
         f"  URL                   {spar.url}",
+        f"  Token                 {TOKEN}",
+        f"  User                  {USERNAME} with password {PASSWORD}",
+        f"  API key               {API_KEY} in X-API-Key",
         f"  Another origin        {spar.elsewhere}",
     ]
     if spar.secure:
@@ -62,7 +73,9 @@ def introduction_of(spar: Spar) -> list[str]:
         "",
         "Scenes by path:",
     ]
-    return lines + [f"  {path:<16} {purpose}" for path, purpose in index().items()]
+    scenes = index()
+    width = max(map(len, scenes))
+    return lines + [f"  {path:<{width}}  {purpose}" for path, purpose in scenes.items()]
 
 
 if __name__ == "__main__":

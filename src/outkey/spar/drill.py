@@ -32,7 +32,7 @@ FAILURES = {
 
 
 def drill(stage: Stage) -> None:
-    """Fail as `/drill/NAME` says for the first `?times=` requests (all by default).
+    """Fail as `/drill/NAME` names it for the first `?times=` requests (all by default).
 
     Then succeed. Names: `wrong`, `expired-403`, `error-in-200`, `limited`,
     `unavailable`, `skewed`, `welcome`. A token of the authorization server, in any

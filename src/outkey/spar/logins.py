@@ -67,7 +67,7 @@ def play_session_api(stage: Stage) -> None:
 
 
 def play_odd_login(stage: Stage) -> None:
-    """Respond to a login as `/login/odd/NAME` says.
+    """Respond to a login as `/login/odd/NAME` names it.
 
     Names: `redirect` (to another origin), `echo` (an error that repeats the request),
     `error-200`, `echo-200`, `no-token`, `html`, `silent` (`?seconds=`), `unavailable`.

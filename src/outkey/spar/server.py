@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from outkey.spar.approval import ISSUER_PATH
@@ -19,9 +19,19 @@ from outkey.spar.exchange import Arrival, Neighbours, Stage
 from outkey.spar.scenes import play
 from outkey.spar.stored_records import StoredRecords
 
+if TYPE_CHECKING:
+    import trustme
+
 _JOURNAL_LENGTH = 10_000
 _MAX_BODY = 64 * 1024 * 1024
 _UNJOURNALED = frozenset({"/journal", "/oauth/journal"})
+
+
+def new_authority() -> "trustme.CA":
+    """Return a certificate authority of this process."""
+    import trustme  # noqa: PLC0415 - only the TLS scenes need it
+
+    return trustme.CA()
 
 
 class Spar:
@@ -32,6 +42,7 @@ class Spar:
     """
 
     def __init__(self, *, port: int = 0, tls: bool = False) -> None:
+        authority = new_authority() if tls else None  # before a port is opened
         self._journal: deque[Arrival] = deque(maxlen=_JOURNAL_LENGTH)
         self._closing = contextlib.ExitStack()
         self.authorization = Authority()
@@ -43,8 +54,8 @@ class Spar:
         self.issuer = self.url + ISSUER_PATH
         self.secure = ""
         self.ca_file = ""
-        if tls:
-            self._serve_tls()
+        if authority is not None:
+            self._serve_tls(authority)
         neighbours = Neighbours(self.url, self.elsewhere, self.secure)
         for server in self._servers:
             server.neighbours = neighbours
@@ -98,10 +109,7 @@ class Spar:
         self._closing.callback(server.server_close)
         return server
 
-    def _serve_tls(self) -> None:
-        import trustme  # noqa: PLC0415 - only the TLS scenes need it
-
-        authority = trustme.CA()
+    def _serve_tls(self, authority: "trustme.CA") -> None:
         folder = Path(self._closing.enter_context(tempfile.TemporaryDirectory()))
         authority.cert_pem.write_to_path(folder / "ca.pem")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

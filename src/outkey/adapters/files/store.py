@@ -239,7 +239,7 @@ def file_name(target: str) -> FileName:
 def kept_as_empty(name: FileName) -> Text:
     """Return the note about a file that an empty one would have replaced."""
     return Text(
-        "file {name}: kept as it is, since the run brought no record. If the API has"
+        "file {name}: not replaced, since the run brought no record. If the API has"
         " none, run the line with --allow-removal",
         name=name.path,
     )
@@ -248,7 +248,7 @@ def kept_as_empty(name: FileName) -> Text:
 def kept_as_doubtful(name: FileName) -> Text:
     """Return the note about a file that perhaps a part would have replaced."""
     return Text(
-        "file {name}: kept as it is, since the run brought fewer records and the API"
+        "file {name}: not replaced, since the run brought fewer records and the API"
         " refused the page after a full one, which may not be the end. Run the line"
         " again; if that was the last page, run it with --allow-removal",
         name=name.path,

@@ -64,7 +64,7 @@ ASK_ADMINISTRATOR = Text(
     "Ask an administrator for this permission, or leave the field as it is saved."
 )
 MAY_NOT_USE_NETWORK = Text(
-    "you may not allow the internal network, or another address in it"
+    "you may not allow the internal network, or another IP address in it"
 )
 MAY_NOT_EDIT_SCRIPT = Text("you may not write scripts, or switch them on or off")
 _ADD = Text("you may not add configurations")

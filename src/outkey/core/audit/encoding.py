@@ -5,6 +5,7 @@ are cached: only time, attempt and duration differ from one send to the next. Th
 is what `canonical` makes of the same facts.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -42,8 +43,13 @@ class OutcomeParts(NamedTuple):
     after: str
 
 
-def encode_intent(intent: Intent, attempt: str, at: int) -> EncodedRecord:
+def encode_intent(
+    intent: Intent, attempt: str, at: int, request_id: str = ""
+) -> EncodedRecord:
     """Return the record of an intent; `at` is Unix time in ms."""
+    if request_id:
+        facts = {"at": at, "attempt": attempt, **intent.facts()}
+        return encode_facts(facts, request_id)
     # In canonical JSON keys are sorted: only `actor` comes before `at` and `attempt`.
     parts = encode_intent_parts(intent)
     body = f'{{{parts.before}"at":{at},"attempt":"{attempt}",{parts.after}}}'
@@ -70,11 +76,20 @@ def encode_outcome(outcome: Outcome, at: int) -> EncodedRecord:
     return EncodedRecord(body.encode(), label)
 
 
-def encode_event(event: Change | Refusal, at: int) -> EncodedRecord:
+def encode_event(
+    event: Change | Refusal, at: int, request_id: str = ""
+) -> EncodedRecord:
     """Return the record of any other event; `at` is Unix time in ms."""
     facts = {"at": at, **event._asdict()}
     if isinstance(event, Refusal) and not event.actor:
         del facts["actor"]  # most requests have none, and do not name one
+    return encode_facts(facts, request_id)
+
+
+def encode_facts(facts: Mapping[str, object], request_id: str) -> EncodedRecord:
+    """Return a record with the id of the request that caused it, if there is one."""
+    if request_id:
+        facts = {**facts, "request_id": request_id}
     return EncodedRecord(canonical(facts), label_of(facts))
 
 

@@ -76,6 +76,8 @@ class Tag(StrEnum):
     GROUP_DELETED = "people:group:deleted"
     PERSON_EXPORTED = "people:account:exported"
     PERSON_ERASED = "people:account:erased"
+    BACKUP_MADE = "audit:backup:made"
+    BACKUP_RESTORED = "audit:backup:restored"
     AUDIT_EXPORTED = "audit:records:exported"
     AUDIT_PRUNED = "audit:records:pruned"
 

@@ -60,6 +60,8 @@ SENTENCES: dict[str, Text] = {
     Tag.GROUP_DELETED: Text("deleted the group"),
     Tag.PERSON_EXPORTED: Text("exported the data about a user"),
     Tag.PERSON_ERASED: Text("erased the data about a user"),
+    Tag.BACKUP_MADE: Text("made a backup"),
+    Tag.BACKUP_RESTORED: Text("restored a backup"),
     Tag.AUDIT_EXPORTED: Text("exported the audit"),
     Tag.AUDIT_PRUNED: Text("deleted expired audit records"),
     Tag.SEND_INTENT: Text("sent a request"),

@@ -44,6 +44,7 @@ from outkey.core.webhooks.settings import Webhook
 
 CONFIGURATION_KEYS = sorted({path.partition(".")[0] for path in BY_PATH} - {"name"})
 LINE_KEYS = [field.key for field in LINE_FIELDS]
+ROWS_EXAMPLE = '[{ key = "X-Tenant", value = "7" }]'
 ROW_KEYS = ["key", "reference", "secret", "value"]
 MAX_DOCUMENT = 4 * 1024 * 1024
 MAX_SYNC = 128 * 1024  # room for a script of the greatest length
@@ -203,7 +204,7 @@ def read_fields(
                     path=path,
                 ),
                 field=written_path,
-                hint=Text("Keep one of the two."),
+                hint=Text("Remove one of the two."),
             )
         field = BY_PATH[path]
         if field.kind is Kind.SECRET:
@@ -237,7 +238,12 @@ def read_rows(
     references: dict[str, Reference],
 ) -> tuple[Row, ...]:
     """Return header or query rows; the references of secret ones join the others."""
-    if not isinstance(value, list) or len(value) > MAX_ROWS:
+    if not isinstance(value, list):
+        raise ConfigError(
+            Text("must be a list of rows, such as {example}", example=ROWS_EXAMPLE),
+            field=place,
+        )
+    if len(value) > MAX_ROWS:
         raise ConfigError(
             Text("must be at most {limit} rows", limit=MAX_ROWS), field=place
         )
@@ -294,7 +300,7 @@ def read_row(
                 Text("value and reference both name the secret"),
                 field=f"{place}.value",
                 hint=Text(
-                    "Keep one of them, or put the secret's place into value:"
+                    "Remove one of them, or put the secret's place into value:"
                     " {placeholder}.",
                     placeholder=PLACEHOLDER,
                 ),

@@ -11,7 +11,7 @@ from outkey.core.config.configuration import Configuration
 from outkey.core.config.custom_rows import CustomRow, is_row_secret
 from outkey.core.errors import InvalidRequest
 from outkey.core.findings.health import Status, Summary
-from outkey.core.moments import iso_moment
+from outkey.core.moments import iso_or_none
 from outkey.core.text import Text
 
 _ROWS = ("headers", "query")
@@ -25,7 +25,7 @@ def summary_facts(summary: Summary, status: Status) -> dict[str, object]:
     return {
         **facts,
         "status": str(status),
-        "last_verified_at": None if verified is None else iso_moment(verified),
+        "last_verified_at": iso_or_none(verified),
     }
 
 
@@ -67,7 +67,7 @@ def secret_facts(configuration: Configuration, field: str) -> dict[str, object]:
     state = configuration.secrets.get(field)
     return {
         "set": state is not None,
-        "set_at": state.set_at if state else None,
+        "set_at": iso_or_none(state.set_at) if state else None,
         "reference": str(state.reference) if state and state.reference else None,
     }
 
@@ -80,7 +80,7 @@ def written_table(name: str, facts: Mapping[str, object]) -> dict[str, object]:
     if facts.get("name", name) != name:
         raise InvalidRequest(
             Text("the name in the body is not the one in the URL"),
-            hint=Text("Leave it out: a configuration keeps its name."),
+            hint=Text("Leave it out: the name of a configuration does not change."),
             field="name",
         )
     table: dict[str, object] = {}

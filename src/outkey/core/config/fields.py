@@ -176,7 +176,7 @@ FIELDS: tuple[Field, ...] = (
         maximum=256,
         rare=True,
         help=(
-            "The header that carries the token; cookie:NAME for a cookie, query:NAME"
+            "The header with the token; cookie:NAME for a cookie, query:NAME"
             " for a parameter of the URL."
         ),
     ),
@@ -345,7 +345,8 @@ FIELDS: tuple[Field, ...] = (
         default=3300,
         minimum=1,
         maximum=31_536_000,
-        help="Seconds that a token is assumed to last if the provider does not say.",
+        help="Seconds that a token is assumed to last if the provider does not"
+        " state it.",
     ),
     login(
         "login.path",
@@ -393,7 +394,7 @@ FIELDS: tuple[Field, ...] = (
         "login.expires_in",
         "Expiry in the response",
         Kind.TEXT,
-        help="Where the response says how long the token is valid, as a JMESPath.",
+        help="Where the response has the lifetime of the token, as a JMESPath.",
     ),
     login(
         "login.expires_unit",
@@ -410,7 +411,8 @@ FIELDS: tuple[Field, ...] = (
         default=3300,
         minimum=1,
         maximum=31_536_000,
-        help="Seconds that a token is assumed to last if the response does not say.",
+        help="Seconds that a token is assumed to last if the response does not"
+        " state it.",
     ),
     rare_login(
         "login.refresh_path",

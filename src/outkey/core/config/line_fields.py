@@ -144,7 +144,7 @@ INCREMENTAL_FIELDS: tuple[Field, ...] = (
         "Field of changes",
         Kind.LONG_TEXT,
         help=(
-            "The field that tells when a record was changed, such as updated_at"
+            "The field with the time of the last change, such as updated_at"
             " (JMESPath). Its greatest value in a run becomes the parameter of the next"
             " run; the first run, and the first after a change of the line, has none."
         ),
@@ -222,7 +222,7 @@ CHILDREN_FIELDS: tuple[Field, ...] = (
         required=True,
         is_always_written=True,
         help=(
-            "The column of the row that says which record it belongs to, such as"
+            "The column of the row with the record that it belongs to, such as"
             " order_id; for several keys a list of columns, in their order."
         ),
     ),
@@ -232,7 +232,7 @@ CHILDREN_FIELDS: tuple[Field, ...] = (
         Kind.LIST,
         required=True,
         help=(
-            "What tells the rows apart, such as order_id and sku: the columns of the"
+            "The key fields of the rows, such as order_id and sku: the columns of the"
             " parent are among them, and each other one must be mapped."
         ),
     ),
@@ -549,7 +549,8 @@ SYNC_FIELDS: tuple[Field, ...] = (
         when=PULL,
         help=(
             "How often an incremental line reads all records, such as 7d or 12h, so"
-            " that it sees which are gone. Units: m, h, d, w; at least one hour."
+            " that it sees which are missing upstream. Units: m, h, d, w; at least"
+            " one hour."
         ),
     ),
     run(

@@ -61,7 +61,7 @@ class Diagnosis:
 class Clue:
     """The result of a rule. The weight is its certainty.
 
-    90: it is proved. 70: the response says so. 50: the status alone. 30: worth a check.
+    90: it is proved. 70: the response states it. 50: the status alone. 30: check it.
     """
 
     weight: int

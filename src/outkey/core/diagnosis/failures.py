@@ -167,7 +167,7 @@ def clues_at_token_url(
         )
     suspected = error.suspected
     if suspected:
-        text = Text("The description in the provider's response says so.")
+        text = Text("The description in the provider's response states it.")
         fix = style_fix(suspected, configuration)
         yield Clue(94, suspected, text, fix=fix)
     for number, reason in enumerate(_AT_TOKEN_URL.get(error.reason, ("unexpected",))):

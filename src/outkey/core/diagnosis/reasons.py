@@ -58,14 +58,16 @@ _OF_STATUS = (  # the meaning of a status without further evidence
         "The API refuses this request",
         "",
         "The status is 403, without further evidence; without credentials the status is"
-        " 401; or the response says that a right or a role is missing, also with 401.",
+        " 401; or the response reports that a right or a role is missing, also with"
+        " 401.",
     ),
     reason(
         "token-expired",
         Cause.TOKEN_EXPIRED,
         "The token has expired",
         "enter a new token now, and its expiry date, so that a finding warns in time.",
-        "The challenge has the error invalid_token, the response says expired, Token"
+        "The challenge has the error invalid_token, the response mentions expired,"
+        " Token"
         " Expires On has passed, or the exp claim of the token is in the past.",
     ),
     reason(
@@ -158,14 +160,14 @@ _OF_EVIDENCE = (
         Cause.INVALID_CREDENTIALS,
         "The token was revoked",
         "It was revoked: create a new one at the provider and enter it.",
-        "The challenge or the response says revoked.",
+        "The challenge or the response mentions revoked.",
     ),
     reason(
         "token-not-yet-valid",
         Cause.INVALID_CREDENTIALS,
         "The token is not valid yet",
         "Wait until it is valid, or check the clocks of both machines.",
-        "The nbf claim of the token is in the future, or the response says so.",
+        "The nbf claim of the token is in the future, or the response states it.",
     ),
     reason(
         "token-other-audience",
@@ -192,7 +194,7 @@ _OF_EVIDENCE = (
         "Test credentials work at the test system only, and live ones at the live"
         " system: check Base URL and Environment.",
         "The host has a word such as sandbox and Environment is Production, "
-        "the key begins with a word such as sk_test_, or the response says so.",
+        "the key begins with a word such as sk_test_, or the response states it.",
     ),
     reason(
         "account-locked",
@@ -200,7 +202,7 @@ _OF_EVIDENCE = (
         "The account is locked, disabled or unpaid",
         "The account itself is locked: have its owner unlock it at the provider, and"
         " do not send until then.",
-        "The response says locked, disabled or suspended, or the status is 402.",
+        "The response mentions locked, disabled or suspended, or the status is 402.",
     ),
     reason(
         "login-page",
@@ -217,7 +219,7 @@ _OF_EVIDENCE = (
         "The token lacks a permission (scope)",
         "Give the application the missing scope at the provider, add it to Scope, and"
         " get a new token.",
-        "The challenge has the error insufficient_scope, the response says so, or"
+        "The challenge has the error insufficient_scope, the response reports it, or"
         " X-Accepted-OAuth-Scopes names no scope that the token has.",
     ),
     reason(
@@ -267,7 +269,7 @@ _OF_EVIDENCE = (
         "The API does not seem to find the credentials in the request",
         "Compare the Authentication Type, the scheme and the name of the header with"
         " the documentation of the API.",
-        "Credentials are sent, and the response says that they are missing, or it is"
+        "Credentials are sent, and the response reports that they are missing, or it is"
         " the same without them.",
     ),
     reason(
@@ -354,7 +356,7 @@ _OF_EVIDENCE = (
         Cause.TLS,
         "Plain http was sent to a port for https",
         "Check the scheme of the Base URL: write https.",
-        "The response says that plain HTTP was sent to an HTTPS port.",
+        "The response reports that plain HTTP was sent to an HTTPS port.",
     ),
     reason(
         "tls-to-plain-port",
@@ -368,7 +370,7 @@ _OF_EVIDENCE = (
         Cause.TLS,
         "The server's certificate has expired",
         "Have its owner renew it; check the clock of this machine as well.",
-        "The verification of the certificate says so.",
+        "The verification of the certificate reports it.",
     ),
     reason(
         "certificate-other-host",
@@ -405,7 +407,7 @@ _OF_EVIDENCE = (
         "The 404 may be a refusal",
         "Check Base URL and path, and the permissions of the credentials: some APIs"
         " respond with 404 if a permission is missing.",
-        "A 404 although credentials are sent: GitHub does so, and others say"
+        "A 404 although credentials are sent: GitHub does so, and others add"
         ' "or you do not have access".',
     ),
     reason(
@@ -423,7 +425,8 @@ _OF_EVIDENCE = (
         "https is required",
         "Write https in the Base URL, and enter the secrets again: they are bound to"
         " the URL.",
-        "A redirect to the same host with https, a response to plain http that says so,"
+        "A redirect to the same host with https, a response to plain http that"
+        " states it,"
         " or outkey's own rule: no plain http on the public internet.",
     ),
     reason(
@@ -497,7 +500,7 @@ _OF_EVIDENCE = (
         Cause.DNS,
         "The host name is unknown",
         "Check the host name in the Base URL for typos.",
-        "The name does not resolve to an address.",
+        "The name does not resolve to an IP address.",
     ),
     reason(
         "connection-refused",

@@ -17,7 +17,7 @@ from outkey.core.sync.transforms import Zones
 WRONG_PARENT = Check(
     "L022",
     Level.ERROR,
-    "the field {name} holds {held}, but the key of the parent is {kind}",
+    "the field {name} has {held}, but the key of the parent is {kind}",
     "Choose a field of the same kind, or one that links to the parent.",
 )
 

@@ -102,14 +102,22 @@ REFERENCE_REPLACES_VALUE = Check(
     "W006",
     Level.WARNING,
     "the reference replaces the value that was entered",
-    "Remove the key from the document to keep the entered value.",
+    "Remove the key from the document to use the entered value.",
 )
 REFERENCE_UNRESOLVED = Check(
     "W010",
     Level.WARNING,
-    "the reference cannot be read, so the stored secret stays",
-    "Set the variable or file that it names and apply again, or remove the key from"
-    " the document.",
+    "{reference} cannot be read, so the stored secret stays",
+    "Set the variable or the file and apply again, or remove the key from the"
+    " document.",
+)
+LINE_BECOMES_REQUEST = Check(
+    "W011",
+    Level.WARNING,
+    "the line synchronizes, and the document has only its request: direction,"
+    " target, keys and fields are removed",
+    "If another document has the whole line, delete the section [line.{name}] from this"
+    " one, and apply the other again.",
 )
 CLOCK_AHEAD = Check(
     "W007",

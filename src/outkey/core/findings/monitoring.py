@@ -13,7 +13,7 @@ from outkey.core.audit.events import CHALLENGED
 from outkey.core.findings.checks import Level
 from outkey.core.findings.expiry import NEW_TOKEN_HINT, warning_stage
 from outkey.core.findings.health import Health, Status, Summary
-from outkey.core.moments import DAY_SECONDS, day_of
+from outkey.core.moments import DAY_SECONDS, day_of, iso_moment, iso_or_none
 from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.run_states import is_alive, is_due
 from outkey.core.text import Text
@@ -127,7 +127,9 @@ NOTICE_KINDS: Mapping[str, NoticeKind] = {
     "S-webhook-failing": NoticeKind(
         Level.WARNING,
         Text("deliveries of a webhook have failed"),
-        Text("See the inbox of the webhook, and replay them when the cause is gone."),
+        Text(
+            "See the inbox of the webhook, and replay them when the cause is removed."
+        ),
     ),
     "S-token-ends-0": NoticeKind(
         Level.ERROR,
@@ -230,8 +232,8 @@ class Notice:
             "about": self.condition.about,
             "message": self.kind.message,
             "hint": self.kind.hint,
-            "opened_at": self.opened_at,
-            "closed_at": self.closed_at,
+            "opened_at": iso_moment(self.opened_at),
+            "closed_at": iso_or_none(self.closed_at),
         }
 
     def text(self) -> str:

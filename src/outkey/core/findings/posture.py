@@ -569,7 +569,7 @@ CONFIGURATION_CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
     PostureCheck(
         "P-failing",
         Level.WARNING,
-        "the configuration keeps failing",
+        "the configuration fails repeatedly",
         "Test it to see the cause and the remedy: outkey test {name}.",
         Area.ACCESS,
         failing,
@@ -649,7 +649,7 @@ INSTALLATION_CHECKS: tuple[PostureCheck[InstallationFacts], ...] = (
     PostureCheck(
         "P-audit-kept",
         Level.WARNING,
-        "the audit is kept for longer than the policy allows",
+        "the audit is stored for longer than the policy allows",
         "Remove old records: outkey audit prune.",
         Area.AUDIT,
         audit_kept_too_long,

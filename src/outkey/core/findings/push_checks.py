@@ -41,7 +41,7 @@ NEEDS_CREATE = Check(
 NO_REMOTE_ID = Check(
     "L034",
     Level.ERROR,
-    "a request has {{remote_id}}, but nothing says where the ID comes from",
+    "a request has {{remote_id}}, but nothing defines where the ID comes from",
     "Enter where the response of a create has it, such as data.id.",
 )
 NO_LIST = Check(
@@ -59,7 +59,7 @@ NO_RESULTS = Check(
 DELETES_ANY_RECORD = Check(
     "L037",
     Level.ERROR,
-    "the path does not say which record is deleted",
+    "the path does not name the record to delete",
     "Add the ID, such as /orders/{{remote_id}}.",
 )
 UNUSED_PATH = Check(

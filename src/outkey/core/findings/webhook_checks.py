@@ -151,7 +151,13 @@ def webhook_findings(
     scheme = scheme_of(stored.webhook)
     if unresolved is not None:
         yield SECRET_UNRESOLVED.finding(unresolved.field)
-    if scheme is not None and scheme.needs_secret and not stored.has_secret:
-        yield NO_SECRET.finding(SECRET, name=stored.name)
+    yield from missing_secret(stored)
     if scheme is not None and scheme.kind is VerificationKind.UNVERIFIED:
         yield UNVERIFIED.finding("scheme")
+
+
+def missing_secret(stored: StoredWebhook) -> Iterator[Finding]:
+    """Yield a finding if a webhook refuses every delivery for lack of a secret."""
+    scheme = scheme_of(stored.webhook)
+    if scheme is not None and scheme.needs_secret and not stored.has_secret:
+        yield NO_SECRET.finding(SECRET, name=stored.name)

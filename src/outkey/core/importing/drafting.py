@@ -44,7 +44,7 @@ from outkey.core.secret import Secret
 from outkey.core.text import Text
 
 TO_ENTER = Text("it is a placeholder: enter the value")
-FOUND = Text("it was taken as a secret")
+FOUND = Text("it is a secret")
 # What APIs write in the place of a password where the key is the user name.
 NO_PASSWORDS = frozenset({"", "x", "X", "api_token"})
 
@@ -308,7 +308,9 @@ class Drafter:
             self.values["network"] = "internal"
             self.report.note_changed(
                 "network",
-                Text("the address is internal, so Network is Internal trusted network"),
+                Text(
+                    "the IP address is internal, so Network is Internal trusted network"
+                ),
                 Level.NOTICE,
             )
 
@@ -339,7 +341,7 @@ class Drafter:
         """Return the configuration, with a reference for each secret."""
         self.report.note_changed(
             "environment",
-            Text("it is Production, since the text does not tell it: check it"),
+            Text("it is Production, since the text does not name it: check it"),
             Level.NOTICE,
         )
         values = {

@@ -262,7 +262,7 @@ class OpenApiReader:
         self._report.note_changed(
             "Authorization",
             Text(
-                "the document does not say what stands before the key: check Token"
+                "the document does not state what stands before the key: check Token"
                 " prefix"
             ),
         )
@@ -307,7 +307,9 @@ class OpenApiReader:
         if name not in _OTHER_FLOWS:
             self._report.note_changed(
                 "client authentication",
-                Text("the document does not say how: in the body, else try HTTP Basic"),
+                Text(
+                    "the document does not state how: in the body, else try HTTP Basic"
+                ),
                 Level.NOTICE,
             )
         return oauth2_auth(facts, self._report)

@@ -140,7 +140,7 @@ _AT_AUTHORIZATION: dict[str, tuple[Text, Text]] = {
             "consent_required",
         ),
         (
-            Text("the provider needs an answer of the user that it did not ask for"),
+            Text("the provider needs input of the user that it did not ask for"),
             Text("Sign in at the provider first, and press Connect again."),
         ),
     ),

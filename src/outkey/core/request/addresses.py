@@ -22,7 +22,7 @@ class AddressKind(StrEnum):
     LOOPBACK = "the loopback address of this machine"
     SHARED = "a shared address of a carrier"
     METADATA = "a link-local or cloud metadata address"
-    UNUSABLE = "an address that no service can have"
+    UNUSABLE = "an IP address that no service can have"
     TUNNEL = "an IPv6 form that hides an IPv4 address"
 
     @property

@@ -296,7 +296,7 @@ def _canonical_ipv4(host: str, field: str) -> str:
         raise ConfigError(
             Text("the host is a number but not an IPv4 address"),
             field=field,
-            hint=Text("Write the address as four decimal numbers."),
+            hint=Text("Write the IP address as four decimal numbers."),
         ) from None
 
 

@@ -39,7 +39,7 @@ def check_cookie_value(token: str) -> str:
     """Return a token that may be the value of a cookie, else raise."""
     if _COOKIE_FAULT.search(token):
         raise HeaderFormatError(
-            Text("the token has a character that a cookie cannot carry"), field="token"
+            Text("the token has a character that a cookie cannot have"), field="token"
         )
     return token
 

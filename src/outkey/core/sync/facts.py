@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import asdict
 
 from outkey.core.config.configuration import SyncLine
+from outkey.core.moments import iso_moment, iso_or_none
 from outkey.core.sync.run import Run
 from outkey.core.sync.table import sync_table
 
@@ -16,13 +17,13 @@ def run_facts(run: Run) -> dict[str, object]:
         "state": str(run.state),
         "dry_run": run.dry_run,
         "full": run.is_full,
-        "started_at": run.started_at,
-        "ended_at": run.ended_at,
+        "started_at": iso_moment(run.started_at),
+        "ended_at": iso_or_none(run.ended_at),
         "pages": run.pages,
         **asdict(run.counts),
         "cause": run.cause or None,
         "attempt": run.attempt,
-        "due_at": run.due_at,
+        "due_at": iso_or_none(run.due_at),
         "retry_of": run.retry_of or None,
     }
 

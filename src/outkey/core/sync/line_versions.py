@@ -8,7 +8,7 @@ from outkey.core.config.line_text import LineText
 from outkey.core.config.toml_rows import are_rows, match_rows
 from outkey.core.errors import ConfigError
 from outkey.core.sync.line_change_words import label_of, value_words
-from outkey.core.sync.shown import shortened
+from outkey.core.sync.shown import shortened, shortened_pair
 from outkey.core.text import Text
 
 SYNC = "sync"
@@ -81,7 +81,7 @@ def compare_lines(old: Mapping[str, str], new: Mapping[str, str]) -> LineCompari
     A text that is not TOML is compared as a whole. Comments are not compared.
     """
     changes = [
-        FieldChange(name, shortened_text(old.get(name)), shortened_text(new.get(name)))
+        FieldChange(name, *shortened_texts(old.get(name), new.get(name)))
         for name in dict.fromkeys((*old, *new))
         if name != SYNC and old.get(name, "") != new.get(name, "")
     ]
@@ -122,7 +122,7 @@ def value_changes(place: str, old: object, new: object) -> Iterator[FieldChange]
             place, old if are_rows(old) else [], new if are_rows(new) else []
         )
     else:
-        yield FieldChange(place, shortened_text(old), shortened_text(new))
+        yield FieldChange(place, *shortened_texts(old, new))
 
 
 def is_table(value: object, other: object) -> bool:
@@ -164,6 +164,12 @@ def row_words(row: Mapping[str, Any]) -> str:
     """Return what a row maps, in short."""
     parts = (row.get("api") or row.get("target"), row.get("transform"))
     return shortened_text(" ".join(str(part) for part in parts if part) or "…")
+
+
+def shortened_texts(old: object, new: object) -> tuple[str, str]:
+    """Return two values as users compare them; "" for one that is not given."""
+    texts = (shortened_text(old), shortened_text(new))
+    return shortened_pair(old, new, MAX_SHOWN) if all(texts) else texts
 
 
 def shortened_text(value: object) -> str:

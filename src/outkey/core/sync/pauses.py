@@ -48,4 +48,4 @@ def pause_error(until: float, now: float) -> RateLimited:
 
 
 def _hint(until: float) -> Text:
-    return Text("Try again after {moment}.", moment=moment_text(until))
+    return Text("Retry after {moment}.", moment=moment_text(until))

@@ -53,7 +53,7 @@ RUN_FAILURES = {
         Text("Correct Records (records); if an empty response has none, add || `[]`."),
     ),
     "not_objects": RunFailure(
-        Text("the list of records holds values that are not objects"),
+        Text("the list of records contains values that are not objects"),
         Text("Correct Records (records): it must select a list of objects."),
     ),
     "unsafe_id": RunFailure(
@@ -79,8 +79,9 @@ RUN_FAILURES = {
     GUARD: RunFailure(
         Text("more records are missing than the line removes in one run"),
         Text(
-            "Check where they are missing: at the API, or for a push in the host. If"
-            " they are really gone, run the line once with --allow-removal, or raise"
+            "Check where they are missing: at the API, or for a push in the host."
+            " If they are really deleted, run the line once with --allow-removal,"
+            " or raise"
             " guard_percent."
         ),
     ),

@@ -55,8 +55,8 @@ LINE_CAUSES = {*RUN_FAILURES, PAUSED, "configuration", "not_found"}
 # Where a page has a button, it does not name the command.
 PAGE_REMEDIES = {
     GUARD: Text(
-        "Check where they are missing: at the API, or for a push in the host. If they"
-        " are really gone, allow the removal once, or raise guard_percent."
+        "Check where they are missing: at the API, or for a push in the host. If"
+        " they are really deleted, allow the removal once, or raise guard_percent."
     ),
 }
 

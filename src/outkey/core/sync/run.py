@@ -182,6 +182,8 @@ class Run:
     # The run whose rejected records this one tries again, and nothing else; "" if it
     # is an ordinary run.
     retry_of: str = ""
+    # Whether its records are those of deliveries: the line was not read as a whole.
+    is_received: bool = False
     # How many children were deleted since the last complete run, by target: a run that
     # the guard stopped must not remove as much again when it is repeated.
     removed: Mapping[str, int] = field(default_factory=dict)

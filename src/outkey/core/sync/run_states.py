@@ -161,12 +161,20 @@ def begin(run: Run, actor: str, now: float, lease: float) -> Run:
         lease=lease,
         ended_at=None,
         cause="",
+        is_received=False,  # it may have been, and is continued as an ordinary one
     )
 
 
 def enqueue(run: Run, actor: str, now: float) -> Run:
     """Queue a new run, or one that is to be continued, for a worker."""
-    return _next(run, actor=actor, state=RunState.WAITING, until=now, attempt=1)
+    return _next(
+        run,
+        actor=actor,
+        state=RunState.WAITING,
+        until=now,
+        attempt=1,
+        is_received=False,
+    )
 
 
 def expedite(waiting: Run, now: float) -> Run:

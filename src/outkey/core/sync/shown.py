@@ -4,9 +4,11 @@ import json
 import re
 from datetime import date
 from decimal import Decimal
+from itertools import takewhile
 
 NOTHING = "\N{EN DASH}"
 _SEPARATORS = (", ", "→")
+_BEFORE_DIFFERENCE = 20  # characters that two values have in common
 _MAX_ZEROS = 40  # 1E+999990 would be a million digits
 # JSON can escape half a character alone ("\ud83d"), and no page can be sent with it.
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -38,6 +40,24 @@ def shortened(value: object, longest: int) -> str:
     """Return a value for a cell of a table: one line, of at most so many characters."""
     text = shown_value(value).replace("\n", " ")
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def shortened_pair(old: object, new: object, longest: int) -> tuple[str, str]:
+    """Return two values for a comparison, as `shortened` returns one.
+
+    What they begin with in common is cut off if the difference would not be seen.
+    """
+    texts = [shown_value(value).replace("\n", " ") for value in (old, new)]
+    same = sum(
+        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False))
+    )
+    start = same - _BEFORE_DIFFERENCE
+    if start > 0 and max(map(len, texts)) > longest:
+        texts = [f"…{text[start:]}" for text in texts]
+    before, after = (
+        text if len(text) <= longest else f"{text[: longest - 1]}…" for text in texts
+    )
+    return before, after
 
 
 def shown_change(name: str, before: object, after: object) -> str:

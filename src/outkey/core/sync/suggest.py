@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from outkey.core.config.configuration import SyncLine
+from outkey.core.config.export import toml_value
 from outkey.core.config.line_fields import PAGINATION_FIELDS
 from outkey.core.request.message import ResponseHeaders
 from outkey.core.request.origin import Location, without_parameters
@@ -100,6 +101,34 @@ class Suggestion:
     target: str
     count: int = 0  # of the records on the page that was looked at
     is_paging_assumed: bool = False  # nothing in the response says how pages are asked
+    changed_field: str = ""  # what has the time of the last change
+
+    def form_notes(self) -> tuple[Text, ...]:
+        """Return the notes as a form needs them, with the labels of its fields."""
+        if not self.changed_field:
+            return self.notes
+        changes = Text(
+            "{name} has the time of the last change: if the API has a parameter"
+            " for changes since then, such as updated_since, enter that parameter"
+            " as {parameter}, and {name} as {field}",
+            name=self.changed_field,
+            parameter=Text("Parameter of changes"),
+            field=Text("Field of changes"),
+        )
+        return *self.notes, changes
+
+    def document_notes(self) -> tuple[Text, ...]:
+        """Return the notes as the author of a document needs them, with its keys."""
+        if not self.changed_field:
+            return self.notes
+        incremental = {"parameter": "updated_since", "field": self.changed_field}
+        changes = Text(
+            "{name} has the time of the last change: if the API has a parameter"
+            " for changes since then, such as updated_since, add {setting}",
+            name=self.changed_field,
+            setting=f"incremental = {toml_value(incremental)}",
+        )
+        return *self.notes, changes
 
     def sentences(self) -> tuple[Text, ...]:
         """Return all reasons and notes, each with what it is about."""
@@ -111,7 +140,7 @@ class Suggestion:
             Text("Records: {why}", why=self.records_why),
             Text("Pages: {why}", why=self.pagination_why),
             about_keys,
-            *self.notes,
+            *self.form_notes(),
         )
 
     def facts(self) -> dict[str, object]:
@@ -135,7 +164,7 @@ class Suggestion:
                 "records": self.records_why,
                 "pagination": self.pagination_why,
                 "keys": self.keys_why,
-                "notes": list(self.notes),
+                "notes": list(self.document_notes()),
             },
         }
 
@@ -145,7 +174,8 @@ class Suggestion:
             (field.mapping.api, field.mapping.host, dict(field.mapping.options))
             for field in self.fields
         ]
-        whys = (self.records_why, self.pagination_why, self.keys_why, *self.notes)
+        notes = self.document_notes()
+        whys = (self.records_why, self.pagination_why, self.keys_why, *notes)
         texts = [*whys, *(field.why for field in self.fields)]
         paging = written_table(PAGINATION_FIELDS, self.pagination)
         return [self.records, paging, rows, [text.values for text in texts]]
@@ -185,7 +215,7 @@ def suggest(sample: Sample) -> Suggestion:
         path: guess_transform(path[-1], values) for path, values in usable.items()
     }
     paging = _paging(sample, found, keys)
-    notes = [*_notes(sample, found, fields, guesses), *_body_notes(sample, paging)]
+    notes = [*_notes(sample, found, fields), *_body_notes(sample, paging)]
     if sample.host_fields:
         suggested, more = onto_host(sample.host_fields, fields, guesses)
         notes += more
@@ -210,6 +240,7 @@ def suggest(sample: Sample) -> Suggestion:
         target=sample.target or default_target(sample.line.name),
         count=found.count,
         is_paging_assumed=paging.is_assumed,
+        changed_field=_changed_field(guesses),
     )
 
 
@@ -254,7 +285,7 @@ def _paging(sample: Sample, found: FoundRecords, keys: Sequence[Path]) -> Paging
     sync = sample.line.sync
     if sync is not None and sync.pagination.kind is not Paging.NONE:
         return PagingGuess(
-            sync.pagination, Text("the line says already how pages are requested")
+            sync.pagination, Text("the line already defines how pages are requested")
         )
     key = expression_of(keys[0]) if len(keys) == 1 else ""
     return guess_paging(
@@ -323,7 +354,6 @@ def _notes(
     sample: Sample,
     found: FoundRecords,
     fields: SampleFields,
-    guesses: Mapping[Path, Guess],
 ) -> list[Text]:
     notes = []
     if found.count > MAX_SAMPLE:
@@ -331,28 +361,23 @@ def _notes(
             Text("only the first {count} records were looked at", count=MAX_SAMPLE)
         )
     notes += fields.notes()
-    changed = [
-        path
-        for path, guess in guesses.items()
-        if comparable_name(path[-1]) in _CHANGED
-        and guess.transform is Transform.DATETIME
-    ]
-    if changed:
-        notes.append(
-            Text(
-                "{name} tells when a record was changed: if the API has a parameter"
-                " for changes since then, such as updated_since, enter that parameter"
-                " as {parameter}, and {name} as {field}",
-                name=excerpt_of(expression_of(changed[0])),
-                parameter=Text("Parameter of changes"),
-                field=Text("Field of changes"),
-            )
-        )
     if sample.line.sync is not None and sample.line.sync.script:
         notes.append(
             Text("the script of the line was not run: the fields are those of the API")
         )
     return notes
+
+
+def _changed_field(guesses: Mapping[Path, Guess]) -> str:
+    """Return the field that has the time of the last change, "" if none has."""
+    changed = (
+        path
+        for path, guess in guesses.items()
+        if comparable_name(path[-1]) in _CHANGED
+        and guess.transform is Transform.DATETIME
+    )
+    path = next(changed, None)
+    return "" if path is None else excerpt_of(expression_of(path))
 
 
 def _body_notes(sample: Sample, paging: PagingGuess) -> list[Text]:

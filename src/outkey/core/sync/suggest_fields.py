@@ -45,12 +45,12 @@ class SampleFields:
         ]
         if unusable:
             yield Text(
-                "left out because they are null or of several kinds: {names}",
+                "omitted because they are null or of several kinds: {names}",
                 names=_names_text(unusable),
             )
         if self.deep:
             yield Text(
-                "left out because they are nested more than {count} levels deep:"
+                "omitted because they are nested more than {count} levels deep:"
                 " {names}",
                 count=MAX_DEPTH,
                 names=_names_text(self.deep),

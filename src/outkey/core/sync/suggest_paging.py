@@ -175,8 +175,7 @@ def _by_next_url(
         )
         if value is None:
             why = Text(
-                "{name} seems to be the URL of the next page; in the sample there is"
-                " none",
+                "{name} seems to be the URL of the next page; the sample has none",
                 name=excerpt_of(expression_of(path)),
             )
         pagination = Pagination(Paging.CURSOR, cursor=expression)
@@ -381,7 +380,7 @@ def _by_last_id(
         return None
     cursor = f"{expression_of(more)} && {expression_of(path)}[-1].{sample.key}"
     why = Text(
-        "{name} tells whether there is more, and no cursor is named: Stripe and others"
+        "{name} shows whether there is more, and no cursor is named: Stripe and others"
         " continue after the last id; check the parameter starting_after",
         name=excerpt_of(expression_of(more)),
     )
@@ -496,8 +495,8 @@ def _by_total(
     if not totals or not count:
         return None
     why = Text(
-        "the sample has {count} of {total} records, but the response does not say how"
-        " to request the next page: page is the most usual parameter, check it",
+        "the sample has {count} of {total} records, but the response does not show"
+        " how to request the next page: page is the most usual parameter, check it",
         count=count,
         total=max(totals),
     )

@@ -149,12 +149,12 @@ def _in_list(path: Path, members: list[object], names: object = None) -> FoundRe
         return FoundRecords(f"{prefix}[].node", why, objects_in(nodes), count)
     records = objects_in(members)
     if len(records) < min(count, MAX_SAMPLE):
-        why = Text("a list that holds values beside its objects: these are left out")
+        why = Text("a list that has values beside its objects: these are omitted")
         expression = f"{prefix}[?type(@) == 'object']"
         return FoundRecords(expression, why, records, count)
     why = Text("a list of {count} objects", count=count)
     if not members:
-        why = Text("the list is empty: nothing can be said about its fields")
+        why = Text("the list is empty: its fields are unknown")
     return FoundRecords(place, why, records, count, path)
 
 

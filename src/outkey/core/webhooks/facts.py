@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 
 from outkey.core.config.webhook_section import REFERENCES, webhook_table
 from outkey.core.findings.checks import Finding
+from outkey.core.moments import iso_moment
 from outkey.core.text import Text
 from outkey.core.webhooks.inbox import InboxDelivery
 from outkey.core.webhooks.stored import StoredWebhook
@@ -59,7 +60,7 @@ def delivery_facts(delivery: InboxDelivery) -> dict[str, object]:
         "id": delivery.id,
         "event_id": delivery.event_id,
         "type": delivery.event_type,
-        "received_at": delivery.received_at,
+        "received_at": iso_moment(delivery.received_at),
         "state": str(delivery.state),
         "attempts": delivery.attempts,
         "reason": delivery.reason,

@@ -42,7 +42,7 @@ LABELS: dict[HookState, Text] = {
 }
 SENTENCES: dict[HookState, Text] = {
     HookState.PAUSED: Text(
-        "Deliveries are not accepted. Senders are told to repeat them later."
+        "Deliveries are not accepted. Senders are asked to repeat them later."
     ),
     HookState.NOT_READY: Text("No delivery is accepted until this is done."),
     HookState.REFUSING: Text(

@@ -54,7 +54,7 @@ def sender_steps(scheme: WebhookScheme) -> Iterator[Text]:
     if scheme.handshake is HandshakeKind.META:
         yield Text("Enter the verify token there as well: the same as here.")
     elif scheme.handshake is not None:
-        yield Text("It checks the URL once. That is answered by itself.")
+        yield Text("It checks the URL once. outkey responds to that by itself.")
     yield Text("Have it send a test delivery. It is in the inbox within seconds.")
 
 

@@ -26,8 +26,8 @@ HEADER_TWICE = Text("Check whether a proxy adds this header.")
 COVER_MORE = Text("Have the sender sign these components as well.")
 CHOOSE_SCHEME = Text("Choose the scheme of the sender.")
 COMPARE_CLOCKS = Text(
-    "Compare the clocks of both machines. A delivery that was sent again, or held back"
-    " by a queue, is refused too."
+    "Compare the clocks of both machines. A delivery that was sent again, or"
+    " delayed by a queue, is refused too."
 )
 TEXTS: dict[str, tuple[Text, Text]] = {
     RefusalReason.NO_SECRET: (

@@ -1,7 +1,7 @@
 """A webhook as it is stored: its settings, its endpoint and its sealed secrets."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -20,6 +20,12 @@ PREVIOUS = "previous_secret"
 VERIFY_TOKEN = "verify_token"  # noqa: S105 - the name of a field
 REPLACED = "replaced_secret"  # accepted no more; it only explains refusals
 BODIES = "bodies"  # the key that seals the bodies of deliveries
+
+
+def without_references(webhook: Webhook, names: Iterable[str]) -> Webhook:
+    """Return a webhook that does not name these secrets, so that stored ones stay."""
+    empty = {name: None if name == PREVIOUS else "" for name in names}
+    return replace(webhook, **empty)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +75,7 @@ class StoredWebhook:
         """Return the webhook with another value of a secret, instead of a reference."""
         webhook = self.webhook
         if name in {SECRET, PREVIOUS, VERIFY_TOKEN}:
-            empty = None if name == PREVIOUS else ""
-            webhook = replace(webhook, **{name: empty})  # type: ignore[arg-type]
+            webhook = without_references(webhook, [name])
         return replace(self, webhook=webhook, secrets={**self.secrets, name: secret})
 
     def as_written(self, new: Webhook) -> Webhook:

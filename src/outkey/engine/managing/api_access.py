@@ -26,10 +26,12 @@ from outkey.core.errors import (
     EgressDenied,
     InvalidRequest,
     RateLimited,
+    ScopeMissing,
     UnknownConfiguration,
     unknown_line,
 )
 from outkey.core.findings.health import Status, Summary
+from outkey.core.operating.metrics import Metrics
 from outkey.core.request.message import Response
 from outkey.core.request.relay import RelayedRequest
 from outkey.core.secret import Secret
@@ -41,6 +43,7 @@ from outkey.core.webhooks.stored import StoredWebhook
 from outkey.engine.application import Application
 from outkey.engine.managing.changes import Administration, ConfigurationChange
 from outkey.engine.managing.connection_test import Report
+from outkey.engine.operating.measuring import measure
 from outkey.engine.sending.calls import RequestContent, build_call
 from outkey.engine.sending.preview import Preview, preview
 from outkey.engine.wire.transmit import MEBIBYTE
@@ -127,6 +130,16 @@ class ApiAccess:
                 pass
             case _:
                 assert_never(subject)
+
+    def metrics(self) -> Metrics:
+        """Return what is measured of the whole installation."""
+        self.token.demand(Scope.READ)
+        if self.token.records is not None:
+            raise ScopeMissing(
+                Text("this token is for certain configurations"),
+                hint=Text("Metrics are about all: create a token for all of them."),
+            )
+        return measure(self.application)
 
     # ── configurations ──────────────────────────────────────────────────────────────
 

@@ -1,13 +1,14 @@
 """Applying a TOML document: all of it is checked before any of it is saved."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from outkey.core.config.configuration import Configuration, SecretState, SyncLine
 from outkey.core.config.document import Document, naming
 from outkey.core.config.secret_values import refuse_control_characters
 from outkey.core.config.sync_sections import OtherDatabase, Pair
+from outkey.core.config.webhook_section import REFERENCES
 from outkey.core.errors import (
     ConfigError,
     InactiveConfiguration,
@@ -18,6 +19,7 @@ from outkey.core.errors import (
 )
 from outkey.core.findings.checks import Finding, Level
 from outkey.core.findings.configuration_checks import (
+    LINE_BECOMES_REQUEST,
     REFERENCE_REPLACES_VALUE,
     REFERENCE_UNRESOLVED,
     configuration_findings,
@@ -31,6 +33,7 @@ from outkey.core.secret import Secret
 from outkey.core.sync.records import Target
 from outkey.core.text import Text
 from outkey.core.webhooks.settings import Webhook
+from outkey.core.webhooks.stored import StoredWebhook, without_references
 from outkey.engine.managing.changes import Administration, ConfigurationChange
 from outkey.engine.managing.pair_checks import refuse_unfit_pairs
 from outkey.engine.managing.registry import Registry
@@ -38,6 +41,9 @@ from outkey.engine.sending.scripts import prove_examples
 from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.engine.tokens.login_source import refuse_invalid_expressions
 from outkey.engine.wire.transmit import SendContext
+
+if TYPE_CHECKING:
+    from outkey.core.config.differences import SectionDifference
 
 ENTERED_LATER = frozenset(
     f"E-{kind.code}" for kind in (SecretMissing, SecretRebindRequired)
@@ -48,6 +54,14 @@ Named = TypeVar("Named", Configuration, SyncLine, OtherDatabase, Pair, Webhook)
 
 class DocumentWebhooks(Protocol):
     """Checks and saves the webhooks of a document."""
+
+    def stored_webhooks(self) -> Mapping[str, StoredWebhook]:
+        """Return the webhooks that are stored, by name."""
+
+    def secrets_to_keep(
+        self, webhooks: Sequence[Webhook]
+    ) -> Mapping[str, Sequence[str]]:
+        """Return by webhook the stored secrets whose new references cannot be read."""
 
     def compared(
         self, webhooks: Sequence[Webhook]
@@ -74,6 +88,7 @@ class Applied:
     pairs: Mapping[str, tuple[str, ...]]
     webhooks: Mapping[str, tuple[str, ...]]
     findings: tuple[tuple[str, Finding], ...]
+    differences: "tuple[SectionDifference, ...]" = ()
 
 
 def apply(  # noqa: PLR0913 - a document is about all of these
@@ -117,9 +132,12 @@ def apply(  # noqa: PLR0913 - a document is about all of these
         webhooks=names_by_outcome(compared.webhooks),
         findings=(
             *unresolved,
+            *compared.findings,
+            *lost_synchronizations(compared.lines),
             *replaced_values(changes),
             *document_findings(context, changes),
         ),
+        differences=tuple(document_differences(changes, compared)),
     )
 
 
@@ -132,7 +150,9 @@ class ComparedDocument:
     pairs: Sequence[tuple[Pair | None, Pair]]
     webhooks: Sequence[tuple[Webhook | None, Webhook]]
     known_pairs: Mapping[str, Pair]
+    known_webhooks: Mapping[str, StoredWebhook]
     hooks: DocumentWebhooks | None  # None: the document has no webhooks
+    findings: Sequence[tuple[str, Finding]] = ()  # about secrets of webhooks
 
 
 def compare_configurations(
@@ -150,7 +170,8 @@ def compare_configurations(
         after = draft.merged(before)
         states = states_to_keep(context, before, after)
         unresolved += [
-            (draft.name, REFERENCE_UNRESOLVED.finding(field)) for field in states
+            (draft.name, unresolved_finding(field, after.secrets[field].reference))
+            for field in states
         ]
         after = replace(after, secrets={**after.secrets, **states})
         changes.append(ConfigurationChange(before, after))
@@ -163,18 +184,102 @@ def compare_document(
     settings: SyncSettings,
     hooks: Callable[[], DocumentWebhooks] | None,
 ) -> ComparedDocument:
-    """Return the lines, databases, pairs and webhooks of a document with the stored."""
+    """Return what a document names besides configurations, with what is stored."""
     known_databases = settings.databases() if document.databases else {}
     known_pairs = settings.pairs() if document.pairs or document.lines else {}
-    own_hooks = webhooks_of(document, hooks)
+    document_webhooks = webhooks_of(document, hooks)
+    known_webhooks = document_webhooks.stored_webhooks() if document_webhooks else {}
+    kept_secrets = (
+        document_webhooks.secrets_to_keep(document.webhooks)
+        if document_webhooks
+        else {}
+    )
+    webhooks = [
+        without_references(new, kept_secrets.get(new.name, ()))
+        for new in document.webhooks
+    ]
     return ComparedDocument(
         lines=[(stored_line(registry, line), line) for line in document.lines],
         databases=[(known_databases.get(new.name), new) for new in document.databases],
         pairs=[(known_pairs.get(new.name), new) for new in document.pairs],
-        webhooks=own_hooks.compared(document.webhooks) if own_hooks else (),
+        webhooks=document_webhooks.compared(webhooks) if document_webhooks else (),
         known_pairs=known_pairs,
-        hooks=own_hooks,
+        known_webhooks=known_webhooks,
+        hooks=document_webhooks,
+        findings=[
+            ("", finding)
+            for new in document.webhooks
+            for finding in webhook_secret_findings(
+                known_webhooks.get(new.name), new, kept_secrets.get(new.name, ())
+            )
+        ],
     )
+
+
+def webhook_secret_findings(
+    stored: StoredWebhook | None, new: Webhook, kept_secrets: Collection[str]
+) -> Iterator[Finding]:
+    """Yield what becomes of the secrets of a webhook, and that it has none yet.
+
+    A missing secret can be entered later, so it is a warning only.
+    """
+    from outkey.core.findings.webhook_checks import (  # noqa: PLC0415 - sending never needs it
+        missing_secret,
+    )
+
+    for name in REFERENCES:
+        reference = getattr(new, name)
+        if stored is None or name not in stored.secrets or not reference:
+            continue
+        place = f"webhook.{new.name}.{name}"
+        if name in kept_secrets:
+            yield unresolved_finding(place, reference)
+        else:
+            yield REFERENCE_REPLACES_VALUE.finding(place)
+    made = without_references(new, kept_secrets)
+    after = stored.with_settings(made) if stored else StoredWebhook(made, endpoint="")
+    for finding in missing_secret(after):
+        place = f"webhook.{new.name}.{finding.field}"
+        yield replace(finding, level=Level.WARNING, field=place)
+
+
+def document_differences(
+    changes: Iterable[ConfigurationChange], compared: ComparedDocument
+) -> "Iterator[SectionDifference]":
+    """Yield what is created or updated, field by field."""
+    from outkey.core.config.differences import (  # noqa: PLC0415 - sending never needs it
+        configuration_difference,
+        database_difference,
+        line_difference,
+        pair_difference,
+        webhook_difference,
+    )
+
+    pairs = [(change.stored, change.made) for change in changes]
+    yield from differences_of(pairs, configuration_difference)
+    yield from differences_of(compared.databases, database_difference)
+    yield from differences_of(compared.lines, line_difference)
+    yield from differences_of(compared.pairs, pair_difference)
+    known = compared.known_webhooks
+    yield from differences_of(
+        compared.webhooks,
+        lambda _, made: webhook_difference(known.get(made.name), made),
+    )
+
+
+def differences_of(
+    pairs: Iterable[tuple[Named | None, Named]],
+    difference: "Callable[[Named | None, Named], SectionDifference]",
+) -> "Iterator[SectionDifference]":
+    """Yield the difference of each pair that differs."""
+    for before, made in pairs:
+        if before != made:
+            yield difference(before, made)
+
+
+def unresolved_finding(field: str, reference: object) -> Finding:
+    """Return the finding about a reference that must not replace a stored secret."""
+    return REFERENCE_UNRESOLVED.finding(field, reference=str(reference))
 
 
 def refuse_unfit_settings(
@@ -305,6 +410,17 @@ def replaced_values(
             is_value = field in before and before[field].reference is None
             if is_value and state.reference is not None:
                 yield change.made.name, REFERENCE_REPLACES_VALUE.finding(field)
+
+
+def lost_synchronizations(
+    lines: Iterable[tuple[SyncLine | None, SyncLine]],
+) -> Iterator[tuple[str, Finding]]:
+    """Yield a finding for each line of which a document leaves only the request."""
+    for before, made in lines:
+        if before is not None and before.sync is not None and made.sync is None:
+            place = f"line.{made.name}"
+            finding = LINE_BECOMES_REQUEST.finding(place, name=made.name)
+            yield made.configuration, finding
 
 
 def refuse_stray_lines(registry: Registry, document: Document) -> None:

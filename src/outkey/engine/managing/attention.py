@@ -9,13 +9,14 @@ from enum import IntEnum, StrEnum
 
 from outkey.core.access.permissions import Permission
 from outkey.core.findings.health import Health, Status
+from outkey.core.findings.monitoring import Notice
 from outkey.core.findings.webhook_checks import NOTICE_OF_CHECK
 from outkey.core.moments import day_of
 from outkey.core.sync.reasons import rejection_text
 from outkey.core.sync.remedies import summary_of
 from outkey.core.sync.run import Counts, RejectionGroup, RunState
 from outkey.core.text import NO_TEXT, Text
-from outkey.engine.managing.overview import AttentionEntry, NoticeFacts
+from outkey.engine.managing.overview import AttentionEntry
 
 Allowed = Callable[[Permission], bool]
 # Notices that the list shows as the state of a line, with more than they say.
@@ -169,7 +170,7 @@ class LineFacts:
 def attention_items(
     entries: Iterable[AttentionEntry],
     lines: Iterable[LineFacts],
-    notices: Iterable[NoticeFacts],
+    notices: Iterable[Notice],
     *,
     allowed: Allowed,
     now: float,
@@ -180,7 +181,7 @@ def attention_items(
     items += [
         notice_item(notice, allowed)
         for notice in notices
-        if notice["id"] not in REPEATED_NOTICES
+        if notice.condition.kind not in REPEATED_NOTICES
     ]
     # Stable: what is equally urgent stays in the order in which it came.
     return sorted(items, key=lambda item: item.urgency)
@@ -192,9 +193,7 @@ def configuration_item(
     """Return a configuration that is not working, and what helps."""
     status = entry.status
     health = entry.summary.health
-    notice = entry.notice or {}
-    opened_at = notice.get("opened_at")
-    since = opened_at if isinstance(opened_at, float) else since_of(status, health)
+    since = entry.notice.opened_at if entry.notice else since_of(status, health)
     return AttentionItem(
         urgency=URGENCY_OF_STATUS.get(status, Urgency.NOW),
         subject=Subject.CONFIGURATION,
@@ -298,44 +297,39 @@ def with_rejection(item: AttentionItem, group: RejectionGroup) -> AttentionItem:
     return replace(item, detail=detail)
 
 
-def webhook_item(notice: NoticeFacts, allowed: Allowed) -> AttentionItem:
+def webhook_item(notice: Notice, allowed: Allowed) -> AttentionItem:
     """Return a notice about a webhook."""
-    opened_at = notice["opened_at"]
+    kind = notice.kind
     may_open = allowed(Permission.VIEW_WEBHOOK)
     return AttentionItem(
-        urgency=URGENCY_OF_LEVEL.get(str(notice["level"]), Urgency.LATER),
+        urgency=URGENCY_OF_LEVEL.get(str(kind.level), Urgency.LATER),
         subject=Subject.WEBHOOK,
-        name=str(notice["about"]),
-        reason=Text("{message}", message=notice["message"]),
-        since=opened_at if isinstance(opened_at, float) else None,
-        detail=NOTICE_DETAILS.get(
-            str(notice["id"]), Text("{hint}", hint=notice["hint"])
-        ),
+        name=notice.condition.about,
+        reason=kind.message,
+        since=notice.opened_at,
+        detail=NOTICE_DETAILS.get(notice.condition.kind, kind.hint),
         action=HelpfulAction.OPEN_WEBHOOK if may_open else None,
     )
 
 
-def notice_item(notice: NoticeFacts, allowed: Allowed) -> AttentionItem:
+def notice_item(notice: Notice, allowed: Allowed) -> AttentionItem:
     """Return a notice that says more than a status."""
-    if notice["id"] in NOTICE_OF_CHECK.values():
+    kind_id, name, about = notice.condition
+    if kind_id in NOTICE_OF_CHECK.values():
         return webhook_item(notice, allowed)
-    name = str(notice["configuration"])
-    opened_at = notice["opened_at"]
-    about = str(notice["about"])
+    kind = notice.kind
     action, permission = NOTICE_ACTIONS.get(
-        str(notice["id"]), (HelpfulAction.OPEN, Permission.VIEW)
+        kind_id, (HelpfulAction.OPEN, Permission.VIEW)
     )
-    message = Text("{message}", message=notice["message"])
+    message = kind.message
     if about:
-        message = Text("{message} ({about})", message=notice["message"], about=about)
+        message = Text("{message} ({about})", message=message, about=about)
     return AttentionItem(
-        urgency=URGENCY_OF_LEVEL.get(str(notice["level"]), Urgency.LATER),
+        urgency=URGENCY_OF_LEVEL.get(str(kind.level), Urgency.LATER),
         subject=Subject.CONFIGURATION if name else Subject.INSTALLATION,
         name=name,
         reason=message,
-        since=opened_at if isinstance(opened_at, float) else None,
-        detail=NOTICE_DETAILS.get(
-            str(notice["id"]), Text("{hint}", hint=notice["hint"])
-        ),
+        since=notice.opened_at,
+        detail=NOTICE_DETAILS.get(kind_id, kind.hint),
         action=action if allowed(permission) else HelpfulAction.OPEN,
     )

@@ -85,10 +85,10 @@ class Report:
     cause: Cause | None
     remedy: Text | None
     findings: tuple[Finding, ...]
-    error: OutkeyError | None = None  # what was raised, where no response came
+    error: OutkeyError | None = None  #: what was raised, where no response came
     suspicions: tuple[Suspicion, ...] = ()
     seen: dict[str, object] = field(default_factory=dict)
-    sent: Preview | None = None  # the request that failed, masked
+    sent: Preview | None = None  #: the request that failed, masked
 
     @property
     def code(self) -> str:

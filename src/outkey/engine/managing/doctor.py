@@ -41,7 +41,9 @@ TEST_MS = 60_000
 FAILURES_IN_A_ROW = 3
 MOST_NAMES = 3
 EMPTY_SCRIPT = "def compute_auth_header(sync_line):\n    return {}\n"
-PROBE = ScriptCall("doctor", EMPTY_SCRIPT, None, "", "", "", "", "GET", "", "/", "")
+# A stopped clock means a process of its own: one that was locked in earlier would go on
+# to work where the kernel refuses to lock in another.
+PROBE = ScriptCall("doctor", EMPTY_SCRIPT, method="GET", path="/", at=0.0)
 TESTED_TAG = f'"{Tag.CONFIGURATION_TESTED}"'.encode()
 
 

@@ -3,6 +3,8 @@
 from outkey.core.shared_state import Lease, SharedState, StateKind
 from outkey.ports.storage import Database, StateRows
 
+BACKUP = "backup"
+COUNTING = "counting"
 MONITORING = "monitoring"
 PRUNING = "pruning"
 SCHEDULES = "schedules"

@@ -27,7 +27,6 @@ _NOTICE_OF_STATUS = {
     Status.EXPIRED: "S-token-ends",
     Status.EXPIRING_SOON: "S-token-ends",
 }
-NoticeFacts = dict[str, object]
 SecretAges = Mapping[str, Mapping[str, float]]  # by configuration, then by field
 
 
@@ -40,7 +39,7 @@ class AttentionEntry:
 
     summary: Summary
     status: Status
-    notice: NoticeFacts | None = None
+    notice: Notice | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ class Overview:
     counts: Mapping[Status, int]  # of active configurations
     inactive: int  # configurations that a user has switched off
     attention: Sequence[AttentionEntry]  # the first of those that do not work
-    notices: Sequence[NoticeFacts]  # that say more than a status, newest first
+    notices: Sequence[Notice]  # that say more than a status, newest first
 
     @property
     def needing(self) -> int:
@@ -104,17 +103,17 @@ def build_overview(
 
 def sort_notices(
     notices: Sequence[Notice], statuses: Mapping[str, Status]
-) -> tuple[dict[str, NoticeFacts], list[NoticeFacts]]:
+) -> tuple[dict[str, Notice], list[Notice]]:
     """Return the notices that only explain a status, by name, and the others."""
-    explanations: dict[str, NoticeFacts] = {}
-    others: list[NoticeFacts] = []
+    explanations: dict[str, Notice] = {}
+    others: list[Notice] = []
     for notice in reversed(notices):
         kind, name, _about = notice.condition
         prefix = _NOTICE_OF_STATUS.get(statuses.get(name, Status.WORKING))
         if prefix and kind.startswith(prefix):
-            explanations[name] = notice.facts()
+            explanations[name] = notice
         else:
-            others.append(notice.facts())
+            others.append(notice)
     return explanations, others
 
 

@@ -48,8 +48,8 @@ class Loan:
     attempt: str
     started: float
     revision: int
-    token: AccessToken | None = None  # renewed where the API refuses it
-    renewed: bool = False  # after the API refused another token
+    token: AccessToken | None = None  #: renewed where the API refuses it
+    renewed: bool = False  #: after the API refused another token
 
     def outcome(self, status: int, now: float) -> Outcome:
         """Describe how the request ended; status 0 means without a response."""

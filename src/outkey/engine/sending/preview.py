@@ -57,9 +57,9 @@ class Preview:
     headers: tuple[PreviewHeader, ...]
     findings: tuple[Finding, ...]
     username: str = ""
-    proxy: str = ""  # the proxy that it would go through
+    proxy: str = ""  #: the proxy that it would go through
     proxy_username: str = ""
-    note: Text = NO_TEXT  # what cannot be seen in the request itself
+    note: Text = NO_TEXT  #: what cannot be seen in the request itself
 
     def curl(self) -> str:
         """Return the request as a curl command; secrets are shell variables."""

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from shlex import quote
 
 from outkey.core.errors import (
+    REQUEST_ONLY,
     BadAnswer,
     ConfigError,
     OutkeyError,
@@ -367,6 +368,7 @@ class SyncRunner:
                 Text("the line names one call and synchronizes nothing"),
                 hint=Text("Set a direction, a target and the fields of the line."),
                 field="direction",
+                reason=REQUEST_ONLY,
             )
         configuration = self._ports.configurations.get(line.configuration)
         return LinePlan(line, line.sync, configuration)

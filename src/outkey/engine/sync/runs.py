@@ -38,6 +38,7 @@ from outkey.core.sync.run_states import RunRequest, Start
 from outkey.core.sync.schedule import ATTEMPTS
 from outkey.core.text import Text
 from outkey.engine.managing.duties import SCHEDULES, Duties
+from outkey.engine.operating.counting import count_run
 from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.ports.sending import Configurations
 from outkey.ports.storage import Database, StateRows
@@ -187,7 +188,7 @@ class Runs:
             after = transition(run, self._database.now())
             if after is run:
                 return run
-            stored = self._rows.swap(run, after)
+            stored = self._store(run, after)
             if stored is not None:
                 return stored
         raise LineBusy
@@ -258,6 +259,7 @@ class Runs:
             run = run_states.begin(
                 run_states.new_run(request, now, start), actor, now, lease
             )
+            run = replace(run, is_received=True)
             return self._swap(None, run), last.id if last else ""
 
     def discard(self, run: Run) -> None:
@@ -407,6 +409,12 @@ class Runs:
             if run.line not in busy and (run.dry_run or run.line not in beside)
         ]
 
+    def count_running(self) -> int:
+        """Return how many runs are under way."""
+        query = RunQuery(states=(RunState.RUNNING,), limit=MAX_DUE)
+        now = self._database.now()
+        return sum(run_states.is_alive(run, now) for run in self._rows.find(query))
+
     def claim_schedules(self) -> tuple[float, float]:
         """Claim the time since the schedules were last followed: its begin and its end.
 
@@ -554,17 +562,28 @@ class Runs:
         return next(iter(self._rows.find(replace(query, limit=1))), None)
 
     def _swap(self, before: Run | None, after: Run) -> Run:
-        stored = self._rows.swap(before, after)
+        stored = self._store(before, after)
         if stored is None:
             raise LineBusy
         return stored
 
     def _write(self, run: Run, after: Run) -> Run:
         """Write a run that this process works on."""
-        stored = self._rows.swap(run, after)
+        stored = self._store(run, after)
         if stored is None:
             raise run_states.refusal(self._first(RunQuery(id=run.id)))
         return stored
+
+    def _store(self, before: Run | None, after: Run) -> Run | None:
+        """Store a run, and count one that ends; None if another process was faster."""
+        is_end = after.ended_at is not None
+        if not is_end or (before is not None and before.ended_at is not None):
+            return self._rows.swap(before, after)
+        with self._database.transaction():
+            stored = self._rows.swap(before, after)
+            if stored is not None:
+                count_run(self._states, stored)
+            return stored
 
     def _request(self, name: str, actor: str, *, dry_run: bool) -> RunRequest:
         """Return the request for a run of a line; without a digest if it is unreadable.

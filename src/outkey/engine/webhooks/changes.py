@@ -15,7 +15,7 @@ from outkey.core.webhooks.content import DeliveryContent
 from outkey.core.webhooks.handlers import refuse_unlisted_handler
 from outkey.core.webhooks.inbox import InboxDelivery, ReplayScope
 from outkey.core.webhooks.settings import Webhook, scheme_of
-from outkey.core.webhooks.stored import PREVIOUS, SECRET
+from outkey.core.webhooks.stored import PREVIOUS, SECRET, StoredWebhook
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.line_editing import RecordRights, refuse_forbidden
 from outkey.engine.managing.registry import Registry
@@ -38,6 +38,19 @@ class WebhookAdministration:
     pairs: SyncSettings
     public_url: str = ""
     listed_handlers: Collection[str] = ()  # those that the operator allows
+
+    def stored_webhooks(self) -> dict[str, StoredWebhook]:
+        """Return the webhooks that are stored, by name."""
+        return self.settings.all()
+
+    def secrets_to_keep(self, webhooks: Sequence[Webhook]) -> dict[str, list[str]]:
+        """Return by webhook the stored secrets whose new references cannot be read."""
+        known = self.settings.all()
+        return {
+            new.name: self.settings.unreadable_references(known[new.name], new)
+            for new in webhooks
+            if new.name in known
+        }
 
     def compared(
         self, webhooks: Sequence[Webhook]

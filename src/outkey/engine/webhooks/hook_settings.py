@@ -236,6 +236,21 @@ class HookSettings:
             replaced=self._open_replaced(stored),
         )
 
+    def unreadable_references(self, stored: StoredWebhook, new: Webhook) -> list[str]:
+        """Return the stored secrets whose new references cannot be read.
+
+        Such a reference must not replace a secret that works.
+        """
+        names = []
+        for name in (SECRET, PREVIOUS, VERIFY_TOKEN):
+            if name not in stored.secrets or not getattr(new, name):
+                continue
+            try:
+                self._open(replace(stored, webhook=new), name)
+            except SecretMissing:
+                names.append(name)
+        return names
+
     def findings(self, stored: StoredWebhook) -> list[Finding]:
         """Return what is wrong or risky about a webhook, as this process sees it."""
         unresolved: SecretMissing | None = None

@@ -101,7 +101,7 @@ def denial(origin: Origin, kind: AddressKind, network: Network) -> EgressDenied:
         )
     else:
         hint = Text(
-            "Such addresses are never allowed; check the host name and your DNS."
+            "Such IP addresses are never allowed; check the host name and your DNS."
         )
     return EgressDenied(
         Text("{origin} resolves to {kind}", origin=origin, kind=kind.label),

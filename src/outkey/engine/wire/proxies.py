@@ -25,7 +25,7 @@ _INTERNAL_HINT = Text(
     "Have the operator add it to allowed in the section proxy of config/policy.toml,"
     " or set Network to Internal trusted network (internal)."
 )
-_NEVER_HINT = Text("Such addresses are never allowed; check the URL of the proxy.")
+_NEVER_HINT = Text("Such IP addresses are never allowed; check the URL of the proxy.")
 
 
 class NoProxySource:

@@ -419,7 +419,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     ),
     _got_token(
         "token-no-expiry",
-        "Tokens that do not say how long they live.",
+        "Tokens without a lifetime.",
         calls=2,
         endpoint="/oauth/token?omit=expires_in",
         meaning="Default lifetime is used instead.",

@@ -1,0 +1,248 @@
+"""What a document changes, field by field, with the names that the document uses.
+
+A secret is named by its reference or version, never by its value. Long values are
+shortened.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from outkey.core.config.configuration import Configuration, SecretState, SyncLine
+from outkey.core.config.custom_rows import CustomRow, is_row_secret
+from outkey.core.config.fields import BY_PATH, PATHS_OF_SECRETS
+from outkey.core.config.line_history import compared_values
+from outkey.core.config.placeholders import is_placeholder, is_secret_parameter
+from outkey.core.config.sync_sections import (
+    OtherDatabase,
+    Pair,
+    database_table,
+    pair_table,
+)
+from outkey.core.config.webhook_section import REFERENCES, webhook_table
+from outkey.core.secret import MASK
+from outkey.core.sync.line_versions import FieldChange, compare_lines, table_changes
+from outkey.core.webhooks.settings import Webhook
+from outkey.core.webhooks.stored import StoredWebhook
+
+_PARAMETER = re.compile(r"([?&])([\w.-]+)=([^&#\s]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class SectionDifference:
+    """What is created or updated, and its fields that differ from what is stored."""
+
+    section: str  # configuration, line, database, pair or webhook
+    name: str
+    is_new: bool
+    fields: tuple[FieldChange, ...]
+
+    @property
+    def outcome(self) -> str:
+        """Whether it is created or updated."""
+        return "created" if self.is_new else "updated"
+
+    def facts(self) -> dict[str, object]:
+        """Return the difference as programs read it; null where nothing is set."""
+        return {
+            "section": self.section,
+            "name": self.name,
+            "outcome": self.outcome,
+            "fields": [
+                {
+                    "field": change.path,
+                    "old": change.old or None,
+                    "new": change.new or None,
+                }
+                for change in self.fields
+            ],
+        }
+
+
+def configuration_difference(
+    stored: Configuration | None, made: Configuration
+) -> SectionDifference:
+    """Return what differs between two versions of a configuration.
+
+    For a new configuration, these are the settings without their default value.
+    """
+    after = made.values()
+    if stored is None:
+        before: Mapping[str, object] = {
+            path: value
+            for path, value in after.items()
+            if value == BY_PATH[path].default and not BY_PATH[path].is_always_written
+        }
+    else:
+        before = stored.values()
+    changes = chain(
+        map(without_credential, table_changes(before, after)),
+        table_changes(secret_texts(stored, made), secret_texts(made, stored)),
+        row_changes(stored, made),
+    )
+    return SectionDifference("configuration", made.name, stored is None, tuple(changes))
+
+
+def without_credential(change: FieldChange) -> FieldChange:
+    """Return a change without values that a name betrays as secrets.
+
+    Such as of a parameter `api_key` among others of free choice, or in a query.
+    """
+    name = change.path.rpartition(".")[2]
+    if change.path not in BY_PATH and is_secret_parameter(name):
+        return hidden_change(change, hides_old=True, hides_new=True)
+    old = _PARAMETER.sub(masked_parameter, change.old)
+    new = _PARAMETER.sub(masked_parameter, change.new)
+    return replace(change, old=old, new=new)
+
+
+def masked_parameter(match: re.Match[str]) -> str:
+    """Return a parameter of a URL or path; without its value if it may be a secret."""
+    before, name, value = match.groups()
+    if is_secret_parameter(name) and not is_placeholder(value):
+        value = MASK
+    return f"{before}{name}={value}"
+
+
+def row_changes(
+    stored: Configuration | None, made: Configuration
+) -> Iterator[FieldChange]:
+    """Yield the header and query rows that differ.
+
+    A value in clear text is not shown where it may be a secret: the row is called like
+    one, or is a secret in the other version, as after a correction.
+    """
+    old_rows = rows_by_path(stored)
+    new_rows = rows_by_path(made)
+    for change in table_changes(row_texts(stored, made), row_texts(made, stored)):
+        rows = (old_rows.get(change.path), new_rows.get(change.path))
+        may_be_secret = any(
+            row.secret or is_secret_parameter(row.key) for row in rows if row
+        )
+        hides_old, hides_new = (
+            may_be_secret and row is not None and not row.secret for row in rows
+        )
+        yield hidden_change(change, hides_old=hides_old, hides_new=hides_new)
+
+
+def hidden_change(
+    change: FieldChange, *, hides_old: bool, hides_new: bool
+) -> FieldChange:
+    """Return a change that says only whether there was, and is, a value."""
+    old, new = change.old, change.new
+    if hides_old and old:
+        old = "not shown"
+    if hides_new and new:
+        new = "another value, not shown" if hides_old and old else "not shown"
+    return replace(change, old=old, new=new)
+
+
+def rows_by_path(configuration: Configuration | None) -> dict[str, CustomRow]:
+    """Return the header and query rows by the names that differences have."""
+    if configuration is None:
+        return {}
+    return {f"headers.{row.key}": row for row in configuration.headers} | {
+        f"query.{row.key}": row for row in configuration.query
+    }
+
+
+def secret_texts(
+    configuration: Configuration | None, other: Configuration | None
+) -> dict[str, str]:
+    """Return how each secret is stored, by name, to compare with another version."""
+    if configuration is None:
+        return {}
+    return {
+        PATHS_OF_SECRETS.get(name, name): secret_text(name, configuration, other)
+        for name in configuration.secrets
+        if not is_row_secret(name)
+    }
+
+
+def row_texts(
+    configuration: Configuration | None, other: Configuration | None
+) -> dict[str, str]:
+    """Return the header and query rows by name, to compare with another version."""
+    if configuration is None:
+        return {}
+    return {
+        path: row_text(row, configuration, other)
+        for path, row in rows_by_path(configuration).items()
+    }
+
+
+def row_text(
+    row: CustomRow, configuration: Configuration, other: Configuration | None
+) -> str:
+    """Return the value of a row, or how it is stored if it is a secret."""
+    if not row.secret:
+        return row.value
+    parts = (row.value, secret_text(row.secret_field, configuration, other))
+    return ", ".join(filter(None, parts))
+
+
+def secret_text(
+    name: str, configuration: Configuration, other: Configuration | None
+) -> str:
+    """Return how a secret is stored, with its origin if only that differs."""
+    state = configuration.secrets.get(name)
+    if state is None:
+        return "secret, not set"
+    text = storage_text(state)
+    twin = other.secrets.get(name) if other else None
+    if twin is not None and twin.origin != state.origin and storage_text(twin) == text:
+        return f"{text} for {state.origin.replace(' ', ' and ')}"
+    return text
+
+
+def storage_text(state: SecretState) -> str:
+    """Return a secret's reference, or the version of its stored value."""
+    return str(state.reference or f"stored, version {state.version}")
+
+
+def line_difference(stored: SyncLine | None, made: SyncLine) -> SectionDifference:
+    """Return what differs between two versions of a sync line."""
+    # Without what a user wrote: a default that is written out is not a difference.
+    before = compared_values(replace(stored, source="")) if stored else {}
+    after = compared_values(replace(made, source=""))
+    changes = compare_lines(before, after).changes
+    return SectionDifference("line", made.name, stored is None, changes)
+
+
+def database_difference(
+    stored: OtherDatabase | None, made: OtherDatabase
+) -> SectionDifference:
+    """Return what differs between two versions of another database."""
+    before = database_table(stored) if stored else {}
+    changes = table_changes(before, database_table(made))
+    return SectionDifference("database", made.name, stored is None, tuple(changes))
+
+
+def pair_difference(stored: Pair | None, made: Pair) -> SectionDifference:
+    """Return what differs between two versions of a pair."""
+    before = pair_table(stored) if stored else {}
+    changes = table_changes(before, pair_table(made))
+    return SectionDifference("pair", made.name, stored is None, tuple(changes))
+
+
+def webhook_difference(
+    stored: StoredWebhook | None, made: Webhook
+) -> SectionDifference:
+    """Return what differs between two versions of a webhook."""
+    before: Mapping[str, object] = {}
+    after = webhook_table(made)
+    if stored is not None:
+        before = webhook_values(stored)
+        after = webhook_values(stored.with_settings(made))
+    changes = tuple(table_changes(before, after))
+    return SectionDifference("webhook", made.name, stored is None, changes)
+
+
+def webhook_values(stored: StoredWebhook) -> dict[str, object]:
+    """Return the settings of a webhook, and the versions of its stored secrets."""
+    return {
+        name: f"stored, version {secret.version}"
+        for name, secret in stored.secrets.items()
+        if name in REFERENCES
+    } | webhook_table(stored.webhook)

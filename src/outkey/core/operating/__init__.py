@@ -1,0 +1,1 @@
+"""What operators see of an installation: counts for metrics, and readiness."""

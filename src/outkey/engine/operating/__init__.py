@@ -1,0 +1,1 @@
+"""Counts for metrics, and whether an installation is ready to work."""

@@ -1,0 +1,93 @@
+"""Whether an installation is ready: each of its parts is checked, with a deadline.
+
+A part that hangs, such as a locked database, must not hang the probe as well. So each
+part is checked in a thread of its own. There is at most one thread for each part: while
+it hangs, the part is not ready.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from outkey.core.errors import OutkeyError
+from outkey.ports.sending import Clock
+
+DEADLINE_SECONDS = 2.0
+# How long a result is used again: probes may come from anybody, in any number.
+FRESH_SECONDS = 1.0
+READY = "ok"
+TIMEOUT = "timeout"
+FAILED = "failed"
+
+
+@dataclass(slots=True)
+class PartCheck:
+    """One check of a part, in a thread of its own."""
+
+    result: str = TIMEOUT
+    ended: threading.Event = field(default_factory=threading.Event)
+
+
+class Readiness:
+    """Checks the parts of an installation; a check raises if its part is not ready."""
+
+    def __init__(
+        self,
+        checks: Mapping[str, Callable[[], object]],
+        clock: Clock,
+        *,
+        release_thread: Callable[[], object] = lambda: None,
+        deadline: float = DEADLINE_SECONDS,
+    ) -> None:
+        self._checks = checks
+        self._clock = clock
+        self._release_thread = release_thread
+        self._deadline = deadline
+        self._lock = threading.Lock()
+        self._parts: dict[str, PartCheck] = {}
+        self._results: dict[str, str] = {}
+        self._checked_at: float | None = None
+
+    def check_all(self) -> dict[str, str]:
+        """Return `ok` for each part that is ready, or else the code of its error."""
+        with self._lock:
+            now = self._clock.monotonic()
+            if self._checked_at is None or now - self._checked_at >= FRESH_SECONDS:
+                self._results = self._run_checks()
+                self._checked_at = self._clock.monotonic()
+            return dict(self._results)
+
+    def _run_checks(self) -> dict[str, str]:
+        for name, check in self._checks.items():
+            previous = self._parts.get(name)
+            if previous is None or previous.ended.is_set():
+                self._parts[name] = self._start(check)
+        end = self._clock.monotonic() + self._deadline
+        for part in self._parts.values():
+            part.ended.wait(max(0.0, end - self._clock.monotonic()))
+        return {name: self._parts[name].result for name in self._checks}
+
+    def _start(self, check: Callable[[], object]) -> PartCheck:
+        part = PartCheck()
+        thread = threading.Thread(
+            target=self._run, args=(check, part), name="outkey-readiness", daemon=True
+        )
+        thread.start()
+        return part
+
+    def _run(self, check: Callable[[], object], part: PartCheck) -> None:
+        try:
+            check()
+            part.result = READY
+        except OutkeyError as error:
+            part.result = error.code
+        except Exception:  # noqa: BLE001 - whatever it is, the part is not ready
+            part.result = FAILED
+        finally:
+            part.ended.set()
+            self._release_thread()
+
+
+def is_ready(results: Mapping[str, str]) -> bool:
+    """Whether all parts are ready."""
+    return all(result == READY for result in results.values())

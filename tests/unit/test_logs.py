@@ -1,0 +1,74 @@
+"""Log lines as JSON objects."""
+
+import json
+import logging
+import sys
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from outkey.core.errors import ConfigError
+from outkey.hosts.server.logs import JsonFormatter, logging_settings
+from outkey.ports.request_id import current_request_id
+
+
+def logged(message: str, *values: object, **facts: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Return what a line says."""
+    record = logging.LogRecord(
+        "outkey.send",
+        logging.INFO,
+        "file",
+        1,
+        message,
+        values,
+        facts.pop("error", None),
+    )
+    vars(record).update(facts)
+    text = JsonFormatter().format(record)
+    assert "\n" not in text
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def test_a_line_has_its_time_level_logger_and_message() -> None:
+    line = logged("a %s\nb", "word")
+    assert datetime.fromisoformat(line.pop("time")).tzinfo is not None
+    assert line == {
+        "level": "INFO",
+        "logger": "outkey.send",
+        "message": "a word\nb",
+        "request_id": None,
+    }
+
+
+def test_a_line_has_the_id_of_the_request_that_is_served() -> None:
+    before = current_request_id.set("0123abcd")
+    try:
+        assert logged("x")["request_id"] == "0123abcd"
+    finally:
+        current_request_id.reset(before)
+
+
+def test_a_line_names_configuration_and_outcome_where_they_apply() -> None:
+    line = logged("x", configuration="shop", outcome="ok", other="hidden")
+    assert (line["configuration"], line["outcome"]) == ("shop", "ok")
+    assert "other" not in line
+
+
+def test_a_failure_has_its_traceback_in_the_same_line() -> None:
+    try:
+        raise ValueError("wrong")
+    except ValueError:
+        line = logged("x", error=sys.exc_info())
+    assert line["exception"].endswith("ValueError: wrong")
+
+
+def test_an_unknown_format_is_refused() -> None:
+    with pytest.raises(ConfigError) as raised:
+        logging_settings({"OUTKEY_LOG_FORMAT": "xml"})
+    assert raised.value.field == "OUTKEY_LOG_FORMAT"
+    settings = logging_settings({"OUTKEY_LOG_FORMAT": "json"})
+    assert settings["handlers"] == {
+        "console": {"class": "logging.StreamHandler", "formatter": "json"}
+    }

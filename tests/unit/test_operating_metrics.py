@@ -1,0 +1,96 @@
+"""Metrics in the text that Prometheus reads, by the parser of its own library."""
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from outkey.adapters.metrics_prometheus import write_metrics
+from outkey.core.access.api_tokens import Scope
+from outkey.core.errors import ScopeMissing
+from outkey.core.operating.metrics import Metrics
+from outkey.core.operating.run_counts import RunCounts
+from outkey.core.operating.send_counts import SendCounts
+from outkey.engine.managing.api_access import open_access
+from outkey.engine.managing.api_tokens import TokenWish
+from outkey.testing import configuration
+from unit.application_in_memory import memory_host
+
+Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def samples_of(metrics: Metrics) -> Samples:
+    """Return what Prometheus would store."""
+    text = write_metrics(metrics, "1.2.3").decode()
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def test_every_measurement_is_written_with_its_labels() -> None:
+    sends = SendCounts(sends={"ok": 3}, renewals={"ok": 1}, refusals={"paused": 2})
+    sends.durations[0] = 2
+    sends.durations[-1] = 1
+    sends.seconds = 70.5
+    runs = RunCounts(runs={"done": 4}, records={"created": 9}, done_at=1_800_000_000.0)
+    samples = samples_of(
+        Metrics(
+            sends={'sh"op\n': sends},
+            runs={"orders": runs, "new": RunCounts()},
+            deliveries={"hook": {"failed": 2}},
+            refused_deliveries={"hook": {"signature": 6}},
+            waiting_runs=1,
+            running_runs=2,
+            workers=3,
+            open_notices=4,
+            is_sealed=True,
+        )
+    )
+    shop = ("configuration", 'sh"op\n')
+    duration = "outkey_send_duration_seconds"
+    assert samples["outkey_info", (("version", "1.2.3"),)] == 1
+    assert samples["outkey_sends_total", (shop, ("outcome", "ok"))] == 3
+    assert samples["outkey_token_renewals_total", (shop, ("outcome", "ok"))] == 1
+    assert samples["outkey_refused_sends_total", (("code", "paused"), shop)] == 2
+    assert samples[f"{duration}_bucket", (shop, ("le", "0.025"))] == 2
+    assert samples[f"{duration}_bucket", (shop, ("le", "60.0"))] == 2
+    assert samples[f"{duration}_bucket", (shop, ("le", "+Inf"))] == 3
+    assert samples[f"{duration}_count", (shop,)] == 3
+    assert samples[f"{duration}_sum", (shop,)] == 70.5
+    line = ("line", "orders")
+    assert samples["outkey_runs_total", (line, ("state", "done"))] == 4
+    assert samples["outkey_records_total", (line, ("outcome", "created"))] == 9
+    ended = "outkey_last_complete_run_timestamp_seconds"
+    assert samples[ended, (line,)] == 1_800_000_000.0
+    assert (ended, (("line", "new"),)) not in samples
+    refused = (("reason", "signature"), ("webhook", "hook"))
+    assert samples["outkey_webhook_refused_deliveries_total", refused] == 6
+    stored = (("state", "failed"), ("webhook", "hook"))
+    assert samples["outkey_webhook_deliveries", stored] == 2
+    assert samples["outkey_waiting_runs", ()] == 1
+    assert samples["outkey_running_runs", ()] == 2
+    assert samples["outkey_workers", ()] == 3
+    assert samples["outkey_open_notices", ()] == 4
+    assert samples["outkey_sealed", ()] == 1
+
+
+def metrics_by_token(*configurations: str) -> Metrics:
+    """Return what a token for these configurations may read; for all without any."""
+    application = memory_host(configuration(name="shop")).application
+    wish = TokenWish(
+        name="prometheus",
+        scopes=frozenset({Scope.READ}),
+        configurations=configurations,
+    )
+    created = application.api_tokens.create(application.administration("ada"), wish)
+    return open_access(application, created.text).metrics()
+
+
+def test_a_token_for_all_configurations_may_read_metrics() -> None:
+    metrics = metrics_by_token()
+    assert metrics.waiting_runs == metrics.running_runs == metrics.workers == 0
+
+
+def test_a_token_for_one_configuration_may_not_read_metrics() -> None:
+    with pytest.raises(ScopeMissing):
+        metrics_by_token("shop")
