@@ -1,25 +1,81 @@
-"""Fakes for every port and the contract suites that fakes and real adapters both pass.
+"""For tests: a gateway for your own code, and fakes for the ports of outkey.
 
-Shipped, so that whoever writes a host or an
-adapter can test it the way outkey tests its own.
+`FakeGateway` is for code that sends with outkey. The fakes for every port, and the
+contract suites that fakes and real adapters both pass, are for hosts and adapters: they
+can be tested the way outkey tests its own.
+
+Each name is loaded when it is first used: pytest loads this package in every project
+that has outkey installed.
 """
 
-# ruff: noqa: F403, F405 - these, and nothing else
-from outkey.testing.fakes import *
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from outkey.adapters.states_memory import MemoryStateRows
+    from outkey.testing.fake_requests import FakeRequest
+    from outkey.testing.fakes import (
+        AsyncFake,
+        FakeClock,
+        FakeListeners,
+        FakeResolver,
+        FakeTransport,
+        FixedRing,
+        MemoryAudit,
+        MemoryAuditRows,
+        MemoryCheckpoints,
+        MemoryDatabase,
+        MemorySecrets,
+        configuration,
+        fake_gateway,
+    )
+    from outkey.testing.gateway import FakeGateway
+    from outkey.testing.gateway_rules import (
+        GatewayRule,
+        UnexpectedRequest,
+        make_response,
+    )
 
 __all__ = [
     "AsyncFake",
     "FakeClock",
+    "FakeGateway",
     "FakeListeners",
+    "FakeRequest",
     "FakeResolver",
+    "FakeScripts",
     "FakeTransport",
+    "FakeWorld",
     "FixedRing",
+    "GatewayRule",
     "MemoryAudit",
     "MemoryAuditRows",
     "MemoryCheckpoints",
     "MemoryDatabase",
     "MemorySecrets",
     "MemoryStateRows",
+    "UnexpectedRequest",
     "configuration",
     "fake_gateway",
+    "make_response",
 ]
+_MODULES = {
+    "FakeGateway": "outkey.testing.gateway",
+    "FakeRequest": "outkey.testing.fake_requests",
+    "GatewayRule": "outkey.testing.gateway_rules",
+    "UnexpectedRequest": "outkey.testing.gateway_rules",
+    "make_response": "outkey.testing.gateway_rules",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(_MODULES.get(name, "outkey.testing.fakes"))
+    value: object = getattr(module, name)
+    globals()[name] = value  # found without this function from now on
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -284,7 +284,9 @@ class RunsContract(ABC):
         assert (
             runs.get(saved.id).notes[0].template == "the API returned status {status}"
         )
-        again = runs.save(replace(saved, pages=2, allows_removal=True))
+        again = runs.save(
+            replace(saved, pages=2, allows_removal=True, is_received=True)
+        )
         assert runs.get(again.id) == again
 
     def test_a_run_that_was_killed_goes_on_where_it_was_and_its_ghost_is_stopped(

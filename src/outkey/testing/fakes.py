@@ -54,9 +54,11 @@ class FakeClock:
         self.sleeps: list[float] = []
 
     def now(self) -> float:
+        """Return the time of the clock, as Unix time."""
         return self._started_at + self._seconds
 
     def monotonic(self) -> float:
+        """Return the seconds since the clock was made."""
         return self._seconds
 
     def sleep(self, seconds: float) -> None:
@@ -124,6 +126,7 @@ class FakeTransport:
     peer: Peer | OutkeyError | None = None
 
     def send(self, request: Request, route: Route) -> Response:
+        """Store the request and return the next response, or raise the next error."""
         self.sent.append((request, route))
         if self.delay > min(route.time_left, route.read_timeout):
             raise TimedOut
@@ -161,6 +164,7 @@ class AsyncFake:
     resolver: FakeResolver
 
     async def send(self, request: Request, route: Route) -> Response:
+        """Do what the fake transport does."""
         return self.transport.send(request, route)
 
     async def close(self) -> None:
@@ -226,28 +230,34 @@ class MemoryAudit:
         self.broken = False
 
     def intend(self, intent: Intent) -> str:
+        """Store an intent and return the ID of the attempt."""
         if self.broken:
             raise AuditUnavailable
         self.events.append(intent)
         return f"attempt-{len(self.events)}"
 
     def intend_all(self, intents: Sequence[Intent]) -> list[str]:
+        """Store several intents."""
         return [self.intend(intent) for intent in intents]
 
     def note(self, *changes: Change) -> None:
+        """Store changes."""
         if self.broken:
             raise AuditUnavailable
         self.events.extend(changes)
 
     def conclude(self, outcome: Outcome) -> None:
+        """Store an outcome."""
         if not self.broken:
             self.events.append(outcome)
 
     def refuse(self, refusal: Refusal) -> None:
+        """Store a refusal."""
         if not self.broken:
             self.events.append(refusal)
 
     def flush(self) -> None:
+        """Count the call."""
         self.flushes += 1
 
     def close(self) -> None:
@@ -265,6 +275,7 @@ class MemoryAuditRows:
         self.broken = False
 
     def append(self, rows: Sequence[ChainRow], *, sync: bool = False) -> None:
+        """Store rows; `sync` makes all rows survive a power failure."""
         if self.broken:
             raise AuditUnavailable
         self.commits += bool(rows)
@@ -275,6 +286,7 @@ class MemoryAuditRows:
     def newest(
         self, limit: int, *, before: int = 0, **labels: str
     ) -> list[dict[str, object]]:
+        """Return the facts of the newest rows with these labels."""
         rows = enumerate(self.rows, start=1)
         records = [
             {"id": number} | facts_of(row.body)
@@ -285,16 +297,20 @@ class MemoryAuditRows:
         return records[::-1][:limit]
 
     def position_at(self, moment: float) -> int:
+        """Return the number of rows before a moment."""
         return sum(row.label.at < moment * 1000 for row in self.rows)
 
     def after(self, position: int, limit: int) -> list[dict[str, object]]:
+        """Return the facts of the rows after a position."""
         rows = enumerate(self.rows[position : position + limit], start=position + 1)
         return [facts_of(row.body) | {"id": number} for number, row in rows]
 
     def read(self) -> Iterator[ChainRow]:
+        """Yield all rows, stream by stream."""
         return iter(sorted(self.rows, key=lambda row: (row.stream, row.number)))
 
     def streams(self) -> Iterator[AuditStream]:
+        """Yield the streams, also those of which only a tombstone is left."""
         names = {row.stream for row in self.rows} | self.tombstones.keys()
         for name in sorted(names):
             rows = [row for row in self.read() if row.stream == name]
@@ -306,6 +322,7 @@ class MemoryAuditRows:
             )
 
     def prune(self, tombstone: ChainMark) -> int:
+        """Replace the rows up to a tombstone by it, and return their number."""
         count = len(self.rows)
         stored = self.tombstones.get(tombstone.stream)
         if stored is not None and stored.number >= tombstone.number:
@@ -327,11 +344,13 @@ class MemoryCheckpoints:
         self.broken = False
 
     def append(self, mark: ChainMark) -> None:
+        """Store a checkpoint."""
         if self.broken:
             raise AuditUnavailable
         self.marks.append(mark)
 
     def read(self) -> Iterator[ChainMark]:
+        """Yield all checkpoints."""
         return iter(self.marks)
 
 
@@ -363,6 +382,7 @@ class MemoryDatabase:
                 raise
 
     def now(self) -> float:
+        """Return the time of the clock."""
         return self._clock.now()
 
 
@@ -386,6 +406,7 @@ class FixedRing:
         return self.kept
 
     def fresh(self) -> Keyring:
+        """Return the ring, as if it had been read again."""
         return self.kept
 
 

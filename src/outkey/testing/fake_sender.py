@@ -1,0 +1,151 @@
+"""What is behind a `FakeGateway`: the real engine, without network and secrets."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from outkey.adapters.clock_system import SystemClock
+from outkey.adapters.configurations_memory import MemoryConfigurations
+from outkey.adapters.paths_on_demand import PathsOnDemand
+from outkey.adapters.signer_jose import JoseSigner
+from outkey.adapters.tokens_memory import MemoryTokens
+from outkey.core.config.choices import AuthenticationType, TokenSourceKind
+from outkey.core.config.configuration import Configuration, build
+from outkey.core.config.document import parse_document
+from outkey.core.config.sections import ProxySettings
+from outkey.core.request.message import Peer, Request, Response, Route
+from outkey.core.request.origin import Origin, parse_url
+from outkey.core.secret import Secret
+from outkey.engine.sending.sender import Ports, Sender
+from outkey.testing.fakes import FakeScripts, MemoryAudit
+
+BASE_URL = "https://api.example"
+_ABSOLUTE = re.compile(r"https?://", re.IGNORECASE)
+ADDRESS = "93.184.215.14"  # a public IP address; nothing connects to it
+
+
+class FakeConfigurations(MemoryConfigurations):
+    """Configurations that no response pauses."""
+
+    def note_refused(self, name: str, revision: int) -> int:
+        """Count nothing: a fake is never paused."""
+        return 0
+
+
+class AnyConfigurations(FakeConfigurations):
+    """Knows every name: each configuration has a made-up Base URL and token."""
+
+    def get(self, name: str) -> Configuration:
+        """Return the configuration of this name."""
+        return made_up_configuration(name)
+
+
+class FakeSecrets:
+    """A value for every secret that a configuration needs."""
+
+    def open(self, configuration: Configuration, field: str) -> Secret:
+        """Return the same made-up value for every field."""
+        return Secret("made-up-secret")
+
+    def refuse_changed_settings(self, configuration: Configuration) -> None:
+        """Refuse nothing, since nothing is stored."""
+
+
+class UnlimitedPermits:
+    """Permits without a limit."""
+
+    def reserve(
+        self, configuration: str, per_minute: int | None, patience: float
+    ) -> float:
+        """Return that there is nothing to wait for."""
+        return 0.0
+
+    def hold(self, configuration: str, seconds: float) -> None:
+        """Hold nothing."""
+
+
+class TableTransport:
+    """Passes the requests of connection tests to a function."""
+
+    def __init__(self, respond: Callable[[Request, Route], Response]) -> None:
+        self._respond = respond
+
+    def send(self, request: Request, route: Route) -> Response:
+        """Return the response of the table."""
+        return self._respond(request, route)
+
+    def probe(self, origin: Origin, route: Route) -> Peer:
+        """Return a peer with a current version of TLS."""
+        return Peer(ADDRESS, "TLSv1.3" if origin.scheme == "https" else "")
+
+    def close(self) -> None:
+        """Do nothing: there are no connections."""
+
+
+class OneAddress:
+    """A resolver that returns the same public IP address for every name."""
+
+    def resolve(self, host: str, port: int, timeout: float) -> tuple[str, ...]:
+        """Return the IP address."""
+        return (ADDRESS,)
+
+
+@lru_cache
+def made_up_configuration(name: str, url: str = "") -> Configuration:
+    """Return a configuration with a token; its origin is that of a complete URL."""
+    base_url = BASE_URL
+    if _ABSOLUTE.match(url):
+        base_url = str(parse_url(url).origin)
+    values = {"base_url": base_url, "authentication_type": "bearer"}
+    # A real one would refuse to send to a plain http URL or to this machine.
+    return build(name, values | {"network": "internal"})
+
+
+def fake_sender(
+    registry: MemoryConfigurations, respond: Callable[[Request, Route], Response]
+) -> Sender:
+    """Return a sender that needs neither network nor secrets."""
+    clock = SystemClock()
+    return Sender(
+        Ports(
+            configurations=registry,
+            secrets=FakeSecrets(),
+            transport=TableTransport(respond),
+            resolver=OneAddress(),
+            clock=clock,
+            audit=MemoryAudit(),
+            permits=UnlimitedPermits(),
+            tokens=MemoryTokens(clock.now),
+            signer=JoseSigner(),
+            scripts=FakeScripts(),
+            paths=PathsOnDemand(),
+        )
+    )
+
+
+def read_configurations(path: Path) -> MemoryConfigurations:
+    """Return the configurations and sync lines of a TOML document."""
+    document = parse_document(path.read_text("utf-8"))
+    configurations = [draft.configuration() for draft in document.drafts]
+    return FakeConfigurations(map(without_network, configurations), document.lines)
+
+
+def without_network(configuration: Configuration) -> Configuration:
+    """Return a configuration that needs no token endpoint, script, proxy or challenge.
+
+    Its credentials stay where they are in a request.
+    """
+    kind = configuration.authentication_type
+    if kind is AuthenticationType.DIGEST:
+        kind = AuthenticationType.BASIC
+    return replace(
+        configuration,
+        authentication_type=kind,
+        token_source=TokenSourceKind.ENTERED,
+        script_enabled=False,
+        proxy=ProxySettings("", ""),
+        tls=replace(configuration.tls, client_certificate=""),
+        limits=replace(configuration.limits, retries=0, requests_per_minute=None),
+    )
