@@ -46,10 +46,11 @@ django.template.context_processors django.template.loaders.app_directories
 django.template.loaders.cached django.templatetags.cache django.templatetags.l10n
 django.templatetags.tz django.test httptools jmespath joserfc.jwk joserfc.jwt
 outkey.adapters.calendar_cronsim outkey.adapters.files outkey.adapters.paths_jmespath
-outkey.adapters.tables outkey.core.config.export outkey.core.sync.remedies
-outkey.core.sync.table outkey.engine.managing.changes outkey.engine.managing.doctor
-outkey.engine.managing.fixes outkey.engine.managing.line_editing
-outkey.engine.sync.runner outkey.engine.sync.unsaved_lines outkey.engine.tokens.consent
+outkey.adapters.tables outkey.core.config.differences outkey.core.config.export
+outkey.core.sync.remedies outkey.core.sync.table outkey.engine.managing.changes
+outkey.engine.managing.doctor outkey.engine.managing.fixes
+outkey.engine.managing.line_editing outkey.engine.sync.runner
+outkey.engine.sync.unsaved_lines outkey.engine.tokens.consent
 outkey.hosts.cli.doctor_reports outkey.hosts.cli.main
 outkey.hosts.django.templatetags.outkey outkey.hosts.installation
 outkey.hosts.server.home outkey.hosts.server.middleware outkey.hosts.server.sessions
@@ -300,6 +301,13 @@ def leave(code: int) -> NoReturn:
     os._exit(code)
 
 
+def load_all_commands(command: Any) -> None:  # noqa: ANN401 - of Typer's own Click
+    """Import the modules of all commands, which a process does for its own only."""
+    context = command.make_context("outkey", [], resilient_parsing=True)
+    for name in command.list_commands(context):
+        command.get_command(context, name)
+
+
 def load() -> None:
     """Load what processes need, and let none of them hash for long."""
     for module in LOADED.split():
@@ -310,8 +318,10 @@ def load() -> None:
     from outkey.hosts.cli.main import app
 
     # Typer makes the commands anew in each process, which is a third of most of them.
-    typer.main.get_command = cache(typer.main.get_command)
-    typer.main.get_command(app)
+    get_command = typer.main.get_command
+    command = get_command(app)
+    load_all_commands(command)
+    typer.main.get_command = lambda made: command if made is app else get_command(made)
     PBKDF2PasswordHasher.iterations = 1
     gc.freeze()  # what stays as it is need not be looked at again in each child
 

@@ -11,8 +11,12 @@ from typing import Any
 import pytest
 
 import forks
+from cli.json_times import unix_times
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
+
+# Commands that print numbers of an API or of the test's own.
+WITH_FOREIGN_NUMBERS = {"request", "data"}
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,17 @@ class Terminal:
         done = forks.run([*forks.OUTKEY, *arguments], seen, stdin=stdin)
         printed = (done.stdout + done.stderr).encode()
         assert list(self.canary.leaks("what the command printed", printed)) == []
+        if "--json" in arguments and arguments[0] not in WITH_FOREIGN_NUMBERS:
+            assert list(unix_times(json_in(done.stdout))) == []
         return Done(done.returncode, done.stdout, done.stderr)
+
+
+def json_in(text: str) -> object:
+    """Return a JSON document or its lines; None for what is not JSON."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return [json_in(line) for line in text.splitlines() if line.startswith("{")]
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ import httpx
 
 import forks
 from cli.conftest import Terminal, document_for
+from cli.json_times import unix_times
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
 from ports import free_port
@@ -62,9 +63,13 @@ class Interface:
         headers = content.pop("headers", {})
         if token:
             headers = {"Authorization": f"Bearer {self.tokens[token]}"} | headers
-        return httpx.request(
+        response = httpx.request(
             method, f"{self.url}/{path}", headers=headers, timeout=60, **content
         )
+        is_json = response.headers.get("Content-Type") == "application/json"
+        if is_json and not path.startswith("send/"):
+            assert list(unix_times(response.json())) == []
+        return response
 
     def audit(self) -> list[dict[str, Any]]:
         records: list[dict[str, Any]] = self.call("GET", "audit?limit=1000").json()

@@ -12,6 +12,13 @@ from outkey.spar import Spar
 from outkey.testing.canary import Canaries
 from programs import assert_program_passes
 
+WOULD_BE_CREATED = """\
+would be created: a
+  base_url             https://a.example
+  authentication_type  none
+  no_auth_reason       public_api
+"""
+
 
 def test_first_use_makes_a_home_for_its_owner_only(
     outkey: Terminal, document: str
@@ -108,10 +115,8 @@ def test_strict_saves_nothing_where_there_is_a_warning(
         '[configuration.a]\nbase_url = "https://a.example"\nno_auth_reason ='
         ' "public_api"'
     )
-    assert (
-        outkey("apply", "-", "--strict", "--dry-run", stdin=text).out
-        == "would be created: a\n"
-    )
+    tried = outkey("apply", "-", "--strict", "--dry-run", stdin=text)
+    assert tried.out == WOULD_BE_CREATED
     assert outkey("list", "--json").json == []
     done = outkey("apply", "-", "--strict", stdin=text)
     assert (done.code, done.out) == (0, "created: a\n")
@@ -125,7 +130,7 @@ def test_apply_reads_standard_input_and_a_dry_run_changes_nothing(
         '[configuration.a]\nbase_url = "https://a.example"\nno_auth_reason ='
         ' "public_api"'
     )
-    assert outkey("apply", "-", "--dry-run", stdin=text).out == "would be created: a\n"
+    assert outkey("apply", "-", "--dry-run", stdin=text).out == WOULD_BE_CREATED
     assert outkey("list", "--json").json == []
     assert outkey("apply", "-", stdin=text).out == "created: a\n"
 
@@ -423,8 +428,8 @@ def test_a_key_rotation_from_the_terminal(ready: Terminal) -> None:
     refused = ready("keys", "retire", old)
     assert (refused.code, "2 secrets are still encrypted" in refused.err) == (2, True)
     assert ready("request", "acme", "/bearer").code == 0
-    assert ready("keys", "rewrap").out == "rewrapped: 2\n"
-    assert ready("keys", "rewrap").out == "rewrapped: 0\n"
+    assert ready("keys", "rewrap").out == "rewrapped: 2 secrets\n"
+    assert ready("keys", "rewrap").out == "rewrapped: 0 secrets\n"
     assert ready("keys", "retire", old).out == f"retired: {old}\n"
     assert ready("keys", "status", "--json").json == {
         "sealed": False,

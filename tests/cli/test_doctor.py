@@ -240,7 +240,7 @@ def test_the_policy_makes_errors_and_what_is_wrong_with_it_is_one(
 
 def test_pruning_keeps_to_the_retention(good: Terminal) -> None:
     done = good("audit", "prune", "--yes", OUTKEY_RETENTION_DAYS="5")
-    assert (done.code, done.out) == (0, "removed: 0\n")
+    assert (done.code, done.out) == (0, "removed: 0 records\n")
     done = good("audit", "prune", "--json", OUTKEY_RETENTION_DAYS="soon")
     assert done.code == 2
 
@@ -253,7 +253,7 @@ def test_the_page_needs_nothing_else_and_runs_nothing(
     assert (done.code, done.out) == (0, "")
     assert "no findings" in file.read_text("utf-8")
     page = Tags()
-    page.feed(reports.as_html(FOUND, "1 < 2"))
+    page.feed(reports.as_html(reports.Examination(FOUND, 1, None), "1 < 2"))
     assert {"table", "style", "h2"} <= page.seen
     assert not page.seen & {"script", "b", "img", "link", "iframe", "a"}
 

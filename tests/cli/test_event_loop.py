@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
@@ -38,6 +39,18 @@ def test_every_call_works_where_an_event_loop_runs(ready: Terminal, spar: Spar) 
     }
     assert "Authorization" in results["preview"]
     assert len([r for r in spar.journal if r.values("X-API-Key") == ["k"]]) == 4
+
+
+def test_a_stored_configuration_is_recorded_and_replayed(
+    ready: Terminal, spar: Spar, tmp_path: Path
+) -> None:
+    file = tmp_path / "recording.json"
+    done = assert_program_passes("cli/record_and_replay", ready.home, file)
+    assert json.loads(done.stdout) == [200, 404, 200, 404, 200, 418]
+    assert len(spar.journal) == 6  # the replay sends nothing
+    text = file.read_text("utf-8")
+    assert "spar-token" not in text
+    assert len(json.loads(text)["exchanges"]) == 6
 
 
 def test_a_web_application_opens_the_gateway_at_its_start_and_sends(

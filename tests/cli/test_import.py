@@ -32,6 +32,9 @@ def test_without_apply_toml_with_references_is_printed_and_nothing_saved(
     assert 'token = "env:ACME_TOKEN"' in done.out
     assert '# position_parameter = "page"' in done.out
     assert "--insecure: dropped" in done.err
+    assert "Authorization: taken: it is a secret\n" in done.err
+    assert "set the environment variables ACME_TOKEN, and apply it" in done.err
+    assert "import again with --apply" in done.err
     assert not outkey.home.exists()
 
 

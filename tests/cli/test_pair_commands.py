@@ -173,7 +173,8 @@ def test_the_rule_decides_what_both_sides_have_changed(
     asking.apply(f'conflict = "{rule}"' if rule else "")
     asking.conflict()
     assert asking.names() == ([name, "Grace"], [name, "Grace"])
-    assert asking.run("pair", "conflicts", "people").out == "no record has a conflict\n"
+    said = asking.run("pair", "conflicts", "people").out
+    assert said == "No record has a conflict. There is nothing to decide.\n"
 
 
 def test_the_newest_change_wins(asking: Crm) -> None:
@@ -259,7 +260,7 @@ def test_pairs_are_listed_and_shown_with_the_fields_of_each_side(asking: Crm) ->
     asking.conflict()
     assert asking.run("pair", "list").out == (
         "Pair    Pull    Push         Conflict  Open conflicts\n"
-        "people  people  send people  ask       1\n"
+        "people  people  send people  ask                    1\n"
     )
     shown = asking.run("pair", "show", "people").out
     assert shown == (
@@ -295,7 +296,7 @@ def test_pairs_are_listed_and_shown_with_the_fields_of_each_side(asking: Crm) ->
 
 def test_without_pairs_the_list_says_how_to_make_one(crm: Crm) -> None:
     assert crm.run("pair", "list").out == (
-        "no pairs; to make one: apply a document with [pair.NAME]\n"
+        "There are no pairs yet. Apply a document with [pair.NAME]: outkey apply FILE\n"
     )
     assert crm.run("pair", "list", "--json").json == []
 

@@ -13,7 +13,7 @@ def test_presets_are_listed_searched_and_shown(outkey: Terminal) -> None:
     found = outkey("preset", "list", "weather").out
     assert "OpenWeather" in found
     assert "Stripe" not in found
-    assert "no preset" in outkey("preset", "list", "nothing-like-this").out
+    assert "No preset" in outkey("preset", "list", "nothing-like-this").out
     shown = outkey("preset", "show", "metabase")
     assert "--set host=" in shown.out
     assert "outkey new metabase --preset metabase" in shown.out
@@ -26,6 +26,8 @@ def test_a_configuration_is_created_from_a_preset(outkey: Terminal) -> None:
     missing = outkey(*METABASE)
     assert missing.code == 2
     assert "Host must not be empty" in missing.err
+    assert "Write it as: outkey new reports --preset metabase" in missing.err
+    assert " --set host=" in missing.err
     created = outkey(*METABASE, "--set", "host=bi.acme.example")
     assert created.code == 0
     assert "outkey secret set reports header:x-api-key" in created.out
@@ -66,7 +68,7 @@ def test_a_preset_is_found_by_its_method_or_in_spite_of_a_typo(
     outkey: Terminal,
 ) -> None:
     assert "twilio" in outkey("preset", "list", "twilio basic").out
-    assert "did you mean stripe" in outkey("preset", "list", "stirpe").out
+    assert "Did you mean stripe" in outkey("preset", "list", "stirpe").out
     assert "Did you mean stripe?" in outkey("preset", "show", "stirpe").err
     shown = outkey("preset", "show", "stripe").out
     assert "from the provider's documentation" in shown

@@ -106,7 +106,9 @@ def test_a_line_needs_a_configuration_and_a_path_only(
     assert 'target = "table:contacts"' in suggested.out
     assert shop("apply", "-", stdin=suggested.out).code == 0
     assert "field credit: decimal (decimal numbers as text" in suggested.err
-    assert "updated_at tells when a record was changed" in suggested.err
+    assert "updated_at has the time of the last change" in suggested.err
+    incremental = '{ parameter = "updated_since", field = "updated_at" }'
+    assert f"add incremental = {incremental}" in suggested.err
 
 
 def test_what_cannot_be_suggested_is_said(shop: Terminal, spar: Spar) -> None:

@@ -144,14 +144,28 @@ def test_a_restored_old_copy_is_found(busy: Terminal) -> None:
     assert (verdict.code, "missing" in verdict.out) == (1, True)
 
 
+def test_a_restored_backup_with_a_broken_audit_ends_as_verify_does(
+    busy: Terminal, tmp_path: Path
+) -> None:
+    file = tmp_path / "backup"
+    change(busy, "UPDATE outkey_auditrecord SET body = '{}' WHERE number = 1")
+    assert busy("backup", str(file)).code == 0
+    restored = busy("restore", str(file), "--replace")
+    assert "The audit is not intact" in restored.out
+    assert restored.code == busy("audit", "verify").code == 1
+
+
 def test_pruning_removes_under_a_tombstone_and_the_rest_verifies(
     busy: Terminal,
 ) -> None:
     refused = busy("audit", "prune", "--days", "0")
     assert (refused.code, "--yes" in refused.err) == (2, True)
-    assert busy("audit", "prune", "--yes").out == "removed: 0\n"
+    assert busy("audit", "prune", "--yes").out == "removed: 0 records\n"
     before = busy("audit", "verify", "--json").json["rows"]
-    assert busy("audit", "prune", "--days", "0", "--yes").out == f"removed: {before}\n"
+    assert (
+        busy("audit", "prune", "--days", "0", "--yes").out
+        == f"removed: {before} records\n"
+    )
     verdict = busy("audit", "verify", "--json")
     assert (verdict.code, verdict.json["rows"]) == (0, 1)  # that it was pruned
     busy("request", "acme", "/status/200")

@@ -1,6 +1,11 @@
 """Accounts from the command line: a lost password has a way back."""
 
+import pytest
+
+import forks
 from cli.conftest import Terminal
+from outkey.core.errors import ConfigError
+from outkey.hosts.cli import accounts
 from programs import assert_program_passes
 
 PASSWORD = "correct horse battery"
@@ -33,6 +38,14 @@ def test_without_a_password_one_is_generated_and_printed_once(outkey: Terminal) 
     assert sign_in(outkey, "eve", created["password"]) == FOUND
     assert "password" not in outkey("user", "list", "--json").out
     assert "people:user:created" in tags(outkey)
+    # The home has its hash and nothing else; the audit of the creation is there too.
+    files = [file for file in outkey.home.rglob("*") if file.is_file()]
+    content = b"".join(file.read_bytes() for file in files)
+    assert b"people:user:created" in content
+    assert created["password"].encode() not in content
+    shown = outkey("user", "add", "ann")
+    (line,) = [line for line in shown.out.splitlines() if line.startswith("password: ")]
+    assert sign_in(outkey, "ann", line.removeprefix("password: ")) == FOUND
 
 
 def test_users_are_listed_with_their_role(outkey: Terminal) -> None:
@@ -82,3 +95,57 @@ def test_wrong_names_roles_and_passwords_are_refused_and_nothing_is_stored(
     assert outkey("user", "list", "--json").json == []
     outkey("user", "add", "eve", stdin=PASSWORD)
     assert "taken" in outkey("user", "add", "eve", stdin=PASSWORD).err
+
+
+def test_the_sessions_of_a_disabled_user_end_for_good(outkey: Terminal) -> None:
+    outkey("user", "add", "boss", "--role", "Administrator", stdin=PASSWORD)
+    outkey("user", "add", "eve", "--role", "Operator", stdin=PASSWORD)
+    done = assert_program_passes(
+        "cli/disabled_session", outkey.home, "eve", *forks.OUTKEY
+    )
+    assert done.stdout.split() == ["True", "False", "False"]
+
+
+def test_every_refusal_ends_with_2_and_names_its_field(outkey: Terminal) -> None:
+    outkey("user", "add", "boss", "--role", "Administrator", stdin=PASSWORD)
+    refusals = {
+        ("add", "eve", "--role", "king"): "--role",
+        ("add", "a b"): "NAME",
+        ("add", "boss"): "NAME",
+        ("disable", "nobody"): "USER",
+        ("disable", "boss"): "USER",
+        ("password", "nobody"): "USER",
+    }
+    for arguments, field in refusals.items():
+        done = outkey("user", *arguments, "--json", stdin=PASSWORD)
+        assert (done.code, done.json["error"]["field"]) == (2, field), arguments
+
+
+@pytest.mark.parametrize("ending", ["", "\n", "\r\n"])
+def test_a_password_from_standard_input_has_no_line_break(
+    outkey: Terminal, ending: str
+) -> None:
+    outkey("user", "add", "eve", "--role", "Auditor", stdin=f"{PASSWORD} {ending}")
+    assert sign_in(outkey, "eve", f"{PASSWORD} ") == FOUND
+
+
+@pytest.fixture
+def typed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a user types at a terminal, the next line first."""
+    lines: list[str] = []
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr(accounts, "ask_password", lambda _question: lines.pop(0))
+    return lines
+
+
+def test_a_terminal_asks_twice_and_two_different_passwords_are_refused(
+    typed: list[str],
+) -> None:
+    typed += [PASSWORD, PASSWORD]
+    assert accounts.read_password("eve") == PASSWORD
+    typed += [PASSWORD, f"{PASSWORD}x"]
+    with pytest.raises(ConfigError, match="the two passwords differ"):
+        accounts.read_password("eve")
+    typed += [""]  # one is generated, and there is nothing to repeat
+    assert accounts.read_password("eve") == ""
+    assert typed == []

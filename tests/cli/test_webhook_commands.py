@@ -275,7 +275,7 @@ def test_the_commands_without_a_server(shop: Terminal, tmp_path: Path) -> None:
     assert '[webhook.shop]\nscheme = "shopify"\nline = "orders"' in exported
     again = shop("apply", "-", "--json", stdin=exported)
     assert again.json["webhooks"]["unchanged"] == ["shop"]
-    assert shop("webhook", "inbox", "shop").out == "no deliveries\n"
+    assert shop("webhook", "inbox", "shop").out.startswith("There are no deliveries")
     assert shop("line", "delete", "orders", "--yes").code == 2
     assert shop("delete", "shop", "--yes").code == 2
     assert shop("line", "rename", "orders", "sales").code == 0
@@ -314,5 +314,5 @@ def test_a_sample_to_a_paused_webhook_leads_to_its_state(
     body.write_bytes(order(1))
     sent = shop("webhook", "send", "shop", str(body))
     assert sent.code == 1
-    assert sent.out.startswith("503: shop")
+    assert "status 503" in sent.out
     assert "outkey webhook show shop" in sent.out

@@ -1,16 +1,21 @@
 """Commands for the accounts of the pages: a way back in when nobody can sign in."""
 
 import sys
+from datetime import datetime
 from typing import Annotated
 
 import typer
 
+from outkey.core.errors import ConfigError
+from outkey.core.text import Text
+from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.output import print_done, print_json, print_line, print_table
 from outkey.hosts.cli.session import AsJson, administration_of, current_host
+from outkey.hosts.cli.times import time_text
 
-accounts_app = typer.Typer(help="The users of the pages.", no_args_is_help=True)
+accounts_app = Commands(help="Add, list and disable users of the pages.")
 UserName = Annotated[
-    str, typer.Argument(metavar="NAME", help="the name that the user signs in with")
+    str, typer.Argument(metavar="NAME", help="The name that the user signs in with.")
 ]
 
 
@@ -19,12 +24,20 @@ def add_user(
     name: UserName,
     *,
     role: Annotated[
-        str, typer.Option(help="Administrator, Operator or Auditor; default: none")
+        str,
+        typer.Option(
+            help=(
+                "Administrator, Operator or Auditor. Without a role a user may do"
+                " nothing."
+            ),
+            metavar="ROLE",
+        ),
     ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Create a user. The password is read as by `outkey user password`."""
     application, accounts = current_host().open_users()
+    accounts.refuse_new(name, role)  # before the prompt
     password = read_password(name)
     generated = accounts.add(
         name,
@@ -43,23 +56,31 @@ def list_users(*, as_json: AsJson = False) -> None:
     if as_json:
         print_json(users)
         return
-    columns = ("name", "active", "superuser", "groups", "last sign-in")
+    if not users:
+        print_line("There are no users yet. Add one with: outkey user add NAME")
+        return
+    columns = ("Name", "Active", "Superuser", "Groups", "Last sign-in")
     rows = [
         (
             user["name"],
             "yes" if user["active"] else "no",
             "yes" if user["superuser"] else "no",
             ", ".join(user["groups"]),
-            user["last_login"] or "never",
+            last_login_text(user["last_login"]),
         )
         for user in users
     ]
     print_table(columns, rows)
 
 
+def last_login_text(moment: datetime | None) -> str:
+    """Return when a user signed in last."""
+    return "never" if moment is None else time_text(moment.timestamp())
+
+
 @accounts_app.command("disable")
 def disable_user(name: UserName, *, as_json: AsJson = False) -> None:
-    """Refuse further sign-ins and requests of a user."""
+    """Disable a user, who can no longer sign in, and end the user's sessions."""
     application, accounts = current_host().open_users()
     accounts.disable(name, administration=administration_of(application))
     print_done("disabled", as_json=as_json, user=name)
@@ -83,11 +104,20 @@ def set_password(name: UserName, *, as_json: AsJson = False) -> None:
 def read_password(name: str) -> str:
     """Return a password from a prompt or from standard input; empty to generate one."""
     if sys.stdin.isatty():
-        question = f"New password for {name} (empty: generate one)"
-        return str(
-            typer.prompt(question, hide_input=True, default="", show_default=False)
-        )
+        password = ask_password(f"New password for {name} (empty: generate one)")
+        if password and ask_password("Repeat the password") != password:
+            raise ConfigError(
+                Text("the two passwords differ"),
+                hint=Text("Nothing was changed. Run the command again."),
+                field="password",
+            )
+        return password
     return sys.stdin.read().removesuffix("\n").removesuffix("\r")
+
+
+def ask_password(question: str) -> str:
+    """Return what a user types, without showing it."""
+    return str(typer.prompt(question, hide_input=True, default="", show_default=False))
 
 
 def print_account(

@@ -10,7 +10,8 @@ from outkey.core.access.api_tokens import (
     read_expiry,
     read_scopes,
 )
-from outkey.core.moments import iso_moment, moment_text
+from outkey.core.moments import iso_moment, iso_or_none
+from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.output import (
     print_done,
     print_json,
@@ -19,15 +20,14 @@ from outkey.hosts.cli.output import (
     warn,
 )
 from outkey.hosts.cli.session import AsJson, administration_of, open_application
+from outkey.hosts.cli.times import time_text
 
 if TYPE_CHECKING:
     from outkey.core.access.api_tokens import ApiToken
     from outkey.engine.application import Application
 
-api_tokens_app = typer.Typer(
-    help="Tokens for programs that use the HTTP interface.", no_args_is_help=True
-)
-TokenName = Annotated[str, typer.Argument(metavar="NAME", help="the token's name")]
+api_tokens_app = Commands(help="Create and revoke tokens of the HTTP interface.")
+TokenName = Annotated[str, typer.Argument(metavar="NAME", help="The token's name.")]
 
 
 @api_tokens_app.command("create")
@@ -35,28 +35,54 @@ def create_token(  # noqa: PLR0913 - what a token may do
     name: TokenName,
     *,
     scope: Annotated[
-        list[str], typer.Option(help="read, send, manage, run or audit; repeatable")
+        list[str],
+        typer.Option(
+            help=(
+                "What the token may do: read, send, manage, run or audit. Repeat"
+                " it for more than one."
+            ),
+            metavar="SCOPE",
+        ),
     ],
     configuration: Annotated[
         list[str] | None,
-        typer.Option(help="for this configuration only; repeatable, default: all"),
+        typer.Option(
+            help=(
+                "Only this configuration may be used. Repeat it for more; without"
+                " it, all may."
+            ),
+            metavar="NAME",
+        ),
     ] = None,
     expires: Annotated[
-        str, typer.Option(metavar="DATE", help="the last day, such as 2030-01-31")
+        str,
+        typer.Option(
+            metavar="DATE",
+            help=(
+                "The last day on which it is valid, such as 2030-01-31. Without"
+                " one it does not expire."
+            ),
+        ),
     ] = "",
     allow_internal: Annotated[
         bool,
         typer.Option(
             "--allow-internal",
-            help="may set the network of a configuration to internal",
+            help="Allow it to set the network of a configuration to internal.",
         ),
     ] = False,
     per_minute: Annotated[
-        int, typer.Option(help="how many requests a minute it may make")
+        int,
+        typer.Option(
+            help="How many requests it may make in a minute.", metavar="NUMBER"
+        ),
     ] = DEFAULT_PER_MINUTE,
     as_json: AsJson = False,
 ) -> None:
-    """Create a token, and print it this once."""
+    """Create a token, and print it this once.
+
+    outkey stores only its hash, so it cannot be shown again.
+    """
     from outkey.engine.managing.api_tokens import TokenWish
 
     wish = TokenWish(
@@ -74,14 +100,14 @@ def create_token(  # noqa: PLR0913 - what a token may do
         print_json({"token": created.text, **facts})
     else:
         print_line(created.text)  # alone, for $(outkey api-token create …)
-        warn("It is shown only this once: outkey stores its hash.")
+        warn("The token is shown only this once: outkey stores its hash.")
     if facts["state"] == ApiTokenState.EXPIRED:
-        warn("It has expired already.")
+        warn("The token has expired already.")
 
 
 @api_tokens_app.command("list")
 def list_tokens(*, as_json: AsJson = False) -> None:
-    """List the tokens; never their values."""
+    """List the tokens, without their values."""
     application = open_application()
     tokens = application.api_tokens.all()
     if as_json:
@@ -93,14 +119,14 @@ def list_tokens(*, as_json: AsJson = False) -> None:
         )
     else:
         print_line(
-            "no API tokens yet; create one with: outkey api-token create NAME"
-            " --scope read"
+            "There are no API tokens yet. Create one with: outkey api-token create"
+            " NAME --scope read"
         )
 
 
 @api_tokens_app.command("revoke")
 def revoke_token(name: TokenName, *, as_json: AsJson = False) -> None:
-    """Refuse a token from now on."""
+    """Revoke a token. Requests with it are refused from now on."""
     application = open_application()
     application.api_tokens.revoke(administration_of(application), name)
     print_done("revoked", as_json=as_json, name=name)
@@ -113,12 +139,8 @@ def token_facts(application: "Application", token: "ApiToken") -> dict[str, obje
         "state": str(token.state(application.database.now())),
         "scopes": sorted(token.scopes),
         "configurations": application.api_tokens.configurations_of(token),
-        "expires_at": None
-        if token.expires_at is None
-        else iso_moment(token.expires_at),
-        "revoked_at": None
-        if token.revoked_at is None
-        else iso_moment(token.revoked_at),
+        "expires_at": iso_or_none(token.expires_at),
+        "revoked_at": iso_or_none(token.revoked_at),
         "allow_internal": token.allow_internal,
         "per_minute": token.per_minute,
         "created_at": iso_moment(token.created_at),
@@ -134,6 +156,6 @@ def token_row(application: "Application", token: "ApiToken") -> tuple[str, ...]:
         str(token.state(application.database.now())),
         ", ".join(sorted(token.scopes)),
         "all" if names is None else ", ".join(names),
-        "never" if token.expires_at is None else moment_text(token.expires_at),
+        "never" if token.expires_at is None else time_text(token.expires_at),
         token.created_by,
     )

@@ -10,6 +10,8 @@ from outkey.core.audit.events import Change, Tag
 from outkey.core.config.facts import configuration_facts, summary_facts
 from outkey.core.errors import ConfigError
 from outkey.core.findings.checks import Finding
+from outkey.hosts.cli.apply_output import print_applied
+from outkey.hosts.cli.finding_commands import with_command
 from outkey.hosts.cli.input import read_text
 from outkey.hosts.cli.output import (
     confirm,
@@ -22,6 +24,7 @@ from outkey.hosts.cli.output import (
     print_line,
     print_table,
     progress_bar,
+    warn_if_sealed,
 )
 from outkey.hosts.cli.presenters import configuration_rows, status_mark
 from outkey.hosts.cli.session import (
@@ -45,16 +48,27 @@ _COLUMNS = {
 
 def apply(
     file: Annotated[
-        str, typer.Argument(help="a TOML document, or - for standard input")
+        str, typer.Argument(help="A TOML document, or - for standard input.")
     ],
     *,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="change nothing")] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show what would change, and save nothing."),
+    ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="save nothing if there is any warning")
+        bool, typer.Option("--strict", help="Save nothing if there is any warning.")
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Create or update configurations from a TOML document."""
+    """Create or update what a TOML document describes.
+
+    Prints each field that changes, with its old and new value. With --dry-run it also
+    prints the fields of what would be created. A secret is printed as its reference or
+    version, never as its value.
+
+    A setting that is not in the document does not change. A sync line is replaced as a
+    whole. A reference that cannot be read never replaces a stored secret.
+    """
     from outkey.core.config.document import parse_document
     from outkey.engine.managing.applying import warnings_error
 
@@ -71,29 +85,11 @@ def apply(
         applied = application.apply(
             administration, document, dry_run=dry_run, progress=advance
         )
-    findings = [*applied.findings, *application.line_findings(document)]
-    groups = {kind: getattr(applied, kind) for kind in applied.lines}
-    others = {
-        "line": applied.lines,
-        "database": applied.databases,
-        "pair": applied.pairs,
-        "webhook": applied.webhooks,
-    }
-    if as_json:
-        facts = [finding_facts(finding, name) for name, finding in findings]
-        named = {f"{section}s": names for section, names in others.items()}
-        print_json(groups | named | {"findings": facts})
-        return 0
-    would = "would be " if dry_run else ""
-    for kind, names in groups.items():
-        more = [
-            f"{section} {name}"
-            for section, by_kind in others.items()
-            for name in by_kind[kind]
-        ]
-        for name in (*names, *more):
-            print_line(f"{would}{kind}: {name}")
-    print_findings(findings)
+    findings = [
+        (name, with_command(name, finding))
+        for name, finding in (*applied.findings, *application.line_findings(document))
+    ]
+    print_applied(applied, findings, dry_run=dry_run, as_json=as_json)
     return 0
 
 
@@ -110,7 +106,7 @@ def print_strict_error(
 
 
 def list_configurations(*, as_json: AsJson = False) -> None:
-    """List all configurations."""
+    """List the configurations with their status."""
     application = open_application()
     now = time.time()
     sealed = application.keys.is_sealed()
@@ -120,17 +116,39 @@ def list_configurations(*, as_json: AsJson = False) -> None:
     ]
     if as_json:
         print_json(rows)
-    elif rows:
+        return
+    warn_if_sealed(application)
+    if rows:
         print_table(
             ("", *_COLUMNS),
-            ((status_mark(row), *map(row.get, _COLUMNS.values())) for row in rows),
+            map(summary_row, rows),
         )
     else:
-        print_line("no configurations yet; create some with: outkey apply FILE")
+        print_line(
+            "There are no configurations yet. Create one with: outkey new NAME"
+            " --preset PRESET, outkey import FILE or outkey apply FILE"
+        )
 
 
-def show(name: Name, *, as_json: AsJson = False) -> None:
-    """Show one configuration; of its secrets only whether they are set."""
+def summary_row(facts: dict[str, object]) -> tuple[object, ...]:
+    """Return a configuration for the list."""
+    values = facts | {"status": str(facts["status"]).replace("_", " ")}
+    return status_mark(facts), *(values[key] for key in _COLUMNS.values())
+
+
+def show(
+    name: Name,
+    *,
+    whole: Annotated[
+        bool,
+        typer.Option("--all", help="Include settings that have their default value."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show one configuration.
+
+    A secret is shown as its reference, or with the time when its value was set.
+    """
     application = open_application()
     configuration = application.registry.get(name)
     proxy = application.proxy_of(configuration)
@@ -139,16 +157,29 @@ def show(name: Name, *, as_json: AsJson = False) -> None:
             {**configuration_facts(configuration), "proxy_in_use": proxy or None}
         )
     else:
-        rows = [*configuration_rows(configuration), ("proxy in use", proxy or "none")]
+        warn_if_sealed(application)
+        rows = list(configuration_rows(configuration, whole=whole))
+        if proxy or whole:
+            rows.append(("proxy in use", proxy or "none"))
         print_table(("Field", "Value"), rows)
+        if not whole:
+            print_line(
+                "Other settings have their default values. Add --all to see them."
+            )
 
 
 def export(
     names: Annotated[
-        list[str] | None, typer.Argument(help="all of them if left out")
+        list[str] | None,
+        typer.Argument(
+            help="The configurations. Without a name, everything is written."
+        ),
     ] = None,
 ) -> None:
-    """Write configurations as TOML; stored secrets become comments."""
+    """Write configurations as a TOML document.
+
+    References are written as they are, and stored secrets as comments.
+    """
     from outkey.core.config.export import render
 
     application = open_application()
@@ -173,11 +204,14 @@ def export(
 
 def rename(
     name: Name,
-    new_name: Annotated[str, typer.Argument(help="the new name", metavar="NEW")],
+    new_name: Annotated[str, typer.Argument(help="The new name.", metavar="NEW")],
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Rename a configuration; programs must send with the new name from then on."""
+    """Rename a configuration.
+
+    Its secrets, sync lines and history stay with it. Programs must use the new name.
+    """
     application = open_application()
     administration_of(application).rename(name, new_name, time.time())
     if as_json:
@@ -190,6 +224,9 @@ def delete(name: Name, *, yes: Yes = False, as_json: AsJson = False) -> None:
     """Delete a configuration with its secrets and sync lines."""
     application = open_application()
     application.registry.get(name)
-    confirm(f"Delete {name} with its secrets?", yes=yes)
+    lines = application.registry.timetable()
+    count = sum(line.configuration == name for line in lines)
+    also = {0: "", 1: " and a sync line"}.get(count, f" and {count} sync lines")
+    confirm(f"Delete {name} with its secrets{also}?", yes=yes)
     administration_of(application).remove(name, application.sync_settings)
     print_done("deleted", as_json=as_json, configuration=name)

@@ -12,16 +12,26 @@ from outkey.core.sync.records import Target, find_target
 from outkey.core.sync.shown import shortened
 from outkey.core.sync.targets import ARCHIVED_AT, TABLE_PREFIX, FileFormat
 from outkey.core.text import Text
-from outkey.hosts.cli.output import print_done, print_json, print_line, print_table
+from outkey.hosts.cli.commands import Commands
+from outkey.hosts.cli.output import (
+    print_done,
+    print_json,
+    print_line,
+    print_table,
+    progress_bar,
+)
 from outkey.hosts.cli.session import AsJson, administration_of, open_application
 
 if TYPE_CHECKING:
     from outkey.ports.sync import StoredTables
 
 _MAX_SHOWN = 60  # characters of a value
-data_app = typer.Typer(help="Tables of sync lines.", no_args_is_help=True)
+data_app = Commands(help="Show and export the tables that sync lines fill.")
 TableArgument = Annotated[
-    str, typer.Argument(metavar="TABLE", help="such as orders or warehouse.orders")
+    str,
+    typer.Argument(
+        metavar="TABLE", help="A table, such as orders or warehouse.orders."
+    ),
 ]
 
 
@@ -44,15 +54,23 @@ def list_tables(*, as_json: AsJson = False) -> None:
         )
         print_table(("Table", "Rows", "Columns"), rows)
     else:
-        print_line('no tables yet; a sync line with target = "table:NAME" makes one')
+        print_line(
+            'There are no tables yet. A sync line with target = "table:NAME" creates'
+            " one when it runs: outkey line run NAME"
+        )
 
 
 @data_app.command("show")
 def show_table(
     table: TableArgument,
     *,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, metavar="<1 to 10000>")] = 20,
-    after: Annotated[str, typer.Option(help="continue after the row of this id")] = "",
+    limit: Annotated[
+        int, typer.Option(min=1, max=10_000, metavar="NUMBER", help="How many rows.")
+    ] = 20,
+    after: Annotated[
+        str,
+        typer.Option(help="Continue after the row with this outkey_id.", metavar="ID"),
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Show the columns and the first rows of a table."""
@@ -70,6 +88,11 @@ def show_table(
         (row.id, *(shortened(row.values.get(name), _MAX_SHOWN) for name in names))
         for row in rows
     )
+    if not rows:
+        print_line(
+            f"The table {table} has no rows{' after this one' if after else ''}."
+        )
+        return
     print_table(("outkey_id", *names), cells)
 
 
@@ -78,9 +101,15 @@ def export_table(
     table: TableArgument,
     *,
     format_: Annotated[
-        FileFormat, typer.Option("--format", help="csv, jsonl or parquet")
+        FileFormat,
+        typer.Option("--format", help="Write csv, jsonl or parquet.", metavar="FORMAT"),
     ] = FileFormat.CSV,
-    output: Annotated[str, typer.Option(help="a file instead of standard output")] = "",
+    output: Annotated[
+        str,
+        typer.Option(
+            help="Write to this file instead of standard output.", metavar="FILE"
+        ),
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Write all rows of a table."""
@@ -114,13 +143,27 @@ def export_to(
 
     try:
         with replace_file(path) as file:
-            return write_rows(tables, target, format_, file)
+            return write_with_progress(tables, target, format_, file)
     except OSError as error:
         reason = error.strerror or type(error).__name__
     raise StorageUnavailable(
         Text("the file cannot be written ({reason})", reason=reason),
         hint=Text("Choose another file with --output, or free some space."),
     )
+
+
+def write_with_progress(
+    tables: "StoredTables", target: Target, format_: FileFormat, file: BinaryIO
+) -> int:
+    """Write all rows with a progress bar, and return how many."""
+    from outkey.adapters import files
+
+    rows = 0
+    with progress_bar("exporting", tables.count(target.name)) as advance:
+        for count in files.export_table(tables, target, format_, file):
+            rows += count
+            advance(count)
+    return rows
 
 
 def write_rows(

@@ -1,6 +1,7 @@
 """The command that examines the installation and the posture of every configuration."""
 
 import os
+import shutil
 import ssl
 import stat
 import sys
@@ -23,6 +24,7 @@ from outkey.hosts.cli.session import AsJson, current_host, open_application
 
 if TYPE_CHECKING:
     from outkey.core.findings.posture import InstallationFacts
+    from outkey.core.operating.checklist import CheckedLine
     from outkey.engine.application import Application
     from outkey.hosts.cli.doctor_reports import Examination, Findings
 
@@ -42,41 +44,99 @@ def doctor(
     *,
     as_json: AsJson = False,
     form: Annotated[
-        Format, typer.Option("--format", help="how to write it")
+        Format,
+        typer.Option(
+            "--format", help="Write a table, json, sarif or html.", metavar="FORMAT"
+        ),
     ] = Format.TABLE,
-    output: Annotated[Path | None, typer.Option(help="a file to write it to")] = None,
+    production: Annotated[
+        bool,
+        typer.Option(
+            "--production",
+            help="Verify the production check list, line by line, instead of findings.",
+        ),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write to this file instead of standard output.", metavar="FILE"
+        ),
+    ] = None,
 ) -> int:
-    """Examine the installation and the posture of every configuration."""
+    """Examine the installation and every configuration.
+
+    The exit code is 2 if there is an error among the findings, or if a line of the
+    production check list is failed.
+    """
     from outkey.hosts.cli import doctor_reports as reports
 
     if as_json and form not in {Format.TABLE, Format.JSON}:
         raise ConfigError(
             Text("--json and --format contradict each other"), field="--format"
         )
+    if production and form is Format.SARIF:
+        raise ConfigError(
+            Text("the production check list cannot be written as SARIF"),
+            hint=Text("Use --format json, or leave --production out."),
+            field="--format",
+        )
     if as_json:
         form = Format.JSON
     examination = examine(current_host().home_folder())
-    findings = examination.findings
-    summary = reports.summary(examination)
-    match form:
-        case Format.JSON:
-            report = reports.as_json(examination)
-        case Format.SARIF:
-            report = reports.as_sarif(findings)
-        case Format.HTML:
-            report = reports.as_html(findings, summary)
-        case Format.TABLE:
-            is_terminal = output is None and sys.stdout.isatty()
-            colours = is_terminal and "NO_COLOR" not in os.environ
-            table = reports.as_text(findings, colours=colours)
-            report = "\n".join(filter(None, [table, summary]))
+    if production:
+        examination = examination._replace(checklist=check_production(examination))
+    report = format_report(examination, form, to_file=output is not None)
     if output is not None:
         write_report(output, report + "\n")
     elif form is Format.HTML:
         print_line(report)
     else:
         print_styled(report)
-    return 2 if reports.has_errors(findings) else 0
+    return 0 if reports.is_sound(examination) else 2
+
+
+def check_production(examination: "Examination") -> "list[CheckedLine]":
+    """Return the production check list with the verdict on each line."""
+    from outkey.core.operating.checklist import checked
+
+    try:
+        facts = current_host().production_facts(open_application())
+    except StorageUnavailable:
+        facts = current_host().production_facts(None)
+    levels = [finding.level for _, finding in examination.findings]
+    return checked(
+        replace(
+            facts,
+            findings={finding.id for _, finding in examination.findings},
+            errors=levels.count(Level.ERROR),
+        )
+    )
+
+
+def format_report(examination: "Examination", form: Format, *, to_file: bool) -> str:
+    """Return the report in one of the formats."""
+    from outkey.hosts.cli import doctor_reports as reports
+
+    findings = examination.findings
+    summary = reports.summary(examination)
+    match form:
+        case Format.JSON:
+            return reports.as_json(examination)
+        case Format.SARIF:
+            return reports.as_sarif(findings)
+        case Format.HTML:
+            return reports.as_html(examination, summary)
+        case Format.TABLE:
+            is_terminal = not to_file and sys.stdout.isatty()
+            colours = is_terminal and "NO_COLOR" not in os.environ
+            if examination.checklist is None:
+                table = reports.as_text(findings, colours=colours)
+            else:
+                columns = shutil.get_terminal_size().columns if is_terminal else None
+                table = reports.checklist_text(
+                    examination.checklist, columns, colours=colours
+                )
+            return "\n".join(filter(None, [table, summary]))
 
 
 def write_report(file: Path, text: str) -> None:

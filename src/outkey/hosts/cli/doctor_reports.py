@@ -2,15 +2,19 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from html import escape
 from importlib.metadata import version
 from itertools import groupby
+from textwrap import wrap
 from typing import NamedTuple
 
 from outkey.core.audit.durability import Durability
 from outkey.core.findings.checks import Finding, Level
 from outkey.core.findings.posture import POSTURE_CHECKS
+from outkey.core.operating.checklist import CHECKLIST, CheckedLine
 from outkey.hosts.cli.output import finding_facts, json_text, visible
+from outkey.hosts.cli.times import with_local_times
 
 Findings = list[tuple[str, Finding]]
 _COLOURS = {Level.ERROR: "31", Level.WARNING: "33", Level.NOTICE: "36"}  # ANSI
@@ -19,12 +23,16 @@ _SURVIVES = {
     Durability.PROCESS: "a record survives a killed process",
     Durability.POWER: "a record survives a power failure",
 }
+# Words, not signs: they can be searched for, and read aloud.
+_VERDICTS = {True: ("passed", "32"), False: ("failed", "31"), None: ("unseen", "33")}
+_NARROWEST = 40  # columns of a text, however narrow the terminal is
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0"
     " 1rem}"
     "td,th{text-align:left;vertical-align:top;padding:.3rem .8rem .3rem 0}"
-    ".error{color:#b42318}.warning{color:#a15c07}.notice{color:#175cd3}"
+    ".error,.failed{color:#b42318}.warning,.unseen{color:#a15c07}.notice{color:#175cd3}"
+    ".passed{color:#067647}"
     "small{color:#667085}"
 )
 
@@ -39,10 +47,13 @@ class Examination(NamedTuple):
     configurations: int
     durability: Durability | None
     proxy: str = ""  # of all configurations without their own
+    checklist: list[CheckedLine] | None = None  # where it was asked for
 
 
 def summary(examination: Examination) -> str:
     """Return a line about the audit, and one that counts the findings by level."""
+    if examination.checklist is not None:
+        return checklist_summary(examination.checklist)
     count = count_text(examination.configurations, "configuration")
     subject = f"the installation and {count}"
     if not examination.findings:
@@ -71,14 +82,22 @@ def as_json(examination: Examination) -> str:
         {**finding_facts(finding, name), "configuration": name or None}
         for name, finding in examination.findings
     ]
-    return json_text(
-        {
-            "ok": not has_errors(examination.findings),
-            "findings": facts,
-            "audit_durability": examination.durability,
-            "proxy": examination.proxy or None,
-        }
-    )
+    document = {
+        "ok": is_sound(examination),
+        "findings": facts,
+        "audit_durability": examination.durability,
+        "proxy": examination.proxy or None,
+    }
+    if examination.checklist is not None:
+        document["checklist"] = [asdict(line) for line in examination.checklist]
+    return json_text(document)
+
+
+def is_sound(examination: Examination) -> bool:
+    """Whether no finding is an error, and no line of the check list is failed."""
+    lines = examination.checklist or []
+    is_failed = any(line.passed is False for line in lines)
+    return not is_failed and not has_errors(examination.findings)
 
 
 def has_errors(findings: Findings) -> bool:
@@ -107,8 +126,42 @@ def text_lines(findings: Findings, *, colours: bool) -> Iterator[str]:
         for finding in group:
             place = f"{finding.field}: " if finding.field else ""
             head = f"  {labels[finding.level]} {finding.id:{width}}  "
-            yield head + visible(place + finding.message)
+            yield head + visible(place + with_local_times(finding.message))
             yield f"  {'':{width + 9}}  {visible(finding.hint)}"
+
+
+def checklist_text(
+    lines: Iterable[CheckedLine], columns: int | None, *, colours: bool
+) -> str:
+    """Return the check list for a terminal, as wide as its columns if it is one."""
+    width = max(len(line.code) for line in CHECKLIST)
+    indent = " " * (width + 10)
+    rows = ["Each line says what must be true in production:"]
+    for line in lines:
+        word, colour = _VERDICTS[line.passed]
+        label = f"\x1b[{colour}m{word:6}\x1b[0m" if colours else f"{word:6}"
+        first, *more = wrap_text(line.text, columns, indent)
+        rows.append(f"{label}  {line.code:{width}}  {first}")
+        rows += [indent + part for part in more]
+        for part in wrap_text(line.hint, columns, indent) if line.hint else ():
+            rows.append(indent + (f"\x1b[2m{part}\x1b[0m" if colours else part))
+    return "\n".join(rows)
+
+
+def wrap_text(text: str, columns: int | None, indent: str) -> list[str]:
+    """Return a text in lines that fit beside an indent; None: in one line."""
+    if columns is None:
+        return [text]
+    return wrap(text, max(columns - len(indent), _NARROWEST))
+
+
+def checklist_summary(lines: Iterable[CheckedLine]) -> str:
+    """Return how many lines are passed and failed, and how many were not seen."""
+    counts = Counter(line.passed for line in lines)
+    return (
+        f"{counts[True]} passed, {counts[False]} failed, {counts[None]} cannot be seen"
+        " from here: check these yourself"
+    )
 
 
 def group_by_name(findings: Findings) -> Iterator[tuple[str, Iterable[Finding]]]:
@@ -154,8 +207,16 @@ def sarif_result(name: str, finding: Finding) -> dict[str, object]:
     }
 
 
-def as_html(findings: Findings, summary_lines: str) -> str:
+def as_html(examination: Examination, summary_lines: str) -> str:
     """Return one page that loads nothing and runs no script."""
+    sections = (
+        [
+            html_section(name, group)
+            for name, group in group_by_name(examination.findings)
+        ]
+        if examination.checklist is None
+        else [html_checklist(examination.checklist)]
+    )
     return "\n".join(
         [
             (
@@ -166,10 +227,21 @@ def as_html(findings: Findings, summary_lines: str) -> str:
             f"<style>{_STYLE}</style>",
             "<h1>outkey doctor</h1>",
             *(f"<p>{escape(line)}</p>" for line in summary_lines.splitlines()),
-            *(html_section(name, group) for name, group in group_by_name(findings)),
+            *sections,
             "</html>",
         ]
     )
+
+
+def html_checklist(lines: Iterable[CheckedLine]) -> str:
+    """Return the table of the check list."""
+    rows = "".join(
+        f'<tr><td class="{word}">{word}</td><td><code>{line.code}</code></td>'
+        f"<td>{escape(line.text)}<br><small>{escape(line.hint)}</small></td></tr>"
+        for line in lines
+        for word, _ in [_VERDICTS[line.passed]]
+    )
+    return f"<h2>production check list</h2><table>{rows}</table>"
 
 
 def html_section(name: str, findings: Iterable[Finding]) -> str:

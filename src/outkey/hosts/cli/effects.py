@@ -72,14 +72,18 @@ def effect_row(effect: "Effect") -> tuple[str, str, str]:
         outcome = f"{outcome} in {effect.target}"
     if is_rejected:
         return outcome, effect.key, rejected_text(effect.field, effect.reason)
-    if is_sent(effect):
-        shown = [shown_field(name, value) for name, value in effect.values.items()]
+    if effect.outcome is WriteOutcome.CREATED and effect.changes:
+        texts = [
+            shown_field(name, after) for name, (_, after) in effect.changes.items()
+        ]
+    elif is_sent(effect):
+        texts = [shown_field(name, value) for name, value in effect.values.items()]
     else:
-        shown = [
+        texts = [
             shown_change(name, before, after)
             for name, (before, after) in effect.changes.items()
         ]
-    return outcome, effect.key, ", ".join(shown)
+    return outcome, effect.key, ", ".join(texts)
 
 
 def is_sent(effect: "Effect") -> bool:

@@ -10,7 +10,10 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if str(error.name).startswith("outkey"):
             raise
-        hint = "Install them: pip install 'outkey[server]'"
-        print(f"error: the command line needs more packages. {hint}", file=sys.stderr)  # noqa: T201 - typer is not there
+        print(  # noqa: T201 - typer is not there
+            "error: the command line needs more packages."
+            " Install outkey[server] in place of outkey alone.",
+            file=sys.stderr,
+        )
         sys.exit(2)
     run_commands()

@@ -16,6 +16,7 @@ from outkey.hosts.cli.output import (
     print_json,
     print_line,
     print_report_items,
+    warn,
 )
 from outkey.hosts.cli.session import AsJson, administration_of, open_application
 
@@ -27,24 +28,40 @@ def import_file(
     files: Annotated[
         list[str],
         typer.Argument(
-            help="a file, or - for standard input; a collection and its environment",
-            metavar="FILE",
+            help=(
+                "A file, or - for standard input. A collection may be followed by"
+                " its environment."
+            ),
+            metavar="FILE...",
         ),
     ],
     *,
     source: Annotated[
         ImportFormat | None,
-        typer.Option("--from", help="the format, if not recognized"),
+        typer.Option(
+            "--from",
+            help=(
+                "The format if it is not recognized: curl, postman, openapi,"
+                " insomnia, bruno, http or har."
+            ),
+            metavar="FORMAT",
+        ),
     ] = None,
     name: Annotated[
-        str, typer.Option("--name", help="the name of the configuration")
+        str,
+        typer.Option("--name", help="The name of the configuration.", metavar="NAME"),
     ] = "",
     apply: Annotated[
-        bool, typer.Option("--apply", help="save it, and seal the secrets it has")
+        bool,
+        typer.Option("--apply", help="Save it, and store the secrets in it encrypted."),
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Make configurations of a curl command, a collection or an API description."""
+    """Import a curl command, a collection or an API description.
+
+    Prints a TOML document and a report. With --apply it saves the configurations and
+    their secrets instead.
+    """
     from outkey.engine.managing.importing import incomplete_error
     from outkey.hosts.importing import read_import
 
@@ -66,7 +83,43 @@ def import_file(
         print_created(imported)
     else:
         print_line(document_of(imported).rstrip("\n"))
+        sys.stdout.flush()  # the document comes first, also after 2>&1
+        print_next_steps(imported)
     return 0
+
+
+def print_next_steps(imported: "Import") -> None:
+    """Print on standard error what to do with the document."""
+    if variables := expected_variables(imported):
+        warn(
+            "next: save this document as FILE, set the environment variables"
+            f" {', '.join(variables)}, and apply it: outkey apply FILE"
+        )
+    else:
+        warn("next: save this document as FILE, and apply it: outkey apply FILE")
+    if imported.has_errors:
+        warn("Correct the errors above in the document before you apply it.")
+    else:
+        warn(
+            "or: import again with --apply, which saves it at once, with its secrets"
+            " encrypted"
+        )
+
+
+def expected_variables(imported: "Import") -> list[str]:
+    """Return the environment variables that the document of an import refers to."""
+    from outkey.core.config.reference import Store
+
+    references = [
+        state.reference
+        for item in imported.configurations
+        for state in item.draft.configuration().secrets.values()
+    ]
+    return [
+        reference.place
+        for reference in dict.fromkeys(references)
+        if reference is not None and reference.store is Store.ENV
+    ]
 
 
 def print_incomplete(error: ConfigError, imported: "Import", *, as_json: bool) -> None:

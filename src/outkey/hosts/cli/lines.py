@@ -21,13 +21,13 @@ from outkey.core.errors import (
     SyncFailed,
     UnknownConfiguration,
 )
-from outkey.core.moments import moment_text
 from outkey.core.sync.facts import line_facts, run_facts
 from outkey.core.sync.reasons import ALL_REFUSED, RUN_FAILURES, rejection_text
 from outkey.core.sync.remedies import ERRORS
 from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.targets import FILE_PREFIX
 from outkey.core.text import Text
+from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.effects import FirstEffects
 from outkey.hosts.cli.output import (
     confirm,
@@ -41,6 +41,7 @@ from outkey.hosts.cli.output import (
     print_table,
     progress_bar,
     warn,
+    warn_if_sealed,
 )
 from outkey.hosts.cli.run_texts import (
     COUNTED,
@@ -58,10 +59,12 @@ from outkey.hosts.cli.run_texts import (
 )
 from outkey.hosts.cli.session import (
     AsJson,
+    Yes,
     administration_of,
     current_host,
     open_application,
 )
+from outkey.hosts.cli.times import time_text, with_local_times
 
 if TYPE_CHECKING:
     from outkey.engine.application import Application
@@ -69,10 +72,12 @@ if TYPE_CHECKING:
 
 _MAX_REJECTED = 100
 _MAX_GROUPS = 100
-lines_app = typer.Typer(help="Sync lines.", no_args_is_help=True)
-runs_app = typer.Typer(help="Runs of sync lines.", no_args_is_help=True)
-Line = Annotated[str, typer.Argument(help="the sync line's name")]
-RunId = Annotated[str, typer.Argument(help="the run's id")]
+lines_app = Commands(help="List, run and change sync lines.")
+runs_app = Commands(help="List, follow, cancel and retry runs of sync lines.")
+Line = Annotated[str, typer.Argument(help="The sync line's name.")]
+RunId = Annotated[
+    str, typer.Argument(help="The run's id, as outkey run list shows it.")
+]
 
 
 @lines_app.command("list")
@@ -84,6 +89,13 @@ def list_lines(*, as_json: AsJson = False) -> None:
     if as_json:
         print_json([line_facts(line, paused) for line in lines])
         return
+    warn_if_sealed(application)
+    if not lines:
+        print_line(
+            "There are no sync lines yet. Apply a document with [line.NAME]:"
+            " outkey apply FILE"
+        )
+        return
     print_table(
         ("Line", "Configuration", "Direction", "Target", "Schedule"),
         (line_row(line, paused) for line in lines),
@@ -91,10 +103,10 @@ def list_lines(*, as_json: AsJson = False) -> None:
 
 
 def line_row(line: SyncLine, paused: Collection[str]) -> tuple[object, ...]:
-    """Return a line for the list; one without records shows its request."""
+    """Return a line for the list; one that is only a request has no target."""
     sync = line.sync
     if sync is None:
-        return line.name, line.configuration, f"{line.method} {line.path}", "", ""
+        return line.name, line.configuration, "request only", "", ""
     schedule = sync.schedule
     if line.name in paused:
         schedule = f"paused ({schedule})" if schedule else "paused"
@@ -112,10 +124,24 @@ def show_line(name: Line, *, as_json: AsJson = False) -> None:
         facts = [finding_facts(finding, line.configuration) for finding in findings]
         print_json(line_facts(line, paused) | {"findings": facts})
         return
-    print_line(render([], [line]))
+    print_line(render([], [line]).rstrip("\n"))
     if name in paused:
-        print_line(f"paused; to resume it: outkey line resume {quote(name)}\n")
+        print_line(f"\npaused; to resume it: outkey line resume {quote(name)}")
     print_findings((name, finding) for finding in findings)
+
+
+@lines_app.command("suggest")
+def suggest_line(name: Line, *, as_json: AsJson = False) -> None:
+    """Propose records, paging, keys and fields from one request.
+
+    Prints the line as TOML, and the reasons on standard error.
+    """
+    from outkey.hosts.cli.suggest import print_suggestion
+
+    application = open_application()
+    line = find_line(application, name)
+    suggestion = application.sync_runner().suggest(name)
+    print_suggestion(suggestion, line, as_json=as_json)
 
 
 @lines_app.command("run")
@@ -123,18 +149,22 @@ def run_line(
     name: Line,
     *,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="show what would change")
+        bool,
+        typer.Option("--dry-run", help="Show what would change, and write nothing."),
     ] = False,
     allow_removal: Annotated[
         bool,
         typer.Option(
             "--allow-removal",
-            help="go on where the guard (guard_percent) stops the line, once",
+            help=(
+                "Remove as many records as are missing, this once, although"
+                " guard_percent would stop the run."
+            ),
         ),
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Synchronize once; a run that was interrupted is resumed."""
+    """Synchronize now. A run that was interrupted is resumed."""
     application = open_application()
     find_line(application, name)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C
@@ -193,7 +223,7 @@ def perform_run(
 
 @lines_app.command("pause")
 def pause_line(name: Line, *, as_json: AsJson = False) -> None:
-    """Pause a sync line: no run begins, and the one under way stops."""
+    """Pause a sync line. No run begins, and the active one stops."""
     application = open_application()
     find_line(application, name)
     application.pause_line(administration_of(application), name)
@@ -202,7 +232,7 @@ def pause_line(name: Line, *, as_json: AsJson = False) -> None:
 
 @lines_app.command("resume")
 def resume_line(name: Line, *, as_json: AsJson = False) -> None:
-    """Resume a sync line; workers continue what was stopped."""
+    """Resume a sync line. Workers continue what was stopped."""
     application = open_application()
     find_line(application, name)
     application.resume_line(administration_of(application), name)
@@ -212,11 +242,11 @@ def resume_line(name: Line, *, as_json: AsJson = False) -> None:
 @lines_app.command("rename")
 def rename_line(
     name: Line,
-    new_name: Annotated[str, typer.Argument(help="the new name", metavar="NEW")],
+    new_name: Annotated[str, typer.Argument(help="The new name.", metavar="NEW")],
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Rename a sync line; its runs, its records and its pair stay with it."""
+    """Rename a sync line. Its runs, records and pair stay with it."""
     application = open_application()
     find_line(application, name)
     application.rename_line(administration_of(application), name, new_name)
@@ -230,10 +260,10 @@ def rename_line(
 def delete_line(
     name: Line,
     *,
-    yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete a sync line and its runs; the records that it brought stay.
+    """Delete a sync line and its runs. Its records stay.
 
     The pair that it is in is deleted too.
     """
@@ -250,15 +280,34 @@ def delete_line(
 @runs_app.command("list")
 def list_runs(
     *,
-    line: Annotated[str, typer.Option(help="of this line only")] = "",
-    state: Annotated[RunState | None, typer.Option(help="in this state only")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, metavar="<1 to 1000>")] = 20,
+    line: Annotated[
+        str, typer.Option(help="List only runs of this line.", metavar="NAME")
+    ] = "",
+    state: Annotated[
+        RunState | None,
+        typer.Option(
+            help=(
+                "List only runs in this state: waiting, running, done, failed or"
+                " cancelled."
+            ),
+            metavar="STATE",
+        ),
+    ] = None,
+    limit: Annotated[
+        int,
+        typer.Option(
+            min=1, max=1000, metavar="NUMBER", help="How many runs, the newest first."
+        ),
+    ] = 20,
     as_json: AsJson = False,
 ) -> None:
     """List the newest runs."""
     runs = open_application().runs.newest(limit, line, state or "")
     if as_json:
         print_json([run_facts(run) for run in runs])
+        return
+    if not runs:
+        print_line(no_runs_text(line, state))
         return
     titles = ["Run", "Line", "Began", "State", *map(str.capitalize, COUNTED.values())]
     rows = list(map(run_row, runs))
@@ -269,9 +318,16 @@ def list_runs(
     print_table(titles, rows)
 
 
+def no_runs_text(line: str, state: RunState | None) -> str:
+    """Return why no run is listed, and what to do."""
+    if line or state:
+        return "No run matches. List all of them with: outkey run list"
+    return "There are no runs yet. Start one with: outkey line run NAME"
+
+
 def run_row(run: Run) -> list[object]:
     """Return a run for the list, without its children."""
-    started = moment_text(run.started_at)
+    started = time_text(run.started_at)
     counts = (getattr(run.counts, name) for name in COUNTED)
     return [run.id, run.line, started, state_text(run), *counts]
 
@@ -296,13 +352,13 @@ def show_run(run: RunId, *, as_json: AsJson = False) -> None:
         print_json(facts)
         return
     print_line(run_text(stored))
-    started = moment_text(stored.started_at)
+    started = time_text(stored.started_at)
     extent = "all records" if stored.is_full else "changed records only"
     print_line(
         f"started by {stored.actor} at {started}, {pages_text(stored.pages)}, {extent}"
     )
     if remedy:
-        print_line(f"hint: {remedy}")
+        print_line(f"hint: {with_local_times(remedy)}")
     if stored.retry_of:
         print_line(f"a retry of what run {stored.retry_of} rejected")
     for note in stored.notes:
@@ -342,7 +398,7 @@ def show_run(run: RunId, *, as_json: AsJson = False) -> None:
 
 @runs_app.command("cancel")
 def cancel_run(run: RunId, *, as_json: AsJson = False) -> None:
-    """End a queued run, or stop a running one at its next page."""
+    """Cancel a waiting run, or stop a running one at its next page."""
     runs = open_application().runs
     before = runs.get(run)
     after = runs.cancel(run)
@@ -362,7 +418,7 @@ def cancel_run(run: RunId, *, as_json: AsJson = False) -> None:
 
 @runs_app.command("repeat")
 def repeat_run(run: RunId, *, as_json: AsJson = False) -> None:
-    """Queue another run of a run's line; a failed one is resumed."""
+    """Queue another run of the same line. A failed run is resumed."""
     application = open_application()
     before = application.runs.get(run)
     actor = administration_of(application).actor
@@ -392,7 +448,7 @@ def retry_run(run: RunId, *, as_json: AsJson = False) -> int:
 
 @runs_app.command("follow")
 def follow_stored_run(run: RunId, *, as_json: AsJson = False) -> int:
-    """Follow a run that a worker does, until it ends; with its exit code."""
+    """Follow a run of a worker until it ends, and return its exit code."""
     runs = open_application().runs
     last = runs.get(run)
     said = ""
@@ -411,7 +467,7 @@ def follow_stored_run(run: RunId, *, as_json: AsJson = False) -> int:
     if not as_json:
         print_line(run_text(last))
         if remedy := run_remedy(last):
-            print_line(f"hint: {remedy}")
+            print_line(f"hint: {with_local_times(remedy)}")
         print_next_steps(last)
     return exit_code_after(last)
 

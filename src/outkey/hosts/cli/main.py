@@ -1,78 +1,27 @@
-"""The command line: one module for each group of commands, and what they share.
+"""The command line: how a command is run, and with which exit code it ends.
 
-Each command reads its arguments, calls one use case and prints the result.
+`command_table` lists the commands. Each of them reads its arguments, calls one use case
+and prints the result.
 """
 
 import os
 import re
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
 from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.text import Text
-from outkey.hosts.cli import configurations, monitoring, requests, serving
-from outkey.hosts.cli.accounts import accounts_app
-from outkey.hosts.cli.api_tokens import api_tokens_app
-from outkey.hosts.cli.data import data_app
-from outkey.hosts.cli.doctor import doctor
-from outkey.hosts.cli.importing import import_file
-from outkey.hosts.cli.lines import lines_app, runs_app
-from outkey.hosts.cli.operations import audit_app, keys_app
+from outkey.hosts.cli.commands import CONTEXT, Commands, RootGroup
 from outkey.hosts.cli.output import exit_code_of, print_error, print_line
-from outkey.hosts.cli.pairs import pairs_app
-from outkey.hosts.cli.presets import create_from_preset, presets_app
-from outkey.hosts.cli.scripts import scripts_app
-from outkey.hosts.cli.secrets import secrets_app
 from outkey.hosts.cli.session import CommandHost, use_host
-from outkey.hosts.cli.spar import spar_app
-from outkey.hosts.cli.suggest import suggest_line
-from outkey.hosts.cli.testing import check_connection
-from outkey.hosts.cli.tokens import tokens_app
-from outkey.hosts.cli.users import people_app
-from outkey.hosts.cli.webhooks import webhooks_app
+from outkey.hosts.cli.times import begin_in_local_zone
 
-app = typer.Typer(
-    name="outkey",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+app = Commands(
+    name="outkey", cls=RootGroup, context_settings=CONTEXT, add_completion=True
 )
-app.add_typer(secrets_app, name="secret")
-app.add_typer(keys_app, name="keys")
-app.add_typer(audit_app, name="audit")
-app.add_typer(accounts_app, name="user")
-app.add_typer(people_app, name="people")
-app.add_typer(api_tokens_app, name="api-token")
-app.add_typer(presets_app, name="preset")
-app.add_typer(tokens_app, name="token")
-app.add_typer(scripts_app, name="script")
-app.add_typer(spar_app, name="spar")
-lines_app.command("suggest")(suggest_line)
-app.add_typer(lines_app, name="line")
-app.add_typer(pairs_app, name="pair")
-app.add_typer(runs_app, name="run")
-app.add_typer(data_app, name="data")
-app.add_typer(webhooks_app, name="webhook")
-app.command("worker")(serving.run_worker)
-app.command("test")(check_connection)
-app.command()(doctor)
-app.command()(monitoring.resume)
-app.command()(monitoring.notices)
-app.command("new")(create_from_preset)
-app.command()(configurations.apply)
-app.command("import")(import_file)
-app.command("list")(configurations.list_configurations)
-app.command()(configurations.show)
-app.command()(configurations.export)
-app.command()(configurations.rename)
-app.command()(configurations.delete)
-app.command()(requests.preview)
-app.command()(requests.request)
-app.command()(serving.serve)
 
 # Typer contains its own copy of Click; its base class of usage errors is public here.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -83,6 +32,7 @@ def main(host: CommandHost | None = None) -> None:
     sys.exit(run(sys.argv[1:], host=host))
 
 
+@begin_in_local_zone()  # errors have times too
 def run(
     arguments: Sequence[str],
     program: str | None = None,
@@ -139,14 +89,23 @@ def usage_error(error: Exception) -> ConfigError:
     if parameter is not None:
         options = [name for name in parameter.opts if name.startswith("-")]
         metavar = str(parameter.metavar or parameter.name).upper()
-        name = options[0] if options else metavar
+        # Of [METHOD] PATH, what is needed comes last.
+        name = options[0] if options else metavar.rpartition(" ")[2]
         if type(error).__name__ == "MissingParameter":
             return ConfigError(Text("{name} is missing", name=name), hint=see)
         syntax = (parameter.get_help_record(context) or (name, ""))[0]
         return ConfigError(
             Text("invalid value for {name}", name=name),
-            hint=Text("Write it as {syntax}. {see}", syntax=syntax, see=see),
+            hint=Text(
+                "Write it as {syntax}{range}. {meaning} {see}",
+                syntax=syntax,
+                range=range_text(parameter),
+                meaning=getattr(parameter, "help", None) or "",
+                see=see,
+            ),
         )
+    if str(getattr(error, "message", "")).startswith("Missing command"):
+        return ConfigError(Text("{name} is missing", name="COMMAND"), hint=see)
     suggestions = list(getattr(error, "possibilities", None) or ())
     match = re.search(r"Did you mean '([a-z-]+)'", getattr(error, "message", ""))
     if match:
@@ -158,9 +117,20 @@ def usage_error(error: Exception) -> ConfigError:
     return ConfigError(Text("unknown command, option or argument"), hint=hint)
 
 
+def range_text(parameter: object) -> str:
+    """Return the lowest and the highest value of a parameter, if it has both."""
+    low = getattr(parameter, "min", None)
+    high = getattr(parameter, "max", None)
+    if low is None or high is None:
+        return ""
+    return Text(", from {low} to {high}", low=low, high=high)
+
+
 def print_version(*, wanted: bool) -> None:
     """Print the version and end."""
     if wanted:
+        from importlib.metadata import version  # takes a while
+
         print_line(version("outkey"))
         raise typer.Exit
 
@@ -171,11 +141,17 @@ def options(
     shown: Annotated[
         bool,
         typer.Option(
-            "--version", callback=print_version, is_eager=True, help="show the version"
+            "--version",
+            callback=print_version,
+            is_eager=True,
+            help="Print the version.",
         ),
     ] = False,
 ) -> None:
-    """Send the right credentials to the right place, or nothing at all."""
+    """Send the right credentials to the right place, or nothing at all.
+
+    Add -h to a command to see its arguments, options and examples.
+    """
 
 
 if __name__ == "__main__":

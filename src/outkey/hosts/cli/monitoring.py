@@ -1,7 +1,8 @@
 """The commands about what monitoring has found, and about paused configurations."""
 
+from shlex import quote
+
 from outkey.core.findings.monitoring import Notice
-from outkey.core.moments import iso_moment, moment_text
 from outkey.hosts.cli.output import print_done, print_json, print_line, print_table
 from outkey.hosts.cli.session import (
     AsJson,
@@ -10,10 +11,18 @@ from outkey.hosts.cli.session import (
     current_host,
     open_application,
 )
+from outkey.hosts.cli.times import time_text
+
+_COMMANDS = {
+    "S-failing": "See: outkey test {name}",
+    "S-paused": "See: outkey test {name}",
+    "S-refused-burst": "See: outkey test {name}",
+    "S-line-failing": "See: outkey run list --line {about} --state failed",
+}
 
 
 def resume(name: Name, *, as_json: AsJson = False) -> None:
-    """Send again with a configuration that was paused after too many refusals."""
+    """Resume a configuration that was paused after refusals."""
     application = open_application()
     if administration_of(application).resume(name):
         print_done("resumed", as_json=as_json, configuration=name)
@@ -24,24 +33,22 @@ def resume(name: Name, *, as_json: AsJson = False) -> None:
 
 
 def notices(*, as_json: AsJson = False) -> None:
-    """List what `outkey serve` has noticed and what has not recovered yet."""
+    """List what monitoring has noticed.
+
+    A notice disappears when its cause has ended. The monitoring runs in `outkey serve`.
+    """
     application = open_application()
     open_notices = application.open_notices()
     if as_json:
-        print_json(
-            [
-                notice.facts() | {"opened_at": iso_moment(notice.opened_at)}
-                for notice in open_notices
-            ]
-        )
+        print_json([notice.facts() for notice in open_notices])
     elif open_notices:
         titles = ("Since", "Level", "Id", "Configuration", "What", "What to do")
         print_table(titles, map(notice_row, open_notices))
     elif application.has_monitored():
-        print_line("no open notices")
+        print_line("There are no open notices. Nothing needs attention.")
     else:
         process = current_host().background_process
-        print_line(f"monitoring has not run yet; it runs with: {process}")
+        print_line(f"Monitoring has not run yet. It runs with: {process}")
 
 
 def notice_row(notice: Notice) -> tuple[object, ...]:
@@ -49,10 +56,18 @@ def notice_row(notice: Notice) -> tuple[object, ...]:
     facts = notice.facts()
     what = ": ".join(filter(None, (str(facts["message"]), notice.condition.about)))
     return (
-        moment_text(notice.opened_at),
+        time_text(notice.opened_at),
         facts["level"],
         facts["id"],
         facts["configuration"],
         what,
-        facts["hint"],
+        " ".join(filter(None, (str(facts["hint"]), command_of(notice)))),
     )
+
+
+def command_of(notice: Notice) -> str:
+    """Return the command that shows the cause of a notice, if there is one."""
+    facts = notice.facts()
+    template = _COMMANDS.get(str(facts["id"]), "")
+    name = quote(str(facts["configuration"] or ""))
+    return template.format(name=name, about=quote(notice.condition.about))

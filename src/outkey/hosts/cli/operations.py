@@ -11,7 +11,8 @@ import typer
 
 from outkey.core.audit.events import Tag
 from outkey.core.errors import ChainBroken, OutkeyError
-from outkey.core.moments import DAY_SECONDS, record_moment
+from outkey.core.moments import DAY_SECONDS, record_iso
+from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.output import (
     confirm,
     count_items,
@@ -29,13 +30,21 @@ from outkey.hosts.cli.session import (
     administration_of,
     open_application,
 )
+from outkey.hosts.cli.times import record_time
 
 if TYPE_CHECKING:
     from outkey.engine.managing.key_steps import KeyAdministration
 
-keys_app = typer.Typer(help="The keys that encrypt secrets.", no_args_is_help=True)
-KeyId = Annotated[str, typer.Argument(help="the key's id")]
-audit_app = typer.Typer(help="The record of what was sent.", no_args_is_help=True)
+keys_app = Commands(help="Show and rotate the keys that encrypt secrets.")
+KeyId = Annotated[
+    str, typer.Argument(help="The key's id, as outkey keys status shows it.")
+]
+audit_app = Commands(
+    help=(
+        "List, verify, export and prune the audit.\n\nThe audit records every request"
+        " and every change, and never a value."
+    )
+)
 
 
 def open_keys() -> "KeyAdministration":
@@ -46,7 +55,7 @@ def open_keys() -> "KeyAdministration":
 
 @keys_app.command("status")
 def keys_status(*, as_json: AsJson = False) -> None:
-    """Show the keys, what they are used for, and how many secrets each seals."""
+    """Show the keys, and how many secrets each encrypts."""
     application = open_application()
     try:
         ring = application.keys.ring()
@@ -68,7 +77,10 @@ def keys_status(*, as_json: AsJson = False) -> None:
 
 @keys_app.command("add")
 def keys_add(*, as_json: AsJson = False) -> None:
-    """Add a key that only opens; promote it when every process has it."""
+    """Add a key that only decrypts, and print its id.
+
+    Promote it when every process has read it, which takes a minute.
+    """
     key = open_keys().add()
     if as_json:
         print_json({"done": "added", "key": key})
@@ -78,7 +90,7 @@ def keys_add(*, as_json: AsJson = False) -> None:
 
 @keys_app.command("promote")
 def keys_promote(key: KeyId, *, as_json: AsJson = False) -> None:
-    """Seal new secrets with this key; the previous one still opens."""
+    """Encrypt new secrets with this key. The previous key still decrypts."""
     open_keys().promote(key)
     also = "; bring the stored secrets under it with: outkey keys rewrap"
     print_done("promoted", as_json=as_json, also=also, key=key)
@@ -86,26 +98,26 @@ def keys_promote(key: KeyId, *, as_json: AsJson = False) -> None:
 
 @keys_app.command("rewrap")
 def keys_rewrap(*, as_json: AsJson = False) -> None:
-    """Bring all stored secrets under the primary key; can be interrupted."""
+    """Encrypt all stored secrets with the primary key. It can be interrupted."""
     keys = open_keys()
     rewrapped = 0
     with progress_bar("rewrapping", keys.rewrap_count()) as advance:
         for count in keys.rewrap():
             rewrapped += count
             advance(count)
-    print_done("rewrapped", as_json=as_json, count=rewrapped)
+    print_done("rewrapped", as_json=as_json, also=" secrets", count=rewrapped)
 
 
 @keys_app.command("retire")
 def keys_retire(key: KeyId, *, as_json: AsJson = False) -> None:
-    """Stop opening with a key that no secret needs any more."""
+    """Stop using a key that no secret needs any more."""
     open_keys().retire(key)
     print_done("retired", as_json=as_json, key=key)
 
 
 @audit_app.command("verify")
 def audit_verify(*, as_json: AsJson = False) -> int:
-    """Check that no record was changed, removed, inserted or cut off."""
+    """Verify that no record was changed, removed or inserted."""
     application = open_application()
     with progress_bar("verifying", application.audit_trail.count()) as advance:
         verdict = application.audit_trail.verify(partial(count_items, advance=advance))
@@ -126,17 +138,25 @@ def audit_verify(*, as_json: AsJson = False) -> int:
 def audit_list(
     *,
     limit: Annotated[
-        int, typer.Option(min=1, max=10_000, help="how many, newest first")
+        int,
+        typer.Option(
+            min=1,
+            max=10_000,
+            help="How many records, the newest first.",
+            metavar="NUMBER",
+        ),
     ] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """List the newest records."""
+    """List the newest records of the audit."""
     records = open_application().audit_trail.rows.newest(limit)
     if as_json:
-        print_json(records)
+        print_json([record | {"at": record_iso(record)} for record in records])
         return
     if not records:
-        print_line("no records yet")
+        print_line(
+            "The audit has no records yet. The first change or request writes one."
+        )
         return
     print_table(
         ("When", "What", "Configuration", "Outcome", "Detail"), map(record_row, records)
@@ -159,13 +179,18 @@ def audit_prune(
     days: Annotated[
         int | None,
         typer.Option(
-            min=0, help="how old a record must be to be removed; else the policy's"
+            min=0,
+            help=(
+                "Remove records older than this. Without it, the policy's"
+                " retention applies."
+            ),
+            metavar="DAYS",
         ),
     ] = None,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Remove old records; a signed tombstone takes their place in the chain."""
+    """Remove old records. A signed tombstone takes their place."""
     application = open_application()
     if days is None:
         days = application.policy().retention_days
@@ -177,7 +202,7 @@ def audit_prune(
         for count in pruning:
             removed += count
             advance(count)
-    print_done("removed", as_json=as_json, count=removed)
+    print_done("removed", as_json=as_json, also=" records", count=removed)
 
 
 def record_row(record: Mapping[str, object]) -> tuple[str, ...]:
@@ -195,8 +220,8 @@ def record_row(record: Mapping[str, object]) -> tuple[str, ...]:
     ]
     outcome = f"{text('status')} {text('outcome') or text('code')}"
     return (
-        record_moment(record),
-        text("tag").partition(":")[2].replace(":", " "),
+        record_time(record),
+        text("tag").partition(":")[2].replace(":", " ").replace("_", " "),
         text("configuration"),
         outcome.strip(),
         " ".join(filter(None, details)),

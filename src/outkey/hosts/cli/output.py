@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import date
 from typing import TYPE_CHECKING, TypeVar
 
 import typer
@@ -19,13 +20,16 @@ from outkey.core.errors import (
     Sealed,
 )
 from outkey.core.findings.checks import Finding, Level
+from outkey.core.moments import iso_datetime
 from outkey.core.text import Text
-from outkey.engine.managing.connection_test import Report
+from outkey.hosts.cli.times import with_local_times
 
 if TYPE_CHECKING:
     from rich.text import Text as RichText
 
     from outkey.core.importing.report import ReportItem
+    from outkey.engine.application import Application
+    from outkey.engine.managing.connection_test import Report
 
 _STEP = 1000
 _GAP = 2  # spaces between columns
@@ -50,7 +54,7 @@ def exit_code_of(error: OutkeyError) -> int:
     return next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 1)
 
 
-def report_exit_code(report: Report) -> int:
+def report_exit_code(report: "Report") -> int:
     """Return the exit code of a test: that of its first failure."""
     if report.ok:
         return 0
@@ -72,6 +76,13 @@ def warn(text: str) -> None:
     sys.stderr.write(visible(text) + "\n")
 
 
+def warn_if_sealed(application: "Application") -> None:
+    """Print on standard error that no stored secret can be used, and what to do."""
+    error = application.sealing_error()
+    if error is not None:
+        warn(f"sealed: {error.message}. {error.hint}")
+
+
 def visible(text: str) -> str:
     """Return a text that cannot control a terminal: with escapes."""
     return _CONTROL.sub(escape_character, text)
@@ -91,8 +102,19 @@ def visible_body(body: bytes) -> bytes:
 
 def json_text(document: object) -> str:
     """Return a JSON document; control characters are escaped, which JSON permits."""
-    text = json.dumps(document, ensure_ascii=False, indent=2, default=str)
+    return visible_json(
+        json.dumps(document, ensure_ascii=False, indent=2, default=json_value)
+    )
+
+
+def visible_json(text: str) -> str:
+    """Return JSON that cannot control a terminal, with escapes that JSON permits."""
     return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def json_value(value: object) -> str:
+    """Return a value that JSON does not know as a text."""
+    return iso_datetime(value) if isinstance(value, date) else str(value)
 
 
 def print_json(document: object) -> None:
@@ -107,23 +129,25 @@ def print_error(error: OutkeyError, *, as_json: bool) -> None:
         return
     names_field = error.field and error.field not in error.message
     place = f" ({error.field})" if names_field else ""
-    warn(f"error[{error.code}]: {error.message}{place}")
+    warn(f"error[{error.code}]: {with_local_times(error.message)}{place}")
     if error.said:
         warn(f"the provider says: {error.said}")
     if error.hint:
-        warn(f"hint: {error.hint}")
+        warn(f"hint: {with_local_times(error.hint)}")
 
 
 def print_lines(*lines: tuple[str, str]) -> None:
-    """Print lines, each with its style."""
+    """Print lines, each with its style if this is a terminal."""
+    if not sys.stdout.isatty():  # there may be thousands of lines
+        for _, text in lines:
+            print_styled(visible(text))
+        return
     from rich.console import Console
     from rich.text import Text as RichText
 
     console = Console(highlight=False, emoji=False)
     for style, text in lines:
-        console.print(
-            RichText(visible(text), style=style), soft_wrap=not sys.stdout.isatty()
-        )
+        console.print(RichText(visible(text), style=style))
 
 
 def print_findings(findings: Iterable[tuple[str, Finding]]) -> None:
@@ -134,10 +158,11 @@ def print_findings(findings: Iterable[tuple[str, Finding]]) -> None:
     console = Console(stderr=True, highlight=False, emoji=False)
     for name, finding in findings:
         level = (str(finding.level), _COLOURS[finding.level])
-        place = f"{name}.{finding.field}" if finding.field else name
+        place = ".".join(filter(None, (name, finding.field)))
         # As RichText, in which a bracket is a bracket and never markup.
+        message = with_local_times(finding.message)
         console.print(
-            RichText.assemble(level, visible(f" {place}: {finding.message}")),
+            RichText.assemble(level, visible(f" {place}: {message}")),
             soft_wrap=True,
         )
         if finding.hint:
@@ -173,12 +198,13 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Non
     from rich.text import Text as RichText
 
     titles = [RichText(title, style="bold") for title in columns]
+    values = [list(row) for row in rows]
     cells = [
         [
             cell if isinstance(cell, RichText) else RichText(visible(str(cell)))
             for cell in row
         ]
-        for row in rows
+        for row in values
     ]
     lengths = [
         max(map(cell_width, column)) for column in zip(titles, *cells, strict=True)
@@ -197,14 +223,24 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Non
                 console.print(Padding(last, (0, 0, 0, _GAP), expand=False))
         return
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
-    for title, length in zip(titles, lengths, strict=True):
-        table.add_column(title, no_wrap=length < widest, overflow="fold")
+    for number, (title, length) in enumerate(zip(titles, lengths, strict=True)):
+        table.add_column(
+            title,
+            no_wrap=length < widest,
+            overflow="fold",
+            justify="right" if has_numbers(values, number) else "left",
+        )
     for row in cells:
         table.add_row(*row)
     with console.capture() as captured:
         console.print(table)
     for line in captured.get().removesuffix("\n").split("\n"):
         print_styled(line.rstrip())
+
+
+def has_numbers(rows: list[list[object]], column: int) -> bool:
+    """Whether a column of a table has numbers only, at least one."""
+    return bool(rows) and all(isinstance(row[column], int | float) for row in rows)
 
 
 def cell_width(cell: "RichText") -> int:
@@ -214,7 +250,7 @@ def cell_width(cell: "RichText") -> int:
 
 def finding_facts(finding: Finding, configuration: str) -> Mapping[str, object]:
     """Return a finding as programs read it."""
-    return asdict(finding) | {"configuration": configuration}
+    return asdict(finding) | {"configuration": configuration or None}
 
 
 @contextmanager

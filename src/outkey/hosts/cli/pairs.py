@@ -17,6 +17,7 @@ from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.run_states import STOPPING
 from outkey.core.sync.shown import shortened
 from outkey.core.text import Text
+from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.effects import FirstEffects
 from outkey.hosts.cli.lines import (
     find_line,
@@ -48,21 +49,26 @@ _OWNERS = {
     "pulled": "only from the API",
     "sent": "only to the API",
 }
-pairs_app = typer.Typer(help="Pairs of sync lines.", no_args_is_help=True)
-Name = Annotated[str, typer.Argument(help="the pair's name")]
-Key = Annotated[str, typer.Argument(help="the record's key, as conflicts shows it")]
+pairs_app = Commands(help="Synchronize in both directions, and decide conflicts.")
+Name = Annotated[str, typer.Argument(help="The pair's name.")]
+Key = Annotated[
+    str, typer.Argument(help="The record's key, as outkey pair conflicts shows it.")
+]
 
 
 @pairs_app.command("list")
 def list_pairs(*, as_json: AsJson = False) -> None:
-    """List the pairs."""
+    """List the pairs with their open conflicts."""
     runner = open_application().pair_runner()
     pairs = runner.pairs().values()
     if as_json:
         print_json([pair_facts(runner, pair) for pair in pairs])
         return
     if not pairs:
-        print_line("no pairs; to make one: apply a document with [pair.NAME]")
+        print_line(
+            "There are no pairs yet. Apply a document with [pair.NAME]:"
+            " outkey apply FILE"
+        )
         return
     rows = (
         (pair.name, pair.pull, pair.push, pair.conflict, runner.count_open(pair.name))
@@ -73,7 +79,7 @@ def list_pairs(*, as_json: AsJson = False) -> None:
 
 @pairs_app.command("show")
 def show_pair(name: Name, *, as_json: AsJson = False) -> None:
-    """Show a pair, which side may change which fields, and its open conflicts."""
+    """Show a pair, which side may change which fields, and its conflicts."""
     from outkey.engine.sync.pair_runner import fields_by_owner
 
     application = open_application()
@@ -93,7 +99,7 @@ def show_pair(name: Name, *, as_json: AsJson = False) -> None:
 
 @pairs_app.command("run")
 def run_pair(name: Name, *, as_json: AsJson = False) -> int:
-    """Pull and then push; an interrupted run is resumed."""
+    """Pull and then push. An interrupted run is resumed."""
     application = open_application()
     runner = application.pair_runner()
     pair = runner.get(name)
@@ -119,13 +125,13 @@ def run_pair(name: Name, *, as_json: AsJson = False) -> int:
 
 @pairs_app.command("conflicts")
 def list_conflicts(name: Name, *, as_json: AsJson = False) -> None:
-    """List the records that both sides have changed and a user decides about."""
+    """List the records that both sides have changed."""
     conflicts = list(open_application().pair_runner().conflicts(name))
     if as_json:
         print_json([conflict_facts(known) for known in conflicts])
         return
     if not conflicts:
-        print_line("no record has a conflict")
+        print_line("No record has a conflict. There is nothing to decide.")
         return
     rows = (row for known in conflicts for row in conflict_rows(known))
     print_table(("Key", "Field", "Agreed", "API", "Host", "Choice"), rows)
@@ -139,11 +145,11 @@ def list_conflicts(name: Name, *, as_json: AsJson = False) -> None:
 def resolve_conflict(
     name: Name,
     key: Key,
-    side: Annotated[str, typer.Argument(help="api or host: whose version stays")],
+    side: Annotated[str, typer.Argument(help="Whose version stays: api or host.")],
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Decide whose version of a record stays; the next run applies it."""
+    """Decide whose version of a record stays. The next run applies it."""
     if side not in {ConflictRule.API, ConflictRule.HOST}:
         raise ConfigError(
             Text("choose api or host"),

@@ -8,14 +8,22 @@ from typing import TYPE_CHECKING
 
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.custom_rows import CustomRow, is_row_secret
+from outkey.core.config.fields import BY_PATH
 from outkey.core.errors import resume_hint
 from outkey.core.findings.health import Status
-from outkey.core.moments import moment_text
 from outkey.core.request.message import Response
 from outkey.core.request.script import SCRIPT_FACT, fingerprint
 from outkey.core.vault.voucher import ROW_TEXT, SETTINGS
 from outkey.engine.wire.lockout_guard import MAX_REFUSED
-from outkey.hosts.cli.output import print_line, visible, visible_body, warn
+from outkey.hosts.cli.json_format import formatted_json
+from outkey.hosts.cli.output import (
+    print_line,
+    visible,
+    visible_body,
+    visible_json,
+    warn,
+)
+from outkey.hosts.cli.times import time_text
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -37,14 +45,25 @@ def status_mark(row: dict[str, object]) -> "Text":
     return Text("●", style=_MARKS.get(Status(str(row["status"])), "yellow"))
 
 
-def configuration_rows(configuration: Configuration) -> Iterator[tuple[str, str]]:
-    """Return the same for users, as rows of field and text."""
+def configuration_rows(
+    configuration: Configuration, *, whole: bool = False
+) -> Iterator[tuple[str, str]]:
+    """Yield a configuration for users, as rows of field and text.
+
+    Settings that have their default value are yielded only if `whole` is set.
+    """
     yield "name", configuration.name
     if configuration.paused:
         yield "paused", pause_text(configuration)
     for path, value in configuration.values().items():
+        setting = BY_PATH[path]
+        is_default = value == setting.default and not setting.is_always_written
+        if is_default and not whole:
+            continue
         if isinstance(value, Mapping):
             yield path, ", ".join(f"{key} = {text}" for key, text in value.items())
+        elif isinstance(value, bool):
+            yield path, "true" if value else "false"  # as in TOML
         else:
             yield path, str(value)
     for field in configuration.needed_secrets():
@@ -54,7 +73,8 @@ def configuration_rows(configuration: Configuration) -> Iterator[tuple[str, str]
         ("headers", configuration.headers),
         ("query", configuration.query),
     ):
-        yield path, "\n".join(row_text(configuration, row) for row in rows)
+        if rows or whole:
+            yield path, "\n".join(row_text(configuration, row) for row in rows)
 
 
 def row_text(configuration: Configuration, row: CustomRow) -> str:
@@ -67,7 +87,7 @@ def row_text(configuration: Configuration, row: CustomRow) -> str:
 
 def pause_text(configuration: Configuration) -> str:
     """Return since when sending is paused, and how to resume it."""
-    since = moment_text(configuration.paused_at or 0)
+    since = time_text(configuration.paused_at or 0)
     return (
         f"since {since}, after {MAX_REFUSED} refusals in a row."
         f" {resume_hint(configuration.name)}"
@@ -75,9 +95,15 @@ def pause_text(configuration: Configuration) -> str:
 
 
 def secret_text(configuration: Configuration, field: str) -> str:
-    """Return a secret's reference, or whether it is set."""
+    """Return a secret's reference, or since when a value is stored."""
     state = configuration.secrets.get(field)
-    return str(state.reference or "set") if state else "not set"
+    if state is None:
+        return "not set"
+    if state.reference is not None:
+        return str(state.reference)
+    since = "" if state.set_at is None else f", set {time_text(state.set_at)}"
+    by = f" by {state.set_by}" if state.set_by else ""
+    return f"stored, version {state.version}{since}{by}"
 
 
 def response_facts(response: Response) -> dict[str, object]:
@@ -105,7 +131,8 @@ def is_one_stream() -> bool:
 def print_response(response: Response, *, include: bool, raw: bool) -> None:
     """Print a response; its cause and remedy go to stderr.
 
-    On a terminal the body's control characters are escaped, unless `raw`.
+    On a terminal JSON is formatted and control characters are escaped, unless `raw`. In
+    a pipe the body has the bytes of the response, without a line break of ours.
     """
     if include:
         print_line(f"HTTP {response.status}")
@@ -115,7 +142,7 @@ def print_response(response: Response, *, include: bool, raw: bool) -> None:
     sys.stdout.flush()
     body = response.body
     if sys.stdout.isatty() and not raw:
-        body = visible_body(body)
+        body = readable_body(body)
     sys.stdout.buffer.write(body)
     unended = bool(body) and not body.endswith(b"\n")
     if unended and (sys.stdout.isatty() or (response.cause and is_one_stream())):
@@ -124,6 +151,12 @@ def print_response(response: Response, *, include: bool, raw: bool) -> None:
     if response.cause is not None:
         warn(f"error[{response.cause}]: the API returned {response.status}")
         warn(f"hint: {response.remedy}")
+
+
+def readable_body(body: bytes) -> bytes:
+    """Return a body for a terminal: JSON in lines, and nothing that controls it."""
+    text = formatted_json(body)
+    return visible_body(body) if text is None else visible_json(text).encode()
 
 
 def fact_columns(configuration: Configuration, fact: str) -> tuple[str, str]:

@@ -12,27 +12,31 @@ from outkey.core.config.presets import (
     similar_presets,
 )
 from outkey.core.errors import ConfigError
-from outkey.core.text import Text
+from outkey.core.text import Text, join_texts
+from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.output import print_json, print_line, print_table
 from outkey.hosts.cli.session import AsJson, administration_of, open_application
 
-presets_app = typer.Typer(
-    help="What is known about providers, to start a configuration with.",
-    no_args_is_help=True,
-)
-PresetName = Annotated[str, typer.Argument(help="the name of a preset", metavar="NAME")]
+presets_app = Commands(help="Search the presets: prepared settings of known providers.")
+PresetName = Annotated[str, typer.Argument(help="The preset's name.", metavar="NAME")]
 
 
 @presets_app.command("list")
 def list_presets(
     search: Annotated[
         str | None,
-        typer.Argument(help="a part of a title, name or category, or a method"),
+        typer.Argument(
+            help=(
+                "A part of a title, name, category or method. Without it, all are"
+                " listed."
+            ),
+            metavar="TEXT",
+        ),
     ] = None,
     *,
     as_json: AsJson = False,
 ) -> None:
-    """List the presets."""
+    """List the presets, all or those that match a text."""
     presets = [
         preset
         for preset in open_application().presets.all()
@@ -58,14 +62,14 @@ def list_presets(
         near = similar_presets(open_application().presets.all(), search or "")
         if near:
             names = ", ".join(preset.name for preset in near)
-            print_line(f"no preset matches; did you mean {names}?")
+            print_line(f"No preset matches. Did you mean {names}?")
         else:
-            print_line("no preset matches; list all of them: outkey preset list")
+            print_line("No preset matches. List all of them with: outkey preset list")
 
 
 @presets_app.command("show")
 def show_preset(name: PresetName, *, as_json: AsJson = False) -> None:
-    """Show a preset: its methods, variables and secrets, and where they are found."""
+    """Show a preset: its methods, its variables and where to find its secrets."""
     preset = open_application().presets.get(name)
     if as_json:
         print_json(whole_facts(preset))
@@ -89,31 +93,54 @@ def show_preset(name: PresetName, *, as_json: AsJson = False) -> None:
 
 
 def create_from_preset(
-    name: Annotated[str, typer.Argument(help="the name of the new configuration")],
+    name: Annotated[str, typer.Argument(help="The name of the new configuration.")],
     *,
     preset_name: Annotated[
-        str, typer.Option("--preset", help="see: outkey preset list")
+        str,
+        typer.Option(
+            "--preset",
+            help="The preset to start from; outkey preset list shows them.",
+            metavar="PRESET",
+        ),
     ],
     method_name: Annotated[
-        str, typer.Option("--method", help="one of the preset's; else its first")
+        str,
+        typer.Option(
+            "--method",
+            help="One of the preset's methods. Without it, its first.",
+            metavar="METHOD",
+        ),
     ] = "",
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="VARIABLE=VALUE", help="a preset's variable"),
+        typer.Option(
+            "--set",
+            metavar="VARIABLE=VALUE",
+            help="A variable of the preset. Repeat it for more than one.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a configuration from a preset; then set its secrets."""
+    """Create a configuration from a preset.
+
+    Prints the commands that set its secrets.
+    """
     application = open_application()
     preset = application.presets.get(preset_name)
     method = preset.method(method_name)
-    application.create_from_preset(
-        administration_of(application),
-        name,
-        preset,
-        method,
-        values_of(settings or []),
-    )
+    values = values_of(settings or [])
+    try:
+        application.create_from_preset(
+            administration_of(application), name, preset, method, values
+        )
+    except ConfigError as error:
+        if not error.field or error.field not in preset.variables:
+            raise
+        command = example_command(preset, name=name, method=method)
+        hints = [error.hint, Text("Write it as: {command}", command=command)]
+        raise ConfigError(
+            error.message, hint=join_texts(hints), field=error.field
+        ) from None
     if as_json:
         print_json(
             {
@@ -159,12 +186,17 @@ def method_rows(preset: Preset, method: PresetMethod) -> list[tuple[str, str]]:
     return rows
 
 
-def example_command(preset: Preset) -> str:
+def example_command(
+    preset: Preset, *, name: str = "", method: PresetMethod | None = None
+) -> str:
     """Return a command that creates a configuration from a preset."""
-    method = preset.method()
+    chosen = method or preset.method()
     options = "".join(
         f" --set {variable.name}={variable.example}"
-        for variable in preset.variables_of(method)
+        for variable in preset.variables_of(chosen)
         if variable.default is None
     )
-    return f"outkey new {preset.name} --preset {preset.name}{options}"
+    is_first = chosen.name == preset.method().name
+    choice = "" if is_first else f" --method {chosen.name}"
+    new_name = quote(name or preset.name)
+    return f"outkey new {new_name} --preset {preset.name}{choice}{options}"

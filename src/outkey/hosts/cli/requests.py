@@ -27,15 +27,26 @@ if TYPE_CHECKING:
 
 def preview(
     name: Name,
-    method: Annotated[str, typer.Argument()] = "GET",
+    method: Annotated[str, typer.Argument(help="The method of the request.")] = "GET",
     path: Annotated[
-        str | None, typer.Argument(help="the test path if left out")
+        str | None,
+        typer.Argument(help="The path below Base URL. Without one, the test path."),
     ] = None,
     *,
-    curl: Annotated[bool, typer.Option("--curl", help="as a curl command")] = False,
+    curl: Annotated[
+        bool,
+        typer.Option(
+            "--curl",
+            help="Print a curl command, with a shell variable for each secret.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the exact request with secrets masked; opens no connection."""
+    """Show the exact request with masked secrets, without sending it.
+
+    It names the source of every header, gets no token and opens no connection. A
+    signing script is run.
+    """
     if path is None and method.startswith("/"):
         path = method
         method = "GET"
@@ -56,23 +67,48 @@ def preview(
 
 def request(  # noqa: PLR0913 - the options of an authenticated curl
     name: Name,
-    target: Annotated[list[str], typer.Argument(metavar="[METHOD] PATH")],
+    target: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[METHOD] PATH",
+            help="The path below Base URL. Write a method before it unless it is GET.",
+        ),
+    ],
     *,
     data: Annotated[
-        str | None, typer.Option(help="a body, @FILE, or - for stdin")
+        str | None,
+        typer.Option(
+            help="The body: a text, @FILE, or - for standard input.", metavar="DATA"
+        ),
     ] = None,
     header: Annotated[
-        list[str] | None, typer.Option(help="KEY:VALUE, repeatable")
+        list[str] | None,
+        typer.Option(
+            help="A header of this request. Repeat it for more than one.",
+            metavar="KEY:VALUE",
+        ),
     ] = None,
     include: Annotated[
-        bool, typer.Option("--include", help="print status and headers")
+        bool,
+        typer.Option(
+            "--include", help="Print the status and the headers before the body."
+        ),
     ] = False,
     raw: Annotated[
-        bool, typer.Option("--raw", help="print the body as it was received")
+        bool,
+        typer.Option(
+            "--raw",
+            help="Print the body as it was received: not masked, not formatted.",
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Send one authenticated request and print the response."""
+    """Send one authenticated request and print the response.
+
+    On a terminal, JSON is formatted and the output
+    ends with a line break; in a pipe or a file, the body has exactly the bytes of the
+    response. Secrets that the API repeats are masked in both, unless --raw is given.
+    """
     if len(target) > 2:
         raise ConfigError(
             Text("too many arguments"), hint=Text("outkey request NAME [METHOD] PATH")

@@ -5,8 +5,7 @@ from dataclasses import fields
 from shlex import quote
 from time import time
 
-from outkey.core.errors import OutkeyError, resume_line_hint
-from outkey.core.moments import moment_text
+from outkey.core.errors import REQUEST_ONLY, OutkeyError, resume_line_hint
 from outkey.core.sync.reasons import (
     ALL_REFUSED,
     GUARD,
@@ -17,6 +16,7 @@ from outkey.core.sync.remedies import cause_text, remedy_of
 from outkey.core.sync.run import ChildCounts, Counts, Run, RunState
 from outkey.core.sync.run_states import PAUSED
 from outkey.core.text import Text
+from outkey.hosts.cli.times import time_text
 
 _SOON = 2.0  # seconds; the clocks of two machines differ by as much
 # The words for users, in the order of Counts, whose names are those of JSON.
@@ -66,7 +66,7 @@ def state_text(run: Run) -> str:
     cause = f" ({cause_text(run.cause)})" if run.cause else ""
     if run.due_at is None:
         return f"{run.state}{cause}{dry}"
-    until = f" until {moment_text(run.due_at)}" if is_later(run) else ""
+    until = f" until {time_text(run.due_at)}" if is_later(run) else ""
     attempt = f", attempt {run.attempt}" if run.attempt > 1 else ""
     return f"{run.state}{until}{cause}{attempt}{dry}"
 
@@ -100,16 +100,16 @@ def run_remedy(run: Run) -> Text:
     """Return what helps after a run, with its commands; empty if nothing does."""
     if run.cause == PAUSED:
         return resume_line_hint(run.line)
-    if run.cause in GUARD_HINTS:
-        return GUARD_HINTS[run.cause](run.line)
+    if run.cause in LINE_HINTS:
+        return LINE_HINTS[run.cause](run.line)
     return remedy_of(run.cause)
 
 
 def removal_hint(line: str) -> Text:
     """Return what to do after a stop by the guard, with the command of the line."""
     return Text(
-        "Check where they are missing: at the API, or for a push in the host. If they"
-        " are really gone: outkey line run {line} --allow-removal, or raise"
+        "Check where they are missing: at the API, or for a push in the host. If"
+        " they are really deleted: outkey line run {line} --allow-removal, or raise"
         " guard_percent.",
         line=quote(line),
     )
@@ -125,13 +125,26 @@ def replaced_target_hint(line: str) -> Text:
     )
 
 
-GUARD_HINTS = {GUARD: removal_hint, TARGET_REPLACED: replaced_target_hint}
+def complete_line_hint(line: str) -> Text:
+    """Return how a line that is only a request becomes one that synchronizes."""
+    return Text(
+        "Set a direction, a target and the fields of the line. To see a proposal:"
+        " outkey line suggest {line}",
+        line=quote(line),
+    )
+
+
+LINE_HINTS = {
+    GUARD: removal_hint,
+    TARGET_REPLACED: replaced_target_hint,
+    REQUEST_ONLY: complete_line_hint,
+}
 
 
 def name_line_in_hint(error: OutkeyError, line: str) -> None:
     """Let the hint of an error that ended a run name the command of its line."""
-    if error.reason in GUARD_HINTS:
-        error.hint = GUARD_HINTS[error.reason](line)
+    if error.reason in LINE_HINTS:
+        error.hint = LINE_HINTS[error.reason](line)
 
 
 def next_steps(run: Run) -> Iterator[str]:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.output import (
     exit_code_of,
     print_error,
@@ -13,7 +14,7 @@ from outkey.hosts.cli.output import (
 )
 from outkey.hosts.cli.session import AsJson, Name, open_application
 
-scripts_app = typer.Typer(help="Signing scripts.", no_args_is_help=True)
+scripts_app = Commands(help="Try a signing script.")
 
 
 @scripts_app.command("run")
@@ -21,11 +22,17 @@ def run(
     name: Name,
     *,
     at: Annotated[
-        float | None, typer.Option(help="stop the clock at this Unix time")
+        float | None,
+        typer.Option(
+            help="Set the script's clock to this Unix time.", metavar="UNIXTIME"
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Run a script once in its sandbox for the test request; values are never shown."""
+    """Run a script once in its sandbox, for the test request.
+
+    Prints the names and lengths of the headers, never a value.
+    """
     application = open_application()
     trial = application.try_script(application.registry.get(name), at)
     if as_json:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.input import read_secret
 from outkey.hosts.cli.output import (
     confirm,
@@ -21,9 +22,7 @@ from outkey.hosts.cli.session import (
     open_application,
 )
 
-secrets_app = typer.Typer(
-    help="Set secrets. They can be replaced, never shown.", no_args_is_help=True
-)
+secrets_app = Commands(help="Set and confirm secrets. They are never shown.")
 
 
 @secrets_app.command("set")
@@ -33,18 +32,26 @@ def set_secret(
         str,
         typer.Argument(
             help=(
-                "password, token, client_secret, secret_key, client_key, refresh_token,"
-                " header:KEY, query:KEY, proxy_password"
+                "The secret: password, token, client_secret, secret_key, client_key,"
+                " refresh_token, proxy_password, header:KEY or query:KEY."
             )
         ),
     ],
     *,
     reference: Annotated[
-        str | None, typer.Option("--from", help="env:NAME or file:PATH")
+        str | None,
+        typer.Option(
+            "--from",
+            help="Store a reference instead of a value: env:NAME or file:PATH.",
+            metavar="REF",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set a secret from standard input, a prompt, or a reference; never from argv."""
+    """Set a secret from a prompt, standard input or a reference.
+
+    A value is never read from the command line, which other users can see.
+    """
     from outkey.core.config.reference import parse_reference
     from outkey.core.secret import Secret
     from outkey.engine.managing.changes import check_secret_field
@@ -72,13 +79,13 @@ def set_secret(
 def confirm_secrets(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Configurations; without one, all of them."),
+        typer.Argument(help="The configurations. Without a name, all of them."),
     ] = None,
     *,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Confirm what was changed in the database without outkey, or before it vouched.
+    """Confirm what was changed in the database without outkey.
 
     Lists each secret with its reference and origin, each script, and each setting that
     decides where secrets go, if it is not as outkey saved it. Sending works again once
@@ -100,7 +107,7 @@ def confirm_secrets(
     if changed:
         if not as_json:
             print_table(
-                ("configuration", "what", "value", "sent to"),
+                ("Configuration", "What", "Value", "Sent to"),
                 [
                     (configuration.name, fact, *fact_columns(configuration, fact))
                     for configuration in changed

@@ -6,6 +6,7 @@ project of the process, or the embedded home.
 
 import os
 import pwd
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,16 +18,17 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, Protocol, TypedDict
 import typer
 
 from outkey.core.errors import ConfigError
-from outkey.core.sync.run import Run
 from outkey.core.text import Text
 
 if TYPE_CHECKING:
+    from outkey.core.operating.checklist import ProductionFacts
+    from outkey.core.sync.run import Run
     from outkey.engine.application import Application
     from outkey.engine.managing.changes import Administration
 
-Name = Annotated[str, typer.Argument(help="the configuration's name")]
-AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document")]
-Yes = Annotated[bool, typer.Option("--yes", help="do not ask")]
+Name = Annotated[str, typer.Argument(help="The configuration's name.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 
 
 class AccountFacts(TypedDict):
@@ -46,6 +48,9 @@ class UserAccounts(Protocol):
         self, name: str, *, role: str, password: str, administration: "Administration"
     ) -> str | None:
         """Create a user; return the password if it was generated, for an empty one."""
+
+    def refuse_new(self, name: str, role: str) -> None:
+        """Raise ConfigError if no user of that name and role can be created."""
 
     def list_users(self) -> list[AccountFacts]:
         """Return the facts of all accounts, by name."""
@@ -88,9 +93,35 @@ class RunWorker(Protocol):
         self,
         runs_at_once: int,
         log: Callable[[str], None],
-        log_run: Callable[[Run], None],
+        log_run: "Callable[[Run], None]",
     ) -> None:
         """Take runs until the process is stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What became of a backup that was restored."""
+
+    version: str  # of outkey, that wrote it
+    created_at: str  # ISO 8601
+    key_file: Path
+    is_sealed: bool  # the key is missing or another
+    has_other_key: bool  # in the file is a key that does not open the backup
+    is_audit_intact: bool  # never without the key
+
+
+class Restore(Protocol):
+    """Puts a backup in the place of the data."""
+
+    def __call__(self, file: Path, *, replace: bool) -> Restored:
+        """Restore, or raise ConfigError or StorageUnavailable."""
+
+
+def unknown_facts(_application: "Application | None") -> "ProductionFacts":
+    """Return the facts of a host that gathers none."""
+    from outkey.core.operating.checklist import ProductionFacts
+
+    return ProductionFacts(now=time.time())
 
 
 def refuse_command(*_arguments: object, **_options: object) -> NoReturn:
@@ -98,6 +129,17 @@ def refuse_command(*_arguments: object, **_options: object) -> NoReturn:
     raise ConfigError(
         Text("this application does not have this command"),
         hint=Text("Use the application's own pages and processes for it."),
+    )
+
+
+def refuse_home(_folder: Path) -> None:
+    """Refuse another home than that of the application."""
+    raise ConfigError(
+        Text("--home is for the embedded home, and an application is in use"),
+        hint=Text(
+            "The settings of the application define where its key and its data are."
+        ),
+        field="--home",
     )
 
 
@@ -110,10 +152,16 @@ class CommandHost:
 
     open_application: "Callable[[], Application]"
     home_folder: Callable[[], Path]
+    use_home: Callable[[Path], None] = refuse_home
     background_process: str = "the background process of the application"
     open_users: "Callable[[], tuple[Application, UserAccounts]]" = refuse_command
     serve: PagesServer = refuse_command
     run_worker: RunWorker = refuse_command
+    # Writes a backup to a file, and returns where the key is that it does not have.
+    back_up: Callable[[Path, Callable[[int], None]], Path] = refuse_command
+    restore: Restore = refuse_command
+    # What the production check list is about; without a database that responds, None.
+    production_facts: "Callable[[Application | None], ProductionFacts]" = unknown_facts
 
 
 _host: ContextVar[CommandHost | None] = ContextVar("host", default=None)
@@ -137,6 +185,12 @@ def use_host(host: CommandHost | None) -> Iterator[None]:
         yield
     finally:
         _host.reset(token)
+
+
+def use_home(value: str) -> None:
+    """Use the home in this folder; an empty text leaves it as it is."""
+    if value:
+        current_host().use_home(Path(value).expanduser().absolute())
 
 
 def open_application() -> "Application":

@@ -11,6 +11,7 @@ import typer
 
 from outkey.core.errors import ConfigError
 from outkey.core.text import Text
+from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.output import print_json, print_line, print_table, progress_bar
 from outkey.hosts.cli.session import AsJson, open_application
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from outkey.hosts.drill.drill import ScenarioResult
     from outkey.hosts.drill.scenarios import Scenario
 
-spar_app = typer.Typer(invoke_without_command=True)
+spar_app = Commands(invoke_without_command=True)
 _COLOURS = {"ok": "green", "warn": "yellow", "bad": "red"}
 
 
@@ -26,10 +27,12 @@ _COLOURS = {"ok": "green", "warn": "yellow", "bad": "red"}
 def spar(
     context: typer.Context,
     *,
-    port: Annotated[int, typer.Option(help="the port of the main server")] = 9000,
-    tls: Annotated[bool, typer.Option("--tls", help="serve https as well")] = False,
+    port: Annotated[
+        int, typer.Option(help="The port of the main server.", metavar="PORT")
+    ] = 9000,
+    tls: Annotated[bool, typer.Option("--tls", help="Serve https as well.")] = False,
 ) -> None:
-    """Serve the sparring provider: a local API that succeeds and fails on request."""
+    """Serve a local API that succeeds and fails on request."""
     if context.invoked_subcommand is None:
         from outkey.spar.__main__ import serve
 
@@ -38,14 +41,17 @@ def spar(
 
 @spar_app.command()
 def drill(
-    name: Annotated[str, typer.Argument(help="the configuration's name")] = "",
+    name: Annotated[str, typer.Argument(help="The configuration's name.")] = "",
     *,
     scenario: Annotated[
         list[str] | None,
-        typer.Option(help="only this scenario, repeatable; all by default"),
+        typer.Option(
+            help="Play only this scenario. Repeat it for more than one.",
+            metavar="SCENARIO",
+        ),
     ] = None,
     list_only: Annotated[
-        bool, typer.Option("--list", help="list the scenarios, play none")
+        bool, typer.Option("--list", help="List the scenarios, and play none.")
     ] = False,
     as_json: AsJson = False,
 ) -> int:
@@ -76,20 +82,36 @@ def drill(
 @spar_app.command("webhook")
 def send_webhook(
     url: Annotated[
-        str, typer.Argument(help="the endpoint, such as http://127.0.0.1:8765/hooks/…")
+        str, typer.Argument(help="The endpoint, such as http://127.0.0.1:8765/hooks/x.")
     ] = "",
     *,
-    scheme: Annotated[str, typer.Option(help="how it is signed")] = "standard",
-    mistake: Annotated[str, typer.Option(help="what is wrong with it")] = "none",
+    scheme: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="How it is signed; --list shows the schemes."
+        ),
+    ] = "standard",
+    mistake: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="What is wrong with it; --list shows the mistakes."
+        ),
+    ] = "none",
     event_id: Annotated[
-        str, typer.Option("--event-id", help="the id of the event; random by default")
+        str,
+        typer.Option(
+            "--event-id",
+            metavar="ID",
+            help="The id of the event. Without one, it is random.",
+        ),
     ] = "",
     list_only: Annotated[
-        bool, typer.Option("--list", help="list schemes and mistakes, send nothing")
+        bool,
+        typer.Option("--list", help="List the schemes and mistakes, and send nothing."),
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Send a webhook to an endpoint on this machine, signed right or with a mistake.
+    """Send a webhook to an endpoint on this machine, signed or with a mistake.
 
     The secret is read from standard input, if something is piped to it.
     """

@@ -1,24 +1,19 @@
-"""The command `outkey line suggest`: a line completed from one live sample."""
+"""What `outkey line suggest` prints: a line completed from one live sample."""
 
 from typing import TYPE_CHECKING
 
 from outkey.core.config.export import render, toml_value
-from outkey.hosts.cli.lines import Line, find_line
 from outkey.hosts.cli.output import print_json, print_line, warn
-from outkey.hosts.cli.session import AsJson, open_application
 
 if TYPE_CHECKING:
+    from outkey.core.config.configuration import SyncLine
     from outkey.core.sync.suggest import FieldSuggestion, Suggestion
 
 
-def suggest_line(name: Line, *, as_json: AsJson = False) -> None:
-    """Propose records, pages, keys and fields of a line, from one request.
-
-    Prints the line as TOML, and the reasons on standard error.
-    """
-    application = open_application()
-    line = find_line(application, name)
-    suggestion = application.sync_runner().suggest(name)
+def print_suggestion(
+    suggestion: "Suggestion", line: "SyncLine", *, as_json: bool
+) -> None:
+    """Print the completed line as TOML, and the reasons on standard error."""
     if as_json:
         print_json(suggestion.facts())
         return
@@ -36,7 +31,7 @@ def print_reasons(suggestion: "Suggestion") -> None:
     warn(f"keys: {', '.join(suggestion.keys) or '-'} ({suggestion.keys_why})")
     for field in suggestion.fields:
         warn(f"field {field_text(field)}")
-    for note in suggestion.notes:
+    for note in suggestion.document_notes():
         warn(f"note: {note}")
 
 

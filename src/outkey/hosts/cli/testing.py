@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -12,6 +12,7 @@ from outkey.core.findings.checks import Finding, Level
 from outkey.core.text import join_texts
 from outkey.engine.managing.connection_test import Report
 from outkey.engine.sending.preview import Preview
+from outkey.hosts.cli.finding_commands import with_command
 from outkey.hosts.cli.output import (
     confirm,
     finding_facts,
@@ -30,20 +31,18 @@ from outkey.hosts.cli.session import (
     administration_of,
     open_application,
 )
-
-# The command that sets what a finding misses.
-_SECRET = "Enter it: outkey secret set {name} {field}"  # noqa: S105 - a command
-_ENTERING = {
-    "E-secret_missing": _SECRET,
-    "E-secret_rebind_required": _SECRET,
-    "W002": "Enter it: outkey apply FILE, with username in [configuration.{name}]",
-}
+from outkey.hosts.cli.times import with_local_times
 
 
 def check_connection(
     name: Name,
     *,
-    fix: Annotated[bool, typer.Option("--fix", help="fix what outkey can")] = False,
+    fix: Annotated[
+        bool,
+        typer.Option(
+            "--fix", help="Make the change that outkey proposes, after asking."
+        ),
+    ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> int:
@@ -113,10 +112,8 @@ def fix_command(suspicion: Suspicion, name: str) -> str:
 
 def findings_with_commands(report: Report) -> Iterator[Finding]:
     """Yield the findings; a missing value's hint names the command that sets it."""
-    name = shlex.quote(report.configuration)
     for finding in report.findings:
-        command = _ENTERING.get(finding.id, "").format(name=name, field=finding.field)
-        yield replace(finding, hint=join_texts(filter(None, [finding.hint, command])))
+        yield with_command(report.configuration, finding)
 
 
 def print_report(report: Report) -> None:
@@ -156,7 +153,7 @@ def reason_lines(number: int, suspicion: Suspicion, name: str) -> list[tuple[str
     reason = suspicion.reason
     lines = [
         ("bold", f"{number}. {reason.title} ({reason.id})"),
-        ("", f"   {suspicion.evidence}"),
+        ("", f"   {with_local_times(suspicion.evidence)}"),
     ]
     if number > 1:  # the first one's remedy is printed above
         lines.append(("dim", f"   {suspicion.remedy}"))

@@ -9,8 +9,10 @@ import typer
 from outkey.core.audit.events import Tag
 from outkey.core.config.choices import Grant, Network
 from outkey.core.errors import ConfigError, EgressDenied
-from outkey.core.moments import duration_text, iso_moment, moment_text
+from outkey.core.moments import duration_text, iso_moment
+from outkey.core.oauth2.token import State
 from outkey.core.text import Text
+from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.output import (
     print_json,
     print_line,
@@ -24,14 +26,20 @@ from outkey.hosts.cli.session import (
     administration_of,
     open_application,
 )
+from outkey.hosts.cli.times import time_text
 
 if TYPE_CHECKING:
     from outkey.engine.application import Application
     from outkey.engine.tokens.actions import TokenActions, TokenStatus
 
-tokens_app = typer.Typer(
-    help="Tokens of OAuth 2.0 and of logins: show, renew, revoke.", no_args_is_help=True
-)
+_STATES = {
+    State.NONE: "none: the next request gets one",
+    State.FRESH: "fresh",
+    State.STALE: "stale: the next request renews it",
+    State.EXPIRED: "expired: the next request renews it",
+    State.REAUTHORIZATION_NEEDED: "a user must give consent again",
+}
+tokens_app = Commands(help="Show, renew and revoke tokens of OAuth 2.0 and of logins.")
 
 
 @tokens_app.command("status")
@@ -39,11 +47,14 @@ def status(
     name: Name,
     *,
     introspect: Annotated[
-        bool, typer.Option("--introspect", help="ask the provider too")
+        bool,
+        typer.Option(
+            "--introspect", help="Ask the provider whether the token is active."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the state of a token; never the token."""
+    """Show the state of a token, never the token itself."""
     application = open_application()
     token = application.token(application.registry.get(name))
     active = token.introspect() if introspect else None
@@ -59,7 +70,7 @@ def renew(name: Name, *, as_json: AsJson = False) -> None:
 
 @tokens_app.command("revoke")
 def revoke(name: Name, *, as_json: AsJson = False) -> None:
-    """Revoke the token at the provider or log out, and delete it here."""
+    """Revoke the token at the provider, or log out, and delete it here."""
     token = change_token(open_application(), name, Tag.TOKEN_REVOKED)
     token.revoke()
     print_status(token.status(), as_json=as_json)
@@ -67,7 +78,7 @@ def revoke(name: Name, *, as_json: AsJson = False) -> None:
 
 @tokens_app.command("forget")
 def forget(name: Name, *, as_json: AsJson = False) -> None:
-    """Delete the token here; the provider is not notified."""
+    """Delete the token here, without notifying the provider."""
     application = open_application()
     if sys.stdin.isatty():
         stored = application.token(application.registry.get(name))
@@ -83,7 +94,7 @@ def forget(name: Name, *, as_json: AsJson = False) -> None:
 
 @tokens_app.command("authorize")
 def authorize(name: Name, *, as_json: AsJson = False) -> None:
-    """Let a user agree on another device, and wait for that."""
+    """Let a user give consent on another device, and wait for it."""
     application = open_application()
     grant = application.registry.get(name).oauth2.grant
     if grant is Grant.AUTHORIZATION_CODE:
@@ -112,13 +123,21 @@ def change_token(application: "Application", name: str, tag: Tag) -> "TokenActio
 
 @tokens_app.command("discover")
 def discover(
-    issuer: Annotated[str, typer.Argument(help="the authorization server's own URL")],
+    issuer: Annotated[str, typer.Argument(help="The authorization server's own URL.")],
     *,
     internal: Annotated[
-        bool, typer.Option("--internal", help="permit plain http and your own network")
+        bool,
+        typer.Option(
+            "--internal", help="Permit plain http and IP addresses of your own network."
+        ),
     ] = False,
     ca_file: Annotated[
-        str, typer.Option("--ca-file", help="a PEM file to trust as well")
+        str,
+        typer.Option(
+            "--ca-file",
+            help="Trust the certificates in this PEM file as well.",
+            metavar="FILE",
+        ),
     ] = "",
     as_json: AsJson = False,
 ) -> None:
@@ -143,7 +162,7 @@ def print_status(
 ) -> None:
     """Print the state of a token, and whether the provider says it is active."""
     facts: dict[str, object] = asdict(status)
-    write_moment = iso_moment if as_json else moment_text
+    write_moment = iso_moment if as_json else time_text
     for name in ("expires_at", "last_renewed_at"):
         at = facts[name]
         facts[name] = write_moment(at) if isinstance(at, float) else None
@@ -152,7 +171,12 @@ def print_status(
     if as_json:
         print_json(facts)
         return
-    rows = [(name.replace("_", " "), value_text(fact)) for name, fact in facts.items()]
+    facts["state"] = _STATES[status.state]
+    rows = [
+        (name.replace("_", " ").capitalize(), value_text(fact))
+        for name, fact in facts.items()
+        if fact not in {None, ""}
+    ]
     print_table(("Token", ""), rows)
 
 

@@ -5,11 +5,12 @@ from typing import Annotated
 import typer
 
 from outkey.core.audit.events import Tag
+from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.output import confirm, print_done, print_json, print_line
 from outkey.hosts.cli.session import AsJson, Yes, administration_of, current_host
 
-people_app = typer.Typer(help="What is stored about users.", no_args_is_help=True)
-User = Annotated[str, typer.Argument(help="the name that the user signs in with")]
+people_app = Commands(help="Export or erase what is stored about users.")
+User = Annotated[str, typer.Argument(help="The name that the user signs in with.")]
 
 
 @people_app.command("export")
@@ -23,7 +24,10 @@ def export(user: User) -> None:
 
 @people_app.command("erase")
 def erase(user: User, *, yes: Yes = False, as_json: AsJson = False) -> None:
-    """Delete an account, its sessions and sign-ins; remove its name from secrets."""
+    """Delete an account with its sessions and sign-ins.
+
+    Its name is also removed beside the secrets that the user has set.
+    """
     application, accounts = current_host().open_users()
     key = accounts.audit_key(user)
     accounts.refuse_erasure(user)
@@ -44,4 +48,4 @@ def prune(*, as_json: AsJson = False) -> None:
     """Delete sign-ins older than the retention, and ended sessions."""
     application, accounts = current_host().open_users()
     removed = accounts.prune(application.policy().retention_days)
-    print_done("removed", as_json=as_json, count=removed)
+    print_done("removed", as_json=as_json, also=" sign-ins and sessions", count=removed)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from outkey.core.errors import ConfigError
-from outkey.core.moments import moment_text, parse_iso
 from outkey.core.text import Text
 from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery, ReplayScope
+from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.input import read_data, read_secret
 from outkey.hosts.cli.output import (
     confirm,
@@ -20,14 +20,17 @@ from outkey.hosts.cli.output import (
     print_line,
     print_table,
     progress_bar,
-    visible_body,
+    warn,
+    warn_if_sealed,
 )
+from outkey.hosts.cli.presenters import readable_body
 from outkey.hosts.cli.session import (
     AsJson,
     Yes,
     administration_of,
     open_application,
 )
+from outkey.hosts.cli.times import parse_time, time_text
 
 if TYPE_CHECKING:
     from outkey.core.webhooks.stored import StoredWebhook
@@ -35,12 +38,15 @@ if TYPE_CHECKING:
     from outkey.engine.webhooks.changes import WebhookAdministration
 
 MAX_LISTED = 10_000
-webhooks_app = typer.Typer(
-    help="Webhooks: what other systems send here.", no_args_is_help=True
-)
-Name = Annotated[str, typer.Argument(help="the webhook's name")]
+webhooks_app = Commands(help="Manage webhooks: what other systems send to outkey.")
+Name = Annotated[str, typer.Argument(help="The webhook's name.")]
 State = Annotated[
-    str, typer.Option("--state", help="received, processed, failed or ignored")
+    str,
+    typer.Option(
+        "--state",
+        help="List only these: received, processed, failed or ignored.",
+        metavar="STATE",
+    ),
 ]
 
 
@@ -52,20 +58,25 @@ def list_webhooks(*, as_json: AsJson = False) -> None:
     if as_json:
         print_json([webhook_facts(application, stored) for stored in webhooks])
         return
+    warn_if_sealed(application)
     if not webhooks:
-        print_line("no webhooks; to make one: apply a document with [webhook.NAME]")
+        print_line(
+            "There are no webhooks yet. Apply a document with [webhook.NAME]:"
+            " outkey apply FILE"
+        )
         return
     rows = (
         (
             stored.name,
             stored.webhook.scheme,
-            state_of(stored),
+            state_text(application, stored),
             effect_of(stored),
             application.endpoint_url(stored.endpoint),
         )
         for stored in webhooks
     )
-    print_table(("Webhook", "Scheme", "State", "Deliveries", "Endpoint"), rows)
+    print_table(("Webhook", "Scheme", "State", "Goes to", "Endpoint"), rows)
+    print_public_url_hint(application)
 
 
 @webhooks_app.command("show")
@@ -73,10 +84,18 @@ def show_webhook(
     name: Name,
     *,
     delivery: Annotated[
-        str, typer.Option("--delivery", help="a delivery, as inbox shows it")
+        str,
+        typer.Option(
+            "--delivery",
+            help="Show this delivery; outkey webhook inbox lists their ids.",
+            metavar="ID",
+        ),
     ] = "",
     body: Annotated[
-        bool, typer.Option("--body", help="print the body of the delivery")
+        bool,
+        typer.Option(
+            "--body", help="Print the body of the delivery. This is recorded."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -94,12 +113,14 @@ def show_webhook(
         return
     from outkey.core.config.export import render
 
+    warn_if_sealed(application)
     print_line(render([], [], webhooks=[stored]))
     rows = [
         ("endpoint", facts["endpoint"]),
-        ("state", facts["state"]),
+        ("state", state_text(application, stored)),
     ]
     print_table(("Field", "Value"), rows)
+    print_public_url_hint(application)
     print_refusals(application, name)
     findings = application.webhook_findings(stored)
     print_findings((name, finding) for finding in findings)
@@ -130,7 +151,9 @@ def show_delivery(
         if as_json:
             print_json(facts)
         else:
-            print_table(("Field", "Value"), facts.items())
+            values = facts | {"received_at": time_text(found.received_at)}
+            rows = ((key.replace("_", " "), fact) for key, fact in values.items())
+            print_table(("Delivery", ""), rows)
         return
     content = changes_of(application).view_body(name, delivery_id)
     if as_json:
@@ -139,8 +162,10 @@ def show_delivery(
         return
     sys.stdout.flush()
     if sys.stdout.isatty():
-        content = visible_body(content)
+        content = readable_body(content)
     sys.stdout.buffer.write(content)
+    if sys.stdout.isatty() and content and not content.endswith(b"\n"):
+        print_line("")
     sys.stdout.buffer.flush()
 
 
@@ -150,7 +175,14 @@ def list_deliveries(
     *,
     state: State = "",
     limit: Annotated[
-        int, typer.Option("--limit", min=1, max=MAX_LISTED, help="at most so many")
+        int,
+        typer.Option(
+            "--limit",
+            min=1,
+            max=MAX_LISTED,
+            help="How many deliveries, the newest first.",
+            metavar="NUMBER",
+        ),
     ] = 50,
     as_json: AsJson = False,
 ) -> None:
@@ -162,21 +194,31 @@ def list_deliveries(
         print_json([delivery_facts(delivery) for delivery in deliveries])
         return
     if not deliveries:
-        print_line("no deliveries")
+        print_line(no_deliveries_text(name, state))
         return
     rows = (
         (
             delivery.id,
-            moment_text(delivery.received_at),
+            time_text(delivery.received_at),
             delivery.state,
             delivery.event_type,
             delivery.event_id,
             delivery.attempts,
+            "" if delivery.records is None else delivery.records,
             delivery.reason,
         )
         for delivery in deliveries
     )
-    columns = ("ID", "Received", "State", "Type", "Event", "Attempts", "Reason")
+    columns = (
+        "ID",
+        "Received",
+        "State",
+        "Type",
+        "Event",
+        "Attempts",
+        "Records",
+        "Reason",
+    )
     print_table(columns, rows)
 
 
@@ -184,17 +226,37 @@ def list_deliveries(
 def replay_deliveries(  # noqa: PLR0913 - each is an option
     name: Name,
     ids: Annotated[
-        list[str] | None, typer.Argument(help="deliveries", metavar="ID...")
+        list[str] | None,
+        typer.Argument(
+            help="The deliveries, by the ids that outkey webhook inbox shows.",
+            metavar="ID...",
+        ),
     ] = None,
     *,
     state: Annotated[
-        str, typer.Option("--state", help="all that are failed, processed or ignored")
+        str,
+        typer.Option(
+            "--state",
+            metavar="STATE",
+            help="Replay all that are failed, processed or ignored.",
+        ),
     ] = "",
     since: Annotated[
-        str, typer.Option("--from", help="received at this time (ISO 8601) or later")
+        str,
+        typer.Option(
+            "--from",
+            metavar="TIME",
+            help=(
+                "Replay what was received at this time (ISO 8601, in local time"
+                " without a zone) or later."
+            ),
+        ),
     ] = "",
     until: Annotated[
-        str, typer.Option("--to", help="received before this time (ISO 8601)")
+        str,
+        typer.Option(
+            "--to", metavar="TIME", help="Replay what was received before this time."
+        ),
     ] = "",
     yes: Yes = False,
     as_json: AsJson = False,
@@ -249,35 +311,26 @@ def parse_state(text: str) -> DeliveryState:
         ) from None
 
 
-def parse_time(text: str, option: str) -> float:
-    """Return a moment in ISO 8601 as Unix time, or raise ConfigError."""
-    moment = parse_iso(text)
-    if moment is None:
-        raise ConfigError(
-            Text("this is not a time"),
-            hint=Text("Write it as 2026-11-17T09:30, in UTC, or with its zone."),
-            field=option,
-        )
-    return moment.timestamp()
-
-
 @webhooks_app.command("pause")
 def pause_webhook(name: Name, *, as_json: AsJson = False) -> None:
-    """Ask senders to repeat their deliveries later."""
+    """Pause a webhook. Senders are asked to repeat their deliveries later."""
     changes_of(open_application()).pause(name)
     print_done("paused", as_json=as_json, webhook=name)
 
 
 @webhooks_app.command("resume")
 def resume_webhook(name: Name, *, as_json: AsJson = False) -> None:
-    """Receive deliveries again."""
+    """Resume a webhook, and receive deliveries again."""
     changes_of(open_application()).resume(name)
     print_done("resumed", as_json=as_json, webhook=name)
 
 
 @webhooks_app.command("delete")
 def delete_webhook(name: Name, *, yes: Yes = False, as_json: AsJson = False) -> None:
-    """Delete a webhook with its secrets and deliveries; its endpoint is gone."""
+    """Delete a webhook with its secrets and deliveries.
+
+    Its endpoint responds with 410 from then on.
+    """
     application = open_application()
     application.inbox().settings.get(name)
     confirm(f"Delete {name} with its deliveries?", yes=yes)
@@ -290,18 +343,24 @@ def set_webhook_secret(
     name: Name,
     *,
     previous: Annotated[
-        bool, typer.Option("--previous", help="the one that is replaced at the sender")
+        bool,
+        typer.Option(
+            "--previous", help="Set the previous secret, which is accepted as well."
+        ),
     ] = False,
     verify_token: Annotated[
-        bool, typer.Option("--verify-token", help="the token of Meta's handshake")
+        bool, typer.Option("--verify-token", help="Set the token of Meta's handshake.")
     ] = False,
     offered: Annotated[
         bool,
-        typer.Option("--offered", help="print the token that Notion wants to be told"),
+        typer.Option("--offered", help="Print the token that Notion asks for."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Set the secret from standard input or a prompt; never from argv."""
+    """Set the secret from a prompt or standard input.
+
+    A value is never read from the command line, which other users can see.
+    """
     from outkey.core.secret import Secret
     from outkey.core.webhooks.stored import PREVIOUS, SECRET, VERIFY_TOKEN
 
@@ -327,20 +386,33 @@ def set_webhook_secret(
 @webhooks_app.command("send")
 def send_sample(
     name: Name,
-    file: Annotated[str, typer.Argument(help="the body, or - for standard input")],
+    file: Annotated[
+        str, typer.Argument(help="The file with the body, or - for standard input.")
+    ],
     *,
     url: Annotated[
-        str, typer.Option("--url", help="another server, such as http://127.0.0.1:8765")
+        str,
+        typer.Option(
+            "--url",
+            help="Send to another server, such as http://127.0.0.1:8765.",
+            metavar="URL",
+        ),
     ] = "",
     event_id: Annotated[
-        str, typer.Option("--event-id", help="the id of the event; random by default")
+        str,
+        typer.Option(
+            "--event-id",
+            help="The id of the event. Without one, it is random.",
+            metavar="ID",
+        ),
     ] = "",
     content_type: Annotated[
-        str, typer.Option("--content-type", help="of the body")
+        str,
+        typer.Option("--content-type", help="The type of the body.", metavar="TYPE"),
     ] = "application/json",
     as_json: AsJson = False,
 ) -> int:
-    """Sign a sample as its sender would, and post it to the own endpoint."""
+    """Sign a sample as its sender would, and post it to the endpoint."""
     from outkey.hosts.sample_delivery import post_sample, server_url, signed_sample
 
     application = open_application()
@@ -358,10 +430,26 @@ def send_sample(
     if as_json:
         print_json({"webhook": name, "status": status})
     else:
-        print_line(f"{status}: {name}")
+        print_line(f"sent: {name}, the endpoint responded with status {status}")
         place = "inbox" if status == 200 else "show"
         print_line(f"to see what became of it: outkey webhook {place} {quote(name)}")
     return 0 if status == 200 else 1
+
+
+def no_deliveries_text(name: str, state: str) -> str:
+    """Return why no delivery is listed, and what to do."""
+    if state:
+        return f"No delivery is {state}. List all: outkey webhook inbox {quote(name)}"
+    return (
+        "There are no deliveries yet. Send a sample with:"
+        f" outkey webhook send {quote(name)} FILE"
+    )
+
+
+def print_public_url_hint(application: "Application") -> None:
+    """Print how endpoints are shown as whole URLs, if they are not."""
+    if not application.public_url:
+        warn("hint: Set OUTKEY_PUBLIC_URL to see the whole URL of an endpoint.")
 
 
 def changes_of(application: "Application") -> "WebhookAdministration":
@@ -378,10 +466,16 @@ def effect_of(stored: "StoredWebhook") -> str:
     return ""
 
 
-def state_of(stored: "StoredWebhook") -> str:
-    """Return whether a webhook receives deliveries."""
+def state_text(application: "Application", stored: "StoredWebhook") -> str:
+    """Return whether a webhook receives deliveries, in words."""
+    from outkey.core.findings.checks import Level
     from outkey.core.webhooks.facts import webhook_state
+    from outkey.core.webhooks.health import LABELS, HookState
 
+    findings = application.webhook_findings(stored)
+    has_error = any(finding.level is Level.ERROR for finding in findings)
+    if has_error and not stored.is_paused:
+        return LABELS[HookState.NOT_READY]
     return webhook_state(stored)
 
 

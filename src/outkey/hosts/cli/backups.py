@@ -1,0 +1,82 @@
+"""The commands that back up and restore an installation."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from outkey.core.moments import parse_iso
+from outkey.hosts.cli.output import print_json, print_line, progress_bar
+from outkey.hosts.cli.session import AsJson, Restored, current_host
+from outkey.hosts.cli.times import time_text
+
+AUDIT_BROKEN = 1  # as `outkey audit verify` exits
+NewFile = Annotated[
+    Path, typer.Argument(help="The file to write. It must not exist yet.")
+]
+File = Annotated[Path, typer.Argument(help="A file that outkey backup has written.")]
+
+
+def back_up(file: NewFile, *, as_json: AsJson = False) -> None:
+    """Write a consistent copy of the database, without the key.
+
+    The server and the workers may continue to run. Store the key in another place:
+    without it, the secrets in the backup cannot be decrypted.
+    """
+    with progress_bar("writing the backup", None) as advance:
+        key_file = current_host().back_up(file, advance)
+    if as_json:
+        print_json({"done": "written", "file": str(file), "key_file": str(key_file)})
+        return
+    print_line(f"written: {file}")
+    print_line(f"The key is not in it. Store a copy of it elsewhere: {key_file}")
+
+
+def restore(
+    file: File,
+    *,
+    replace: Annotated[
+        bool,
+        typer.Option(
+            "--replace",
+            help="Replace an existing database. Without it, one is never changed.",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Restore a backup.
+
+    Stop the server and the workers first. The backup is verified before anything is
+    changed, and the audit afterwards.
+    """
+    restored = current_host().restore(file, replace=replace)
+    if as_json:
+        print_json(
+            {
+                "done": "restored",
+                "version": restored.version,
+                "created_at": restored.created_at,
+                "audit_ok": restored.is_audit_intact,
+                "sealed": restored.is_sealed,
+            }
+        )
+    else:
+        print_line(f"restored the backup of {created_text(restored)}")
+        if restored.has_other_key:
+            print_line(
+                f"The key in {restored.key_file} is not the one of this backup. Keep it"
+                " under another name, then put the right one there."
+            )
+        elif restored.is_sealed:
+            print_line(f"The key is missing. Put it here: {restored.key_file}")
+        elif restored.is_audit_intact:
+            print_line("the audit is intact")
+        else:
+            print_line("The audit is not intact. See: outkey audit verify")
+    return 0 if restored.is_audit_intact or restored.is_sealed else AUDIT_BROKEN
+
+
+def created_text(restored: Restored) -> str:
+    """Return when a backup was made, as other times are printed."""
+    moment = parse_iso(restored.created_at)
+    return restored.created_at if moment is None else time_text(moment.timestamp())

@@ -1,0 +1,81 @@
+"""A running server as monitoring systems see it."""
+
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+import forks
+from cli.conftest import Terminal
+from ports import free_port
+
+PATIENCE = 60.0
+
+
+@dataclass(frozen=True)
+class Served:
+    """A running server and its commands."""
+
+    url: str
+    outkey: Terminal
+    log: Path
+    process: "subprocess.Popen[str]"
+
+    def get(self, path: str, **headers: str) -> httpx.Response:
+        return httpx.get(f"{self.url}{path}", headers=headers, timeout=60)
+
+    def wait_for_readiness(self, part: str, expected: str) -> int:
+        """Wait until a part has this result, and return the status."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            response = self.get("/readyz")
+            result = response.json()["checks"][part]
+            if result == expected or time.monotonic() > end:
+                assert result == expected
+                return response.status_code
+            time.sleep(0.5)
+
+
+@contextmanager
+def serving_operating(
+    outkey: Terminal,
+    log: Path,
+    *,
+    command: Sequence[str] = forks.OUTKEY,
+    port: int = 0,
+    **settings: str,
+) -> Iterator[Served]:
+    """Serve a home until the block ends."""
+    port = port or free_port()
+    with log.open("a") as output:
+        process = forks.Popen(
+            [*command, "serve", "--port", str(port)],
+            stdout=subprocess.DEVNULL,
+            stderr=output,
+            text=True,
+            env=outkey.environment | settings,
+        )
+    served = Served(f"http://127.0.0.1:{port}", outkey, log, process)
+    try:
+        wait_until_healthy(served)
+        yield served
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def wait_until_healthy(served: Served) -> None:
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            assert served.get("/healthz").status_code == 200
+        except httpx.TransportError:
+            assert served.process.poll() is None, served.log.read_text()
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        else:
+            return

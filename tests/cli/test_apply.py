@@ -1,0 +1,222 @@
+"""What `outkey apply` prints: changes by field, and secrets that stay."""
+
+import pytest
+
+from cli.conftest import Terminal
+from cli.test_terminal import outkey_on_terminal
+
+DOCUMENT = """
+[configuration.shop]
+base_url = "https://api.shop.example"
+authentication_type = "basic"
+username = "user"
+password = "env:SHOP_PASSWORD"
+headers = [{ key = "X-Tenant", value = "7" }]
+[line.orders]
+configuration = "shop"
+path = "/orders"
+direction = "pull"
+target = "table:orders"
+keys = ["id"]
+fields = [{ api = "id", host = "id" }]
+[database.warehouse]
+url = "env:WAREHOUSE"
+[webhook.orders]
+scheme = "shopify"
+secret = "env:HOOK_SECRET"
+line = "orders"
+"""
+CHANGED = (
+    DOCUMENT.replace('"user"', '"other"')
+    .replace('"7"', '"8"')
+    .replace('path = "/orders"', 'path = "/v2/orders"')
+    .replace("env:WAREHOUSE", "env:OTHER")
+)
+CHANGES = """\
+updated: shop
+  username          user → other
+  headers.X-Tenant  7 → 8
+updated: line orders
+  path  /orders → /v2/orders
+updated: database warehouse
+  url  env:WAREHOUSE → env:OTHER
+unchanged: webhook orders
+"""
+STAYS = "env:SHOP_PASSWORD cannot be read, so the stored secret stays"
+
+
+@pytest.fixture
+def shop(outkey: Terminal) -> Terminal:
+    assert outkey("apply", "-", stdin=DOCUMENT).code == 0
+    return outkey
+
+
+def test_a_new_thing_is_named_and_a_dry_run_shows_its_fields(outkey: Terminal) -> None:
+    created = outkey("apply", "-", "--dry-run", stdin=DOCUMENT)
+    assert created.out.startswith(
+        "would be created: shop\n"
+        "  base_url             https://api.shop.example\n"
+        "  authentication_type  basic\n"
+        "  username             user\n"
+        "  password             env:SHOP_PASSWORD\n"
+        "  headers.X-Tenant     7\n"
+        "would be created: line orders\n"
+    )
+    assert outkey("list", "--json").json == []
+    saved = outkey("apply", "-", stdin=DOCUMENT)
+    assert saved.out == (
+        "created: shop\n"
+        "created: line orders\n"
+        "created: database warehouse\n"
+        "created: webhook orders\n"
+    )
+
+
+def test_a_change_is_printed_by_field_with_old_and_new_value(shop: Terminal) -> None:
+    tried = shop("apply", "-", "--dry-run", stdin=CHANGED)
+    assert tried.out == CHANGES.replace("up", "would be up").replace(
+        "un", "would be un"
+    )
+    assert shop("apply", "-", stdin=CHANGED).out == CHANGES
+    again = shop("apply", "-", stdin=CHANGED)
+    assert "→" not in again.out
+    assert again.out.startswith("unchanged: shop\n")
+
+
+def test_programs_read_the_same_changes(shop: Terminal) -> None:
+    done = shop("apply", "-", "--dry-run", "--json", stdin=CHANGED).json
+    assert list(done) == [
+        "created",
+        "updated",
+        "unchanged",
+        "lines",
+        "databases",
+        "pairs",
+        "webhooks",
+        "changes",
+        "findings",
+    ]
+    assert done["changes"] == [
+        {
+            "section": "configuration",
+            "name": "shop",
+            "outcome": "updated",
+            "fields": [
+                {"field": "username", "old": "user", "new": "other"},
+                {"field": "headers.X-Tenant", "old": "7", "new": "8"},
+            ],
+        },
+        {
+            "section": "database",
+            "name": "warehouse",
+            "outcome": "updated",
+            "fields": [
+                {"field": "url", "old": "env:WAREHOUSE", "new": "env:OTHER"},
+            ],
+        },
+        {
+            "section": "line",
+            "name": "orders",
+            "outcome": "updated",
+            "fields": [
+                {"field": "path", "old": "/orders", "new": "/v2/orders"},
+            ],
+        },
+    ]
+
+
+def test_a_terminal_shows_outcomes_in_colour(shop: Terminal, tmp_path: object) -> None:
+    file = f"{tmp_path}/changed.toml"
+    with open(file, "w", encoding="utf-8") as stream:  # noqa: PTH123 - a name to pass
+        stream.write(CHANGED)
+    sent = outkey_on_terminal(shop, "apply", file, "--dry-run").decode()
+    assert "\x1b[33mwould be updated: shop\x1b[0m\n" in sent
+    assert "\x1b[2mwould be unchanged: webhook orders\x1b[0m\n" in sent
+    assert "  username          user → other\n" in sent
+
+
+def test_a_missing_secret_names_the_command_that_sets_it(outkey: Terminal) -> None:
+    applied = outkey("apply", "-", stdin=DOCUMENT)
+    assert applied.code == 0
+    assert "Enter it: outkey secret set shop password\n" in applied.err
+
+
+def test_a_secret_that_was_set_survives_a_reference_that_names_nothing(
+    shop: Terminal,
+) -> None:
+    assert shop("secret", "set", "shop", "password", stdin="by hand").code == 0
+    for options in (["--dry-run"], []):
+        applied = shop("apply", "-", *options, stdin=CHANGED)
+        assert applied.code == 0
+        assert f"warning shop.password: {STAYS}\n" in applied.err
+        assert "  password " not in applied.out
+    stored = shop("show", "shop", "--json").json["password"]
+    assert (stored["set"], stored["reference"]) == (True, None)
+    strict = shop("apply", "-", "--strict", "--json", stdin=DOCUMENT)
+    assert strict.code == 2
+    findings = {
+        finding["id"]: finding["message"] for finding in strict.json["findings"]
+    }
+    assert findings["W010"] == STAYS
+
+
+def test_a_reference_that_can_be_read_replaces_a_secret_that_was_set(
+    shop: Terminal,
+) -> None:
+    shop("secret", "set", "shop", "password", stdin="by hand")
+    applied = shop("apply", "-", stdin=DOCUMENT, SHOP_PASSWORD="by reference")
+    assert applied.code == 0
+    assert "  password  stored, version 2 → env:SHOP_PASSWORD\n" in applied.out
+    assert "the reference replaces the value that was entered" in applied.err
+    stored = shop("show", "shop", "--json").json["password"]
+    assert stored["reference"] == "env:SHOP_PASSWORD"
+
+
+def test_a_reference_that_names_nothing_is_saved_where_nothing_is_stored(
+    shop: Terminal,
+) -> None:
+    renamed = DOCUMENT.replace("env:SHOP_PASSWORD", "file:/nowhere/password")
+    applied = shop("apply", "-", stdin=renamed)
+    assert applied.code == 0
+    assert "  password  env:SHOP_PASSWORD → file:/nowhere/password\n" in applied.out
+    assert "the file of password cannot be read" in applied.err
+
+
+def test_a_document_that_does_not_name_a_secret_keeps_it(shop: Terminal) -> None:
+    shop("secret", "set", "shop", "password", stdin="by hand")
+    silent = DOCUMENT.replace('password = "env:SHOP_PASSWORD"\n', "")
+    applied = shop("apply", "-", stdin=silent)
+    assert applied.out.startswith("unchanged: shop\n")
+    assert "password" not in applied.err
+
+
+def test_a_secret_of_a_webhook_survives_in_the_same_way(shop: Terminal) -> None:
+    assert shop("webhook", "secret", "orders", stdin="by hand").code == 0
+    applied = shop("apply", "-", stdin=DOCUMENT)
+    assert applied.code == 0
+    stays = "env:HOOK_SECRET cannot be read, so the stored secret stays"
+    assert f"warning webhook.orders.secret: {stays}\n" in applied.err
+    assert (
+        shop("webhook", "show", "orders", "--json").json["secrets"]["secret"] == "set"
+    )
+    resolved = shop("apply", "-", stdin=DOCUMENT, HOOK_SECRET="by reference")
+    assert "  secret  stored, version 1 → env:HOOK_SECRET\n" in resolved.out
+
+
+def test_a_line_is_not_reduced_to_its_request_without_a_warning(shop: Terminal) -> None:
+    bare = '[line.orders]\nconfiguration = "shop"\npath = "/orders"\n'
+    warning = "warning shop.line.orders: the line synchronizes"
+    assert warning in shop("apply", "-", "--dry-run", stdin=bare).err
+    strict = shop("apply", "-", "--strict", stdin=bare)
+    assert strict.code == 2
+    assert "delete the section [line.orders] from this one" in strict.err
+    assert shop("line", "show", "orders", "--json").json["target"] == "table:orders"
+    assert warning in shop("apply", "-", stdin=bare).err
+
+
+def test_a_new_webhook_without_a_secret_names_the_next_command(shop: Terminal) -> None:
+    new = '[webhook.paid]\nscheme = "shopify"\nline = "orders"\n'
+    applied = shop("apply", "-", stdin=new)
+    assert applied.code == 0
+    assert "warning webhook.paid.secret: the webhook has no secret" in applied.err
+    assert "outkey webhook secret paid" in applied.err
