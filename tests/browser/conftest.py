@@ -71,13 +71,16 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @contextmanager
 def serving(
-    home: Path, command: Sequence[str | Path] = forks.OUTKEY
+    home: Path,
+    command: Sequence[str | Path] = forks.OUTKEY,
+    *,
+    options: Sequence[str] = ("--demo",),
 ) -> Iterator[Served]:
-    """Start outkey with its samples in a home of its own."""
+    """Start outkey in a home of its own, by default with its samples."""
     port = free_port()
     log = (home / "log").open("w")
     process = forks.Popen(
-        [*command, "serve", "--demo", "--port", str(port)],
+        [*command, "serve", *options, "--port", str(port)],
         stdout=subprocess.PIPE,
         stderr=log,
         text=True,
@@ -125,6 +128,10 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def sign_in(browser: Browser, served: Served) -> SignIn:
+    return sign_in_once(browser, served)
+
+
+def sign_in_once(browser: Browser, served: Served) -> SignIn:
     """Sign the administrator in once; contexts get the cookies of that session."""
     with browser.new_context(base_url=served.url) as context:
         log_in(context.new_page(), "admin", served.password)

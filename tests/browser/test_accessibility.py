@@ -3,25 +3,23 @@
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import cycle, product
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from browser.conftest import Served, SignIn
+from browser.conftest import PATIENCE, Served, SignIn
 from browser.pages_of_urls import NOT_PAGES, PAGES, url_names
 
 AXE = Path(sys.prefix) / "peers/node_modules/axe-core/axe.min.js"  # tools/peers.sh
 SCHEMES = ("light", "dark")
 LANGUAGES = ("en-US", "de-DE")
 WIDTHS = (390, 768, 1400)
-COMBINATIONS = tuple(product(SCHEMES, LANGUAGES, WIDTHS))
-# Each page once in the quick run, the combinations in turn.
-QUICK = tuple(zip(PAGES, cycle(COMBINATIONS), strict=False))
-FULL = tuple(product(PAGES, COMBINATIONS))
+LOOKS = tuple(product(SCHEMES, WIDTHS))
 WEBHOOK = """
 [webhook.sample]
 scheme = "shopify"
@@ -41,6 +39,16 @@ async () => {
     nodes.map((node) => `${id} (${impact}): ${node.html.slice(0, 160)}`));
 }
 """
+# axe must not see a colour on its way to another one: some of Django's links take a
+# moment, whatever the user has asked for.
+SETTLE = """
+() => new Promise((resolve) => requestAnimationFrame(() => {
+  for (const animation of document.getAnimations()) animation.finish();
+  resolve();
+}))
+"""
+# What the browser itself reports about a page that says what is wrong.
+EXPECTED_STATUS = re.compile(r"status of (403|404|409|422|429)")
 STRUCTURE = """
 () => {
   const root = document.documentElement;
@@ -100,21 +108,42 @@ def places(browser: Browser, served: Served, sign_in: SignIn) -> Mapping[str, st
         }
 
 
+@dataclass(frozen=True)
+class View:
+    """A page in a language, and the colours and widths to look at it in."""
+
+    name: str
+    language: str
+    looks: Sequence[tuple[str, int]]
+
+    def __str__(self) -> str:
+        look = self.looks[0] if len(self.looks) == 1 else ("all",)
+        return "-".join(map(str, (self.name, self.language, *look)))
+
+
+def quick_views(names: Iterable[str]) -> list[View]:
+    """Return each page once; languages, colours and widths take turns."""
+    combinations = cycle(product(LOOKS, LANGUAGES))
+    return [
+        View(name, language, (look,))
+        for name, (look, language) in zip(names, combinations, strict=False)
+    ]
+
+
+def all_views(names: Iterable[str]) -> list[View]:
+    """Return each page in each language, with all colours and widths."""
+    return [View(name, language, LOOKS) for name, language in product(names, LANGUAGES)]
+
+
 @contextmanager
 def opened(
-    browser: Browser,
-    served: Served,
-    sign_in: SignIn | None,
-    combination: tuple[str, str, int],
+    browser: Browser, served: Served, sign_in: SignIn | None, language: str
 ) -> Iterator[Page]:
     """Yield a page as one user sees it; errors in its console fail the test."""
-    scheme, language, width = combination
     context = browser.new_context(
-        base_url=served.url,
-        color_scheme="dark" if scheme == "dark" else "light",
-        locale=language,
-        viewport={"width": width, "height": 900},
+        base_url=served.url, locale=language, reduced_motion="reduce"
     )
+    context.set_default_timeout(PATIENCE)
     if sign_in is not None:
         sign_in(context, "127.0.0.1")
     page = context.new_page()
@@ -130,12 +159,26 @@ def opened(
     )
     yield page
     context.close()
-    # The browser itself reports that a page for 404 has this status.
-    assert [error for error in errors if "status of 404" not in error] == []
+    assert [error for error in errors if not EXPECTED_STATUS.search(error)] == []
 
 
-def address_of(name: str, places: Mapping[str, str]) -> str:
-    return PAGES[name].format(**places)
+def set_look(page: Page, look: tuple[str, int]) -> None:
+    scheme, width = look
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    page.set_viewport_size({"width": width, "height": 900})
+    page.evaluate(SETTLE)
+
+
+def assert_view_accessible(page: Page, view: View) -> None:
+    """Check a page as it is now in all colours and widths, and report all problems."""
+    problems = []
+    for look in view.looks:
+        set_look(page, look)
+        try:
+            assert_accessible(page, f"{view.name} {view.language} {look}")
+        except AssertionError as error:
+            problems.append(str(error))
+    assert not problems, "\n".join(problems)
 
 
 def assert_accessible(page: Page, what: str) -> None:
@@ -157,24 +200,10 @@ def assert_accessible(page: Page, what: str) -> None:
         (pytest.fail if os.environ.get("OUTKEY_TESTS_SKIP_NOTHING") else pytest.skip)(
             reason
         )
-    page.evaluate(AXE.read_text(encoding="utf-8"))
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.read_text(encoding="utf-8"))
     violations = page.evaluate(VIOLATIONS)
     assert violations == [], f"{what}:\n" + "\n".join(violations)
-
-
-def check(
-    browser: Browser,
-    served: Served,
-    sign_in: SignIn,
-    places: Mapping[str, str],
-    name: str,
-    combination: tuple[str, str, int],
-) -> None:
-    signed_in = None if name == "login" else sign_in
-    with opened(browser, served, signed_in, combination) as page:
-        address = address_of(name, places)
-        page.goto(address, wait_until="networkidle")
-        assert_accessible(page, f"{address} {combination}")
 
 
 def test_every_url_is_known_as_a_page_or_as_none(served: Served) -> None:
@@ -183,29 +212,42 @@ def test_every_url_is_known_as_a_page_or_as_none(served: Served) -> None:
     assert (PAGES.keys() | NOT_PAGES.keys()) - names == set()
 
 
-@pytest.mark.parametrize(("name", "combination"), QUICK)
+def check(
+    browser: Browser,
+    served: Served,
+    sign_in: SignIn,
+    places: Mapping[str, str],
+    view: View,
+) -> None:
+    signed_in = None if view.name == "login" else sign_in
+    with opened(browser, served, signed_in, view.language) as page:
+        set_look(page, view.looks[0])
+        path = PAGES[view.name].format(**places)
+        page.goto(path, wait_until="networkidle")
+        assert_view_accessible(page, view)
+
+
+@pytest.mark.parametrize("view", quick_views(PAGES), ids=str)
 def test_a_page_has_no_accessibility_violation(
     browser: Browser,
     served: Served,
     sign_in: SignIn,
     places: Mapping[str, str],
-    name: str,
-    combination: tuple[str, str, int],
+    view: View,
 ) -> None:
-    check(browser, served, sign_in, places, name, combination)
+    check(browser, served, sign_in, places, view)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("name", "combination"), FULL)
+@pytest.mark.parametrize("view", all_views(PAGES), ids=str)
 def test_a_page_has_none_in_any_colours_language_or_width(
     browser: Browser,
     served: Served,
     sign_in: SignIn,
     places: Mapping[str, str],
-    name: str,
-    combination: tuple[str, str, int],
+    view: View,
 ) -> None:
-    check(browser, served, sign_in, places, name, combination)
+    check(browser, served, sign_in, places, view)
 
 
 def test_the_keyboard_skips_to_the_content_and_reaches_menu_and_sign_out(

@@ -234,7 +234,7 @@ def test_a_removal_that_the_guard_stopped_is_allowed_once(page: Page) -> None:
     page.once("dialog", accept)
     with page.expect_navigation():
         allow.click()
-    assert "Are they really gone?" in questions[0]
+    assert "Are they really deleted?" in questions[0]
     ended(page, "done")
     expect_facts(page, Unchanged="100", Archived="150")
     open_line(page, "clients")

@@ -149,6 +149,48 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_read(served: Served) -
     connection.close()
 
 
+def test_a_client_that_sends_too_large_a_body_to_its_end_gets_the_response(
+    served: Served,
+) -> None:
+    """A proxy in front of the server does: reset, it would respond with 502."""
+    size = 8 * 1024 * 1024
+    connection = socket.create_connection(address_of(served.url), 10)
+    head = f"POST /login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {size}\r\n\r\n"
+    connection.sendall(head.encode())
+    time.sleep(0.5)  # the response is there by now
+    connection.sendall(b"x" * size)
+    response = connection.makefile("rb").read()
+    assert response.startswith(b"HTTP/1.1 413 ")
+    connection.close()
+
+
+def test_a_refused_client_does_not_send_for_ever(patience: Patience) -> None:
+    began = time.monotonic()
+    connection = socket.create_connection(address_of(patience.url), 10)
+    head = (
+        f"POST /login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {2**32}\r\n\r\n"
+    )
+    connection.sendall(head.encode())
+    while sends(connection):
+        assert time.monotonic() < began + patience.head + 5
+        time.sleep(0.05)
+    assert time.monotonic() - began > 0.8 * patience.head
+    connection.close()
+
+
+def sends(connection: socket.socket) -> bool:
+    """Send something; whether the server still takes it."""
+    try:
+        connection.sendall(b"x" * 100)
+    except ConnectionError:
+        return False
+    return True
+
+
+def address_of(url: str) -> tuple[str, int]:
+    return "127.0.0.1", int(url.rpartition(":")[2])
+
+
 class Client:
     """Somebody who is logged in."""
 

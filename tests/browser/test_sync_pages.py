@@ -546,7 +546,7 @@ assert b"Asked for" in page and b"Began" not in page
 for seconds, words in ((150, "in 2 min"), (9000, "in 2 h")):
     run = planted(until=now + seconds, cause="timeout", attempt=2, **waiting)
     page = " ".join(everything.get(f"/outkey/run/{run.pk}/").content.decode().split())
-    told = re.search(r"tried again <time [^>]*>([^<]*)</time>, attempt 2\\.", page)
+    told = re.search(r"retried <time [^>]*>([^<]*)</time>, attempt 2\\.", page)
     assert told and told[1] == words and "Began" in page, (words, page)
     assert re.search(r'title="[0-9-]{10} [0-9:]{8} UTC"[^>]*>' + words, page), words
 for word in ("too_many_records", "internal_error", "secret_in_cursor"):

@@ -39,7 +39,7 @@ def test_everything_an_operator_does_works_on_postgresql(
         assert "working" in outkey("list")
         key = outkey("keys", "add").strip()
         outkey("keys", "promote", key)
-        assert outkey("keys", "rewrap") == "rewrapped: 2\n"
+        assert outkey("keys", "rewrap") == "rewrapped: 2 secrets\n"
         assert "accepted" in outkey("request", "acme", "/bearer")
         assert outkey("audit", "verify").startswith("clean")
         outkey("audit", "export")
@@ -62,6 +62,8 @@ def test_the_pages_hold_on_postgresql(program: str, empty: str, tmp_path: Path) 
         "postgresql://u:hunter2?x@h/d",
         "postgresql://u:hun/ter2@h:x/d",
         "mysql://u:hunter2@h/d",
+        "postgresql://u:p@h/d?sslmode=require&passfile=hunter2",
+        "postgresql://u:p@h/d#hunter2",
     ],
 )
 def test_an_address_that_is_none_is_refused_and_not_repeated(
@@ -84,6 +86,18 @@ def test_a_database_that_does_not_answer_is_storage_unavailable(
     )
     assert (done.code, done.json["error"]["code"]) == (5, "storage_unavailable")
     assert "hunter2" not in done.out + done.err
+
+
+def test_the_address_of_a_database_can_demand_tls(
+    empty: str, tmp_path: Path, canary: Canaries
+) -> None:
+    terminal = Terminal(tmp_path / "home", canary)
+    done = terminal("list", OUTKEY_DATABASE_URL=f"{empty}?sslmode=disable")
+    assert done.code == 0
+    # This server has no TLS.
+    for command in (["list"], ["backup", str(tmp_path / "copy")]):
+        done = terminal(*command, OUTKEY_DATABASE_URL=f"{empty}?sslmode=require")
+        assert done.code == 5
 
 
 def test_processes_on_postgresql_get_one_token_and_keep_a_rotating_family_alive(

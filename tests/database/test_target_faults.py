@@ -325,7 +325,7 @@ def test_an_empty_list_leaves_a_file_as_it_is(
         before = file.read_bytes()
         api.records = []
         (note,) = home.run()["changes_to_target"]
-        assert "kept as it is" in note
+        assert "not replaced" in note
         assert file.read_bytes() == before
         assert home.run("--allow-removal")["changes_to_target"] == []
         assert len(file.read_bytes()) < len(before)

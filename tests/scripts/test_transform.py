@@ -161,7 +161,7 @@ def test_a_record_that_is_too_large_is_not_even_sent(shared: LockedScripts) -> N
 def test_a_record_without_an_answer_takes_no_other_with_it(
     end: str, reason: str
 ) -> None:
-    scripts = LockedScripts(limit=0.05)
+    scripts = LockedScripts(limit=0.5)
     source = REACH + transform_of(f"while record['id'] == 3: {end}", "return record")
     given = made(scripts, source, *({"id": number} for number in range(6)))
     assert given[3] == refused("script", reason)

@@ -127,6 +127,7 @@ def stored_run(row: Mapping[str, Any]) -> Run:
         "position": json.loads(row["position"]),
         "removed": json.loads(row["removed"]),
         "allows_removal": bool(row["allows_removal"]),
+        "is_received": bool(row["is_received"]),
         "notes": tuple(map(text_from_data, json.loads(row["notes"]))),
         "counts": Counts.from_facts(json.loads(row["counts"])),
     }

@@ -2,6 +2,8 @@
 
 import asyncio
 
+from outkey.core.errors import ConfigError
+from outkey.core.text import Text
 from outkey.engine.gateway import Gateway
 from outkey.engine.wire.off_loop import off_loop
 
@@ -13,7 +15,15 @@ def open() -> Gateway:  # noqa: A001 - `outkey.open()` reads as what it does
     In a Django project that is the one of its setting OUTKEY, elsewhere the embedded
     home (OUTKEY_HOME). Each call returns a new gateway, to be closed by the caller.
     """
-    from outkey.hosts.server.home import open_home
+    try:
+        from outkey.hosts.server.home import open_home
+    except ModuleNotFoundError as error:
+        if str(error.name).startswith("outkey"):
+            raise
+        raise ConfigError(
+            Text("an installation needs packages that are missing here"),
+            hint=Text("Install outkey[server], or use outkey.load with a document."),
+        ) from None
 
     home = open_home()
     from outkey.hosts.django.wiring import install

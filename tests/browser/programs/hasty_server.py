@@ -11,5 +11,6 @@ from outkey.hosts.server import listener
 _, head, request, *arguments = sys.argv
 listener.HEAD_SECONDS = float(head)
 listener.REQUEST_SECONDS = float(request)
+listener.DISCARD_SECONDS = float(head)
 sys.argv = ["outkey", *arguments]
 main()

@@ -5,6 +5,7 @@ more than the whole request.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Count, Max, OuterRef, Subquery
@@ -60,6 +61,16 @@ class DjangoAuditRows:
             self._streams.clear()
             self._connection.close()
             recover()
+            raise AuditUnavailable
+
+    def probe(self) -> None:
+        """Raise AuditUnavailable if a row could not be stored now."""
+        is_writable = False
+        with suppress(DatabaseError, OSError):
+            self._connection.probe()
+            is_writable = True
+        if not is_writable:
+            self._connection.close()
             raise AuditUnavailable
 
     def close(self) -> None:

@@ -28,6 +28,8 @@ PER_STATEMENT = 500
 COLUMNS = ("stream_id", "number", *Label._fields, "body", "mac")
 SYNCHRONOUS = {Durability.PROCESS: "NORMAL", Durability.POWER: "FULL"}
 Row = tuple[object, ...]  # the values of COLUMNS
+# A row that is never committed: no stream has this key.
+PROBE: Row = (0, 0, 0, "", "", None, "", b"", b"")
 CONNECTIONS: "WeakSet[AuditConnection]" = WeakSet()  # of this process
 
 
@@ -53,6 +55,18 @@ class AuditConnection:
             own = self._own or self._connect()
             with own.wrap_database_errors:
                 insert_by(own.connection, rows)
+
+    def probe(self) -> None:
+        """Insert a row and take it back, or raise DatabaseError or OSError."""
+        if not is_sqlite_file(connections[DEFAULT_DB_ALIAS]):
+            with transaction.atomic():
+                execute(insert_statement(1, "%s"), PROBE)
+                transaction.set_rollback(True)
+            return
+        with self._lock:
+            own = self._own or self._connect()
+            with own.wrap_database_errors:
+                probe_by(own.connection)
 
     def sync(self) -> None:
         """Write what was inserted to the disk, or raise OSError.
@@ -139,6 +153,15 @@ def insert_by(connection: Any, rows: Sequence[Row]) -> None:  # noqa: ANN401 - s
     except BaseException:
         connection.execute("ROLLBACK")
         raise
+
+
+def probe_by(connection: Any) -> None:  # noqa: ANN401 - sqlite3's
+    """Insert a row by a connection of sqlite3, and take it back."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        connection.execute(insert_statement(1, "?"), PROBE)
+    finally:
+        connection.execute("ROLLBACK")
 
 
 def insert_by_thread(rows: Sequence[Row]) -> None:

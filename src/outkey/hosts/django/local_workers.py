@@ -8,9 +8,13 @@ from django.db import connections
 
 from outkey.engine.application import Application
 from outkey.engine.sync.loop import RUNS_AT_ONCE, RunLoop
-from outkey.hosts.django.hook_rounds import HookRounds
+from outkey.hosts.django.heartbeats import heartbeat_thread
 from outkey.hosts.django.unattended_work import log_and_continue
+from outkey.hosts.django.webhook_rounds import webhook_thread
 
+# For the page that a run is at: as long as a request may take by default.
+STOP_SECONDS = 60.0
+HELPER_SECONDS = 5.0
 logger = logging.getLogger("outkey.runs")
 
 
@@ -18,7 +22,7 @@ class LocalWorkers:
     """A thread that looks for runs, and a thread for each run under way."""
 
     def __init__(self, application: Application, limit: int = RUNS_AT_ONCE) -> None:
-        stop_signal = threading.Event()
+        self._stop_signal = stop_signal = threading.Event()
         self.loop = RunLoop(
             application.planner(stop_signal.is_set),
             start_thread,
@@ -26,7 +30,8 @@ class LocalWorkers:
             is_sealed=application.keys.is_sealed,
             limit=limit,
         )
-        self._hooks = HookRounds(application, stop_signal)
+        self._webhooks = webhook_thread(application, stop_signal)
+        self._heartbeat = heartbeat_thread(application, stop_signal)
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -35,12 +40,18 @@ class LocalWorkers:
             target=self._run, name="outkey-workers", daemon=True
         )
         self._thread.start()
-        self._hooks.start()
+        self._webhooks.start()
+        self._heartbeat.start()
 
-    def end(self, patience: float = 5.0) -> None:
-        """Start no more runs, and release those under way."""
+    def stop(self) -> None:
+        """Start no more runs, without waiting for those under way."""
+        self._stop_signal.set()
+
+    def end(self, patience: float = STOP_SECONDS) -> None:
+        """Start no more runs, and release those under way at their next page."""
         self.loop.stop(patience, self._thread)
-        self._hooks.join(patience)
+        self._webhooks.join(min(patience, HELPER_SECONDS))
+        self._heartbeat.join(min(patience, HELPER_SECONDS))
 
     def _run(self) -> None:
         self.loop.run(lambda work: log_and_continue(logger, work, again_soon=True))

@@ -207,6 +207,8 @@ def _columns(run: Run) -> dict[str, Any]:
         checkpoint["removed"] = run.removed
     if run.allows_removal:
         checkpoint["allows_removal"] = True
+    if run.is_received:
+        checkpoint["is_received"] = True
     if run.expected:
         checkpoint["expected"] = run.expected
     if run.notes:

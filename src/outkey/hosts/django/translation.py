@@ -2,8 +2,10 @@
 
 from functools import partial
 
+from django.utils import timezone
 from django.utils.translation import pgettext
 
+from outkey.core.moments import with_moments, zoned_text
 from outkey.core.text import Text
 
 # With a context of our own, or Django's German for "None" would be shown.
@@ -16,5 +18,10 @@ def translate_text(text: str) -> str:
     A string that has no translation is returned as it is.
     """
     if isinstance(text, Text):
-        return text.translate_with(_gettext)
+        return with_moments(text, in_zone_of_user).translate_with(_gettext)
     return _gettext(text) if text else ""
+
+
+def in_zone_of_user(at: float) -> str:
+    """Return a Unix time as the pages show it."""
+    return zoned_text(at, timezone.get_current_timezone())

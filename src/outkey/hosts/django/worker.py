@@ -15,9 +15,10 @@ from outkey.core.sync.run import Run
 from outkey.engine.application import Application
 from outkey.engine.rounds import repeat
 from outkey.engine.sync.loop import ACTOR, PLAN_SECONDS
-from outkey.hosts.django.hook_rounds import HookRounds
+from outkey.hosts.django.heartbeats import heartbeat_thread
 from outkey.hosts.django.tasks import QUEUE, WORK
 from outkey.hosts.django.unattended_work import log_and_continue
+from outkey.hosts.django.webhook_rounds import webhook_thread
 
 RECONNECT_SECONDS = 2.0
 STALLED_SECONDS = 30
@@ -42,7 +43,8 @@ class QueueWorker:
         self._stop_signal = threading.Event()
         self._planner = application.planner(self._stop_signal.is_set)
         self._runs = application.runs
-        self._hooks = HookRounds(application, self._stop_signal)
+        self._webhooks = webhook_thread(application, self._stop_signal)
+        self._heartbeat = heartbeat_thread(application, self._stop_signal)
         # They log the text of database errors, which may hold a value; what matters is
         # reported here.
         logging.getLogger("procrastinate").setLevel(logging.CRITICAL)
@@ -61,14 +63,19 @@ class QueueWorker:
         planning = asyncio.create_task(
             asyncio.to_thread(repeat, self._plan, PLAN_SECONDS, self._stop_signal)
         )
-        self._hooks.start()
+        self._webhooks.start()
+        self._heartbeat.start()
         await asyncio.gather(working, return_exceptions=True)
         await planning
-        self._hooks.join(STOP_SECONDS)
+        self._webhooks.join(STOP_SECONDS)
+        self._heartbeat.join(STOP_SECONDS)
 
     def _stop(self, working: "asyncio.Task[None]") -> None:
-        self._stop_signal.set()
-        working.cancel()
+        # Only once: if it is cancelled twice, procrastinate does not wait until it has
+        # stored that its jobs have ended, and logs a traceback.
+        if not self._stop_signal.is_set():
+            self._stop_signal.set()
+            working.cancel()
 
     async def _work(self) -> None:
         """Take jobs; connect again after the database was unavailable."""

@@ -6,6 +6,7 @@ from axes.utils import reset  # type: ignore[import-untyped]  # axes has no type
 from django.contrib.auth.models import Group, User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
+from django.db import transaction
 
 from outkey.core.access.roles import ROLES
 from outkey.core.audit.events import Tag
@@ -13,7 +14,11 @@ from outkey.core.errors import ConfigError
 from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration
 from outkey.hosts.cli.session import AccountFacts
-from outkey.hosts.server.personal import refuse_last_administrator, user_named
+from outkey.hosts.server.personal import (
+    refuse_last_administrator,
+    sessions_of,
+    user_named,
+)
 from outkey.hosts.server.user_changes import key_of
 
 ADMINISTRATOR = "Administrator"
@@ -23,6 +28,18 @@ def add_user(
     name: str, role: str, password: str, administration: Administration
 ) -> str | None:
     """Create a user with a role; return the password if it was generated."""
+    user, groups = new_user(name, role)
+    generated = choose_password(user, password)
+    fields = ["is_superuser"] if user.is_superuser else []
+    fields += [f"groups +{group.name}" for group in groups]
+    administration.note(Tag.USER_CREATED, "", *fields, key=key_of(user))
+    user.save()
+    user.groups.set(groups)
+    return generated
+
+
+def new_user(name: str, role: str) -> tuple[User, list[Group]]:
+    """Return a user that is not saved yet, with its groups, or raise ConfigError."""
     role_name = role_named(role)
     is_administrator = role_name == ADMINISTRATOR
     groups = list(Group.objects.filter(name=role_name))
@@ -39,13 +56,7 @@ def add_user(
             hint=Text("A name has up to 150 letters, digits and @ . + - _"),
             field="NAME",
         ) from None
-    generated = choose_password(user, password)
-    fields = ["is_superuser"] if is_administrator else []
-    fields += [f"groups +{group.name}" for group in groups]
-    administration.note(Tag.USER_CREATED, "", *fields, key=key_of(user))
-    user.save()
-    user.groups.set(groups)
-    return generated
+    return user, groups
 
 
 def role_named(text: str) -> str:
@@ -100,12 +111,18 @@ def set_password(
 
 
 def disable_user(name: str, administration: Administration) -> None:
-    """Refuse further sign-ins and requests of a user; the account and its data stay."""
+    """Refuse further sign-ins of a user and end the sessions; the account stays."""
     user = user_named(name)
     refuse_last_administrator(user)
     administration.note(Tag.USER_UPDATED, "", "is_active", key=key_of(user))
-    user.is_active = False
-    user.save(update_fields=["is_active"])
+    with transaction.atomic():
+        # Two commands at once must not disable the last two administrators.
+        list(User.objects.select_for_update().filter(is_superuser=True).order_by("pk"))
+        refuse_last_administrator(user)
+        user.is_active = False
+        user.save(update_fields=["is_active"])
+        for session in sessions_of(user):  # or they would go on if it is enabled again
+            session.delete()
 
 
 def list_users() -> list[AccountFacts]:

@@ -60,9 +60,13 @@ class Background:
         )
         self._thread.start()
 
+    def stop(self) -> None:
+        """Stop after the current step, without waiting for it."""
+        self._ended.set()
+
     def end(self, patience: float = 2.0) -> None:
         """Stop after the current step, and let another process go on."""
-        self._ended.set()
+        self.stop()
         if self._thread is not None:
             self._thread.join(patience)
 

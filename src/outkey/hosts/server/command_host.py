@@ -3,21 +3,39 @@
 Whatever imports a model is imported after Django is set up.
 """
 
+import logging.config
+import os
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from outkey.core.audit.events import Tag
 from outkey.core.errors import ConfigError, Sealed
+from outkey.core.operating.checklist import ProductionFacts
 from outkey.core.sync.run import Run
 from outkey.core.text import Text
 from outkey.engine.application import Application
 from outkey.hosts.cli.output import print_line
-from outkey.hosts.cli.session import AccountFacts, CommandHost, UserAccounts
+from outkey.hosts.cli.session import (
+    AccountFacts,
+    CommandHost,
+    Restored,
+    UserAccounts,
+    administration_of,
+    refuse_home,
+)
 from outkey.hosts.django.project import in_project, project_home
-from outkey.hosts.server.home import PAGES, open_home, prepare
+from outkey.hosts.server.home import (
+    PAGES,
+    make_folders,
+    open_home,
+    prepare,
+    refuse_project,
+)
 from outkey.hosts.server.location import home
+from outkey.hosts.server.logs import logging_settings
 
 if TYPE_CHECKING:
     from outkey.engine.managing.changes import Administration
@@ -28,12 +46,16 @@ def django_host() -> CommandHost:
     return CommandHost(
         open_application=open_application,
         home_folder=home_folder,
+        use_home=use_home,
         background_process="a process of the project"
         if in_project()
         else "outkey serve",
         open_users=open_users,
         serve=serve_pages,
         run_worker=run_worker,
+        back_up=back_up,
+        restore=restore,
+        production_facts=production_facts,
     )
 
 
@@ -45,6 +67,13 @@ def open_application() -> Application:
 def home_folder() -> Path:
     """Return the folder of key and data, without a look at the database."""
     return project_home() if in_project() else home()
+
+
+def use_home(folder: Path) -> None:
+    """Use the embedded home in this folder, in processes that are started as well."""
+    if in_project():
+        refuse_home(folder)
+    os.environ["OUTKEY_HOME"] = str(folder)
 
 
 def application_at(folder: Path) -> Application:
@@ -83,6 +112,59 @@ def serve_pages(address: str, port: int, *, demo: bool) -> None:
         server.serve(listener, threads)
 
 
+def back_up(file: Path, progress: Callable[[int], None]) -> Path:
+    """Write a backup of the embedded home, and return where its key is."""
+    refuse_project()
+    application = open_application()
+    from django.conf import settings
+
+    from outkey.engine.operating.backups import note_backup
+    from outkey.hosts.server.backup.embedded import back_up as write_backup
+
+    write_backup(
+        home(),
+        settings.DATABASES["default"],
+        file,
+        administration_of(application),
+        progress,
+    )
+    note_backup(application)
+    return application.key_file
+
+
+def restore(file: Path, *, replace: bool) -> Restored:
+    """Put a backup in the place of what the embedded home has."""
+    refuse_project()
+    make_folders(home())
+    from outkey.hosts.server.backup.embedded import restore as read_backup
+    from outkey.hosts.server.settings import DATABASES
+
+    manifest = read_backup(home(), DATABASES["default"], file, replace=replace)
+    application = open_application()
+    is_sealed = application.keys.is_sealed()
+    if not is_sealed:
+        administration_of(application).note(Tag.BACKUP_RESTORED)
+    return Restored(
+        version=manifest.version,
+        created_at=manifest.created_at,
+        key_file=application.key_file,
+        is_sealed=is_sealed,
+        has_other_key=is_sealed and application.key_file.exists(),
+        is_audit_intact=not is_sealed and application.audit_trail.verify().ok,
+    )
+
+
+def production_facts(application: Application | None) -> ProductionFacts:
+    """Gather what the production check list is about; None: the database is down."""
+    if in_project():
+        from outkey.hosts.django.production import project_facts
+
+        return project_facts(application, project_home())
+    from outkey.hosts.server.production import embedded_facts
+
+    return embedded_facts(application, home(), os.environ)
+
+
 def run_worker(
     runs_at_once: int,
     log: Callable[[str], None],
@@ -105,6 +187,8 @@ def run_worker(
         raise Sealed
     from outkey.hosts.django.worker import QueueWorker
 
+    logging.config.dictConfig(logging_settings(os.environ))
+
     log(f"running sync lines, {runs_at_once} at a time; stop with Ctrl-C or SIGTERM")
     QueueWorker(application, runs_at_once, log, log_run).run()
     log("ended")
@@ -125,6 +209,12 @@ class EmbeddedAccounts:
         return accounts.add_user(
             name, role=role, password=password, administration=administration
         )
+
+    def refuse_new(self, name: str, role: str) -> None:
+        """Refuse a name that is taken or invalid, and an unknown role."""
+        from outkey.hosts.server import accounts
+
+        accounts.new_user(name, role)
 
     def list_users(self) -> list[AccountFacts]:
         """Return the facts of all accounts, by name."""

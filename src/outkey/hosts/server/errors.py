@@ -50,7 +50,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     context = {
         "title": _("The server did not understand this request"),
         "text": _("The browser sent something that no page of outkey sends."),
-        "advice": _("Go back, load the page again, and try once more."),
+        "advice": _("Go back, load the page again, and retry."),
     }
     return page_in_layout(request, context, status=400)
 
@@ -75,7 +75,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:  # no
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Respond to a form that did not come from a page of this server."""
-    advice = _("Go back, load the page again, and send the form once more.")
+    advice = _("Go back, load the page again, and send the form again.")
     if "Origin" in reason or "Referer" in reason:
         advice = _(
             "Administrator: if users open another URL than this server knows, set the"
@@ -123,7 +123,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
         "title": _("Something went wrong"),
         "text": _("The server could not finish this. The fault is not yours."),
         "advice": _(
-            "Try again. If it stays like this, give an administrator the id below: the"
+            "Retry. If it stays like this, give an administrator the id below: the"
             " server's log has it too."
         ),
         "reference": reference,

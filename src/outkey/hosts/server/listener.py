@@ -6,8 +6,10 @@ request. It has no deadline for a request that arrives byte by byte: that is add
 
 import re
 import signal
+import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from copy import copy
 from types import FrameType
 
@@ -24,8 +26,12 @@ from outkey.hosts.django.api.aborted import ResponseAborted
 HEAD_SECONDS = 10.0
 REQUEST_SECONDS = 30.0  # the same, to the end of the body
 STALLED_SECONDS = 60.0  # how long a client may take no byte of its response
+# How long a client that was refused may go on sending before its connection is closed.
+DISCARD_SECONDS = 10.0
 MAX_CONNECTIONS = 500
-STOP_SECONDS = 10.0
+# How long requests that are being served may take once the server is to stop: as long
+# as a send may take by default.
+STOP_SECONDS = 60.0
 _THREADS = 32
 _MAX_HEAD_BYTES = 64 * 1024
 _MAX_BODY_BYTES = 4 * 1024 * 1024  # above Django's own limit for a form
@@ -109,6 +115,13 @@ class ResponseTask(WSGITask):  # type: ignore[misc]
         except ResponseAborted:
             self.close_on_finish = True
 
+    def build_response_header(self) -> bytes:
+        """Return the head; the last one before the server stops says so."""
+        if self.channel.server.is_stopping:
+            self.request.headers["CONNECTION"] = "close"
+        head: bytes = super().build_response_header()
+        return head
+
     def write(self, data: bytes) -> None:
         """Send a part of the body; only the head if the request is a HEAD.
 
@@ -136,9 +149,12 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
 
     server: "Listener"
     task_class = ResponseTask
+    close_when_flushed: bool
 
     def __init__(self, *arguments: object, **options: object) -> None:
         self.waiting_since = time.monotonic()
+        self._was_refused = False  # before its body was read
+        self._is_discarding = False
         super().__init__(*arguments, **options)
 
     def parser_class(self, adjustments: Adjustments) -> RequestParser:
@@ -153,10 +169,37 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
 
     def service(self) -> None:
         """Serve one request in a worker thread; the next deadline starts after it."""
+        self._was_refused = bool(self.requests[0].error)
         try:
             super().service()
         finally:
             self.waiting_since = time.monotonic()
+
+    def handle_write(self) -> None:
+        """Send what there is; the connection of a refused request is closed later.
+
+        Closed at once it would be reset, since the client still sends. Then a proxy
+        responds with 502 instead of passing our response on.
+        """
+        if self._was_refused and self.close_when_flushed and not self.will_close:
+            self._flush_exception(self._flush_some)
+            if self.total_outbufs_len == 0:
+                self.close_when_flushed = False
+                self._is_discarding = True
+                with suppress(OSError):  # the client has gone
+                    self.socket.shutdown(socket.SHUT_WR)
+        else:
+            super().handle_write()
+
+    def writable(self) -> bool:
+        """Whether there is something to send, or to close."""
+        if self._is_discarding:
+            return bool(self.will_close)
+        return bool(super().writable())
+
+    def received(self, data: bytes) -> bool:
+        """Read requests, or discard what follows a refused one."""
+        return not self._is_discarding and bool(super().received(data))
 
     @property
     def is_busy(self) -> bool:
@@ -170,6 +213,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
             return bool(time.time() - self.last_activity > STALLED_SECONDS)
         if self.requests:
             return False
+        if self._is_discarding:
+            return time.monotonic() - self.waiting_since > DISCARD_SECONDS
         has_head = self.request is not None and self.request.headers_finished
         limit = REQUEST_SECONDS if has_head else HEAD_SECONDS
         return time.monotonic() - self.waiting_since > limit
@@ -180,6 +225,7 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
 
     channel_class = Channel
     max_sent = MAX_SENT_BYTES + _SENT_MORE
+    is_stopping = False
 
     def count_large_bodies(self) -> int:
         """Return how many large bodies there are in temporary files."""
@@ -251,11 +297,15 @@ class Server:
             signal.signal(number, self._stop)
 
     def run(self) -> None:
-        """Serve until stopped, then finish the requests that are being served."""
+        """Serve until stopped; `finish` has to follow."""
         self._dispatcher.set_thread_count(_THREADS)
         while not self._stopping:
             self._poll()
+
+    def finish(self) -> None:
+        """Accept no more connections, and finish the requests that are being served."""
         for listener in self._listeners:
+            listener.is_stopping = True
             listener.accepting = False
             listener.socket.close()
             listener.del_channel()

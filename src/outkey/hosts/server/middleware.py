@@ -3,6 +3,7 @@
 import ipaddress
 import os
 import re
+import secrets
 from collections.abc import Callable
 
 from django.core.exceptions import DisallowedHost
@@ -15,6 +16,7 @@ from outkey.core.errors import ConfigError
 from outkey.core.text import Text
 from outkey.hosts.django.pages.posted_text import refuse_nul
 from outkey.hosts.django.translation import translate_text
+from outkey.ports.request_id import current_request_id
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -22,6 +24,7 @@ GetResponse = Callable[[HttpRequest], HttpResponseBase]
 _FORWARDING = ("HTTP_FORWARDED", "HTTP_X_FORWARDED", "HTTP_X_REAL_IP")
 _CLIENT = "HTTP_X_FORWARDED_FOR"
 _PROTOCOL = "HTTP_X_FORWARDED_PROTO"
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 _ROW = re.compile(r"[0-9]{1,18}")
 INTERFACE = "/api/v1/"
 UNKNOWN_HOST = (
@@ -32,6 +35,36 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
     " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+
+
+class RequestIdMiddleware:
+    """Gives every request an id that logs, the audit and the response have.
+
+    The id that a proxy of OUTKEY_PROXIES has given is used, so that its log has it too.
+    """
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self._get_response = get_response
+        self._proxies = _networks("OUTKEY_PROXIES")
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Set the id for the time of the request."""
+        request_id = self._forwarded_id(request) or secrets.token_hex(8)
+        before = current_request_id.set(request_id)
+        try:
+            response = self._get_response(request)
+        finally:
+            current_request_id.reset(before)
+        response["X-Request-ID"] = request_id
+        return response
+
+    def _forwarded_id(self, request: HttpRequest) -> str:
+        """Return the id that a trusted proxy has given, if it looks like one."""
+        address = _address(request.META.get("REMOTE_ADDR", ""))
+        request_id = request.META.get("HTTP_X_REQUEST_ID", "")
+        if _REQUEST_ID.fullmatch(request_id) and is_in_networks(address, self._proxies):
+            return str(request_id)
+        return ""
 
 
 class AddressMiddleware:

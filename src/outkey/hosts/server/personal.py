@@ -20,6 +20,7 @@ from django.utils.timezone import now
 from outkey.core.audit.chain import facts_of
 from outkey.core.audit.events import Tag
 from outkey.core.errors import ConfigError
+from outkey.core.moments import iso_or_none, record_iso
 from outkey.core.text import Text
 from outkey.engine.managing.registry import Registry
 from outkey.hosts.django.models import SecretValue, UserSettings
@@ -62,9 +63,12 @@ def data_about(user: User, rows: AuditRows) -> dict[str, object]:
             for row in model.objects.filter(username=user.username).values()
         ],
         "history": list(history_of(user).values("action_time", "action_flag")),
-        "secrets": list(
-            secrets.values("configuration__name", "field", "version", "set_at")
-        ),
+        "secrets": [
+            row | {"set_at": iso_or_none(row["set_at"])}
+            for row in secrets.values(
+                "configuration__name", "field", "version", "set_at"
+            )
+        ],
         "audit": list(records_about(user, rows)),
     }
 
@@ -131,7 +135,7 @@ def records_about(user: User, rows: AuditRows) -> Iterator[dict[str, object]]:
             continue
         facts = facts_of(row.body)
         if facts.get("actor") == web_actor(user.username) or is_about(user, facts):
-            yield facts
+            yield facts | {"at": record_iso(facts)}
 
 
 def is_about(user: User, facts: Mapping[str, object]) -> bool:

@@ -40,7 +40,7 @@ def listen(host: str, port: int) -> Server:
                 "the server cannot listen on {host}, port {port}", host=host, port=port
             ),
             hint=Text(
-                "Choose another port with --port or another address with --host, or"
+                "Choose another port with --port or another IP address with --host, or"
                 " stop the program that uses this port."
             ),
         ) from None
@@ -94,6 +94,10 @@ def serve(server: Server, threads: list[Background | LocalWorkers]) -> None:
         # So that no process of this home sends requests to the pages.
         with installation().listeners.hold(server.host, server.port):
             server.run()
+            # Runs are released while the last requests are being served.
+            for thread in threads:
+                thread.stop()
+            server.finish()
     finally:
         for thread in threads:
             thread.end()

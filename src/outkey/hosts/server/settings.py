@@ -2,11 +2,13 @@
 
 import os
 from pathlib import Path
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from outkey.core.errors import ConfigError
 from outkey.core.text import Text
 from outkey.hosts.server.location import has_demo, home
+
+TLS_PARAMETERS = ("sslmode", "sslrootcert", "sslcert", "sslkey")
 
 
 def database(url: str | None, data: Path) -> dict[str, object]:
@@ -41,8 +43,23 @@ def database(url: str | None, data: Path) -> dict[str, object]:
             # Waiting for a lock of another session ends, as it does on SQLite; and a
             # commit is on the disk, whatever the database's own default is.
             "options": "-c lock_timeout=5000 -c synchronous_commit=on",
-        },
+        }
+        | tls_parameters(parts),
     }
+
+
+def tls_parameters(parts: SplitResult) -> dict[str, str]:
+    """Return what the URL of a database says about TLS; refuse what is not known."""
+    parameters = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if not set(TLS_PARAMETERS).issuperset(parameters) or parts.fragment:
+        raise ConfigError(
+            Text(
+                "OUTKEY_DATABASE_URL may have these parameters only: {names}",
+                names=", ".join(TLS_PARAMETERS),
+            ),
+            hint=Text("If ? or # is a part of the password, write %3F or %23 instead."),
+        )
+    return parameters
 
 
 def split_database_url(url: str) -> SplitResult:

@@ -11,6 +11,7 @@ from outkey.core.errors import ConfigError
 from outkey.core.text import Text
 from outkey.hosts.server import settings
 from outkey.hosts.server.location import home
+from outkey.hosts.server.logs import logging_settings
 
 _SHORTEST_KEY = 48
 OUTKEY = settings.OUTKEY | {
@@ -91,6 +92,8 @@ INSTALLED_APPS = [
     *settings.FOR_DEMO,
 ]
 MIDDLEWARE = [
+    "outkey.hosts.server.middleware.RequestIdMiddleware",
+    "outkey.hosts.django.operating.OperatingMiddleware",
     "outkey.hosts.server.middleware.AddressMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "outkey.hosts.server.middleware.InterfaceMiddleware",
@@ -157,28 +160,13 @@ AXES_LOCKOUT_TEMPLATE = "locked.html"
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "/"
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "handlers": {"console": {"class": "logging.StreamHandler"}},
-    "root": {
-        "handlers": ["console"],
-        "level": os.environ.get("OUTKEY_LOG_LEVEL", "WARNING"),
-    },
-    # A refused request is reported on its page; a failure is logged here.
-    "loggers": {
-        "django": {"handlers": ["console"], "level": "ERROR", "propagate": False},
-        # Also refused, but logged by Django as a failure: anybody can send any host.
-        "django.security.DisallowedHost": {"level": "CRITICAL"},
-        # The audit has the failed login.
-        "axes": {"level": "ERROR"},
-        # A request that waits for a thread is not a problem.
-        "waitress.queue": {"level": "ERROR"},
-    },
-}
+LOGGING = logging_settings(os.environ)
 
 STATIC_URL = "/static/"
 STATIC_ROOT = home() / "data" / "static"
+# Of the static files that are stored there, as of everything else in the home.
+FILE_UPLOAD_PERMISSIONS = 0o600
+FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {

@@ -1,5 +1,7 @@
 """The bodies of requests and responses, as the OpenAPI document describes them."""
 
+from datetime import datetime
+
 from ninja import Schema
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
@@ -48,7 +50,7 @@ class ListedConfigurationSchema(Schema):
     environment: str = Field(examples=["production"])
     network: str = Field(examples=["public"])
     status: str = Field(examples=["working"])
-    last_verified_at: str | None = Field(examples=["2026-03-01T09:30:00Z"])
+    last_verified_at: datetime | None = Field(examples=["2026-03-01T09:30:00Z"])
 
 
 class ShownConfigurationSchema(Schema):
@@ -169,8 +171,11 @@ class RunSchema(Schema):
     line: str = Field(examples=["contacts"])
     state: str = Field(examples=["running"])
     dry_run: bool
-    started_at: float
-    ended_at: float | None
+    started_at: datetime = Field(examples=["2026-03-01T09:30:00Z"])
+    ended_at: datetime | None = Field(examples=["2026-03-01T09:31:05Z"])
+    due_at: datetime | None = Field(
+        examples=[None], description="When a queued run is due."
+    )
     cause: str | None
 
 
@@ -209,7 +214,7 @@ class DeliverySchema(Schema):
     id: str = Field(examples=["17"])
     event_id: str = Field(examples=["evt_1Nv0FGQ9RKHgCVdK"])
     type: str = Field(examples=["orders/create"])
-    received_at: float = Field(examples=[1_772_357_400.5], description="Unix time")
+    received_at: datetime = Field(examples=["2026-03-01T09:30:00Z"])
     state: str = Field(
         examples=["processed"], description="received, processed, failed or ignored"
     )
@@ -223,7 +228,10 @@ class AuditSchema(Schema):
 
     model_config = ConfigDict(extra="allow")
     id: int = Field(examples=[1234])
-    at: int = Field(examples=[1_772_357_400_000], description="Unix time in ms")
+    at: datetime | None = Field(
+        examples=["2026-03-01T09:30:00.125Z"],
+        description="Null if the record was manipulated.",
+    )
     tag: str = Field(examples=["engine:send:ended"])
 
 

@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query
 
 from outkey.core.access.api_tokens import Scope
+from outkey.core.moments import record_iso
 from outkey.core.sync.facts import line_facts, run_facts
 from outkey.core.sync.run import RunState
 from outkey.core.webhooks.facts import delivery_facts, webhook_facts
@@ -185,4 +186,5 @@ def list_audit(
 
     The next page is `before` the last id of this one.
     """
-    return json_response(granted(request).audit(limit, before, configuration))
+    records = granted(request).audit(limit, before, configuration)
+    return json_response([record | {"at": record_iso(record)} for record in records])

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from django.contrib import messages
 from django.http import (
@@ -29,6 +29,7 @@ from outkey.core.audit.events import Tag
 from outkey.core.audit.words import details_of, subject_of
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import OutkeyError
+from outkey.core.moments import iso_to_milliseconds
 from outkey.engine.managing.activity import (
     Activity,
     ActivityFilter,
@@ -230,7 +231,7 @@ def request_row(item: SentRequest | RequestGroup) -> dict[str, object]:
     sent = item.requests[0] if isinstance(item, RequestGroup) else item
     return {
         "id": sent.id,
-        "at": iso_moment(sent.at),
+        "at": iso_to_milliseconds(sent.at),
         "configuration": sent.configuration,
         "line": sent.line,
         "method": sent.method,
@@ -253,7 +254,7 @@ def change_row(facts: Facts) -> dict[str, object]:
     ]
     return {
         "id": id_of(facts),
-        "at": iso_moment(recorded_at(facts)),
+        "at": iso_to_milliseconds(recorded_at(facts)),
         "actor": str(facts.get("actor", "")),
         "event": str(facts.get("tag", "")),
         "effect": str(facts.get("effect", "")),
@@ -261,11 +262,6 @@ def change_row(facts: Facts) -> dict[str, object]:
         "subject": subject_of(facts),
         "changes": "; ".join(details),
     }
-
-
-def iso_moment(seconds: float) -> str:
-    """Return a Unix time in UTC for a program."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
 def json_parts(rows: Iterable[dict[str, object]]) -> Iterator[bytes]:

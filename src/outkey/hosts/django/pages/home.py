@@ -110,7 +110,7 @@ def home_page(request: HttpRequest) -> HttpResponse:
         "line_count": len(lines),
         "running": Run.objects.filter(state=RunState.RUNNING).count() if lines else 0,
         "has_no_worker": any(
-            notice["id"] == "S-no-worker" for notice in overview.notices
+            notice.condition.kind == "S-no-worker" for notice in overview.notices
         ),
         "verification": last_chain_check(installation().states) if may_audit else None,
         "items": shown_items(items[:ATTENTION_SIZE]),

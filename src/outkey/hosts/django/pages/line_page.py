@@ -604,11 +604,15 @@ class LinePage:
         }
 
     def _is_ready(self) -> bool:
-        """Whether there is something to map: a new line asks for a sample first."""
+        """Whether there is something to map: a new line asks for a sample first.
+
+        After a refused save there is: what is marked must be seen.
+        """
         edited = self.edited
         return bool(
             self.row
             or self.state.sample
+            or self.state.is_refused
             or edited.rows
             or edited.view == TEXT_VIEW
             or edited.direction == Direction.PUSH

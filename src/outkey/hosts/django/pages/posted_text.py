@@ -23,12 +23,12 @@ def refuse_nul(request: HttpRequest) -> None:
         for name, values in parameters:
             if any(_NUL in text for text in (name, *values)):
                 message = Text(
-                    "a value holds the NUL character, which cannot be stored"
+                    "a value contains the NUL character, which cannot be stored"
                 )
                 hint = Text(
                     "Remove it; it often comes from copying out of a binary file."
                 )
                 raise ConfigError(message, hint=hint, field=name.replace(_NUL, ""))
     if any(_NUL in text for pair in request.COOKIES.items() for text in pair):
-        message = Text("a cookie holds the NUL character")
+        message = Text("a cookie contains the NUL character")
         raise ConfigError(message, hint=Text("Delete the cookies of this site."))

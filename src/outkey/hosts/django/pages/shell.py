@@ -80,7 +80,7 @@ def limited_concurrency(
     """Hold one of the places for work that waits, or refuse it if all are taken."""
     if not places.acquire(blocking=False):
         message = Text("many tests are running")
-        hint = Text("Try again when they have ended.")
+        hint = Text("Retry when they have ended.")
         raise ConfigError(message, hint=hint)
     try:
         yield

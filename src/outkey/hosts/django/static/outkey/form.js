@@ -12,14 +12,13 @@
     // Not the tab's own id: the browser would scroll to it, past the messages.
     const place = (tab) => tab.id.replace("tab-", "#");
     const list = [...document.querySelectorAll('.ok-tabs [role="tab"]')];
-    const choose = (chosen, focus) => {
+    const choose = (chosen) => {
       for (const tab of list) {
         const here = tab === chosen;
         tab.setAttribute("aria-selected", String(here));
         tab.tabIndex = here ? 0 : -1;
         document.getElementById(tab.getAttribute("aria-controls")).hidden = !here;
       }
-      if (focus) chosen.focus();
     };
     for (const tab of list) {
       tab.addEventListener("click", () => { choose(tab); history.replaceState(null, "", place(tab)); });
@@ -27,7 +26,10 @@
         const there = list.filter((other) => !other.hidden);
         const at = there.indexOf(tab);
         const to = { ArrowRight: at + 1, ArrowLeft: at - 1 + there.length, Home: 0, End: there.length - 1 }[event.key];
-        if (to !== undefined) { event.preventDefault(); choose(there[to % there.length], true); }
+        if (to === undefined) return;
+        event.preventDefault();
+        there[to % there.length].click(); // with all that a click does, such as to load the history
+        there[to % there.length].focus();
       });
     }
     const there = list.filter((tab) => !tab.hidden);

@@ -13,7 +13,7 @@ let isOutdated = false; // a response was dropped, because something was typed m
 // Where the focus goes after the parts are drawn anew: the same field, or what a button names.
 function focusPlace(button) {
   const element = document.activeElement;
-  if (button && button.dataset.focus) return { id: button.dataset.focus };
+  if (button && button.dataset.focus) return { id: button.dataset.focus, isElsewhere: true };
   if (!element || !parts.contains(element)) return null;
   const place = { id: element.id };
   if (typeof element.selectionStart === "number") place.selection = [element.selectionStart, element.selectionEnd];
@@ -23,7 +23,7 @@ function focusPlace(button) {
 function restoreFocus(place) {
   const element = place && place.id && document.getElementById(place.id);
   if (!element) return;
-  element.focus({ preventScroll: true });
+  element.focus({ preventScroll: !place.isElsewhere });
   if (place.selection && typeof element.setSelectionRange === "function" && element.type !== "number") {
     element.setSelectionRange(...place.selection);
   }
@@ -129,12 +129,4 @@ sessionStorage.removeItem("outkey-sample");
 if (storedSample && !sampleInput().value && lineForm.dataset.saved === "1") {
   sampleInput().value = storedSample;
   refresh();
-}
-
-// After a refused save, the first mistake.
-const mistake = isUnsaved && parts.querySelector('[aria-invalid="true"]');
-if (mistake) {
-  const box = mistake.closest("details");
-  if (box) box.open = true;
-  mistake.focus();
 }

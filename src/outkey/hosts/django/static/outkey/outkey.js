@@ -24,5 +24,17 @@ for (const input of document.querySelectorAll("[data-filter]")) {
   });
 }
 for (const select of document.querySelectorAll("select[data-submit]")) select.addEventListener("change", () => select.form.submit());
+
+// After a refused form, the focus is on the first mistake. A saved line that is only looked at may have some too.
+// By now the scripts of the page have opened the tab that has it.
+addEventListener("DOMContentLoaded", () => {
+  for (const input of document.querySelectorAll('main form:not([data-unsaved=""]) [aria-invalid="true"]')) {
+    for (let box = input.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
+    if (!input.checkVisibility()) continue;
+    input.focus();
+    return;
+  }
+});
+
 // The response of a provider does not stay in the URL.
 if (document.querySelector("[data-forget-query]")) history.replaceState(null, "", location.pathname);

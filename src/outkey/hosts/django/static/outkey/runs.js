@@ -20,13 +20,14 @@ function followRun(run) {
     announcement.textContent = progress.innerText;
     announcedAt = Date.now();
   };
-  // The whole page, when the run has begun or ended; the focus stays on its button.
+  // The whole page, when the run has begun or ended; the focus stays on its button. If that is gone, the heading
+  // has it: whoever was about to press it must not press another one.
   const showPage = async () => {
     const page = await read(run.dataset.page);
     const focused = run.contains(document.activeElement) ? document.activeElement.textContent : null;
     run.replaceChildren(...page.getElementById("run").childNodes);
     const button = [...run.querySelectorAll("a, button, summary")].find((other) => other.textContent === focused);
-    if (button) button.focus();
+    if (focused !== null) (button || run.querySelector("h1")).focus();
   };
   const finish = async () => {
     await showPage();

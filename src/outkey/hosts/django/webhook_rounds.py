@@ -5,49 +5,38 @@ import threading
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from django.db import connections
-
 from outkey.core.shared_state import StateKind
 from outkey.engine.application import Application
-from outkey.engine.rounds import repeat
-from outkey.hosts.django.unattended_work import log_and_continue
+from outkey.hosts.django.repeating_thread import RepeatingThread
 
 if TYPE_CHECKING:
     from outkey.engine.webhooks.work import HookWork
 
-LOOK_SECONDS = 1.0
-logger = logging.getLogger("outkey.webhooks")
+ROUND_SECONDS = 1.0
 
 
-class HookRounds:
-    """Looks for deliveries every second until the stop signal."""
+def webhook_thread(
+    application: Application, stop_signal: threading.Event
+) -> RepeatingThread:
+    """Return what processes deliveries until the stop signal."""
+    return RepeatingThread(
+        WebhookRounds(application, stop_signal).process_deliveries,
+        ROUND_SECONDS,
+        stop_signal,
+        name="outkey-webhooks",
+        logger=logging.getLogger("outkey.webhooks"),
+    )
+
+
+class WebhookRounds:
+    """Processes what was delivered, if there are webhooks and the key."""
 
     def __init__(self, application: Application, stop_signal: threading.Event) -> None:
         self._application = application
         self._stop_signal = stop_signal
-        self._thread: threading.Thread | None = None
 
-    def start(self) -> None:
-        """Start to look for deliveries."""
-        self._thread = threading.Thread(
-            target=self._run, name="outkey-webhooks", daemon=True
-        )
-        self._thread.start()
-
-    def join(self, patience: float) -> None:
-        """Wait for the deliveries under way, once the stop signal is set."""
-        if self._thread is not None:
-            self._thread.join(patience)
-
-    def _run(self) -> None:
-        repeat(
-            lambda: log_and_continue(logger, self._round, again_soon=True),
-            LOOK_SECONDS,
-            self._stop_signal,
-        )
-        connections.close_all()
-
-    def _round(self) -> None:
+    def process_deliveries(self) -> None:
+        """Process deliveries until none is left, or until the stop signal."""
         application = self._application
         if not application.states.read(StateKind.WEBHOOK):
             return  # what processes them is not loaded

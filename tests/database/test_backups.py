@@ -1,0 +1,225 @@
+"""Backups of both databases: made under load, restored elsewhere, without a key."""
+
+import gzip
+import shutil
+import subprocess
+import tarfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import psycopg
+import pytest
+
+import forks
+from cli.conftest import Done, Terminal, document_for
+from database.conftest import Cluster
+from outkey.spar import Spar
+from outkey.testing.canary import Canaries
+from ports import free_port
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def source(
+    request: pytest.FixtureRequest, tmp_path: Path, canary: Canaries
+) -> Terminal:
+    """The home that is backed up."""
+    return terminal(request, tmp_path / "source", canary, "backup_source")
+
+
+@pytest.fixture
+def elsewhere(
+    request: pytest.FixtureRequest, source: Terminal, tmp_path: Path, canary: Canaries
+) -> Terminal:
+    """An empty home with the same kind of database."""
+    return terminal(request, tmp_path / "elsewhere", canary, "backup_elsewhere")
+
+
+def terminal(
+    request: pytest.FixtureRequest, home: Path, canary: Canaries, name: str
+) -> Terminal:
+    if request.node.callspec.params["source"] == "sqlite":
+        return Terminal(home, canary)
+    cluster: Cluster = request.getfixturevalue("postgresql")
+    return Terminal(home, canary, {"OUTKEY_DATABASE_URL": cluster.create(name)})
+
+
+def succeed(outkey: Terminal, *arguments: str, stdin: str = "") -> Done:
+    done = outkey(*arguments, stdin=stdin)
+    assert done.code == 0, done.err
+    return done
+
+
+@contextmanager
+def server(outkey: Terminal) -> Iterator[str]:
+    """Serve a home, and yield the URL."""
+    port = free_port()
+    process = forks.Popen(
+        [*forks.OUTKEY, "serve", "--port", str(port)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=outkey.environment,
+    )
+    assert process.stdout is not None
+    try:
+        assert any("Password" in line for line in process.stdout)
+        url = f"http://127.0.0.1:{port}"
+        with httpx.Client(transport=httpx.HTTPTransport(retries=20)) as client:
+            client.get(f"{url}/healthz")
+        yield url
+    finally:
+        process.terminate()
+        process.wait(30)
+        process.stdout.close()
+
+
+@contextmanager
+def load(url: str, token: str) -> Iterator[list[int]]:
+    """Send request after request while the block runs; yield their statuses."""
+    statuses: list[int] = []
+    ended = threading.Event()
+
+    def send() -> None:
+        headers = {"Authorization": f"Bearer {token}"}
+        with httpx.Client(headers=headers, timeout=60) as client:
+            while not ended.is_set():
+                statuses.append(
+                    client.get(f"{url}/api/v1/send/acme/bearer").status_code
+                )
+
+    threads = [threading.Thread(target=send) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield statuses
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+
+
+def fill(outkey: Terminal, spar: Spar) -> None:
+    """Make a home in which `acme` works."""
+    succeed(outkey, "apply", "-", stdin=document_for(spar))
+    succeed(outkey, "secret", "set", "acme", "token", stdin="spar-token")
+    succeed(outkey, "secret", "set", "acme", "header:X-API-Key", stdin="k")
+
+
+def test_a_backup_under_load_is_restored_elsewhere(
+    source: Terminal, elsewhere: Terminal, tmp_path: Path
+) -> None:
+    file = tmp_path / "backup"
+    with Spar() as spar:
+        fill(source, spar)
+        created = ("api-token", "create", "load", "--scope", "send")
+        token = succeed(source, *created, "--per-minute", "60000").out.strip()
+        with server(source) as url, load(url, token) as statuses:
+            while len(statuses) < 20:
+                threading.Event().wait(0.1)
+            done = succeed(source, "backup", str(file))
+            assert "The key is not in it" in done.out
+        assert set(statuses) == {200}
+
+        done = succeed(elsewhere, "restore", str(file))
+        assert "The key is missing" in done.out
+        key = elsewhere.home / "config" / "key"
+        shutil.copy(source.home / "config" / "key", key)
+        assert succeed(elsewhere, "audit", "verify").out.startswith("clean")
+        assert "accepted" in succeed(elsewhere, "request", "acme", "/bearer").out
+
+
+def test_no_key_is_in_a_backup(
+    source: Terminal, tmp_path: Path, canary: Canaries
+) -> None:
+    file = tmp_path / "backup"
+    secret = canary.token()
+    with Spar() as spar:
+        fill(source, spar)
+        succeed(source, "secret", "set", "acme", "token", stdin=secret)
+    succeed(source, "backup", str(file))
+
+    assert file.stat().st_mode & 0o777 == 0o600
+    content = gzip.decompress(file.read_bytes())
+    for name in ("key", "signing-key"):
+        place = source.home / "config" / name
+        if place.exists():
+            for line in place.read_bytes().split():
+                assert len(line) < 16 or line not in content
+    assert list(canary.leaks("the backup", content)) == []
+    with tarfile.open(file) as archive:
+        names = set(archive.getnames())
+    assert names <= {"manifest.json", "database", "audit-checkpoints", "policy.toml"}
+
+
+def test_existing_data_are_replaced_only_on_request(
+    source: Terminal, elsewhere: Terminal, tmp_path: Path
+) -> None:
+    file = tmp_path / "backup"
+    with Spar() as spar:
+        fill(source, spar)
+        succeed(source, "backup", str(file))
+        succeed(
+            elsewhere, "apply", "-", stdin=document_for(spar).replace("acme", "other")
+        )
+    shutil.copy(source.home / "config" / "key", elsewhere.home / "config" / "key")
+
+    refused = elsewhere("restore", str(file))
+    assert (refused.code, "--replace" in refused.err) == (2, True)
+    assert "other" in succeed(elsewhere, "list").out
+
+    done = succeed(elsewhere, "restore", str(file), "--replace")
+    assert "the audit is intact" in done.out
+    assert "other" not in succeed(elsewhere, "list").out
+
+
+def test_a_running_server_is_not_replaced(source: Terminal, tmp_path: Path) -> None:
+    file = tmp_path / "backup"
+    succeed(source, "list")
+    succeed(source, "backup", str(file))
+    with server(source):
+        refused = source("restore", str(file), "--replace")
+    assert refused.code == 2
+    assert "a server of this home is running" in refused.err
+
+
+def test_a_damaged_backup_changes_nothing(source: Terminal, tmp_path: Path) -> None:
+    file = tmp_path / "backup"
+    with Spar() as spar:
+        fill(source, spar)
+    succeed(source, "backup", str(file))
+    whole = file.read_bytes()
+    for damaged in (b"", b"not a backup", whole[: len(whole) // 2]):
+        file.write_bytes(damaged)
+        refused = source("restore", str(file), "--replace")
+        assert refused.code == 2
+        assert "not a backup" in refused.err
+    assert "acme" in succeed(source, "list").out
+
+
+def test_a_backup_overwrites_no_file(source: Terminal, tmp_path: Path) -> None:
+    file = tmp_path / "backup"
+    file.write_text("mine")
+    refused = source("backup", str(file))
+    assert refused.code == 2
+    assert file.read_text() == "mine"
+
+
+def test_a_backup_without_newer_tables_does_not_replace_a_database_that_has_them(
+    postgresql: Cluster, tmp_path: Path, canary: Canaries
+) -> None:
+    """Their migration would find them there, and fail at every start."""
+    url = postgresql.create("backup_newer")
+    outkey = Terminal(tmp_path / "home", canary, {"OUTKEY_DATABASE_URL": url})
+    file = tmp_path / "backup"
+    with Spar() as spar:
+        succeed(outkey, "apply", "-", stdin=document_for(spar))
+    succeed(outkey, "backup", str(file))
+    with psycopg.connect(url) as connection:
+        connection.execute("CREATE TABLE outkey_later (id integer)")
+    refused = outkey("restore", str(file), "--replace")
+    assert refused.code == 2
+    assert "tables of a newer version" in refused.err
+    assert "acme" in succeed(outkey, "list").out
