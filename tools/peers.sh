@@ -48,7 +48,7 @@ unpack() {
   )
 }
 
-for peer in glewlwyd docker-registry squid tinyproxy=tinyproxy-bin apache2=apache2-bin lighttpd; do
+for peer in glewlwyd docker-registry squid tinyproxy=tinyproxy-bin apache2=apache2-bin lighttpd prometheus caddy; do
   program=${peer%=*} package=${peer#*=}
   command -v "$program" > /dev/null && continue
   [ -x "$folder/debian/usr/bin/$program" ] || [ -x "$folder/debian/usr/sbin/$program" ] && continue
