@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 PORT ?= 8765
 PROGRAMS := $(wildcard tests/*/programs)
 SPACE := $(subst ,, )
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
-.PHONY: help run tour spar test test-full lint types architecture pytest bench docs changelog clean
+.PHONY: help run tour spar test test-full lint types architecture pytest bench docs readme-picture changelog release clean
 
 help: ## this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 run: $(VENV)/.server ## the web pages with samples to try, in a temporary home; PORT=8765
 	@tools/run.sh $(BIN)/outkey $(PORT)
@@ -17,10 +18,10 @@ run: $(VENV)/.server ## the web pages with samples to try, in a temporary home; 
 tour: $(VENV)/.server ## one request for each method and failure, in the terminal
 	@$(BIN)/python examples/tour.py
 
-spar: $(VENV)/.server ## the sparring provider: a local API to test your own configuration with
-	@$(BIN)/python -m outkey.spar --tls
+spar: $(VENV)/.server ## the sparring provider: a local API to test your own configuration with; PORT=9000
+	@$(BIN)/python -m outkey.spar --tls $(if $(filter file,$(origin PORT)),,--port $(PORT))
 
-test: $(VENV)/.dev ## everything that must pass before a change lands, in about twenty-five minutes on two cores
+test: $(VENV)/.dev ## everything that must pass before a change lands, in about half an hour on two cores
 	@$(BIN)/python tools/run_tests.py
 
 test-full: $(VENV)/.dev ## the same, with the long versions of the heavy suites
@@ -45,11 +46,22 @@ pytest: $(VENV)/.dev ## only the tests, with coverage
 bench: $(VENV)/.dev .venv-bench/.ready ## the budgets: sending and synchronizing beside the peers, audit and storage
 	@missed=0; for what in send asend http_interface audit scale storage pages stampede sync tables scripts preview webhooks webhook_timing; do $(BIN)/python bench/$$what.py || missed=1; done; exit $$missed
 
-docs: $(VENV)/.dev ## the handbook, warnings are errors
-	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+docs: $(VENV)/.dev ## the handbook with pictures of the pages; warnings are errors
+	$(BIN)/python tools/pictures.py
+	$(BIN)/sphinx-build -q -W --keep-going -j auto -b html docs docs/_build/html
+	$(BIN)/python tools/check_handbook.py
+
+readme-picture: $(VENV)/.dev ## renew the picture in README.md
+	$(BIN)/python tools/pictures.py --readme
 
 changelog: $(VENV)/.dev ## show what the next release will say
-	$(BIN)/towncrier build --draft --version next
+	$(BIN)/towncrier build --draft --version $(VERSION)
+
+release: $(VENV)/.dev ## write the changelog of this version, build wheel and sdist into dist/, and test them
+	$(BIN)/towncrier build --version $(VERSION) --yes
+	rm -rf dist
+	$(BIN)/python -m hatchling build
+	$(BIN)/python -m pytest -q --full tests/docs/test_package.py
 
 $(VENV)/.server: requirements/server.lock pyproject.toml tools/setup.sh
 	@tools/setup.sh "$(PYTHON)" $(VENV) requirements/server.lock
@@ -65,4 +77,4 @@ $(VENV)/.dev: Makefile requirements/dev.lock requirements/judges.lock requiremen
 	@touch $@
 
 clean: ## remove everything that the other targets made
-	rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .import_linter_cache .hypothesis docs/_build .coverage
+	rm -rf $(VENV) .venv-bench .mypy_cache .ruff_cache .import_linter_cache .hypothesis docs/_build docs/_pictures .coverage

@@ -39,6 +39,7 @@ from outkey.core.findings.health import Status
 from outkey.core.findings.monitoring import NOTICE_KINDS
 from outkey.core.importing.report import ReportAction
 from outkey.core.oauth2.responses import FAILURES
+from outkey.core.operating.checklist import CHECKLIST
 from outkey.core.request.addresses import AddressKind
 from outkey.core.request.message import Source
 from outkey.core.sync.records import FieldKind
@@ -157,6 +158,7 @@ def table_texts() -> Iterator[str]:
     yield from FIXES.values()
     yield from (text for pair in FAILURES.values() for text in pair)
     yield from (text for check in ALL_CHECKS for text in (check.message, check.hint))
+    yield from (text for line in CHECKLIST for text in (line.text, line.hint))
     for reason in REASONS.values():
         yield from (reason.title, reason.remedy)
     for kind in NOTICE_KINDS.values():

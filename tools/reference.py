@@ -1,16 +1,21 @@
 """Write docs/reference and docs/reasons from the code.
 
-`tests/docs` fails when a page is not what this would write.
+`tests/docs` fails when a page is not what this would write; so does `--check`.
 """
 
 import inspect
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from string import Formatter
 
+from reference_commands import commands_page
 from reference_fields import field_rows
+from reference_http import http_page
 from reference_lines import lines_page
+from reference_python import python_page
 from reference_recipes import recipes_page
+from reference_webhooks import webhooks_page
 
 from outkey.core import errors
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
@@ -34,6 +39,10 @@ def pages() -> dict[str, str]:
     return {
         "fields.md": "\n".join(_fields()),
         "lines.md": "\n".join(lines_page()),
+        "webhooks.md": "\n".join(webhooks_page()),
+        "commands.md": "\n".join(commands_page()),
+        "http.md": "\n".join(http_page()),
+        "python.md": "\n".join(python_page()),
         "findings.md": "\n".join(_findings()),
         "errors.md": "\n".join(_errors()),
         "audit.md": "\n".join(_audit()),
@@ -67,6 +76,8 @@ def _reason(reason: Reason) -> Iterator[str]:
 
 
 def _reason_index() -> Iterator[str]:
+    # Not in the menu, which every page has: there are too many.
+    yield "---\norphan: true\n---\n"
     yield "# Reasons\n"
     yield "A failed test lists the likely reasons, the most likely first:"
     yield "each with its evidence, what to do, and what outkey can change itself."
@@ -156,7 +167,7 @@ def _audit() -> Iterator[str]:
     yield "# What is recorded\n"
     yield "An intent is recorded before credentials are sent, its outcome after."
     yield (
-        "Rows hold these facts and nothing else: no secret, body, query string or error"
+        "Rows have these facts and nothing else: no secret, body, query string or error"
         " text.\n"
     )
     for event in (Intent, Outcome, Refusal, Change):
@@ -167,6 +178,8 @@ def _audit() -> Iterator[str]:
         yield from (f"- `{name}`" for name in event._fields)
         if event is Intent:
             yield "- `attempt`, the ID that the outcome repeats"
+        if event is not Outcome:
+            yield "- `request_id`, if the server did it for a request: its log has it"
         yield ""
 
 
@@ -200,8 +213,25 @@ def _scenes() -> Iterator[str]:
     yield ""
 
 
-if __name__ == "__main__":
-    FOLDER.mkdir(parents=True, exist_ok=True)
+def outdated() -> list[str]:
+    """Return the names of the pages that are not what the code says."""
+    return [
+        name
+        for name, text in pages().items()
+        if not (FOLDER / name).exists()
+        or (FOLDER / name).read_text(encoding="utf-8") != text
+    ]
+
+
+def write() -> None:
+    """Write all pages."""
     for name, text in pages().items():
         (FOLDER / name).parent.mkdir(exist_ok=True)
         (FOLDER / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if "--check" not in sys.argv:
+        write()
+    elif names := outdated():
+        sys.exit(f"out of date, run python tools/reference.py: {', '.join(names)}")

@@ -28,7 +28,7 @@ BEGINNING = """\
 In TOML a line is `[line.NAME]`; on the pages, enter the keys from `direction` on in \
 *Synchronization*.
 [Synchronizing records](../guide/synchronizing.md) explains how to use them: with \
-[a script](../guide/synchronizing.md#a-script-for-what-a-table-cannot-say), with \
+[a script](../guide/synchronizing.md#a-script-that-changes-records), with \
 [several requests at a time](../guide/synchronizing.md#several-requests-at-a-time), \
 and within [limits](../guide/synchronizing.md#limits-of-a-run).
 An invalid value is refused, with its place. `outkey line show NAME` reports what the \

@@ -14,10 +14,10 @@ INTRODUCTION = """# Recipes
 
 Settings for well-known APIs. Each recipe is a preset: create a configuration from it
 with `outkey new NAME --preset PRESET`, or with New on the pages, and enter its secrets.
-This page is written from the presets, so it says what they do.
+This page is written from the presets, so it shows what they do.
 
-Providers change their APIs. Each recipe says when it was compared with its sources, and
-how good these are: the provider's own **documentation**, a public **provider list**
+Providers change their APIs. Each recipe states when it was compared with its sources,
+and how good these are: the provider's own **documentation**, a public **provider list**
 that an integration product maintains, or **reported** by third parties only. If the
 provider's documentation differs, follow the documentation.
 

@@ -69,10 +69,15 @@ SUITES = [  # the longest first, so that none is alone at the end
     suite("tests/scripts", "tests/faults", covered=True),
     suite("tests/contract", "tests/third_host", *COVERED_PEERS, covered=True),
     suite(*COVERED_TABLES, covered=True),
-    suite("tests/spar", "tests/canary", "tests/docs"),
+    suite("tests/docs"),
+    suite("tests/spar", "tests/canary"),
 ]
 # What measures time runs when all others have ended.
-ALONE = Part("what measures time", (*PYTEST, "tests/cli", "-m", "alone"), FOR_PYTEST)
+ALONE = Part(
+    "what measures time",
+    (*PYTEST, "tests/cli", "tests/browser", "-m", "alone"),
+    FOR_PYTEST,
+)
 CHECKS = [
     Part(target, ("make", "--silent", target))
     for target in ("types", "docs", "lint", "architecture")
