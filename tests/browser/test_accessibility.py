@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import cycle, product
@@ -121,18 +121,28 @@ class View:
         return "-".join(map(str, (self.name, self.language, *look)))
 
 
-def quick_views(names: Iterable[str]) -> list[View]:
-    """Return each page once; languages, colours and widths take turns."""
+def views_of(names: Collection[str]) -> list[object]:
+    """Return each page once, and in the full run in everything as well.
+
+    In the quick run languages, colours and widths take turns.
+    """
     combinations = cycle(product(LOOKS, LANGUAGES))
-    return [
+    quick = [
         View(name, language, (look,))
         for name, (look, language) in zip(names, combinations, strict=False)
     ]
+    return [
+        *(pytest.param(view, id=str(view)) for view in quick),
+        *every_view_of(names),
+    ]
 
 
-def all_views(names: Iterable[str]) -> list[View]:
-    """Return each page in each language, with all colours and widths."""
-    return [View(name, language, LOOKS) for name, language in product(names, LANGUAGES)]
+def every_view_of(names: Collection[str]) -> list[object]:
+    """Return each page in each language with all colours and widths, in full runs."""
+    views = [
+        View(name, language, LOOKS) for name, language in product(names, LANGUAGES)
+    ]
+    return [pytest.param(view, id=str(view), marks=pytest.mark.full) for view in views]
 
 
 @contextmanager
@@ -212,7 +222,8 @@ def test_every_url_is_known_as_a_page_or_as_none(served: Served) -> None:
     assert (PAGES.keys() | NOT_PAGES.keys()) - names == set()
 
 
-def check(
+@pytest.mark.parametrize("view", views_of(PAGES))
+def test_a_page_has_no_accessibility_violation(
     browser: Browser,
     served: Served,
     sign_in: SignIn,
@@ -225,29 +236,6 @@ def check(
         path = PAGES[view.name].format(**places)
         page.goto(path, wait_until="networkidle")
         assert_view_accessible(page, view)
-
-
-@pytest.mark.parametrize("view", quick_views(PAGES), ids=str)
-def test_a_page_has_no_accessibility_violation(
-    browser: Browser,
-    served: Served,
-    sign_in: SignIn,
-    places: Mapping[str, str],
-    view: View,
-) -> None:
-    check(browser, served, sign_in, places, view)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("view", all_views(PAGES), ids=str)
-def test_a_page_has_none_in_any_colours_language_or_width(
-    browser: Browser,
-    served: Served,
-    sign_in: SignIn,
-    places: Mapping[str, str],
-    view: View,
-) -> None:
-    check(browser, served, sign_in, places, view)
 
 
 def test_the_keyboard_skips_to_the_content_and_reaches_menu_and_sign_out(

@@ -25,11 +25,11 @@ from browser.conftest import (
 )
 from browser.test_accessibility import (
     View,
-    all_views,
     assert_view_accessible,
+    every_view_of,
     opened,
-    quick_views,
     set_look,
+    views_of,
 )
 from browser.test_line_pages import redrawn
 from outkey.spar import Spar
@@ -438,7 +438,8 @@ def check(page: Page, state: State, path: str, view: View) -> None:
     state.finish(page)
 
 
-def check_state(
+@pytest.mark.parametrize("view", views_of(STATES))
+def test_a_state_has_no_accessibility_violation(
     browser: Browser,
     served: Served,
     sign_in: SignIn,
@@ -450,30 +451,7 @@ def check_state(
         check(page, state, state.path.format(**places), view)
 
 
-@pytest.mark.parametrize("view", quick_views(STATES), ids=str)
-def test_a_state_has_no_accessibility_violation(
-    browser: Browser,
-    served: Served,
-    sign_in: SignIn,
-    places: Mapping[str, str],
-    view: View,
-) -> None:
-    check_state(browser, served, sign_in, places, view)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("view", all_views(STATES), ids=str)
-def test_a_state_has_none_in_any_colours_language_or_width(
-    browser: Browser,
-    served: Served,
-    sign_in: SignIn,
-    places: Mapping[str, str],
-    view: View,
-) -> None:
-    check_state(browser, served, sign_in, places, view)
-
-
-@pytest.mark.parametrize("view", quick_views(SIGNED_OUT), ids=str)
+@pytest.mark.parametrize("view", views_of(SIGNED_OUT))
 def test_a_sign_in_that_fails_has_no_violation(
     browser: Browser, served: Served, view: View
 ) -> None:
@@ -482,19 +460,8 @@ def test_a_sign_in_that_fails_has_no_violation(
         check(page, state, state.path, view)
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("view", all_views(SIGNED_OUT), ids=str)
-def test_a_sign_in_that_fails_has_none_in_any_colours_language_or_width(
-    browser: Browser, served: Served, view: View
-) -> None:
-    state = SIGNED_OUT[view.name]
-    with opened(browser, served, None, view.language) as page:
-        check(page, state, state.path, view)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("view", all_views(EMPTY), ids=str)
-def test_an_empty_page_has_none_in_any_colours_language_or_width(
+@pytest.mark.parametrize("view", every_view_of(EMPTY))
+def test_an_empty_page_has_no_violation(
     browser: Browser, empty: Served, sign_in_to_empty: SignIn, view: View
 ) -> None:
     state = EMPTY[view.name]
