@@ -544,6 +544,8 @@ HOSTILE = {
     "many backslashes": 'curl ^"https://a.example/^" ' + "\\" * 30_000,
     "many dollars": 'curl "' + "$" * 60_000,
     "many redirections": "curl https://a.example/ " + "<" * 50_000,
+    "many redirections to files": "curl https://a.example/ " + ">a" * 5000,
+    "many outputs of commands as files": "curl https://a.example/ " + "<(" * 5000,
     "many options": "curl https://a.example/v1 " + "-s " * 300,
     "secret as a header's name": (
         "curl https://a.example/v1/x -H 'sk_live_8s7d6f5g4h3j2k1l: x' -u svc:s3cr3t99"

@@ -264,7 +264,8 @@ class _Splitter:
         self._at = signs.end() if signs else self._at + 1
         was_skipping = self._skips
         self._skips = True
-        while self._at < len(self._text) and self._text[self._at] not in " \t\n;|":
+        # Up to the next redirection: reading that one here would nest without a limit.
+        while self._at < len(self._text) and self._text[self._at] not in " \t\n;|<>":
             self._step()
         self._end_word()
         self._skips = was_skipping
