@@ -416,7 +416,12 @@ def test_blanks_around_a_client_secret_are_removed_with_a_notice() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/q?api_key=8s7d6f5g4", "/q?page=1&access_token=sk-abcdefgh"]
+    "path",
+    [
+        "/q?api_key=8s7d6f5g4",
+        "/q?page=1&access_token=sk-abcdefgh",
+        "/q?u=sync&p=hunter2-8s7d",
+    ],
 )
 def test_a_key_in_the_test_path_is_refused_and_sent_to_the_query_rows(
     path: str,
@@ -436,6 +441,7 @@ def test_a_key_in_the_test_path_is_refused_and_sent_to_the_query_rows(
         "/q?keyword=a1b2c3d4e5",
         "/q?api_key={key}",
         "/q?api_key=YOUR_API_KEY",
+        "/q?user=7&p=1000",
         "/q?key=42",
         "/q?page_token=a1b2c3d4e5f6",
         "/q?auth_type=client_credentials",

@@ -97,7 +97,8 @@ def test_a_quote_of_the_words_around_a_command_does_no_harm() -> None:
     ("query", "shown"),
     [
         ("page=1&per_page=50", "page, per_page = 50"),
-        ("offset=0&limit=many", "offset, limit"),
+        ("offset=0&limit=", "offset, limit"),
+        ("offset=0&limit=many", "offset"),
         ("cursor=", "cursor"),
     ],
 )

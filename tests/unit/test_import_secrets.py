@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import pytest
 
+from outkey.core.config.custom_rows import MAX_ROWS
 from outkey.core.errors import ConfigError
 from outkey.core.importing.reading import Import
 from outkey.hosts.importing import read_import
@@ -163,6 +164,86 @@ def test_a_variable_for_a_url_is_no_secret() -> None:
 def test_a_path_with_a_credential_is_reported() -> None:
     imported = read_import(PLACES["path before a version"])
     assert reported(imported)["path"] == "dropped"
+
+
+HEX = "5ebe2294ecd0e0f08eab7690d2a6ee69"
+RANDOM = "a8Zk2Qp0xV7mT3wL"
+
+
+@pytest.mark.parametrize(
+    ("query", "secrets", "path"),
+    [
+        ("u=sync&p=hunter2secretword&q=x", {"query:p": SECRET}, "/query?q=x"),
+        ("U=sync&P=hunter2secretword", {"query:P": SECRET}, "/query"),
+        ("user=sync&pass=hunter2secretword", {"query:pass": SECRET}, "/query"),
+        ("username=sync&pw=hunter2secretword", {"query:pw": SECRET}, "/query"),
+        ("login=sync&hash=hunter2secretword", {"query:hash": SECRET}, "/query"),
+        ("u=sync&p=123456", {"query:p": "123456"}, "/query"),
+        ("u=sync&p=enc:68756e746572", {"query:p": "enc:68756e746572"}, "/query"),
+        (
+            f"u=sync&t={HEX}&s=c19b2d&v=1.16.1",
+            {"query:t": HEX, "query:s": "c19b2d"},
+            "/query?v=1.16.1",
+        ),
+        (f"x={HEX}", {"query:x": HEX}, "/query"),
+        (f"x={RANDOM}&page=1", {"query:x": RANDOM}, "/query?page=1"),
+        ("p=2&q=x", {}, "/query?p=2&q=x"),
+        ("user=7&p=2", {}, "/query?user=7&p=2"),
+        ("p=about-us", {}, "/query?p=about-us"),
+        ("t=today&s=name", {}, "/query?t=today&s=name"),
+        ("from=20240101T000000Z", {}, "/query?from=20240101T000000Z"),
+        ("q=order-confirmation-2024-03", {}, "/query?q=order-confirmation-2024-03"),
+        ("order_id=" + HEX, {}, f"/query?order_id={HEX}"),
+        ("cursor=" + RANDOM, {}, f"/query?cursor={RANDOM}"),
+    ],
+)
+def test_a_parameter_is_a_credential_by_its_pair_or_its_value(
+    query: str, secrets: dict[str, str], path: str
+) -> None:
+    imported = read_import(f"curl 'https://a.example/query?{query}'")
+    assert found_secrets(imported) == secrets
+    assert imported.lines[0].line.path == path
+    values = imported.configurations[0].draft.values
+    assert values["verification.test_path"] == path
+
+
+def test_the_user_beside_a_password_is_a_parameter_of_every_request() -> None:
+    imported = read_import(f"curl 'https://a.example/query?db=x&u=sync&p={SECRET}'")
+    rows = {row.key: row for row in imported.configurations[0].draft.query}
+    assert rows["u"].value == "sync"
+    assert not rows["u"].secret
+    assert rows["p"].secret
+    assert SECRET not in plain_texts(imported)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["123e4567-e89b-12d3-a456-426614174000", "cus_NffrFeUfNV2Hib"],
+)
+def test_a_random_value_that_may_identify_something_is_asked_about(value: str) -> None:
+    imported = read_import(f"curl 'https://a.example/query?customer={value}'")
+    items = [item for item in imported.report if item.item == "parameter customer"]
+    assert [str(item.level) for item in items] == ["warning"]
+    assert "may be a credential" in str(items[0].why)
+    assert imported.lines[0].line.path == f"/query?customer={value}"
+
+
+def test_a_user_name_that_no_row_can_have_is_reported() -> None:
+    many = "&".join(f"api_key{n}={SECRET}{n}" for n in range(MAX_ROWS - 1))
+    url = f"https://a.example/query?{many}&p={SECRET}&u=sync"
+    imported = read_import(f"curl '{url}'")
+    assert reported(imported)["parameter u"] == "dropped"
+
+
+def test_a_user_name_that_is_too_long_is_reported() -> None:
+    url = f"https://a.example/query?p={SECRET}&u={'a' * 9000}"
+    imported = read_import(f"curl '{url}'")
+    assert reported(imported)["parameter u"] == "dropped"
+
+
+def test_a_header_with_a_random_value_is_a_secret() -> None:
+    imported = read_import(f"curl https://a.example/me -H 'X-Foo: {HEX}'")
+    assert found_secrets(imported) == {"header:X-Foo": HEX}
 
 
 SLOW_COMMANDS = {

@@ -23,6 +23,7 @@ from outkey.core.config.placeholders import (
     is_secret_parameter,
     is_secret_value,
 )
+from outkey.core.config.query_credentials import paired_passwords
 from outkey.core.config.statuses import parse_ranges
 from outkey.core.errors import (
     AuthenticationRequired,
@@ -181,9 +182,11 @@ def refuse_unsavable(configuration: Configuration) -> None:
 def refuse_key_in_test_path(configuration: Configuration) -> None:
     """Refuse a Test Path with a key in its query, which would be stored in plain."""
     path = "verification.test_path"
-    query = configuration.verification.test_path.partition("?")[2]
-    for name, value in parse_qsl(query):
-        if is_key_parameter(name, value):
+    parameters = parse_qsl(configuration.verification.test_path.partition("?")[2])
+    passwords = paired_passwords(parameters)
+    for name, value in parameters:
+        is_password = name.lower() in passwords and not is_placeholder(value)
+        if is_key_parameter(name, value) or (is_password and not value.isdecimal()):
             raise BY_PATH[path].refuse(
                 Text("has a key in its query, which is stored and shown in plain"),
                 place=path,

@@ -28,8 +28,8 @@ from outkey.core.importing.token_requests import token_auth
 from outkey.core.importing.urls import (
     SeenUrl,
     base_path,
+    credentials_of,
     has_credentials,
-    is_credential,
     is_secret_header,
     name_of_host,
     query_pairs,
@@ -201,10 +201,24 @@ def add_credential_parameters(drafter: Drafter, urls: Iterable[SeenUrl]) -> None
     """Add rows for the credentials in the queries of URLs."""
     names = set()
     for url in urls:
+        credentials = credentials_of(url.query)
         for name, value, _ in query_pairs(url.query):
-            if is_credential(name, value) and name not in names:
-                names.add(name)
+            if name in names:
+                continue
+            names.add(name)
+            if name in credentials.secrets:
                 drafter.add_parameter(name, value)
+            elif name in credentials.users:
+                drafter.add_user_parameter(name, value)
+            elif name in credentials.unsure:
+                drafter.report.note_taken(
+                    shown_name("parameter", name),
+                    Text(
+                        "it may be a credential: if it is one, move it to Query"
+                        " parameters, as secret"
+                    ),
+                    Level.WARNING,
+                )
 
 
 def set_location(
@@ -276,7 +290,7 @@ def drafted_lines(
         except ConfigError as error:
             report.note_dropped(shown_name("line", request.name), error.message)
             continue
-        pagination = pagination_of(url.query)
+        pagination = pagination_of(without_credentials(url.query))
         if pagination:
             report.note_taken(
                 "pages",

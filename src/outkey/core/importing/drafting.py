@@ -278,6 +278,19 @@ class Drafter:
         self.query.append(row)
         self.add_secret(row.secret_field, value, item)
 
+    def add_user_parameter(self, name: str, value: str) -> None:
+        """Add a query row for the user that a password in the query belongs to."""
+        item = shown_name("parameter", name)
+        if len(self.query) >= MAX_ROWS:
+            self.report.note_dropped(item, Text("each parameter has one row"))
+            return
+        try:
+            self.query.append(query_row(name, value, secret=False, place="query"))
+        except ConfigError as error:
+            self.report.note_dropped(item, error.message)
+            return
+        self.report.note_taken(item, Text("it is sent with every request"))
+
     def add_cookies(self, value: str) -> None:
         """Add a row of cookies, with what is to be known about them."""
         self.report.note_changed(

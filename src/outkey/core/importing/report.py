@@ -52,9 +52,11 @@ class ImportReport:
 
     items: list[ReportItem] = field(default_factory=list)
 
-    def note_taken(self, item: str, why: Text = NO_TEXT) -> None:
+    def note_taken(
+        self, item: str, why: Text = NO_TEXT, level: Level = Level.NOTICE
+    ) -> None:
         """Note that a part was taken over as it is."""
-        self._add(ReportItem(Level.NOTICE, item, ReportAction.TAKEN, why))
+        self._add(ReportItem(level, item, ReportAction.TAKEN, why))
 
     def note_changed(self, item: str, why: Text, level: Level = Level.WARNING) -> None:
         """Note that a part was taken over in another form."""

@@ -6,15 +6,19 @@ from urllib.parse import unquote, unquote_plus, urlsplit
 
 from outkey.core.config.placeholders import (
     VARIABLE,
-    is_secret_parameter,
     is_secret_segment,
     is_secret_value,
+)
+from outkey.core.config.query_credentials import (
+    QueryCredentials,
+    is_credential,
+    query_credentials,
 )
 from outkey.core.errors import ConfigError
 from outkey.core.request.addresses import is_address, is_internal, judge
 from outkey.core.request.headers import looks_like_credential
 from outkey.core.request.origin import Origin, parse_base_url
-from outkey.core.sync.paging_words import is_paging_parameter, words
+from outkey.core.sync.paging_words import words
 from outkey.core.text import Text
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -167,33 +171,31 @@ def query_pairs(query: str) -> list[tuple[str, str, str]]:
     return pairs
 
 
-def is_credential(name: str, value: str) -> bool:
-    """Whether a query parameter carries a credential."""
-    if is_paging_parameter(name):
-        return False
-    return is_secret_parameter(name) or is_secret_value(value)
+def credentials_of(query: str) -> QueryCredentials:
+    """Return which parameters of a query are credentials."""
+    return query_credentials([(name, value) for name, value, _ in query_pairs(query)])
 
 
 def without_credentials(query: str) -> str:
     """Return a query without the parameters that carry credentials."""
-    return "&".join(
-        part
-        for name, value, part in query_pairs(query)
-        if not is_credential(name, value)
-    )
+    credentials = credentials_of(query)
+    names = credentials.secrets | credentials.users
+    return "&".join(part for name, _, part in query_pairs(query) if name not in names)
 
 
 def has_credentials(text: str) -> bool:
     """Whether a text is a URL with a password or a credential in its query."""
     _, scheme, rest = text.partition("://")
     has_user = "@" in rest.partition("/")[0]
-    pairs = query_pairs(rest.partition("?")[2])
-    has_secret = any(is_credential(name, value) for name, value, _ in pairs)
+    has_secret = bool(credentials_of(rest.partition("?")[2]).secrets)
     return bool(scheme) and (has_user or has_secret)
 
 
 def is_secret_header(name: str, value: str) -> bool:
     """Whether a header carries a credential, by its name or by its value."""
     return (
-        looks_like_credential(name) or is_secret_value(value) or has_credentials(value)
+        looks_like_credential(name)
+        or is_secret_value(value)
+        or is_credential(name, value)
+        or has_credentials(value)
     )

@@ -1,5 +1,6 @@
 """The names that APIs have for the parameters of pages."""
 
+import re
 from urllib.parse import parse_qsl
 
 from outkey.core.sync.response import MAX_RECORDS
@@ -29,9 +30,24 @@ SIZES = words(
 )
 
 
-def is_paging_parameter(name: str) -> bool:
-    """Whether a parameter asks for a page of records."""
-    return name.lower() in PAGE_NUMBERS | OFFSETS | CURSORS | SIZES
+_NUMBER = re.compile(r"-?\d{1,9}", re.ASCII)
+_VARIABLE = re.compile(r"\{\{.+\}\}|\{.+\}|<.+>|:\w+")
+
+
+def is_paging_parameter(name: str, value: str) -> bool:
+    """Whether a parameter asks for a page of records.
+
+    The position of a cursor can be any text, every other one is a number: some APIs
+    call a password p.
+    """
+    lower = name.lower()
+    is_counted = lower in PAGE_NUMBERS | OFFSETS | SIZES
+    return lower in CURSORS or (is_counted and is_page_number(value))
+
+
+def is_page_number(value: str) -> bool:
+    """Whether a value can be the number of a page, or stands for one."""
+    return not value or bool(_NUMBER.fullmatch(value) or _VARIABLE.fullmatch(value))
 
 
 def requested_size(value: str) -> int:
@@ -45,6 +61,8 @@ def pagination_of(query: str) -> dict[str, object]:
     table: dict[str, object] = {}
     for name, value in parse_qsl(query, keep_blank_values=True):
         lower = name.lower()
+        if not is_paging_parameter(name, value):
+            continue
         if lower in SIZES:
             table["size_parameter"] = name
             if size := requested_size(value):
