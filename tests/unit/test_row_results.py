@@ -328,17 +328,23 @@ def test_a_format_is_shown_as_users_write_it() -> None:
 
 def test_the_fields_that_are_not_mapped_can_be_added_to_a_table() -> None:
     records = [
-        {"id": 1, "fullName": None, "born": "31.12.80", "tags": ["a"], "in": {"x": 2}},
-        {"id": 2, "fullName": "Ann", "born": "01.01.81", "tags": [], "in": {"x": 3}},
+        {
+            "id": 1,
+            "fullName": None,
+            "born": "31.12.1980",
+            "tags": ["a"],
+            "in": {"x": 2},
+        },
+        {"id": 2, "fullName": "Ann", "born": "01.01.1981", "tags": [], "in": {"x": 3}},
     ]
     fields = unmapped_fields([MappingRow("id", "id")], records)
     assert [(f.row.api, f.example, f.row.host, f.row.transform) for f in fields] == [
         ("fullName", "Ann", "full_name", "text"),
-        ("born", "31.12.80", "born", "date"),
+        ("born", "31.12.1980", "born", "date"),
         ("in.x", "2", "in_x", "number"),
         ("tags", '["a"]', "tags", "as_is"),
     ]
-    assert fields[1].row.options == {"format": "%d.%m.%y"}
+    assert fields[1].row.options == {"format": "%d.%m.%Y"}
     assert all(field.why for field in fields)
     assert all(field.has_same_name for field in fields)
 

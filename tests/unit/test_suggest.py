@@ -56,7 +56,15 @@ def column(name: str, *values: object) -> dict[str, Any]:
         ("day", ["2026-01-31", "2026-01-31T10:00:00Z"], "datetime", {}),
         ("day", ["0000-00-00"], "text", {}),
         ("at", ["2026-01-31 10:00:00"], "datetime", {}),
-        ("day", ["31.12.26", "1.2.27"], "date", {"format": "%d.%m.%y"}),
+        ("day", ["31.12.26", "1.2.27"], "text", {}),
+        ("day", ["12/31/26"], "date", {"format": "%m/%d/%y"}),
+        ("geburtsdatum", ["31.12.1951"], "date", {"format": "%d.%m.%Y"}),
+        ("birthdate", ["31.12.1951"], "date", {"format": "%d.%m.%Y"}),
+        ("mark", ["31.12.2026"], "text", {}),
+        ("mark", ["31 Dec 2026"], "text", {}),
+        ("mark", ["2026/12/31"], "text", {}),
+        ("firmware", ["4.1.15", "4.2.1"], "text", {}),
+        ("update", ["4.1.9015"], "text", {}),
         ("day", ["12/31/2026"], "date", {"format": "%m/%d/%Y"}),
         ("day", ["31/12/2026"], "date", {"format": "%d/%m/%Y"}),
         ("day", ["31/12/2026", "12/31/2026"], "text", {}),
@@ -113,6 +121,47 @@ def test_a_transform_is_chosen_by_all_values_and_the_name(
 ) -> None:
     field = column(name, *values)
     assert (field["transform"], field["options"]) == (transform, options), field["why"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("day", "31.12.2026", "31.12.2026 becomes 2026-12-31"),
+        ("created", 1767225600, "1767225600 becomes 2026-01-01T00:00:00+00:00"),
+        ("price", "1.000,50", "1.000,50 becomes 1000.50"),
+        ("is_open", "0", "0 becomes false"),
+        ("aktiv", "Ja", "Ja becomes yes"),
+    ],
+)
+def test_a_suggestion_that_changes_values_says_so(
+    name: str, value: object, shown: str
+) -> None:
+    assert shown in column(name, value)["why"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("day", "2026-12-31"), ("price", "9.90"), ("ok", True), ("is_ok", "true")],
+)
+def test_a_suggestion_that_changes_nothing_has_no_example(
+    name: str, value: object
+) -> None:
+    assert "becomes" not in column(name, value)["why"]
+
+
+def test_a_text_that_may_be_a_date_stays_a_text_and_says_what_to_choose() -> None:
+    field = column("day", "31.12.26")
+    assert field["transform"] == "text"
+    assert "choose the transform date with the format %d.%m.%y" in field["why"]
+
+
+def test_a_date_of_the_host_is_read_although_the_name_says_nothing() -> None:
+    host = HostField("mark", "Mark", FieldKind.DATE)
+    records = [{"id": 1, "mark": "31.12.26"}, {"id": 2, "mark": ""}]
+    facts: Any = suggest(replace(sample(records), host_fields=(host,))).facts()
+    assert [(f["transform"], f["options"]) for f in facts["fields"]] == [
+        ("date", {"format": "%d.%m.%y"})
+    ]
 
 
 @pytest.mark.parametrize(

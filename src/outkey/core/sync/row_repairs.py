@@ -15,7 +15,7 @@ from outkey.core.sync.mapping import resolve_transform, takes_transform
 from outkey.core.sync.row_trials import RowTrial
 from outkey.core.sync.suggest_hosts import fitting_guess
 from outkey.core.sync.suggest_names import comparable_name, quoted_name
-from outkey.core.sync.suggest_values import Guess, guess_transform
+from outkey.core.sync.suggest_values import Guess, guess_moment, guess_transform
 from outkey.core.text import NO_TEXT, Text
 
 MAX_REPAIRS = 3
@@ -143,8 +143,8 @@ def for_missing(trial: RowTrial) -> Iterator[Candidate]:
 
 def for_dates(trial: RowTrial, values: Sequence[object]) -> Iterator[Candidate]:
     """Yield other formats of dates and times."""
-    guess = guess_transform("date", values)
-    if guess.transform in MOMENTS:
+    guess = guess_moment(values)
+    if guess is not None:
         pattern = guess.options.get("format", "")
     else:
         pattern = "unix_ms" if is_large(values) else "unix"
@@ -239,6 +239,9 @@ def for_transform(trial: RowTrial, values: Sequence[object]) -> Iterator[Candida
         return
     name = trial.mapping.api.rpartition(".")[2]
     guess: Guess | None = guess_transform(name, values)
+    if guess is not None and guess.transform is Transform.TEXT:
+        # A user decides here, so that the values alone may speak of time.
+        guess = guess_moment(values) or guess
     if guess is not None and trial.host is not None:
         guess = fitting_guess(trial.host, guess, values)
     present_transform = resolve_transform(trial.mapping, trial.host).transform

@@ -11,7 +11,7 @@ from outkey.core.sync.suggest_names import (
     expression_of,
     inner_path,
 )
-from outkey.core.sync.suggest_values import Guess
+from outkey.core.sync.suggest_values import Guess, guess_moment
 from outkey.core.text import Text
 
 # By the host's name: what APIs call the same.
@@ -78,6 +78,9 @@ def fitting_guess(
     if host.kind is FieldKind.CHOICE:
         return choice_guess(host, [str(value) for value in present if value != ""])
     transform = BY_KIND.get(host.kind, Transform.AS_IS)
+    if transform in _MOMENTS and guess.transform not in _MOMENTS:
+        # The host's field says what the name does not.
+        guess = guess_moment(values) or guess
     is_same = guess.transform is transform or {guess.transform, transform} <= _MOMENTS
     options = guess.options if is_same else {}
     if transform is Transform.TEXT and guess.transform is Transform.CHOICE:

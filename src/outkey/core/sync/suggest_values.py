@@ -1,20 +1,23 @@
 """Which transform fits the values of a field, judged by a sample of them.
 
 Each rule looks at all values. What it proposes is then tried: a transform that would
-reject a value of the sample is never proposed.
+reject a value of the sample is never proposed. A format of dates is proposed only where
+the name of the field speaks of time too: the version 4.1.15 is not a day. What stores a
+value in another form says so with an example.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC
 from decimal import Decimal
 
 from outkey.core.sync.excerpt import excerpt_of
 from outkey.core.sync.line import FieldMapping, Transform
 from outkey.core.sync.paging_words import words
+from outkey.core.sync.shown import shown_value
 from outkey.core.sync.suggest_names import snake_case
-from outkey.core.sync.transforms import MappingContext, refusal_reason
+from outkey.core.sync.transforms import MappingContext, convert, refusal_reason
 from outkey.core.text import Text
 
 _CONTEXT = MappingContext(lambda _name: UTC)
@@ -53,8 +56,14 @@ _UNITS = (("unix", 1), ("unix_ms", 1000))
 _TIME_WORDS = words(
     "at on date day time timestamp ts created updated modified changed deleted expires"
     " expiry start end started ended begin due since until last datum zeit published"
-    " paid canceled cancelled birthday born period archived completed"
+    " paid canceled cancelled birthday born period archived completed shipped ordered"
+    " received sent joined left hired signed closed opened valid am seit bis von ab tag"
+    " beginn ende erstellt bearbeitet gekauft eintritt austritt fecha jour dato dob"
 )
+# Endings and beginnings of compound words, such as birthdate and Geburtsdatum.
+_TIME_ENDINGS = ("date", "datum", "zeit", "zeitpunkt", "time", "stamp", "day", "tag")
+_TIME_BEGINNINGS = ("date", "datum", "birth", "geburt", "expir")
+_YEARS = range(1800, 2200)
 _FLAG_WORDS = words(
     "is has can active enabled disabled deleted archived visible hidden published"
     " locked verified paid default flag aktiv gesperrt"
@@ -99,8 +108,27 @@ class Guess:
 
     def fits(self, values: Sequence[object]) -> bool:
         """Whether the transform reads all of these values."""
-        mapping = FieldMapping("", "", self.transform, options=self.options)
+        mapping = self._mapping()
         return not any(refusal_reason(mapping, value, _CONTEXT) for value in values)
+
+    def with_example(self, value: object) -> "Guess":
+        """Return the guess with what becomes of a value, if that looks different."""
+        stored = shown_value(convert(self._mapping(), value, _CONTEXT))
+        is_changed = bool(self.options) or (
+            self.transform is Transform.BOOLEAN and not isinstance(value, bool)
+        )
+        if not is_changed or stored == value:
+            return self
+        why = Text(
+            "{why}; {value} becomes {stored}",
+            why=self.why,
+            value=excerpt_of(value),
+            stored=stored,
+        )
+        return replace(self, why=why)
+
+    def _mapping(self) -> FieldMapping:
+        return FieldMapping("", "", self.transform, options=self.options)
 
 
 Values = Sequence[object]
@@ -118,10 +146,35 @@ def guess_transform(name: str, values: Values) -> Guess:
     for rule in rules:
         guess = rule(name_words, present)
         if guess is not None and guess.fits(present):
-            return guess
+            return guess.with_example(present[0])
     if _are_texts(present):
         return Guess(Transform.TEXT, _text_reason(present))
     return Guess(Transform.TEXT, Text("values of several kinds, written as text"))
+
+
+def guess_moment(values: Values) -> Guess | None:
+    """Return how values are read that are known to be dates or times, if they can be.
+
+    The name does not count: a user, or the field of the host, has said what they are.
+    """
+    present = [value for value in values if value is not None and value != ""]
+    if not present or not _are_texts(present):
+        return None
+    guesses = (
+        _iso_moments(frozenset(), present),
+        _numbered_dates(present),
+        _formatted_dates(present),
+    )
+    fitting = (guess for guess in guesses if guess is not None and guess.fits(present))
+    return next(fitting, None)
+
+
+def speaks_of_time(name: frozenset[str]) -> bool:
+    """Whether a word of a name says that the value is a date or a time."""
+    return bool(name & _TIME_WORDS) or any(
+        word.endswith(_TIME_ENDINGS) or word.startswith(_TIME_BEGINNINGS)
+        for word in name
+    )
 
 
 def _are_texts(values: Values) -> bool:
@@ -141,6 +194,15 @@ def _text_reason(values: Values) -> Text:
             "numbers such as {example}, whose commas no transform reads: use a script",
             example=example,
         )
+    moment = guess_moment(values)
+    if moment is not None and moment.options:
+        return Text(
+            "text; {example} may be a date: if it is one, choose the transform"
+            " {transform} with the format {format}",
+            example=example,
+            transform=str(moment.transform),
+            format=moment.options["format"],
+        )
     return Text("text")
 
 
@@ -159,7 +221,7 @@ def _whole_numbers(name: frozenset[str], values: Values) -> Guess | None:
         return None
     for unit, per_second in _UNITS:
         is_time = all(number // per_second in _SECONDS for number in numbers)
-        if is_time and name & _TIME_WORDS:
+        if is_time and speaks_of_time(name):
             why = Text("Unix times such as {example}", example=numbers[0])
             return Guess(Transform.DATETIME, why, {"format": unit})
     if set(numbers) <= {0, 1} and name & _FLAG_WORDS:
@@ -197,11 +259,26 @@ def _iso_moments(_name: frozenset[str], values: Values) -> Guess | None:
     return Guess(Transform.DATETIME, why)
 
 
-def _dates_by_numbers(_name: frozenset[str], values: Values) -> Guess | None:
+def _dates(name: frozenset[str], values: Values) -> Guess | None:
+    """Propose a format of dates where the name speaks of time too.
+
+    Two digits and dots are not enough for a year: 4.1.15 may be a version.
+    """
+    if not speaks_of_time(name):
+        return None
+    guess = _numbered_dates(values)
+    if guess is not None:
+        return None if guess.options["format"].endswith(".%y") else guess
+    return _formatted_dates(values)
+
+
+def _numbered_dates(values: Values) -> Guess | None:
     """Read dates such as 31.12.2026; the order of day and month follows from 13 on."""
     matches = [_TWO_PARTS_AND_YEAR.fullmatch(text) for text in _short_texts(values)]
     parts = [match.groups() for match in matches if match is not None]
-    if len(parts) < len(matches):
+    years = [year for _, _, _, year, *_ in parts if len(year) == 4]
+    is_date = len(parts) == len(matches) and all(int(year) in _YEARS for year in years)
+    if not is_date:
         return None
     separator, year, clock, half = parts[0][1], parts[0][3], parts[0][4], parts[0][5]
     firsts = [int(first) for first, *_ in parts]
@@ -227,13 +304,12 @@ def _dates_by_numbers(_name: frozenset[str], values: Values) -> Guess | None:
     return Guess(transform, why, {"format": pattern})
 
 
-def _dates_by_format(name: frozenset[str], values: Values) -> Guess | None:
+def _formatted_dates(values: Values) -> Guess | None:
+    """Read dates with the names of months and those that begin with the year."""
     texts = _short_texts(values)
     formats = [*_OTHER_FORMATS]
     for pattern, transform, length in _COMPACT:
-        if name & _TIME_WORDS and all(
-            len(text) == length and text.isdecimal() for text in texts
-        ):
+        if all(len(text) == length and text.isdecimal() for text in texts):
             formats.append((pattern, transform))
     why = Text("dates such as {example}", example=excerpt_of(values[0]))
     guesses = (
@@ -316,8 +392,7 @@ def _has_leading_zero(text: str) -> bool:
 _NUMBER_RULES: Sequence[Rule] = (_booleans, _whole_numbers, _decimal_numbers)
 _TEXT_RULES: Sequence[Rule] = (
     _iso_moments,
-    _dates_by_numbers,
-    _dates_by_format,
+    _dates,
     _boolean_texts,
     _choice_texts,
     _decimal_texts,
