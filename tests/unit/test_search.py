@@ -3,7 +3,7 @@
 import copy
 import pickle
 import tracemalloc
-from base64 import b64encode
+from base64 import b32encode, b64encode
 from datetime import date
 from decimal import Decimal
 from random import Random
@@ -85,6 +85,18 @@ def test_a_secret_that_is_cut_in_two_is_found_in_either_order(
             "pässwörd-geheimnis",
             b64encode("x pässwörd-geheimnis".encode()).decode(),
             True,
+        ),
+        *(
+            (secret, encoded.decode(), True)
+            for secret in (LONG, "Zq8/vN4x+")
+            for before in (b"", b"x", b"xy", b"xyz", b"wxyz")
+            for encoded in (
+                b64encode(before + b64encode(secret.encode())),
+                b64encode(before + secret.encode("utf-16-le") + before),
+                b64encode(before + secret.encode("utf-16-be") + before),
+                b32encode(before + secret.encode() + before),
+                b32encode(before + secret.encode()).lower(),
+            )
         ),
         ("\udc80broken-surrogate", "broken-surrogate", True),
         ("it's-canary-4711x", "it&#039;s-canary-4711x", True),

@@ -8,7 +8,8 @@ since a short one occurs in ordinary text by chance:
 
     4 to 7 characters    only where a JSON value is the secret and nothing else
     8 to 11              anywhere, as it is or encoded
-    12 and more          also with other characters in between, or split into two values
+    12 and more          also with other characters in between, or split into two
+                         values; Base32 and encodings of Base64 in one piece only
 """
 
 import re
@@ -23,7 +24,7 @@ from itertools import chain
 from typing import NoReturn, SupportsIndex
 from urllib.parse import quote, unquote_to_bytes
 
-from outkey.core.echo.encodings import forms
+from outkey.core.echo.encodings import common_forms, forms, rare_forms
 from outkey.core.groups import groups_of
 
 SHORTEST = 4
@@ -116,6 +117,7 @@ class SearchPatterns:
         "__inside",
         "__literal",
         "__only",
+        "__rare",
         "__whole",
         "may_be_number",
     )
@@ -126,6 +128,7 @@ class SearchPatterns:
         self.__only = whole_text(secret)
         inside: list[bytes] = []
         whole: list[bytes] = []
+        rare: list[bytes] = []
         if len(secret) < SHORTEST:
             pass
         elif len(secret) < SHORTEST_INSIDE:
@@ -134,7 +137,10 @@ class SearchPatterns:
             ]
         elif is_distinctive(secret):
             whole = shortest_forms(
-                {letters_of(form) for form in forms(secret).values()}
+                {letters_of(form) for form in common_forms(secret).values()}
+            )
+            rare = shortest_forms(
+                {letters_of(form) for form in rare_forms(secret).values()}
             )
         else:
             inside = shortest_forms(
@@ -142,6 +148,7 @@ class SearchPatterns:
             )
         self.__inside = tuple(inside)
         self.__whole = tuple(whole)
+        self.__rare = tuple(rare)
         # Of two pieces one has at least half of the characters,
         # and contains one of these.
         self.__halves = tuple(
@@ -156,7 +163,8 @@ class SearchPatterns:
         The text may be that of several records, which are then searched one by one.
         """
         # Each view of the text is only made if a pattern needs it.
-        return any(half in searched.letters for half in self.__halves) or any(
+        parts = (*self.__halves, *self.__rare)
+        return any(part in searched.letters for part in parts) or any(
             form in searched.text for form in self.__inside
         )
 
@@ -164,8 +172,10 @@ class SearchPatterns:
         """Whether a text contains the secret."""
         if not self.may_be_in(searched):
             return False
-        return any(form in searched.text for form in self.__inside) or any(
-            has_both_pieces(searched.letters, form) for form in self.__whole
+        return (
+            any(form in searched.text for form in self.__inside)
+            or any(form in searched.letters for form in self.__rare)
+            or any(has_both_pieces(searched.letters, form) for form in self.__whole)
         )
 
     def occurs_literally_in(self, searched: SearchText) -> bool:
@@ -193,7 +203,7 @@ def literal_forms(secret: str) -> tuple[bytes, ...]:
     """Return what a literal search looks for; of a very short secret none."""
     if len(secret) < SHORTEST:
         return ()
-    return tuple(form.lower() for form in forms(secret).values())
+    return tuple(dict.fromkeys(form.lower() for form in forms(secret).values()))
 
 
 def whole_text(secret: str) -> bytes:
