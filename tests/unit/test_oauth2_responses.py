@@ -1,5 +1,6 @@
 import json
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from urllib.parse import urlencode
 
@@ -584,6 +585,38 @@ def test_of_a_scope_with_a_secret_in_pieces_only_requested_words_are_stored(
     )
     assert found.scope == "read"
     assert read_token(reply(scope=scope), secrets=secrets, now=NOW).scope == ""
+
+
+OWN = "cs-Zq8vN4xW2mK7pL9cTT"
+
+
+@pytest.mark.parametrize(
+    ("token", "secret"),
+    [
+        (OWN, OWN),
+        (f"v1.{OWN}.x", OWN),
+        (b64encode(f"client:{OWN}".encode()).decode(), OWN),
+        (OWN.encode().hex(), OWN),
+        ("abc", "abc"),
+        ("hunter", "hunter"),
+    ],
+)
+def test_a_secret_that_was_sent_is_not_taken_for_the_access_token(
+    token: str, secret: str
+) -> None:
+    with pytest.raises(TokenEndpointFailed) as caught:
+        read(reply(access_token=token), "another-secret-4711", secret)
+    assert caught.value.reason == "own_secret"
+    assert secret not in f"{caught.value.message} {caught.value.hint}"
+
+
+def test_a_token_with_a_short_secret_inside_is_a_token() -> None:
+    assert read(reply(access_token="my-hunter-token"), "hunter").access
+
+
+def test_the_refresh_token_that_was_sent_may_come_back() -> None:
+    response = reply(access_token="new-token-8f3a", refresh_token=OWN)
+    assert read(response, OWN).refresh == Secret(OWN)
 
 
 def test_a_requested_scope_is_stored_although_a_secret_is_the_same_word() -> None:

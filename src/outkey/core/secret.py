@@ -95,6 +95,13 @@ class Secret:
             form in text for form in literal_forms(self.__text)
         )
 
+    def contains(self, other: "Secret") -> bool:
+        """Whether the text repeats another secret, as it is or encoded.
+
+        A short one must be the whole text, since it occurs in others by chance.
+        """
+        return other.patterns().is_in(SearchText.of_value(self.__text))
+
     def search_also_finds(self, other: "Secret") -> bool:
         """Whether a search for this secret finds the other one too.
 

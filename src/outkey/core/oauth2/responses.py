@@ -7,7 +7,7 @@ else becomes one of the failures below, in our own words: no remote text is pass
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
@@ -198,6 +198,14 @@ _OURS: dict[str, tuple[Text, Text]] = {
             "Ask the provider; a token is visible ASCII without spaces, up to 64 KiB."
         ),
     ),
+    "own_secret": (
+        Text("the response repeats one of your secrets as the access token"),
+        Text(
+            "Check the {url}: a token would be sent to the API, which may not get this"
+            " secret. If you do not trust the {url}, replace the secret.",
+            url=_TOKEN_URL,
+        ),
+    ),
     "token_type": (
         Text("the response has a token of another type than requested"),
         Text(
@@ -320,15 +328,21 @@ def read_document(
 def read_token(
     response: Response,
     *,
-    secrets: Iterable[Secret],
+    secrets: Sequence[Secret],
     now: float,
     requested_scope: str = "",
 ) -> TokenResponse:
-    """Return the token of a response; a scope must not repeat one of `secrets`."""
+    """Return the token of a response; it must not repeat one of `secrets`.
+
+    They are for the Token URL alone, and the access token is sent to the API. A refresh
+    token goes back to the Token URL, and may be the one that was sent.
+    """
     document = read_document(response)
     access = read_secret(document.get("access_token"))
     if access is None:
         raise failure("no_token")
+    if any(repeats(access, secret) for secret in secrets):
+        raise failure("own_secret")
     refresh = read_secret(document.get("refresh_token"), REFRESH_GRAMMAR)
     return TokenResponse(
         access=access,
@@ -342,6 +356,11 @@ def read_token(
             requested=requested_scope.split(),
         ),
     )
+
+
+def repeats(token: Secret, secret: Secret) -> bool:
+    """Whether a token is another secret, or contains it as it is or encoded."""
+    return token == secret or token.contains(secret)
 
 
 @drop_traceback
