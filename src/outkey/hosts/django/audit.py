@@ -23,7 +23,7 @@ from outkey.core.errors import AuditUnavailable
 from outkey.core.text import Text
 from outkey.hosts.django.audit_connection import AuditConnection
 from outkey.hosts.django.models import AuditRecord, Stream
-from outkey.hosts.django.raw_sql import recover, wrap_errors_of_methods
+from outkey.hosts.django.raw_sql import insert_row, recover, wrap_errors_of_methods
 
 BATCH = 2000
 ROW_COLUMNS = ("number", "body", "mac", *Label._fields)
@@ -37,6 +37,7 @@ class DjangoAuditRows:
         self._connection = AuditConnection(durability)
         # The primary keys of the streams that this process writes, by name.
         self._streams: dict[str, int] = {}
+        self._last: tuple[int, int] | None = None  # stream and number of the last row
 
     def append(self, rows: Sequence[ChainRow], *, sync: bool = False) -> None:
         if connection.in_atomic_block:
@@ -50,18 +51,26 @@ class DjangoAuditRows:
             )
         is_written = False
         try:
+            is_checked = sync or any(row.number == 1 for row in rows)
             if rows:
                 self._connection.insert([self._columns(row) for row in rows])
+                self._last = (self._stream_id(rows[-1].stream), rows[-1].number)
             if sync:
                 self._connection.sync()
-            is_written = True
+            # Read back at the beginning of a stream and before each checkpoint only,
+            # since every send waits here.
+            is_written = not is_checked or self._holds_last()
         except (DatabaseError, OSError):
             pass  # raised below, so that the database's own error is not its context
         if not is_written:
             self._streams.clear()
+            self._last = None
             self._connection.close()
             recover()
             raise AuditUnavailable
+
+    def _holds_last(self) -> bool:
+        return self._last is None or self._connection.holds(*self._last)
 
     def probe(self) -> None:
         """Raise AuditUnavailable if a row could not be stored now."""
@@ -168,9 +177,17 @@ class DjangoAuditRows:
 
     def _stream_id(self, name: str) -> int:
         if name not in self._streams:
-            stream, _ = Stream.objects.get_or_create(name=name)
-            self._streams[name] = stream.pk
+            self._streams[name] = stored_stream(name)
         return self._streams[name]
+
+
+def stored_stream(name: str) -> int:
+    """Return the primary key of a stream, new or known; DatabaseError without one."""
+    stream = Stream.objects.filter(name=name).first()
+    if stream is None:
+        stream = Stream(name=name)
+        insert_row(stream)
+    return int(stream.pk)
 
 
 def tombstone_of(stream: Stream) -> ChainMark | None:

@@ -22,7 +22,11 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from outkey.core.audit.chain import Label
 from outkey.core.audit.durability import Durability
 from outkey.core.groups import groups_of
-from outkey.hosts.django.raw_sql import abandoned_connections, execute
+from outkey.hosts.django.raw_sql import (
+    abandoned_connections,
+    execute,
+    require_written,
+)
 
 PER_STATEMENT = 500
 COLUMNS = ("stream_id", "number", *Label._fields, "body", "mac")
@@ -30,6 +34,7 @@ SYNCHRONOUS = {Durability.PROCESS: "NORMAL", Durability.POWER: "FULL"}
 Row = tuple[object, ...]  # the values of COLUMNS
 # A row that is never committed: no stream has this key.
 PROBE: Row = (0, 0, 0, "", "", None, "", b"", b"")
+HOLDS = "SELECT 1 FROM outkey_auditrecord WHERE stream_id = %s AND number = %s"
 CONNECTIONS: "WeakSet[AuditConnection]" = WeakSet()  # of this process
 
 
@@ -56,11 +61,20 @@ class AuditConnection:
             with own.wrap_database_errors:
                 insert_by(own.connection, rows)
 
+    def holds(self, stream: int, number: int) -> bool:
+        """Whether a row is stored; a trigger may delete what was inserted."""
+        own = self._own
+        if own is None:
+            return execute(HOLDS, (stream, number)).fetchone() is not None
+        with self._lock, own.wrap_database_errors:
+            rows = own.connection.execute(HOLDS.replace("%s", "?"), (stream, number))
+            return rows.fetchone() is not None
+
     def probe(self) -> None:
         """Insert a row and take it back, or raise DatabaseError or OSError."""
         if not is_sqlite_file(connections[DEFAULT_DB_ALIAS]):
             with transaction.atomic():
-                execute(insert_statement(1, "%s"), PROBE)
+                require_written(execute(insert_statement(1, "%s"), PROBE), 1)
                 transaction.set_rollback(True)
             return
         with self._lock:
@@ -144,11 +158,13 @@ def is_sqlite_file(connection: Any) -> bool:  # noqa: ANN401 - a backend's own c
 def insert_by(connection: Any, rows: Sequence[Row]) -> None:  # noqa: ANN401 - sqlite3's
     """Insert rows by a connection of sqlite3 that commits each statement."""
     if len(rows) <= PER_STATEMENT:
-        connection.execute(insert_statement(len(rows), "?"), flat_values(rows))
+        statement = insert_statement(len(rows), "?")
+        require_written(connection.execute(statement, flat_values(rows)), len(rows))
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        connection.executemany(insert_statement(1, "?"), rows)
+        statement = insert_statement(1, "?")
+        require_written(connection.executemany(statement, rows), len(rows))
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")
@@ -159,7 +175,7 @@ def probe_by(connection: Any) -> None:  # noqa: ANN401 - sqlite3's
     """Insert a row by a connection of sqlite3, and take it back."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        connection.execute(insert_statement(1, "?"), PROBE)
+        require_written(connection.execute(insert_statement(1, "?"), PROBE), 1)
     finally:
         connection.execute("ROLLBACK")
 
@@ -167,11 +183,17 @@ def probe_by(connection: Any) -> None:  # noqa: ANN401 - sqlite3's
 def insert_by_thread(rows: Sequence[Row]) -> None:
     """Insert rows by Django's connection of this thread."""
     if len(rows) <= PER_STATEMENT:
-        execute(insert_statement(len(rows), "%s"), flat_values(rows))
+        insert_batch(rows)
         return
     with transaction.atomic():
         for batch in groups_of(rows, PER_STATEMENT):
-            execute(insert_statement(len(batch), "%s"), flat_values(batch))
+            insert_batch(batch)
+
+
+def insert_batch(rows: Sequence[Row]) -> None:
+    """Insert rows by one statement."""
+    statement = insert_statement(len(rows), "%s")
+    require_written(execute(statement, flat_values(rows)), len(rows))
 
 
 def flat_values(rows: Sequence[Row]) -> tuple[object, ...]:

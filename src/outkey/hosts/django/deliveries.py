@@ -6,7 +6,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models import (
     Case,
     Count,
@@ -14,6 +14,7 @@ from django.db.models import (
     Func,
     IntegerField,
     Max,
+    Q,
     QuerySet,
     Value,
     When,
@@ -77,7 +78,9 @@ class DjangoDeliveryRows:
             for some in groups_of(deliveries, PER_STATEMENT):
                 rows = ", ".join([ROW] * len(some))
                 values = tuple(chain.from_iterable(map(VALUES, some)))
-                execute(INSERT + rows + OR_NOTHING, values)
+                written = execute(INSERT + rows + OR_NOTHING, values).rowcount
+                if written < len(some):
+                    refuse_swallowed(some)
 
     def swap(
         self, before: InboxDelivery | None, after: InboxDelivery | None
@@ -146,8 +149,24 @@ def insert(delivery: InboxDelivery) -> InboxDelivery | None:
     statement = INSERT + ROW + OR_NOTHING + AND_ID
     found = execute(statement, VALUES(delivery)).fetchone()
     if found is None:
+        refuse_swallowed([delivery])
         return None
     return replace(delivery, id=str(found[0]))
+
+
+def refuse_swallowed(deliveries: Sequence[InboxDelivery]) -> None:
+    """Raise DatabaseError if one of these deliveries is not stored at all.
+
+    A trigger can make a database ignore rows without an error; the sender would be told
+    that the delivery was a duplicate.
+    """
+    for delivery in deliveries:
+        same = Q(key=delivery.key)
+        if delivery.nonce:
+            same |= Q(nonce=delivery.nonce)
+        stored = models.Delivery.objects.filter(same, endpoint=delivery.endpoint)
+        if not stored.exists():
+            raise DatabaseError("the database did not store a delivery")
 
 
 def delivery_of(row: dict[str, Any]) -> InboxDelivery:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields
 from operator import attrgetter
 
-from django.db import connection
+from django.db import DatabaseError, connection
 
 from outkey.core.errors import unknown_line
 from outkey.core.groups import groups_of
@@ -87,8 +87,13 @@ class DjangoLedgerRows:
         number = line_id.first()
         if number is None:
             raise unknown_line()
+        written = 0
         for parameters in upsert_parameters(connection.vendor, entries):
-            execute(PUT[connection.vendor], (number, *parameters))
+            statement = PUT[connection.vendor]
+            written += execute(statement, (number, *parameters)).rowcount
+        if written != len(entries):
+            # A create that is not written down would be sent twice.
+            raise DatabaseError("the database did not store all entries")
 
     def after(self, line: str, record: str, limit: int) -> list[LedgerEntry]:
         rows = execute(AFTER, (line, record, limit)).fetchall()

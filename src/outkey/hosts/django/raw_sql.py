@@ -11,6 +11,7 @@ from inspect import isfunction, isgeneratorfunction
 from typing import Any, ParamSpec, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, connections
+from django.db.models import Model, QuerySet
 
 from outkey.core.errors import StorageUnavailable
 
@@ -47,6 +48,27 @@ def execute(
         statement = with_question_marks(statement)
     with ours.wrap_database_errors:
         return ours.connection.execute(statement, values)
+
+
+def require_written(cursor: Cursor, count: int) -> None:
+    """Raise DatabaseError unless a statement has written this number of rows.
+
+    A trigger can make a database ignore rows without an error.
+    """
+    if cursor.rowcount != count:
+        raise DatabaseError("the database did not store all rows")
+
+
+def insert_row(row: Model) -> None:
+    """Insert a row, or raise DatabaseError if it is not stored after that."""
+    try:
+        row.save(force_insert=True)
+    except TypeError:
+        # Django expects a key; of a row that a trigger ignores there is none.
+        if row.pk is not None:
+            raise
+    if not QuerySet(type(row)).filter(pk=row.pk).exists():
+        raise DatabaseError("the database did not store a row")
 
 
 @lru_cache(maxsize=64)

@@ -21,7 +21,7 @@ from outkey.core.sync.run import (
 )
 from outkey.core.text import text_data, text_from_data
 from outkey.hosts.django import models
-from outkey.hosts.django.raw_sql import execute, wrap_errors_of_methods
+from outkey.hosts.django.raw_sql import execute, insert_row, wrap_errors_of_methods
 from outkey.hosts.django.row_ids import row_id
 from outkey.ports.sync import Queue, RunOrder, RunQuery
 
@@ -171,7 +171,8 @@ def _insert(run: Run) -> Run:
     if line is None:
         raise unknown_line()
     columns = _columns(run) | {"counts": asdict(run.counts)}
-    row = models.Run.objects.create(line=line, dry_run=run.dry_run, **columns)
+    row = models.Run(line=line, dry_run=run.dry_run, **columns)
+    insert_row(row)
     return replace(run, id=str(row.pk))
 
 

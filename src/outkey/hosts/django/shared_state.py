@@ -14,7 +14,11 @@ from django.db import transaction
 from outkey.core.groups import groups_of
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.hosts.django import models
-from outkey.hosts.django.raw_sql import execute, wrap_errors_of_methods
+from outkey.hosts.django.raw_sql import (
+    execute,
+    require_written,
+    wrap_errors_of_methods,
+)
 
 PER_STATEMENT = 300
 SELECT = "SELECT key, generation, value FROM outkey_sharedstate WHERE kind = %s"
@@ -71,7 +75,8 @@ class DjangoStateRows:
         with transaction.atomic():
             for some in groups_of(rows, PER_STATEMENT):
                 columns = ", ".join([COLUMNS] * len(some))
-                execute(INSERT + columns + OR_REPLACE, tuple(chain(*some)))
+                statement = INSERT + columns + OR_REPLACE
+                require_written(execute(statement, tuple(chain(*some))), len(some))
             for keys in groups_of(deleted, PER_STATEMENT):
                 models.SharedStateRow.objects.filter(kind=kind, key__in=keys).delete()
 

@@ -20,7 +20,7 @@ from outkey.core.vault.versions import SecretVersion
 from outkey.core.vault.voucher import VOUCHER_FIELD
 from outkey.hosts.django import models
 from outkey.hosts.django.database import DjangoDatabase
-from outkey.hosts.django.raw_sql import execute, wrap_errors_of_methods
+from outkey.hosts.django.raw_sql import execute, insert_row, wrap_errors_of_methods
 from outkey.ports.storage import Storage
 
 # What has a column of its own; the other settings are in one JSON document.
@@ -410,7 +410,7 @@ def insert(row: Model) -> bool:
     """Insert a row, and return whether no other row has its unique columns."""
     try:
         with transaction.atomic():
-            row.save(force_insert=True)
+            insert_row(row)
     except IntegrityError:
         return False
     return True

@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 from outkey.core.config.configuration import Configuration
 from outkey.core.vault.envelope import TokenRow, key_name_of
 from outkey.hosts.django import models
-from outkey.hosts.django.raw_sql import wrap_errors_of_methods
+from outkey.hosts.django.raw_sql import insert_row, wrap_errors_of_methods
 
 
 @wrap_errors_of_methods
@@ -36,7 +36,7 @@ def insert(record: UUID, row: TokenRow) -> bool:
     columns = facts_columns(row) | content_columns(row)
     try:
         with transaction.atomic():
-            models.Token.objects.create(configuration_id=record, **columns)
+            insert_row(models.Token(configuration_id=record, **columns))
     except IntegrityError:
         return False
     return True

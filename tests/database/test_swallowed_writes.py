@@ -1,0 +1,195 @@
+"""A trigger lets the database ignore writes without an error: nothing believes them."""
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from django.db import connection
+
+from database.test_installation import application, spar  # noqa: F401 - fixtures
+from outkey.core.config.document import parse_document
+from outkey.core.errors import AuditUnavailable, HostError, StorageUnavailable
+from outkey.core.secret import Secret
+from outkey.core.shared_state import StateKind
+from outkey.core.sync.ledger import LedgerEntry
+from outkey.core.webhooks.inbox import InboxDelivery
+from outkey.spar import Spar
+
+if TYPE_CHECKING:
+    from outkey.engine.application import Application
+
+FUNCTION = "CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ {body} $$"
+IGNORED = {
+    "sqlite": (
+        "CREATE TRIGGER t BEFORE INSERT ON {table} BEGIN SELECT RAISE(IGNORE); END",
+    ),
+    "postgresql": (
+        FUNCTION.format(name="swallow", body="BEGIN RETURN NULL; END"),
+        (
+            "CREATE TRIGGER t BEFORE INSERT ON {table}"
+            " FOR EACH ROW EXECUTE FUNCTION swallow()"
+        ),
+    ),
+}
+DELETED = {
+    "sqlite": (
+        (
+            "CREATE TRIGGER t AFTER INSERT ON {table}"
+            " BEGIN DELETE FROM {table} WHERE id = NEW.id; END"
+        ),
+    ),
+    "postgresql": (
+        FUNCTION.format(
+            name="remove",
+            body="BEGIN DELETE FROM {table} WHERE id = NEW.id; RETURN NULL; END",
+        ),
+        (
+            "CREATE TRIGGER t AFTER INSERT ON {table}"
+            " FOR EACH ROW EXECUTE FUNCTION remove()"
+        ),
+    ),
+}
+
+
+def plant(statements: dict[str, tuple[str, ...]], table: str) -> None:
+    with connection.cursor() as cursor:
+        for statement in statements[connection.vendor]:
+            cursor.execute(statement.format(table=table))
+
+
+def prepare(
+    application: "Application",  # noqa: F811
+) -> None:
+    administration = application.administration("tester")
+    administration.set_secret("acme", "header:X-API-Key", Secret("a-key"))
+    administration.set_secret("acme", "token", Secret("spar-token"))
+
+
+@pytest.mark.parametrize("trigger", [IGNORED, DELETED], ids=["ignored", "deleted"])
+@pytest.mark.parametrize("table", ["outkey_auditrecord", "outkey_stream"])
+def test_no_request_leaves_if_the_database_swallows_its_record(
+    application: "Application",  # noqa: F811
+    spar: Spar,  # noqa: F811
+    table: str,
+    trigger: dict[str, tuple[str, ...]],
+) -> None:
+    from outkey.hosts.django.wiring import install
+
+    prepare(application)
+    application.audit.close()
+    spar.clear()
+    plant(trigger, table)
+    later = install(application.key_file.parent.parent, {})
+    with pytest.raises(AuditUnavailable):
+        later.gateway.send("acme", "GET", "/bearer")
+    assert spar.journal == []
+
+
+def test_a_process_that_sent_before_notices_ignored_records(
+    application: "Application",  # noqa: F811
+    spar: Spar,  # noqa: F811
+) -> None:
+    prepare(application)
+    assert application.gateway.send("acme", "GET", "/bearer").status == 200
+    spar.clear()
+    plant(IGNORED, "outkey_auditrecord")
+    with pytest.raises(AuditUnavailable):
+        application.gateway.send("acme", "GET", "/bearer")
+    assert spar.journal == []
+
+
+def test_no_checkpoint_is_signed_for_records_that_were_deleted_as_they_came(
+    application: "Application",  # noqa: F811
+) -> None:
+    prepare(application)
+    plant(DELETED, "outkey_auditrecord")
+    before = len(list(application.audit_trail.checkpoints.read()))
+    application.gateway.send("acme", "GET", "/bearer")
+    application.audit.flush()
+    assert len(list(application.audit_trail.checkpoints.read())) == before
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "outkey_configuration",
+        "outkey_secretvalue",
+        "outkey_syncline",
+        "outkey_lineversion",
+        "outkey_sharedstate",
+    ],
+)
+def test_a_save_that_was_swallowed_is_not_reported_as_done(
+    application: "Application",  # noqa: F811
+    table: str,
+) -> None:
+    plant(IGNORED, table)
+    text = """
+[configuration.new]
+base_url = "https://new.example"
+authentication_type = "bearer"
+token = "env:NEW_TOKEN"
+[line.new]
+configuration = "new"
+path = "/x"
+[database.warehouse]
+url = "env:WAREHOUSE"
+"""
+    with pytest.raises(HostError):
+        application.apply(
+            application.administration("tester"), parse_document(text), dry_run=False
+        )
+
+
+@pytest.mark.usefixtures("database")
+def test_a_swallowed_delivery_is_not_a_duplicate() -> None:
+    from outkey.hosts.django.deliveries import DjangoDeliveryRows
+
+    rows = DjangoDeliveryRows()
+    first = InboxDelivery("", "e" * 22, "k1", nonce="n1", received_at=time.time())
+    rows.insert([first])
+    plant(IGNORED, "outkey_delivery")
+    rows.insert([first])  # it is stored
+    assert rows.swap(None, first) is None
+    second = InboxDelivery("", "e" * 22, "k2", received_at=time.time())
+    with pytest.raises(StorageUnavailable):
+        rows.insert([first, second])
+    with pytest.raises(StorageUnavailable):
+        rows.swap(None, second)
+
+
+def test_a_swallowed_entry_of_the_ledger_is_noticed_before_a_create_is_sent(
+    application: "Application",  # noqa: F811
+) -> None:
+    from outkey.hosts.django.ledger import DjangoLedgerRows
+
+    text = '[line.push]\nconfiguration = "acme"\npath = "/x"'
+    application.apply(
+        application.administration("tester"), parse_document(text), dry_run=False
+    )
+    plant(IGNORED, "outkey_ledger")
+    with pytest.raises(StorageUnavailable):
+        DjangoLedgerRows().put("push", [LedgerEntry("1"), LedgerEntry("2")])
+
+
+def test_a_swallowed_run_does_not_begin(
+    application: "Application",  # noqa: F811
+) -> None:
+    text = '[line.pull]\nconfiguration = "acme"\npath = "/x"'
+    application.apply(
+        application.administration("tester"), parse_document(text), dry_run=False
+    )
+    plant(IGNORED, "outkey_run")
+    with pytest.raises(StorageUnavailable):
+        application.runs.begin("pull", "tester", dry_run=False)
+
+
+@pytest.mark.usefixtures("database")
+def test_shared_values_that_were_swallowed_are_noticed() -> None:
+    from outkey.hosts.django.shared_state import DjangoStateRows
+
+    states = DjangoStateRows()
+    plant(IGNORED, "outkey_sharedstate")
+    with pytest.raises(StorageUnavailable):
+        states.put(StateKind.MARK, {"a": {"n": 1}})
+    assert not states.swap(StateKind.MARK, "a", 0, {"n": 1})
