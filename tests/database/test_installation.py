@@ -347,3 +347,64 @@ def test_lists_read_no_ciphertext(application: "Application") -> None:
     *others, vouchers = [query["sql"] for query in queries]
     assert all('"sealed"' not in sql.split(" FROM ")[0] for sql in others)
     assert "\"field\" = 'voucher'" in vouchers, "and of those, no secret"
+
+
+@pytest.mark.parametrize("kind", ["secret", "token", "webhook", "delivery", "audit"])
+def test_no_key_is_made_over_what_was_written_with_another(
+    application: "Application", tmp_path: Path, kind: str
+) -> None:
+    from outkey.hosts.django import models
+
+    application.audit.close()
+    configuration = models.Configuration.objects.get(name="acme")
+    stored = {
+        "secret": models.SecretValue(
+            configuration=configuration,
+            field="token",
+            version=1,
+            label="current",
+            sealed=b"123",
+        ),
+        "token": models.Token(
+            configuration=configuration,
+            generation=1,
+            serial=1,
+            sealed=b"123",
+            facts={},
+        ),
+        "webhook": models.SharedStateRow(
+            kind="webhook", key="w", generation=1, value="[]"
+        ),
+        "delivery": models.Delivery(
+            endpoint="e", key="k", received_at=1.0, due_at=1.0, state="x", body=b"1"
+        ),
+        "audit": models.Stream(name="0123.4567"),
+    }
+    models.KnownKey.objects.all().delete()
+    models.SecretValue.objects.all().delete()
+    models.AuditRecord.objects.all().delete()
+    models.Stream.objects.all().delete()
+    stored[kind].save(force_insert=True)
+    application.key_file.unlink()
+    later = installed(tmp_path / "home")
+    assert later.keys.is_sealed()
+    with pytest.raises(Sealed):
+        later.keys.ring()
+    assert not application.key_file.exists()
+
+
+def test_a_ciphertext_without_the_name_of_its_key_is_counted_and_rewrapped(
+    application: "Application",
+) -> None:
+    from outkey.hosts.django.models import SecretValue
+
+    administration = application.administration("tester")
+    administration.set_secret("acme", "token", Secret("spar-token"))
+    SecretValue.objects.filter(field="token").update(key_id="")
+    keys = application.key_administration(administration)
+    old = application.keys.ring().primary.name
+    assert application.rotation.uses() == {old: 1}
+    new = keys.add()
+    keys.promote(new)
+    assert sum(keys.rewrap()) == 1
+    assert application.rotation.uses() == {new: 1}

@@ -149,6 +149,14 @@ class SecretTable(Table):
         )
         return dict(map(tuple, rows))
 
+    def needs_key(self) -> bool:
+        rows = self.database.rows(
+            "SELECT 1 FROM secret WHERE sealed IS NOT NULL UNION ALL"
+            " SELECT 1 FROM token WHERE sealed IS NOT NULL UNION ALL"
+            " SELECT 1 FROM audit LIMIT 1"
+        )
+        return bool(list(rows))
+
 
 class KeyTable(Table):
     """The keys that this database was used with."""

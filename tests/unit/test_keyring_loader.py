@@ -14,6 +14,7 @@ from outkey.adapters.keyring_loader import (
     ProcessHeartbeat,
     processes_without_key,
 )
+from outkey.adapters.secrets_of_webhooks import SecretsWithWebhooks
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
 from outkey.core.errors import (
     AuditUnavailable,
@@ -22,12 +23,15 @@ from outkey.core.errors import (
     StorageUnavailable,
 )
 from outkey.core.shared_state import SharedState, StateKind
+from outkey.core.vault.envelope import secret_place
+from outkey.core.vault.versions import SecretVersion
 from outkey.testing import (
     FakeClock,
     MemoryAuditRows,
     MemoryCheckpoints,
     MemoryStateRows,
 )
+from outkey.testing.contracts_storage import sealed_bytes
 from outkey.testing.fakes_storage import MemoryStorage, memory_storage
 
 
@@ -117,6 +121,34 @@ def test_an_empty_installation_is_not_sealed_and_asking_makes_no_key(
     source: KeySource,
 ) -> None:
     assert not loader(source).is_sealed()
+    assert not source.file.exists()
+
+
+@pytest.mark.parametrize("sealed", [b"123", b"", sealed_bytes("k1")])
+def test_no_key_is_made_over_a_ciphertext_whatever_it_looks_like(
+    source: KeySource, sealed: bytes
+) -> None:
+    storage = memory_storage()
+    place = secret_place("record", "token", 1, "https://a.example")
+    storage.secrets.swap(None, SecretVersion(place, sealed=sealed))
+    keys = loader(source, storage)
+    assert keys.is_sealed()
+    with pytest.raises(Sealed):
+        keys.ring()
+    assert not source.file.exists()
+
+
+def test_no_key_is_made_beside_a_webhook_however_odd_its_row_is(
+    source: KeySource,
+) -> None:
+    storage = memory_storage()
+    states = MemoryStateRows()
+    states.put(StateKind.WEBHOOK, {"shop": {"secrets": "odd"}})
+    secrets = SecretsWithWebhooks(storage.secrets, states)
+    keys = KeyringLoader(source, storage.keys, secrets)
+    assert keys.is_sealed()
+    with pytest.raises(Sealed):
+        keys.ring()
     assert not source.file.exists()
 
 

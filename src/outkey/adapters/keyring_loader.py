@@ -69,7 +69,7 @@ class KeyringLoader:
         """Whether stored secrets cannot be opened; creates no key."""
         try:
             if self._ring is None and self.source.load() is None:
-                return bool(self._keys.read())
+                return self._needs_key()
             self.ring()
         except (Sealed, ConfigError):
             return True
@@ -79,8 +79,7 @@ class KeyringLoader:
         stored = self._keys.read()
         ring = self.source.load()
         if ring is None:
-            # With a new key, existing ciphertexts could never be opened again.
-            if stored or self._secrets.key_uses(vouchers=True):
+            if self._needs_key():
                 raise Sealed(
                     Text("the key that decrypts the stored secrets is missing")
                 )
@@ -93,6 +92,10 @@ class KeyringLoader:
         if checks.keys() - stored.keys():
             self._keys.add(checks)
         return ring
+
+    def _needs_key(self) -> bool:
+        """Whether a key was used with this database: with a new one, nothing opens."""
+        return bool(self._keys.read()) or self._secrets.needs_key()
 
     @contextmanager
     def _locked_file(self) -> Iterator[None]:

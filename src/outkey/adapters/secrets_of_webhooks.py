@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from outkey.core.shared_state import SharedState, StateKind
-from outkey.core.vault.envelope import key_name_of
+from outkey.core.vault.envelope import named_key
 from outkey.core.vault.versions import SecretVersion
 from outkey.core.webhooks.sealed import PLACE_TABLE, sealed_secrets, secret_place
 from outkey.ports.storage import SecretRows, StateRows
@@ -34,16 +34,20 @@ class SecretsWithWebhooks:
         rows += [
             version
             for _, _, version in self._versions()
-            if key_name_of(version.sealed or b"") != key
+            if named_key(version.sealed or b"") != key
         ]
         return rows[:limit]
 
     def key_uses(self, *, vouchers: bool = False) -> dict[str, int]:
         uses = Counter(self._rows.key_uses(vouchers=vouchers))
         uses.update(
-            key_name_of(version.sealed or b"") for _, _, version in self._versions()
+            named_key(version.sealed or b"") for _, _, version in self._versions()
         )
         return dict(uses)
+
+    def needs_key(self) -> bool:
+        # Every webhook has a sealed key, for the bodies of its deliveries.
+        return self._rows.needs_key() or bool(self._states.read(StateKind.WEBHOOK))
 
     def _versions(self) -> Iterator[tuple[str, SharedState, SecretVersion]]:
         """Yield every secret with the name and the state of its webhook."""

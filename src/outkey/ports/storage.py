@@ -114,7 +114,14 @@ class SecretRows(Protocol):
     def key_uses(self, *, vouchers: bool = False) -> dict[str, int]:
         """Return how many secrets and tokens each key seals, by the key's name.
 
-        With `vouchers`, vouchers are counted as well.
+        With `vouchers`, vouchers are counted as well. Ciphertexts that name no key are
+        counted by the name "".
+        """
+
+    def needs_key(self) -> bool:
+        """Whether anything is stored that was sealed or signed with a key.
+
+        By the ciphertexts themselves, whatever another column says about them.
         """
 
 

@@ -341,6 +341,15 @@ class SecretRowsContract(ABC):
         assert storage.secrets.swap(stored, other)
         assert storage.secrets.read([record], "token") == [changed]
 
+    def test_a_key_is_needed_once_anything_is_sealed(self) -> None:
+        storage = self.make()
+        record = self.stored(storage)
+        place = secret_place(record, "password", 1, "")
+        storage.secrets.swap(None, SecretVersion(place, reference="env:P"))
+        assert not storage.secrets.needs_key()
+        storage.secrets.swap(None, _version(record, "token"))
+        assert storage.secrets.needs_key()
+
     def test_ciphertexts_are_counted_and_found_by_their_key(self) -> None:
         storage = self.make()
         record = self.stored(storage)

@@ -9,7 +9,7 @@ from outkey.core.config.configuration import Configuration, SyncLine
 from outkey.core.config.line_history import LineVersion
 from outkey.core.findings.health import Summary
 from outkey.core.rows import ConfigurationRow, LineRow
-from outkey.core.vault.envelope import key_name_of
+from outkey.core.vault.envelope import named_key
 from outkey.core.vault.versions import SecretVersion
 from outkey.core.vault.voucher import VOUCHER_FIELD
 from outkey.engine.managing.registry import Registry
@@ -95,16 +95,19 @@ class MemorySecretRows:
         rows = [
             row
             for row in self.rows.values()
-            if row.sealed is not None and key_name_of(row.sealed) != key
+            if row.sealed is not None and named_key(row.sealed) != key
         ]
         return rows[:limit]
 
     def key_uses(self, *, vouchers: bool = False) -> dict[str, int]:
         return Counter(
-            key_name_of(row.sealed)
+            named_key(row.sealed)
             for row in self.rows.values()
             if row.sealed is not None and (vouchers or row.place.field != VOUCHER_FIELD)
         )
+
+    def needs_key(self) -> bool:
+        return any(row.sealed is not None for row in self.rows.values())
 
 
 class MemoryKeyRows:

@@ -102,6 +102,14 @@ def key_name_of(stored: bytes) -> str:
     return unpack(stored).key_id.hex()
 
 
+def named_key(stored: bytes) -> str:
+    """Return the id of the key that opens a ciphertext; "" if it is damaged."""
+    try:
+        return key_name_of(stored)
+    except SecretUnreadable:
+        return ""
+
+
 def unpack(stored: bytes) -> Envelope:
     """Take stored bytes apart, or raise SecretUnreadable."""
     if len(stored) < _HEAD.size + BLOCK + TAG_BYTES:

@@ -22,6 +22,7 @@ from outkey.core.audit.durability import Durability
 from outkey.core.errors import AuditUnavailable
 from outkey.core.text import Text
 from outkey.hosts.django.audit_connection import AuditConnection
+from outkey.hosts.django.columns import as_bytes, as_number
 from outkey.hosts.django.models import AuditRecord, Stream
 from outkey.hosts.django.raw_sql import insert_row, recover, wrap_errors_of_methods
 
@@ -216,17 +217,3 @@ def chain_row(
         mac=as_bytes(mac),
         label=label._replace(kind=label.kind or ""),
     )
-
-
-def as_bytes(column: object) -> bytes:
-    """Return the bytes of a column; SQLite also returns a text that was put there."""
-    if isinstance(column, bytes | memoryview):
-        return bytes(column)
-    return str(column).encode(errors="replace")
-
-
-def as_number(column: object) -> int:
-    """Return the number of a column; 0 for what a chain cannot hold."""
-    if isinstance(column, int) and 0 <= column < 2**63:
-        return column
-    return 0

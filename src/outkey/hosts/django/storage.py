@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
@@ -15,10 +15,16 @@ from outkey.core.findings.health import Health, Summary
 from outkey.core.groups import groups_of
 from outkey.core.rows import ConfigurationRow, LineRow
 from outkey.core.text import Text
-from outkey.core.vault.envelope import key_name_of, secret_place, token_place
+from outkey.core.vault.envelope import (
+    key_name_of,
+    named_key,
+    secret_place,
+    token_place,
+)
 from outkey.core.vault.versions import SecretVersion
 from outkey.core.vault.voucher import VOUCHER_FIELD
 from outkey.hosts.django import models
+from outkey.hosts.django.columns import as_bytes
 from outkey.hosts.django.database import DjangoDatabase
 from outkey.hosts.django.raw_sql import execute, insert_row, wrap_errors_of_methods
 from outkey.ports.storage import Storage
@@ -58,6 +64,7 @@ _UPDATE_VERSION = (
     " WHERE configuration_id = %s AND field = %s AND version = %s"
     " AND label = %s AND sealed = %s"
 )
+Sealing = TypeVar("Sealing", models.SecretValue, models.Token)
 _BATCH = 500
 _MAX_CACHED = 2000
 
@@ -280,23 +287,35 @@ class DjangoSecretRows:
         return bool(stored.update(label=after.label))
 
     def sealed_by_others(self, key: str, limit: int) -> list[SecretVersion]:
-        values = models.SecretValue.objects.exclude(key_id__in=["", key])
+        values = sealed_rows(models.SecretValue).exclude(key_id=key)
         rows = [version_of(row) for row in values.order_by("id")[:limit]]
-        tokens = models.Token.objects.exclude(key_id__in=["", key]).order_by("pk")
+        tokens = sealed_rows(models.Token).exclude(key_id=key).order_by("pk")
         for token in tokens[: limit - len(rows)]:
             place = token_place(token.configuration_id.hex, token.serial, token.origin)
             rows.append(SecretVersion(place, sealed=bytes(token.sealed or b"")))
         return rows
 
     def key_uses(self, *, vouchers: bool = False) -> dict[str, int]:
-        values = models.SecretValue.objects.all()
+        values = sealed_rows(models.SecretValue)
         if not vouchers:
             values = values.exclude(field=VOUCHER_FIELD)
         uses: Counter[str] = Counter()
-        for rows in (values, models.Token.objects.all()):
-            sealed = rows.exclude(key_id="").values_list("key_id")
-            uses.update(dict(sealed.annotate(Count("pk"))))
+        for rows in (values, sealed_rows(models.Token)):
+            named = rows.exclude(key_id="").values_list("key_id")
+            uses.update(dict(named.annotate(Count("pk"))))
+            # The column is empty only where somebody has emptied it.
+            others = rows.filter(key_id="").values_list("sealed", flat=True)
+            uses.update(named_key(as_bytes(sealed)) for sealed in others)
         return dict(uses)
+
+    def needs_key(self) -> bool:
+        tables = (
+            sealed_rows(models.SecretValue),
+            sealed_rows(models.Token),
+            models.Delivery.objects.all(),
+            models.Stream.objects.all(),  # of the audit, which is signed
+        )
+        return any(rows.exists() for rows in tables)
 
 
 @wrap_errors_of_methods
@@ -313,6 +332,11 @@ class DjangoKeyRows:
             for name, value in keys.items()
         ]
         models.KnownKey.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def sealed_rows(model: type[Sealing]) -> QuerySet[Sealing]:
+    """Return the rows of a table that have a ciphertext."""
+    return QuerySet(model).filter(sealed__isnull=False)
 
 
 def summary_of(columns: tuple[Any, ...]) -> Summary:
