@@ -8,6 +8,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import httpx
 import pytest
 
 import forks
@@ -85,3 +86,40 @@ def test_the_pages_are_refused_in_every_spelling(
         "this outkey installation itself"
         not in send_to(outkey, f"http://127.0.0.1:{port}")[1]
     )
+
+
+def test_without_the_key_a_home_that_was_never_served_opens_its_pages(
+    ready: Terminal,
+) -> None:
+    (ready.home / "config" / "key").unlink()
+    port = free_port()
+    process = forks.Popen(
+        [*forks.OUTKEY, "serve", "--port", str(port)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=ready.environment,
+    )
+    try:
+        assert process.stdout is not None
+        greeting = [process.stdout.readline() for _ in range(6)]
+        password = greeting[-1].split()[-1]
+        url = f"http://127.0.0.1:{port}"
+        with httpx.Client(base_url=url, timeout=60) as browser:
+            browser.get("/login/")
+            form = {
+                "username": "admin",
+                "password": password,
+                "csrfmiddlewaretoken": browser.cookies["outkey_csrf"],
+            }
+            signed_in = browser.post("/login/", data=form, headers={"Origin": url})
+            assert signed_in.status_code == 302
+            page = browser.get("/outkey/configuration/home/")
+            assert page.status_code == 200
+            assert "acme" in page.text
+            assert browser.get("/readyz").json()["checks"]["key"] == "sealed"
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(20)
+        process.stdout.close()
+    assert not (ready.home / "config" / "key").exists()
