@@ -3,13 +3,15 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from outkey.adapters import audit_chained
 from outkey.adapters.audit_chained import ChainedAudit
+from outkey.adapters.audit_timer import AuditTimer
 from outkey.adapters.checkpoints_file import CheckpointFile
 from outkey.core.audit.chain import ChainRow, ChainVerdict, sign_checkpoint, verify
 from outkey.core.audit.events import Intent, Outcome, Refusal
@@ -30,8 +32,14 @@ class AuditBench:
             MemoryCheckpoints(),
             FakeClock(),
         )
+        self.timed: list[Callable[[], None]] = []  # what the timer was asked to call
         self.audit = ChainedAudit(
-            self.rows, self.checkpoints, self.clock, key_id="k1", key=KEY
+            self.rows,
+            self.checkpoints,
+            self.clock,
+            key_id="k1",
+            key=KEY,
+            call_later=self.timed.append,
         )
 
     def verdict(self) -> ChainVerdict:
@@ -317,3 +325,114 @@ def test_a_forked_child_leaves_what_its_parent_has_queued(
     assert bench.rows.rows == []
     bench.audit.close()
     assert len(bench.rows.rows) == 1
+
+
+def test_the_last_record_and_outcome_are_protected_though_nothing_follows() -> None:
+    bench = AuditBench()
+    attempt = bench.audit.intend(INTENT)
+    bench.audit.conclude(Outcome(attempt, "acme", 200, "ok", 5))
+    assert len(bench.timed) == 1
+    bench.timed.pop()()
+    assert bench.verdict() == ChainVerdict(
+        ok=True, rows=2, first_bad=None, unprotected_tail=0
+    )
+    assert bench.timed == [], "nothing is unprotected"
+    bench.audit.intend(INTENT)
+    assert len(bench.timed) == 1
+
+
+def test_the_timer_is_asked_once_however_often_the_audit_is_flushed() -> None:
+    bench = AuditBench()
+    for _ in range(5):
+        bench.audit.intend(INTENT)
+        bench.audit.flush()
+    assert len(bench.timed) == 1
+    written = bench.rows.commits
+    bench.timed.pop()()
+    assert bench.rows.commits == written
+    assert bench.timed == []
+
+
+@pytest.mark.parametrize("place", ["rows", "checkpoints"])
+def test_what_could_not_be_protected_is_tried_again(place: str) -> None:
+    bench = AuditBench()
+    attempt = bench.audit.intend(INTENT)
+    bench.audit.conclude(Outcome(attempt, "acme", 200, "ok", 5))
+    getattr(bench, place).broken = True
+    bench.timed.pop()()
+    assert len(bench.timed) == 1
+    getattr(bench, place).broken = False
+    bench.timed.pop()()
+    assert len(bench.facts()) == 2
+    assert bench.checkpoints.marks[-1].number == bench.rows.rows[-1].number
+
+
+def test_the_timer_of_a_parent_does_nothing_in_a_forked_child(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = AuditBench()
+    bench.audit.conclude(Outcome("a", "acme", 200, "ok", 5))
+    with monkeypatch.context() as child:
+        child.setattr("os.getpid", lambda: -1)
+        bench.timed.pop()()
+    assert bench.rows.rows == []
+    assert bench.timed == []
+
+
+def timer_threads() -> set[threading.Thread]:
+    return {t for t in threading.enumerate() if t.name == "outkey-audit"}
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_one_thread_serves_all_audits_and_ends_when_none_waits() -> None:
+    others = timer_threads()
+    timer = AuditTimer(0.2)
+    calls: list[int] = []
+    for number in range(3):
+        timer.call_later(partial(calls.append, number))
+    (thread,) = timer_threads() - others
+    assert thread.daemon
+    wait_for(lambda: calls == [0, 1, 2])
+    wait_for(lambda: not thread.is_alive())
+    timer.call_later(partial(calls.append, 3))
+    wait_for(lambda: calls == [0, 1, 2, 3])
+
+
+def test_an_audit_that_fails_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    timer = AuditTimer(0.0)
+    calls: list[str] = []
+
+    def fail() -> None:
+        raise ValueError("a value")
+
+    timer.call_later(fail)
+    timer.call_later(lambda: calls.append("other"))
+    wait_for(lambda: calls)
+    assert "ValueError" in caplog.text
+    assert "a value" not in caplog.text
+
+
+def test_a_forked_child_has_a_timer_of_its_own() -> None:
+    timer = AuditTimer(0.2)
+    calls: list[str] = []
+    timer.call_later(lambda: calls.append("parent"))
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:  # pragma: no cover - the child's lines are not measured
+        timer.call_later(lambda: calls.append("child"))
+        deadline = time.monotonic() + 20
+        while "child" not in calls and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.write(write_end, "+".join(calls).encode())
+        os._exit(0)
+    os.close(write_end)
+    os.waitpid(child, 0)
+    with os.fdopen(read_end) as pipe:
+        assert pipe.read() == "child"
+    wait_for(lambda: calls == ["parent"])

@@ -2,14 +2,14 @@
 
 The thread that gets the writer's lock writes what all threads have queued meanwhile, so
 that fifty concurrent sends share a commit. Outcomes do not wait: they are written with
-the next intent, or when the audit is closed.
+the next intent, when a timer calls `protect`, or when the audit is closed.
 """
 
 import contextlib
 import os
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from outkey.core.audit import chain
@@ -65,6 +65,7 @@ class ChainedAudit:
     _queue: list[QueuedRecord]
     _stream: StreamPosition
     _failing: bool
+    _is_timed: bool  # whether the timer was asked to call `protect`
 
     def __init__(
         self,
@@ -74,12 +75,15 @@ class ChainedAudit:
         *,
         key_id: str,
         key: bytes,
+        call_later: Callable[[Callable[[], None]], None] = lambda _protect: None,
     ) -> None:
+        """`call_later` calls what it is given within a minute, in another thread."""
         self._rows = rows
         self._checkpoints = checkpoints
         self._clock = clock
         self._key_id = key_id
         self._key = key
+        self._call_later = call_later
         self._begin()
 
     def intend(self, intent: Intent) -> str:
@@ -133,10 +137,27 @@ class ChainedAudit:
 
         A forked child does neither before its first record: the queue is its parent's.
         """
-        if self._stream.process != os.getpid():
+        if self._stream.process != os.getpid() or not self._is_unprotected():
             return
         with contextlib.suppress(OutkeyError):
             self._write_queue(force=True)
+
+    def protect(self) -> None:
+        """Flush, as the timer asks for it; if that fails, the timer asks again."""
+        self._is_timed = False
+        self.flush()
+        if self._stream.process == os.getpid() and self._is_unprotected():
+            self._ask_timer()
+
+    def _is_unprotected(self) -> bool:
+        """Whether anything is queued, or written after the last checkpoint."""
+        stream = self._stream
+        return bool(self._queue) or stream.number != stream.checkpoint_number
+
+    def _ask_timer(self) -> None:
+        if not self._is_timed:
+            self._is_timed = True
+            self._call_later(self.protect)
 
     def _now(self) -> int:
         return round(self._clock.now() * 1000)
@@ -148,6 +169,7 @@ class ChainedAudit:
             self._queue.extend(records)
             if self._failing:  # else the next intent writes all of them
                 del self._queue[:-MAX_QUEUED]
+        self._ask_timer()
 
     def _write(self, *records: QueuedRecord) -> None:
         self._enqueue(*records)
@@ -227,6 +249,7 @@ class ChainedAudit:
         self._queue_lock = threading.Lock()
         self._queue = []
         self._failing = False
+        self._is_timed = False
         self._stream = self._new_stream()
 
     def _new_stream(self) -> StreamPosition:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from outkey.adapters.audit_chained import ChainedAudit
+from outkey.adapters.audit_timer import AUDIT_TIMER
 from outkey.adapters.keyring_loader import KeyringLoader, ProcessHeartbeat
 from outkey.adapters.process_lock import ProcessLock
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
@@ -19,7 +20,7 @@ logger = logging.getLogger("outkey.send")
 class KeyedAudit:
     """Records with the audit key of the ring, and sends this process's heartbeat."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a part of the installation
         self,
         keys: KeyringLoader,
         rows: AuditRows,
@@ -28,13 +29,16 @@ class KeyedAudit:
         heartbeat: ProcessHeartbeat,
         *,
         close_rows: Callable[[], None],
+        release_thread: Callable[[], None] = lambda: None,
     ) -> None:
+        """`release_thread` closes what is open for the thread that calls it."""
         self._keys = keys
         self._rows = rows
         self._checkpoints = checkpoints
         self._clock = clock
         self._heartbeat = heartbeat
         self._close_rows = close_rows
+        self._release_thread = release_thread
         self._opened: ChainedAudit | None = None
         self._lock = ProcessLock()
 
@@ -110,4 +114,16 @@ class KeyedAudit:
             self._clock,
             key_id=ring.primary.name,
             key=ring.derive("audit"),
+            call_later=self._call_later,
         )
+
+    def _call_later(self, protect: Callable[[], None]) -> None:
+        """Protect the audit later, by the one thread of this process that does it."""
+
+        def protect_in_thread() -> None:
+            try:
+                protect()
+            finally:
+                self._release_thread()
+
+        AUDIT_TIMER.call_later(protect_in_thread)

@@ -112,7 +112,13 @@ def build_application(
     checkpoints = CheckpointFile(home / "config" / "audit-checkpoints")
     heartbeat = ProcessHeartbeat(tables.states, keys, clock)
     audit = KeyedAudit(
-        keys, tables.audit, checkpoints, clock, heartbeat, close_rows=tables.close
+        keys,
+        tables.audit,
+        checkpoints,
+        clock,
+        heartbeat,
+        close_rows=tables.close,
+        release_thread=tables.release_thread,
     )
     listeners = ListenerFiles(home / "data" / "listening")
     resolver = SystemResolver()
