@@ -1,4 +1,4 @@
-"""Clients that send slowly, or nothing at all: everybody else is served meanwhile."""
+"""Clients that send or read slowly, or not at all: others are served meanwhile."""
 
 import os
 import re
@@ -9,19 +9,22 @@ import threading
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from http.cookiejar import CookieJar
 from pathlib import Path
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import pytest
 
 import forks
 from browser.conftest import Served, serving, wait_for
+from outkey.hosts.django.api.aborted import RESPOND_WITHIN
+from outkey.hosts.server import listener
 from outkey.hosts.server.exposure import is_loopback
-from outkey.hosts.server.listener import HEAD_SECONDS, REQUEST_SECONDS
+from outkey.hosts.server.listener import HEAD_SECONDS, REQUEST_SECONDS, Server
 from ports import free_port
 from programs import program_command
 
@@ -189,6 +192,154 @@ def sends(connection: socket.socket) -> bool:
 
 def address_of(url: str) -> tuple[str, int]:
     return "127.0.0.1", int(url.rpartition(":")[2])
+
+
+# ── clients that do not read ──────────────────────────────────────────────────────────
+
+MEBIBYTE = 1024 * 1024
+SENDING = "/api/v1/send/x"
+
+
+@contextmanager
+def plain_server(application: WSGIApplication) -> Iterator[int]:
+    """Serve an application in a thread; yield the port."""
+    port = free_port()
+    server = Server(application, "127.0.0.1", port)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        yield port
+    finally:
+        server.stop()
+        thread.join(20)
+        server.finish()
+        for socket_of_server in server._listeners:
+            socket_of_server.trigger.close()
+
+
+def endless(port: int, path: str) -> socket.socket:
+    """Request something, and read nothing of the response."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.connect(("127.0.0.1", port))
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+    return connection
+
+
+def wait_until_closed(connection: socket.socket, seconds: float) -> float:
+    """Wait until the server ends a connection, without reading from it."""
+    began = time.monotonic()
+    while connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == 1:
+        assert time.monotonic() < began + seconds, "the server keeps the connection"
+        time.sleep(0.05)
+    return time.monotonic() - began
+
+
+class LargeResponses:
+    """Responds with many parts; counts the responses that are being written."""
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self.seconds = seconds
+        self.ended = threading.Semaphore(0)
+
+    def __call__(
+        self, environ: WSGIEnvironment, start_response: StartResponse
+    ) -> Iterable[bytes]:
+        if self.seconds is not None:
+            environ[RESPOND_WITHIN](self.seconds)
+        start_response("200 OK", [("Content-Length", str(64 * MEBIBYTE))])
+        return self.parts()
+
+    def parts(self) -> Iterator[bytes]:
+        try:
+            for _ in range(1024):
+                yield b"x" * (64 * 1024)
+        finally:
+            self.ended.release()
+
+
+@pytest.mark.parametrize("path", [SENDING, "/", f"/{SENDING}"])
+def test_a_client_that_reads_nothing_loses_its_connection_and_frees_its_thread(
+    monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.setattr(listener, "STALLED_SECONDS", 1.0)
+    application = LargeResponses()
+    with plain_server(application) as port:
+        connection = endless(port, path)
+        assert wait_until_closed(connection, 15) > 0.8
+        assert application.ended.acquire(timeout=10)
+        connection.close()
+
+
+def test_a_client_that_reads_a_byte_at_times_reads_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(listener, "STALLED_SECONDS", 2.0)
+    application = LargeResponses()
+    with plain_server(application) as port:
+        connection = endless(port, SENDING)
+        deadline = time.monotonic() + 15
+        while not application.ended.acquire(timeout=0.2):
+            assert time.monotonic() < deadline
+            connection.recv(1)
+        connection.close()
+
+
+def test_a_client_that_reads_steadily_gets_all_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(listener, "STALLED_SECONDS", 1.0)
+    monkeypatch.setattr(listener, "STALLED_BYTES", 1024)
+    application = LargeResponses()
+    size = 0
+    with plain_server(application) as port:
+        connection = endless(port, SENDING)
+        # Meanwhile the server can pass nothing on: the system has megabytes itself.
+        while size < 2 * MEBIBYTE:
+            size += len(connection.recv(MEBIBYTE))
+            time.sleep(0.005)
+        while size < 64 * MEBIBYTE:
+            size += len(connection.recv(MEBIBYTE))
+        connection.close()
+    assert size >= 64 * MEBIBYTE
+
+
+def test_a_response_with_a_deadline_ends_there_though_its_client_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(listener, "STALLED_SECONDS", 60.0)
+    application = LargeResponses(seconds=1.0)
+    with plain_server(application) as port:
+        connection = endless(port, SENDING)
+        deadline = time.monotonic() + 15
+        while not application.ended.acquire(timeout=0.1):
+            assert time.monotonic() < deadline
+            connection.recv(128 * 1024)
+        connection.close()
+
+
+def test_the_deadline_of_a_response_is_not_that_of_the_next_one() -> None:
+    """Nor is it far ahead of a client only because the previous one was."""
+    seen: list[int] = []
+
+    def application(
+        environ: WSGIEnvironment, start_response: StartResponse
+    ) -> Iterable[bytes]:
+        channel = environ[RESPOND_WITHIN].__self__
+        seen.append(channel.adj.outbuf_high_watermark)
+        assert channel.respond_by is None
+        environ[RESPOND_WITHIN](0.1)
+        start_response("200 OK", [("Content-Length", "0")])
+        return []
+
+    with plain_server(application) as port:
+        connection = HTTPConnection("127.0.0.1", port, timeout=10)
+        for path in (SENDING, "/", SENDING):
+            connection.request("GET", path)
+            assert connection.getresponse().read() == b""
+        connection.close()
+    assert seen[0] == seen[2] == MEBIBYTE
+    assert seen[1] > MEBIBYTE
 
 
 class Client:

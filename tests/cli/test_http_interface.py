@@ -621,6 +621,34 @@ def test_a_caller_that_goes_away_ends_the_request(interface: Interface) -> None:
     assert (record["outcome"], record["status"]) == ("ok", 200)
 
 
+def test_a_caller_that_does_not_read_is_ended_by_the_total_timeout(
+    interface: Interface,
+) -> None:
+    limits = {"limits": {"total_timeout": 2, "connect_timeout": 1, "read_timeout": 1}}
+    assert interface.call("PATCH", "configurations/acme", json=limits).is_success
+    parts = urlsplit(interface.url)
+    head = [
+        f"GET {parts.path}/send/acme/huge/chunked?bytes={31 * MEBIBYTE} HTTP/1.1",
+        f"Host: {parts.netloc}",
+        f"Authorization: Bearer {interface.tokens['send']}",
+    ]
+    try:
+        with socket.create_connection((parts.hostname, parts.port), 30) as connection:
+            connection.sendall("\r\n".join([*head, "", ""]).encode())
+            deadline = time.monotonic() + 30
+            while is_open(connection):
+                assert time.monotonic() < deadline, "it takes longer than the timeout"
+                time.sleep(0.1)
+    finally:
+        limits = {"limits": {"total_timeout": 60, "read_timeout": 15}}
+        interface.call("PATCH", "configurations/acme", json=limits)
+
+
+def is_open(connection: socket.socket) -> bool:
+    """Whether the server has not ended a connection, from which nothing is read."""
+    return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == 1
+
+
 @pytest.mark.parametrize(
     ("path", "token"), [("send/acme/echo", ""), ("configurations/acme", "all")]
 )

@@ -103,7 +103,7 @@ ACTIONS: dict[str, tuple[set[Scope], Callable[[ApiAccess], object]]] = {
         {Scope.READ, Scope.MANAGE},
         lambda a: a.preview("acme", "GET", None, {}),
     ),
-    "body limit": ({Scope.SEND}, lambda a: a.body_limit("acme")),
+    "limits": ({Scope.SEND}, lambda a: a.limits("acme")),
     "send": ({Scope.SEND}, lambda a: a.send("acme", REQUEST)),
     "presets": ({Scope.READ, Scope.MANAGE}, lambda a: a.presets()),
     "lines": ({Scope.READ, Scope.MANAGE}, lambda a: a.lines()),
@@ -371,8 +371,8 @@ def test_the_limit_of_a_body_is_the_configurations() -> None:
         "large", no_auth_reason="public_api", limits__response_mebibytes=64
     )
     granted = access(prepared(large))
-    assert granted.body_limit("acme") == 32 * 1024 * 1024
-    assert granted.body_limit("large") == 64 * 1024 * 1024
+    assert granted.limits("acme").response_mebibytes == 32
+    assert granted.limits("large").response_mebibytes == 64
 
 
 class Source:

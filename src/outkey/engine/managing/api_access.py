@@ -19,6 +19,7 @@ from outkey.core.config.document import Document, read_draft
 from outkey.core.config.facts import written_table
 from outkey.core.config.presets import Preset
 from outkey.core.config.reference import Reference, parse_reference
+from outkey.core.config.sections import Limits
 from outkey.core.errors import (
     BlockedByPolicy,
     ConfigError,
@@ -46,7 +47,6 @@ from outkey.engine.managing.connection_test import Report
 from outkey.engine.operating.measuring import measure
 from outkey.engine.sending.calls import RequestContent, build_call
 from outkey.engine.sending.preview import Preview, preview
-from outkey.engine.wire.transmit import MEBIBYTE
 
 MINUTE = 60.0
 BINARY = "application/octet-stream"  # of a body whose sender does not name its type
@@ -227,10 +227,10 @@ class ApiAccess:
         call = build_call(self._configuration(name), method, path, **content)
         return preview(self.application.sender.context, call)
 
-    def body_limit(self, name: str) -> int:
-        """Return how many bytes a request to this configuration may have."""
+    def limits(self, name: str) -> Limits:
+        """Return the limits of a configuration, for both directions of a send."""
         self.token.demand(Scope.SEND)
-        return self._configuration(name).limits.response_mebibytes * MEBIBYTE
+        return self._configuration(name).limits
 
     def send(self, name: str, request: RelayedRequest) -> Response:
         """Send a request of the caller with a configuration's credentials.

@@ -4,9 +4,13 @@ Waitress reads heads and bodies in its own loop and uses a thread only for a com
 request. It has no deadline for a request that arrives byte by byte: that is added here.
 """
 
+import fcntl
 import re
 import signal
 import socket
+import struct
+import sys
+import termios
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,12 +24,15 @@ from waitress.server import TcpWSGIServer
 from waitress.task import ThreadedTaskDispatcher, WSGITask
 from waitress.utilities import Error
 
-from outkey.hosts.django.api.aborted import ResponseAborted
+from outkey.hosts.django.api.aborted import RESPOND_WITHIN, ResponseAborted
 
 # From the connection, or from the previous response, to a complete head.
 HEAD_SECONDS = 10.0
 REQUEST_SECONDS = 30.0  # the same, to the end of the body
-STALLED_SECONDS = 60.0  # how long a client may take no byte of its response
+# A client has to take so many bytes of its response within so many seconds. Less would
+# hold a thread, or a place among the connections, for as long as the client likes.
+STALLED_SECONDS = 60.0
+STALLED_BYTES = 64 * 1024
 # How long a client that was refused may go on sending before its connection is closed.
 DISCARD_SECONDS = 10.0
 MAX_CONNECTIONS = 500
@@ -43,6 +50,7 @@ _SENT_MORE = 1024 * 1024
 _LARGE_BYTES = 512 * 1024
 MAX_LARGE_BODIES = 32
 _SENT_AHEAD = 1024 * 1024  # how far a response of the send proxy is ahead of its client
+_RESET = struct.pack("ii", 1, 0)  # of SO_LINGER: linger, for no second
 _SENDING = "/api/v1/send/"
 _API_TOKEN = re.compile(r"Bearer ok_[A-Za-z0-9_-]{43}", re.IGNORECASE)
 _OPTIONS = {
@@ -59,6 +67,11 @@ _OPTIONS = {
     "clear_untrusted_proxy_headers": False,
 }
 Application = Callable[..., object]
+
+
+def is_sending(path: str) -> bool:
+    """Whether a path is that of the send proxy, however many slashes it begins with."""
+    return f"/{path.lstrip('/')}".startswith(_SENDING)
 
 
 class ServerBusy(Error):  # type: ignore[misc]
@@ -85,7 +98,7 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
         except ValueError:  # Python reads no number of thousands of digits
             raise ParsingError("the length of the body is not a number") from None
         token = self.headers.get("AUTHORIZATION", "")
-        if not self.path.startswith(_SENDING) or not _API_TOKEN.fullmatch(token):
+        if not is_sending(self.path) or not _API_TOKEN.fullmatch(token):
             return
         self.adj = copy(self.adj)
         self.adj.max_request_body_size = self._server.max_sent
@@ -105,15 +118,19 @@ class ResponseTask(WSGITask):  # type: ignore[misc]
 
         Then the client gets fewer bytes than the length says, or no last chunk.
         """
-        if self.request.path.startswith(_SENDING):
+        adjustments = self.channel.adj
+        if is_sending(self.request.path):
             # waitress would hold what the client has already taken, in memory, until it
             # is this much; and how much is ahead of a slow client.
-            self.channel.adj = copy(self.channel.adj)
+            self.channel.adj = copy(adjustments)
             self.channel.adj.outbuf_high_watermark = _SENT_AHEAD
         try:
             super().service()
         except ResponseAborted:
             self.close_on_finish = True
+        finally:
+            self.channel.adj = adjustments
+            self.channel.respond_by = None
 
     def build_response_header(self) -> bytes:
         """Return the head; the last one before the server stops says so."""
@@ -141,6 +158,7 @@ class ResponseTask(WSGITask):  # type: ignore[misc]
         environment: dict[str, object] = super().get_environment()
         if self.request.command == "HEAD":
             environment.pop("wsgi.file_wrapper", None)
+        environment[RESPOND_WITHIN] = self.channel.respond_within
         return environment
 
 
@@ -153,8 +171,13 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
 
     def __init__(self, *arguments: object, **options: object) -> None:
         self.waiting_since = time.monotonic()
+        # When the client has to have taken what is being written; None for no limit.
+        self.respond_by: float | None = None
+        self._is_closed = False
         self._was_refused = False  # before its body was read
         self._is_discarding = False
+        self._bytes_sent = 0
+        self._stall: tuple[float, int] | None = None  # since when, and the bytes then
         super().__init__(*arguments, **options)
 
     def parser_class(self, adjustments: Adjustments) -> RequestParser:
@@ -193,9 +216,40 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
 
     def writable(self) -> bool:
         """Whether there is something to send, or to close."""
-        if self._is_discarding:
-            return bool(self.will_close)
+        if self._is_closed or self._is_discarding:
+            return not self._is_closed and bool(self.will_close)
         return bool(super().writable())
+
+    def readable(self) -> bool:
+        """Whether there may be something to receive."""
+        return not self._is_closed and bool(super().readable())
+
+    def handle_close(self) -> None:
+        """Close the connection; a thread that waits for the client goes on.
+
+        The loop may still have it in its list of this round.
+        """
+        self._is_closed = True
+        super().handle_close()
+
+    def send(self, data: bytes, do_close: bool = True) -> int:  # noqa: FBT001, FBT002 - waitress' own
+        """Send what the system has room for; return how much that is."""
+        sent = int(super().send(data, do_close))
+        self._bytes_sent += sent
+        return sent
+
+    def abort(self) -> None:
+        """Close a connection whose client does not take its response.
+
+        With a reset: what the system has of the response would stay in its memory.
+        """
+        with suppress(OSError):  # the client has gone
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        self.handle_close()
+
+    def respond_within(self, seconds: float) -> None:
+        """Close the connection if the client takes longer for the current response."""
+        self.respond_by = time.monotonic() + seconds
 
     def received(self, data: bytes) -> bool:
         """Read requests, or discard what follows a refused one."""
@@ -208,16 +262,36 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
 
     def is_late(self) -> bool:
         """Whether the client sends its request, or takes its response, too slowly."""
+        now = time.monotonic()
         if self.total_outbufs_len:
-            self.waiting_since = time.monotonic()
-            return bool(time.time() - self.last_activity > STALLED_SECONDS)
+            self.waiting_since = now
+            return self._takes_too_long(now)
+        self._stall = None
         if self.requests:
             return False
         if self._is_discarding:
-            return time.monotonic() - self.waiting_since > DISCARD_SECONDS
+            return now - self.waiting_since > DISCARD_SECONDS
         has_head = self.request is not None and self.request.headers_finished
         limit = REQUEST_SECONDS if has_head else HEAD_SECONDS
-        return time.monotonic() - self.waiting_since > limit
+        return now - self.waiting_since > limit
+
+    def _takes_too_long(self, now: float) -> bool:
+        """Whether the client has taken too little of what is there for it."""
+        if self.respond_by is not None and now > self.respond_by:
+            return True
+        taken = self._bytes_taken()
+        if self._stall is None or taken - self._stall[1] >= STALLED_BYTES:
+            self._stall = (now, taken)
+        return now - self._stall[0] > STALLED_SECONDS
+
+    def _bytes_taken(self) -> int:
+        """Return how much has arrived at the client.
+
+        The system has megabytes of its own for a connection, and takes more from us
+        only when a third of them is free: at a slow client that takes minutes.
+        """
+        unsent = fcntl.ioctl(self.socket, termios.TIOCOUTQ, bytes(4))
+        return self._bytes_sent - int.from_bytes(unsent, sys.byteorder)
 
 
 class Listener(TcpWSGIServer):  # type: ignore[misc]
@@ -233,11 +307,15 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
         return sum(channel.has_large_body for channel in channels)
 
     def maintenance(self, now: float) -> None:
-        """Close late connections; called by waitress about once a second."""
+        """Close late connections; called by waitress about once a second.
+
+        At once: `will_close` is looked at when the client takes something, which a
+        client that reads nothing never does, while a thread waits for it.
+        """
         super().maintenance(now)
-        for channel in self.active_channels.values():
+        for channel in list(self.active_channels.values()):
             if channel.is_late():
-                channel.will_close = True
+                channel.abort() if channel.total_outbufs_len else channel.handle_close()
 
     def handle_accept(self) -> None:
         """Accept a connection; make room for it if all places are taken."""
@@ -326,8 +404,12 @@ class Server:
             for channel in listener.active_channels.values()
         )
 
+    def stop(self) -> None:
+        """Let `run` end; from any thread."""
+        self._stopping = True
+        self._listeners[0].pull_trigger()
+
     def _stop(self, number: int, _frame: FrameType | None) -> None:
         # A second signal ends the process at once.
         signal.signal(number, signal.SIG_DFL)
-        self._stopping = True
-        self._listeners[0].pull_trigger()
+        self.stop()

@@ -6,6 +6,7 @@ configuration's limit, since the gateway diagnoses it.
 """
 
 import logging
+import time
 from collections.abc import Iterator
 from urllib.parse import unquote
 
@@ -17,7 +18,8 @@ from outkey.core.errors import OutkeyError
 from outkey.core.request.message import BodyStream
 from outkey.core.request.message import Response as ApiResponse
 from outkey.core.request.relay import RelayedRequest, returned_headers, returned_status
-from outkey.hosts.django.api.aborted import ResponseAborted
+from outkey.engine.wire.transmit import MEBIBYTE
+from outkey.hosts.django.api.aborted import RESPOND_WITHIN, ResponseAborted
 from outkey.hosts.django.api.access import access_of
 from outkey.hosts.django.api.bodies import read_body
 from outkey.hosts.django.api.paths import raw_rest
@@ -44,14 +46,22 @@ def send_by_token(request: HttpRequest, rest: str) -> HttpResponseBase:
     path, _, query = raw_rest(request, rest).partition("?")
     encoded_name, _, path = path.partition("/")
     name = unquote(encoded_name)
+    limits = access.limits(name)
     relayed = RelayedRequest(
         method=request.method or "",
         path=path,
         query=query,
         headers=tuple(request.headers.items()),
-        body=read_body(request, access.body_limit(name)),
+        body=read_body(request, limits.response_mebibytes * MEBIBYTE),
     )
-    return response_of(access.send(name, relayed))
+    began = time.monotonic()
+    sent = access.send(name, relayed)
+    if sent.stream is not None and RESPOND_WITHIN in request.META:
+        # The stream knows its deadline only when it is read, and a caller that takes
+        # nothing keeps it from being read.
+        left = began + limits.total_timeout - time.monotonic()
+        request.META[RESPOND_WITHIN](left)
+    return response_of(sent)
 
 
 def response_of(sent: ApiResponse) -> HttpResponseBase:
