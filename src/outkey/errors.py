@@ -44,6 +44,7 @@ __all__ = [
     "SecretMissing",
     "SecretRebindRequired",
     "SecretUnreadable",
+    "ServerBusy",
     "StorageUnavailable",
     "SyncFailed",
     "TimedOut",

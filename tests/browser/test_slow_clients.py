@@ -1,5 +1,6 @@
 """Clients that send or read slowly, or not at all: others are served meanwhile."""
 
+import json
 import os
 import re
 import signal
@@ -18,13 +19,15 @@ from pathlib import Path
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import pytest
+from waitress.wasyncore import close_all
 
 import forks
 from browser.conftest import Served, serving, wait_for
 from outkey.hosts.django.api.aborted import RESPOND_WITHIN
-from outkey.hosts.server import listener
+from outkey.hosts.server import listener, places
 from outkey.hosts.server.exposure import is_loopback
 from outkey.hosts.server.listener import HEAD_SECONDS, REQUEST_SECONDS, Server
+from outkey.hosts.server.places import kind_of
 from ports import free_port
 from programs import program_command
 
@@ -213,8 +216,7 @@ def plain_server(application: WSGIApplication) -> Iterator[int]:
         server.stop()
         thread.join(20)
         server.finish()
-        for socket_of_server in server._listeners:
-            socket_of_server.trigger.close()
+        close_all(server._map)  # the process goes on, other than that of a server
 
 
 def endless(port: int, path: str) -> socket.socket:
@@ -340,6 +342,108 @@ def test_the_deadline_of_a_response_is_not_that_of_the_next_one() -> None:
         connection.close()
     assert seen[0] == seen[2] == MEBIBYTE
     assert seen[1] > MEBIBYTE
+
+
+# ── threads that others cannot take ───────────────────────────────────────────────────
+
+
+class Blocking:
+    """Does not respond to the query `block` before it is released; counts them."""
+
+    def __init__(self) -> None:
+        self.arrived = threading.Semaphore(0)
+        self.released = threading.Event()
+
+    def __call__(
+        self, environ: WSGIEnvironment, start_response: StartResponse
+    ) -> Iterable[bytes]:
+        if environ["QUERY_STRING"] == "block":
+            self.arrived.release()
+            self.released.wait(20)
+        start_response("200 OK", [("Content-Length", "2")])
+        return [b"ok"]
+
+    def has_served(self, count: int) -> bool:
+        """Whether so many requests have got a thread since the last call, no more."""
+        are_there = all(self.arrived.acquire(timeout=20) for _ in range(count))
+        return are_there and not self.arrived.acquire(timeout=0.3)
+
+
+@contextmanager
+def requests_to(
+    port: int, path: str, count: int, token: str = "t"
+) -> Iterator[list[socket.socket]]:
+    """Send requests at the same time, each on a connection of its own."""
+    head = [f"GET {path} HTTP/1.1", "Host: 127.0.0.1", f"Authorization: Bearer {token}"]
+    connections = [
+        socket.create_connection(("127.0.0.1", port), 30) for _ in range(count)
+    ]
+    for connection in connections:
+        connection.sendall("\r\n".join([*head, "", ""]).encode())
+    try:
+        yield connections
+    finally:
+        for connection in connections:
+            connection.close()
+
+
+def status_of(port: int, path: str) -> int:
+    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request("GET", path)
+    response = connection.getresponse()
+    response.read()
+    connection.close()
+    return response.status
+
+
+PATHS = ("/healthz", "/readyz", "/metrics", "/hooks/x", "/login/", "/api/v1/lines")
+BLOCKED = f"{SENDING}?block"
+
+
+@pytest.mark.parametrize(
+    ("path", "most"),
+    [(SENDING, 12), ("/api/v1/lines", 12), ("/hooks/x", 26), ("/", 24), ("/readyz", 4)],
+)
+def test_requests_of_one_kind_leave_threads_for_the_others(
+    path: str, most: int
+) -> None:
+    application = Blocking()
+    others = [other for other in PATHS if kind_of(other) is not kind_of(path)]
+    with plain_server(application) as port:
+        with requests_to(port, f"{path}?block", 40):
+            assert application.has_served(most)
+            assert {status_of(port, other) for other in others} == {200}
+            application.released.set()
+        assert status_of(port, path) == 200
+
+
+def test_one_token_does_not_take_all_threads_of_the_interface() -> None:
+    application = Blocking()
+    with (
+        plain_server(application) as port,
+        requests_to(port, BLOCKED, 20, token="first"),
+        requests_to(port, f"/{BLOCKED}", 20, token="second"),
+    ):
+        assert application.has_served(16)
+        assert status_of(port, "/login/") == 200
+        application.released.set()
+        assert application.has_served(24)
+
+
+def test_a_request_that_waits_too_long_for_a_thread_gets_a_503_in_json(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(places, "WAIT_SECONDS", 0.5)
+    application = Blocking()
+    with plain_server(application) as port, requests_to(port, BLOCKED, 12):
+        assert application.has_served(12)
+        with requests_to(port, BLOCKED, 1) as (late,):
+            head, _, body = late.makefile("rb").read().partition(b"\r\n\r\n")
+        application.released.set()
+    assert head.startswith(b"HTTP/1.1 503 ")
+    assert b"\r\nRetry-After: 5\r\n" in head
+    assert b"\r\nContent-Type: application/json\r\n" in head
+    assert json.loads(body)["error"]["code"] == "busy"
 
 
 class Client:

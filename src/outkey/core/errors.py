@@ -40,6 +40,7 @@
         ├── SecretUnreadable       a ciphertext cannot be decrypted here
         ├── ChainBroken            the audit was tampered with
         ├── AuditUnavailable       no record, no send
+        ├── ServerBusy             too many requests at the same time
         └── WorkerMissing          nothing does runs and processes deliveries
 
 The docstring of a class is its default message. Remote text and secret values never
@@ -566,6 +567,15 @@ class StorageUnavailable(
     hint="Check that the database is running and has free disk space, and retry.",
 ):
     """The database of outkey does not respond, or is locked."""
+
+
+class ServerBusy(
+    HostError,
+    code="busy",
+    retryable=True,
+    hint="Send the request again later.",
+):
+    """Too many requests are being served."""
 
 
 class WorkerMissing(

@@ -21,10 +21,21 @@ from waitress.adjustments import Adjustments
 from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.server import TcpWSGIServer
-from waitress.task import ThreadedTaskDispatcher, WSGITask
+from waitress.task import WSGITask
 from waitress.utilities import Error
 
+from outkey.core.errors import OutkeyError, ServerBusy
+from outkey.core.text import Text
 from outkey.hosts.django.api.aborted import RESPOND_WITHIN, ResponseAborted
+from outkey.hosts.django.api.responses import error_response
+from outkey.hosts.server.places import (
+    THREADS,
+    Dispatcher,
+    Kind,
+    Place,
+    kind_of,
+    normal_path,
+)
 
 # From the connection, or from the previous response, to a complete head.
 HEAD_SECONDS = 10.0
@@ -36,10 +47,10 @@ STALLED_BYTES = 64 * 1024
 # How long a client that was refused may go on sending before its connection is closed.
 DISCARD_SECONDS = 10.0
 MAX_CONNECTIONS = 500
+RETRY_SECONDS = 5  # when a client that was refused may try again
 # How long requests that are being served may take once the server is to stop: as long
 # as a send may take by default.
 STOP_SECONDS = 60.0
-_THREADS = 32
 _MAX_HEAD_BYTES = 64 * 1024
 _MAX_BODY_BYTES = 4 * 1024 * 1024  # above Django's own limit for a form
 # Of a request to the send proxy, whose own limit is 32 MiB by default: a little more
@@ -54,7 +65,7 @@ _RESET = struct.pack("ii", 1, 0)  # of SO_LINGER: linger, for no second
 _SENDING = "/api/v1/send/"
 _API_TOKEN = re.compile(r"Bearer ok_[A-Za-z0-9_-]{43}", re.IGNORECASE)
 _OPTIONS = {
-    "threads": _THREADS,
+    "threads": THREADS,
     "ident": None,
     "cleanup_interval": 1,
     # Above our own limit: waitress stops accepting at its limit, we close the slowest.
@@ -70,15 +81,31 @@ Application = Callable[..., object]
 
 
 def is_sending(path: str) -> bool:
-    """Whether a path is that of the send proxy, however many slashes it begins with."""
-    return f"/{path.lstrip('/')}".startswith(_SENDING)
+    """Whether a path is that of the send proxy."""
+    return normal_path(path).startswith(_SENDING)
 
 
-class ServerBusy(Error):  # type: ignore[misc]
-    """The response to a large body while too many others are being served."""
+class InterfaceRefusal(Error):  # type: ignore[misc]
+    """The response to a request to the HTTP interface that is not served."""
 
-    code = 503
-    reason = "Service Unavailable"
+    def __init__(self, error: OutkeyError) -> None:
+        super().__init__(error.code)
+        self._error = error
+
+    def to_response(
+        self, _ident: str | None = None
+    ) -> tuple[str, list[tuple[str, str]], bytes]:
+        """Return status, headers and body, as the interface itself would."""
+        response = error_response(self._error, sends=True)
+        status = f"{response.status_code} {response.reason_phrase}"
+        return status, list(response.items()), response.content
+
+
+def busy(message: Text | None = None) -> InterfaceRefusal:
+    """Return the response of a server that has too much to do."""
+    error = ServerBusy(message)
+    error.pause = RETRY_SECONDS
+    return InterfaceRefusal(error)
 
 
 class RequestParser(HTTPRequestParser):  # type: ignore[misc]
@@ -106,7 +133,7 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
             if self._server.count_large_bodies() < MAX_LARGE_BODIES:
                 self.has_large_body = True
             else:
-                self.error = ServerBusy("too many large bodies at once")
+                self.error = busy(Text("too many large bodies at the same time"))
                 self.completed = True
 
 
@@ -189,6 +216,19 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
         """Whether a request with a large body is being received or served."""
         requests = [self.request, *self.requests]
         return any(request and request.has_large_body for request in requests)
+
+    def place(self) -> Place:
+        """Return what the next request is counted as."""
+        request = self.requests[0]
+        if request.error:
+            return Place(Kind.LIVENESS)  # its response is a few bytes
+        kind = kind_of(request.path)
+        token = request.headers.get("AUTHORIZATION", "")
+        return Place(kind, token if kind is Kind.INTERFACE else "")
+
+    def refuse(self) -> None:
+        """Let the next request have a response that says that the server is busy."""
+        self.requests[0].error = busy()
 
     def service(self) -> None:
         """Serve one request in a worker thread; the next deadline starts after it."""
@@ -313,6 +353,7 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
         client that reads nothing never does, while a thread waits for it.
         """
         super().maintenance(now)
+        self.task_dispatcher.refuse_overdue()
         for channel in list(self.active_channels.values()):
             if channel.is_late():
                 channel.abort() if channel.total_outbufs_len else channel.handle_close()
@@ -355,7 +396,7 @@ class Server:
         adjustments = Adjustments(listen=self.url.removeprefix("http://"), **options)
         self._map: dict[int, object] = {}
         self._stopping = False
-        self._dispatcher = ThreadedTaskDispatcher()
+        self._dispatcher = Dispatcher()
         self._listeners = [
             Listener(
                 application,
@@ -376,7 +417,7 @@ class Server:
 
     def run(self) -> None:
         """Serve until stopped; `finish` has to follow."""
-        self._dispatcher.set_thread_count(_THREADS)
+        self._dispatcher.set_thread_count(THREADS)
         while not self._stopping:
             self._poll()
 

@@ -25,8 +25,8 @@ _log = logging.getLogger(__name__)
 
 def json_response(document: object, status: int = 200) -> HttpResponse:
     """Return a document as JSON, which no cache stores."""
-    text = json.dumps(document, default=str)
-    response = HttpResponse(text, status=status, content_type="application/json")
+    body = json.dumps(document, default=str).encode()
+    response = HttpResponse(body, status=status, content_type="application/json")
     response["Cache-Control"] = "no-store"
     return response
 

@@ -1,0 +1,195 @@
+"""Which of the waiting requests gets the next thread of the server.
+
+Requests to the HTTP interface wait for APIs and for their callers, so they use half of
+the threads at most, and those with the same token not even all of these. Some threads
+are for webhooks alone, for pages, and for the probes of a monitoring system, so that
+none of these can keep another one from being served.
+"""
+
+import threading
+import time
+from collections import Counter, deque
+from dataclasses import dataclass
+from enum import Enum, unique
+from typing import Protocol
+
+from waitress.task import ThreadedTaskDispatcher
+
+THREADS = 32
+# How long a request to the HTTP interface waits for a thread; then it gets a 503.
+WAIT_SECONDS = 10.0
+# Of the HTTP interface, the threads that requests with the same token use at most.
+THREADS_OF_TOKEN = 12
+
+
+@unique
+class Kind(Enum):
+    """A kind of request, with the threads that only it uses, and that it uses at most.
+
+    The threads that are nobody's are shared.
+    """
+
+    def __init__(self, own: int, most: int) -> None:
+        self.own = own
+        self.most = most
+
+    LIVENESS = (1, THREADS)
+    OPERATING = (1, 4)
+    HOOK = (4, THREADS)
+    INTERFACE = (2, THREADS // 2)
+    PAGE = (2, THREADS)
+
+
+SHARED = THREADS - sum(kind.own for kind in Kind)
+_PROBES = {
+    "/healthz": Kind.LIVENESS,
+    "/readyz": Kind.OPERATING,
+    "/metrics": Kind.OPERATING,
+}
+_PREFIXES = {"/hooks/": Kind.HOOK, "/api/v1/": Kind.INTERFACE}
+
+
+def kind_of(path: str) -> Kind:
+    """Return the kind of a request by its decoded path."""
+    path = normal_path(path)
+    for prefix, kind in _PREFIXES.items():
+        if path.startswith(prefix):
+            return kind
+    return _PROBES.get(path, Kind.PAGE)
+
+
+def normal_path(path: str) -> str:
+    """Return a path as the application gets it, which has one slash at its start."""
+    return f"/{path.lstrip('/')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a request is counted as; `token` is its Authorization header, if any."""
+
+    kind: Kind
+    token: str = ""
+
+
+class Job(Protocol):
+    """Something that a thread does: serve the next request of a connection."""
+
+    def place(self) -> Place:
+        """Return what it is counted as."""
+
+    def service(self) -> None:
+        """Do it."""
+
+    def refuse(self) -> None:
+        """Let `service` respond that the server is busy."""
+
+    def cancel(self) -> None:
+        """Give it up: the server stops."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A job in the queue, and since when it has been there."""
+
+    job: Job
+    place: Place
+    since: float
+
+    def is_overdue(self, now: float) -> bool:
+        """Whether it has waited for too long."""
+        is_refusable = self.place.kind is Kind.INTERFACE
+        return is_refusable and now - self.since > WAIT_SECONDS
+
+    def cancel(self) -> None:
+        """Give the job up: the server stops."""
+        self.job.cancel()
+
+
+class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress has no types
+    """Hands jobs to threads: the first one that has a place."""
+
+    lock: threading.Lock
+    queue: "deque[Waiting]"
+    queue_cv: threading.Condition
+    thread_exit_cv: threading.Condition
+    stop_count: int
+    active_count: int
+    threads: set[int]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._busy: Counter[Kind] = Counter()
+        self._busy_of_token: Counter[str] = Counter()
+
+    def add_task(self, task: Job) -> None:
+        """Queue a job."""
+        waiting = Waiting(task, task.place(), time.monotonic())
+        with self.lock:
+            self.queue.append(waiting)
+            self.queue_cv.notify()
+
+    def refuse_overdue(self) -> None:
+        """Wake threads for jobs that have waited for too long; called regularly."""
+        now = time.monotonic()
+        with self.lock:
+            if any(waiting.is_overdue(now) for waiting in self.queue):
+                self.queue_cv.notify_all()
+
+    def handler_thread(self, thread_no: int) -> None:
+        """Do one job after another, until the server stops."""
+        while (waiting := self._wait(thread_no)) is not None:
+            try:
+                waiting.job.service()
+            except BaseException:  # a thread that ended would be missing for good
+                self.logger.exception("Exception when servicing %r", waiting.job)
+            finally:
+                self._leave(waiting)
+
+    def _wait(self, thread_no: int) -> Waiting | None:
+        """Return the next job for this thread; None if it is to end."""
+        with self.lock:
+            while self.stop_count == 0:
+                if (waiting := self._take()) is not None:
+                    return waiting
+                self.active_count -= 1
+                self.queue_cv.wait()
+                self.active_count += 1
+            self.active_count -= 1
+            self.stop_count -= 1
+            self.threads.discard(thread_no)
+            self.thread_exit_cv.notify()
+            return None
+
+    def _take(self) -> Waiting | None:
+        """Take the first job out of the queue that has a place, or is overdue."""
+        now = time.monotonic()
+        for index, waiting in enumerate(self.queue):
+            is_free = self._has_place(waiting.place)
+            if is_free or waiting.is_overdue(now):
+                del self.queue[index]
+                if not is_free:
+                    waiting.job.refuse()
+                self._busy[waiting.place.kind] += 1
+                self._busy_of_token[waiting.place.token] += 1
+                return waiting
+        return None
+
+    def _has_place(self, place: Place) -> bool:
+        kind = place.kind
+        busy = self._busy[kind]
+        if place.token and self._busy_of_token[place.token] >= THREADS_OF_TOKEN:
+            return False
+        return busy < kind.own or (busy < kind.most and self._count_shared() < SHARED)
+
+    def _count_shared(self) -> int:
+        """Return how many of the shared threads are busy."""
+        return sum(max(0, busy - kind.own) for kind, busy in self._busy.items())
+
+    def _leave(self, waiting: Waiting) -> None:
+        """Give the place of a job back."""
+        token = waiting.place.token
+        with self.lock:
+            self._busy[waiting.place.kind] -= 1
+            self._busy_of_token[token] -= 1
+            if not self._busy_of_token[token]:
+                del self._busy_of_token[token]  # or it would grow for ever
