@@ -344,6 +344,22 @@ def test_the_deadline_of_a_response_is_not_that_of_the_next_one() -> None:
     assert seen[1] > MEBIBYTE
 
 
+@pytest.mark.parametrize(("sent", "served"), [(3, 3), (100, listener.MAX_PIPELINED)])
+def test_only_a_few_requests_are_read_ahead_of_their_responses(
+    sent: int, served: int
+) -> None:
+    head = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    last = head.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+    with (
+        plain_server(Blocking()) as port,
+        socket.create_connection(("127.0.0.1", port), 20) as connection,
+    ):
+        connection.sendall(head * (sent - 1) + last)
+        received = connection.makefile("rb").read()
+    assert received.count(b"HTTP/1.1 200 OK") == served
+    assert received.count(b"Connection: close") == 1
+
+
 # ── threads that others cannot take ───────────────────────────────────────────────────
 
 

@@ -228,6 +228,31 @@ def test_a_response_sets_no_cookie_and_is_not_cached(interface: Interface) -> No
     assert opened.headers["Cache-Control"] == "no-store"
 
 
+def test_the_document_is_made_once_and_sent_again_only_if_it_changed(
+    interface: Interface,
+) -> None:
+    """It needs no token, and takes much of the processor."""
+    first = interface.call("GET", "openapi.json", "")
+    tag = first.headers["ETag"]
+    before = processor_seconds(interface.process)
+    for _ in range(20):
+        assert interface.call("GET", "openapi.json", "").content == first.content
+    assert processor_seconds(interface.process) - before < 2
+    for known in (tag, f'"other", {tag}', f"W/{tag}, {tag}", "*"):
+        same = interface.call(
+            "GET", "openapi.json", "", headers={"If-None-Match": known}
+        )
+        assert (same.status_code, same.content, same.headers["ETag"]) == (304, b"", tag)
+    other = interface.call("GET", "openapi.json", "", headers={"If-None-Match": '"x"'})
+    assert other.content == first.content
+
+
+def processor_seconds(process: int) -> float:
+    """Return how much of the processor a process has used."""
+    facts = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(facts[11]) + int(facts[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def assert_error(response: httpx.Response, code: str) -> None:
     if response.request.method == "HEAD":
         return

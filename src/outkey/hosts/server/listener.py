@@ -47,6 +47,9 @@ STALLED_BYTES = 64 * 1024
 # How long a client that was refused may go on sending before its connection is closed.
 DISCARD_SECONDS = 10.0
 MAX_CONNECTIONS = 500
+# Of the requests that a client sends before it has read the first response. The last
+# one is answered with "Connection: close", and the rest is not read.
+MAX_PIPELINED = 8
 RETRY_SECONDS = 5  # when a client that was refused may try again
 # How long requests that are being served may take once the server is to stop: as long
 # as a send may take by default.
@@ -293,7 +296,15 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
 
     def received(self, data: bytes) -> bool:
         """Read requests, or discard what follows a refused one."""
-        return not self._is_discarding and bool(super().received(data))
+        if self._is_discarding or not super().received(data):
+            return False
+        with self.requests_lock:
+            if len(self.requests) > MAX_PIPELINED:
+                for request in self.requests[MAX_PIPELINED:]:
+                    request.close()
+                del self.requests[MAX_PIPELINED:]
+                self.requests[-1].headers["CONNECTION"] = "close"
+        return True
 
     @property
     def is_busy(self) -> bool:

@@ -1,11 +1,14 @@
 """The OpenAPI document: what ninja knows of the resources, and the send proxy."""
 
-from typing import Any
+import json
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any, NamedTuple
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.http import parse_etags
 
 from outkey.hosts.django.api.interface import api
-from outkey.hosts.django.api.responses import json_response
 from outkey.hosts.django.api.send import METHODS
 
 # Every status may also be the API's own, with a body of any kind.
@@ -47,13 +50,35 @@ METHODS_WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
 BODY = {"content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}
 
 
+class EncodedDocument(NamedTuple):
+    """The document as it is sent, and the ETag of this content."""
+
+    body: bytes
+    tag: str
+
+
 def openapi_document(request: HttpRequest) -> HttpResponse:
     """Return the OpenAPI document; it needs no token."""
-    prefix = request.path.removesuffix("openapi.json")
+    document = encoded_document(request.path.removesuffix("openapi.json"))
+    known = parse_etags(request.headers.get("If-None-Match", ""))
+    response = HttpResponse(document.body, content_type="application/json")
+    if document.tag in known or "*" in known:
+        response = HttpResponse(status=304)
+        del response["Content-Type"]
+    response["ETag"] = document.tag
+    response["Cache-Control"] = "no-cache"  # stored, and compared by its ETag
+    return response
+
+
+# Made once: it takes a third of a second, and anybody may request it.
+@lru_cache(maxsize=4)
+def encoded_document(prefix: str) -> EncodedDocument:
+    """Return the document of an interface at this path."""
     document: dict[str, Any] = dict(api.get_openapi_schema(path_prefix=prefix))
     path = f"{prefix}send/{{configuration}}/{{path}}"
     document["paths"] = {**document["paths"], path: send_operations()}
-    return json_response(document)
+    body = json.dumps(document, default=str).encode()
+    return EncodedDocument(body, f'"{sha256(body).hexdigest()[:32]}"')
 
 
 def send_operations() -> dict[str, Any]:
