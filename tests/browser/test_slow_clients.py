@@ -387,10 +387,14 @@ class Blocking:
 
 @contextmanager
 def requests_to(
-    port: int, path: str, count: int, token: str = "t"
+    port: int, path: str, count: int, token: str = "t", method: str = "GET"
 ) -> Iterator[list[socket.socket]]:
     """Send requests at the same time, each on a connection of its own."""
-    head = [f"GET {path} HTTP/1.1", "Host: 127.0.0.1", f"Authorization: Bearer {token}"]
+    head = [
+        f"{method} {path} HTTP/1.1",
+        "Host: 127.0.0.1",
+        f"Authorization: Bearer {token}",
+    ]
     connections = [
         socket.create_connection(("127.0.0.1", port), 30) for _ in range(count)
     ]
@@ -418,7 +422,7 @@ BLOCKED = f"{SENDING}?block"
 
 @pytest.mark.parametrize(
     ("path", "most"),
-    [(SENDING, 12), ("/api/v1/lines", 12), ("/hooks/x", 26), ("/", 24), ("/readyz", 4)],
+    [(SENDING, 12), ("/api/v1/lines", 12), ("/hooks/x", 25), ("/", 23), ("/readyz", 4)],
 )
 def test_requests_of_one_kind_leave_threads_for_the_others(
     path: str, most: int
@@ -460,6 +464,21 @@ def test_a_request_that_waits_too_long_for_a_thread_gets_a_503_in_json(
     assert b"\r\nRetry-After: 5\r\n" in head
     assert b"\r\nContent-Type: application/json\r\n" in head
     assert json.loads(body)["error"]["code"] == "busy"
+
+
+def test_a_flood_of_sign_ins_takes_two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "WAIT_SECONDS", 0.5)
+    application = Blocking()
+    path = "//login/?block"
+    with plain_server(application) as port, requests_to(port, path, 3, method="POST"):
+        assert application.has_served(2)
+        assert {status_of(port, other) for other in PATHS} == {200}
+        with requests_to(port, path, 1, method="POST") as (late,):
+            response = late.makefile("rb").read()
+        application.released.set()
+    assert response.startswith(b"HTTP/1.1 503 ")
+    assert b"\r\nRetry-After: 5\r\n" in response
+    assert b"Too many users are signing in" in response
 
 
 class Client:

@@ -64,6 +64,7 @@ _SENT_MORE = 1024 * 1024
 _LARGE_BYTES = 512 * 1024
 MAX_LARGE_BODIES = 32
 _SENT_AHEAD = 1024 * 1024  # how far a response of the send proxy is ahead of its client
+_BUSY = "Too many users are signing in. Wait some seconds, and try again."
 _RESET = struct.pack("ii", 1, 0)  # of SO_LINGER: linger, for no second
 _SENDING = "/api/v1/send/"
 _API_TOKEN = re.compile(r"Bearer ok_[A-Za-z0-9_-]{43}", re.IGNORECASE)
@@ -102,6 +103,20 @@ class InterfaceRefusal(Error):  # type: ignore[misc]
         response = error_response(self._error, sends=True)
         status = f"{response.status_code} {response.reason_phrase}"
         return status, list(response.items()), response.content
+
+
+class BusyPage(Error):  # type: ignore[misc]
+    """The response to a user whose request is not served."""
+
+    code = 503
+    reason = "Service Unavailable"
+
+    def to_response(
+        self, ident: str | None = None
+    ) -> tuple[str, list[tuple[str, str]], bytes]:
+        """Return status, headers and body."""
+        status, headers, body = super().to_response(ident)
+        return status, [*headers, ("Retry-After", str(RETRY_SECONDS))], body
 
 
 def busy(message: Text | None = None) -> InterfaceRefusal:
@@ -225,13 +240,14 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
         request = self.requests[0]
         if request.error:
             return Place(Kind.LIVENESS)  # its response is a few bytes
-        kind = kind_of(request.path)
+        kind = kind_of(request.path, request.command)
         token = request.headers.get("AUTHORIZATION", "")
         return Place(kind, token if kind is Kind.INTERFACE else "")
 
     def refuse(self) -> None:
         """Let the next request have a response that says that the server is busy."""
-        self.requests[0].error = busy()
+        is_program = self.place().kind is Kind.INTERFACE
+        self.requests[0].error = busy() if is_program else BusyPage(_BUSY)
 
     def service(self) -> None:
         """Serve one request in a worker thread; the next deadline starts after it."""

@@ -16,7 +16,8 @@ from typing import Protocol
 from waitress.task import ThreadedTaskDispatcher
 
 THREADS = 32
-# How long a request to the HTTP interface waits for a thread; then it gets a 503.
+# How long a request to the HTTP interface, or a sign-in, waits for a thread; then it
+# gets a 503.
 WAIT_SECONDS = 10.0
 # Of the HTTP interface, the threads that requests with the same token use at most.
 THREADS_OF_TOKEN = 12
@@ -37,21 +38,29 @@ class Kind(Enum):
     OPERATING = (1, 4)
     HOOK = (4, THREADS)
     INTERFACE = (2, THREADS // 2)
+    # A password takes most of a second of the processor, also for an unknown user.
+    SIGN_IN = (1, 2)
     PAGE = (2, THREADS)
 
 
+# Those that are refused when they have waited for too long: their number is up to
+# others, and a response that comes too late is of no use.
+REFUSABLE = (Kind.INTERFACE, Kind.SIGN_IN)
 SHARED = THREADS - sum(kind.own for kind in Kind)
 _PROBES = {
     "/healthz": Kind.LIVENESS,
     "/readyz": Kind.OPERATING,
     "/metrics": Kind.OPERATING,
 }
+_LOGIN = "/login/"
 _PREFIXES = {"/hooks/": Kind.HOOK, "/api/v1/": Kind.INTERFACE}
 
 
-def kind_of(path: str) -> Kind:
+def kind_of(path: str, method: str = "GET") -> Kind:
     """Return the kind of a request by its decoded path."""
     path = normal_path(path)
+    if path == _LOGIN and method == "POST":
+        return Kind.SIGN_IN
     for prefix, kind in _PREFIXES.items():
         if path.startswith(prefix):
             return kind
@@ -97,8 +106,7 @@ class Waiting:
 
     def is_overdue(self, now: float) -> bool:
         """Whether it has waited for too long."""
-        is_refusable = self.place.kind is Kind.INTERFACE
-        return is_refusable and now - self.since > WAIT_SECONDS
+        return self.place.kind in REFUSABLE and now - self.since > WAIT_SECONDS
 
     def cancel(self) -> None:
         """Give the job up: the server stops."""
