@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -553,6 +554,61 @@ def test_the_server_ends_at_once_though_slow_clients_are_connected(
             _out, err = process.communicate(timeout=15)
     assert process.returncode == 0
     assert err == ""
+
+
+# ── too few descriptors ───────────────────────────────────────────────────────────────
+
+
+def start_with_descriptors(
+    home: Path, soft: int, hard: int
+) -> subprocess.CompletedProcess[str]:
+    """Run `outkey serve` with a limit, at a port that is in use."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        return subprocess.run(
+            [
+                *("prlimit", f"--nofile={soft}:{hard}", *forks.OUTKEY),
+                *("serve", "--port", str(taken.getsockname()[1])),
+            ],
+            capture_output=True,
+            text=True,
+            env={"PATH": os.environ["PATH"], "OUTKEY_HOME": str(home)},
+            check=False,
+            timeout=120,
+        )
+
+
+def test_a_server_with_too_few_descriptors_does_not_start(tmp_path: Path) -> None:
+    refused = start_with_descriptors(tmp_path / "few", 120, 599)
+    assert refused.returncode == 2
+    assert "may open 599 files and connections, and needs 600" in refused.stderr
+    assert "ulimit -n 1024" in refused.stderr
+    # It takes what it may have; then the port is what is wrong.
+    started = start_with_descriptors(tmp_path / "enough", 120, 600)
+    assert started.returncode == 2
+    assert "cannot listen" in started.stderr
+
+
+def test_a_server_that_runs_out_of_descriptors_logs_it_once_and_recovers(
+    tmp_path: Path,
+) -> None:
+    with own_server(tmp_path / "home") as (process, url):
+        wait_for(url)
+        limits = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
+        opened = len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (opened + 5, limits[1]))
+        connections = [socket.create_connection(address_of(url)) for _ in range(40)]
+        time.sleep(3)
+        for connection in connections:
+            connection.close()
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, limits)
+        assert seconds_for_a_page(url) < 10
+        process.terminate()
+        _out, err = process.communicate(timeout=20)
+    assert "no connection can be accepted: Too many open files" in err
+    assert "Traceback" not in err
+    assert len(err.splitlines()) < 10
 
 
 WARNING = "Put a reverse proxy in front"

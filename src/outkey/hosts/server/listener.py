@@ -5,6 +5,7 @@ request. It has no deadline for a request that arrives byte by byte: that is add
 """
 
 import fcntl
+import logging
 import re
 import signal
 import socket
@@ -47,6 +48,9 @@ STALLED_BYTES = 64 * 1024
 # How long a client that was refused may go on sending before its connection is closed.
 DISCARD_SECONDS = 10.0
 MAX_CONNECTIONS = 500
+# Of files and connections that the process has to be able to open.
+LEAST_DESCRIPTORS = MAX_CONNECTIONS + 100
+REST_SECONDS = 1.0  # before the next connection is accepted when none could be
 # Of the requests that a client sends before it has read the first response. The last
 # one is answered with "Connection: close", and the rest is not read.
 MAX_PIPELINED = 8
@@ -73,7 +77,7 @@ _OPTIONS = {
     "ident": None,
     "cleanup_interval": 1,
     # Above our own limit: waitress stops accepting at its limit, we close the slowest.
-    "connection_limit": MAX_CONNECTIONS + 100,
+    "connection_limit": LEAST_DESCRIPTORS,
     "asyncore_use_poll": True,  # select() ends at the file descriptor 1023
     "max_request_header_size": _MAX_HEAD_BYTES,
     "max_request_body_size": _MAX_BODY_BYTES,
@@ -82,6 +86,7 @@ _OPTIONS = {
     "clear_untrusted_proxy_headers": False,
 }
 Application = Callable[..., object]
+_log = logging.getLogger(__name__)
 
 
 def is_sending(path: str) -> bool:
@@ -367,6 +372,8 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
     channel_class = Channel
     max_sent = MAX_SENT_BYTES + _SENT_MORE
     is_stopping = False
+    _rests_until = 0.0
+    _is_short = False  # of descriptors or memory, and this was logged
 
     def count_large_bodies(self) -> int:
         """Return how many large bodies there are in temporary files."""
@@ -385,20 +392,46 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
             if channel.is_late():
                 channel.abort() if channel.total_outbufs_len else channel.handle_close()
 
+    def readable(self) -> bool:
+        """Whether a connection may be accepted now."""
+        is_open = bool(super().readable())  # it also calls `maintenance`
+        return is_open and time.monotonic() >= self._rests_until
+
     def handle_accept(self) -> None:
         """Accept a connection; make room for it if all places are taken."""
         if len(self.active_channels) >= MAX_CONNECTIONS:
-            waiting = [
-                channel
-                for channel in self.active_channels.values()
-                if not channel.is_busy and not channel.will_close
-            ]
-            if waiting:
-                # Closed by the loop: closing it here would give its file descriptor to
-                # the new connection while the loop still has events of the old one.
-                slowest = min(waiting, key=lambda channel: channel.waiting_since)
-                slowest.will_close = True
+            self._close_slowest()
         super().handle_accept()
+
+    def accept(self) -> tuple[socket.socket, object] | None:
+        """Return a new connection; None if there is none.
+
+        Without a descriptor for it, it would be tried again at once, and for ever.
+        """
+        try:
+            accepted: tuple[socket.socket, object] | None = super().accept()
+        except OSError as error:
+            self._rests_until = time.monotonic() + REST_SECONDS
+            self._close_slowest()
+            if not self._is_short:
+                _log.warning("no connection can be accepted: %s", error.strerror)
+            self._is_short = True
+            return None
+        self._is_short = self._is_short and accepted is None
+        return accepted
+
+    def _close_slowest(self) -> None:
+        """Close the connection that has waited longest for a request."""
+        waiting = [
+            channel
+            for channel in self.active_channels.values()
+            if not channel.is_busy and not channel.will_close
+        ]
+        if waiting:
+            # Closed by the loop: closing it here would give its file descriptor to
+            # the new connection while the loop still has events of the old one.
+            slowest = min(waiting, key=lambda channel: channel.waiting_since)
+            slowest.will_close = True
 
 
 class Server:

@@ -1,6 +1,7 @@
 """The pages on a production server: its socket, first administrator and greeting."""
 
 import os
+import resource
 import secrets
 from contextlib import suppress
 
@@ -9,6 +10,9 @@ from django.core.wsgi import get_wsgi_application
 
 from outkey.core.audit.events import Tag
 from outkey.core.errors import ConfigError, Sealed
+from outkey.core.operating.checklist import (
+    LEAST_DESCRIPTORS as RECOMMENDED_DESCRIPTORS,
+)
 from outkey.core.text import Text
 from outkey.hosts.django.hooks import HookGate
 from outkey.hosts.django.local_workers import LocalWorkers
@@ -16,7 +20,7 @@ from outkey.hosts.django.pages.access import installation
 from outkey.hosts.django.runs import has_queue
 from outkey.hosts.django.time_zones import installation_zone, read_zone
 from outkey.hosts.server.background import ACTOR, Background
-from outkey.hosts.server.listener import Server
+from outkey.hosts.server.listener import LEAST_DESCRIPTORS, Server
 from outkey.hosts.server.memory import give_large_blocks_back
 from outkey.hosts.server.personal import delete_old
 from outkey.hosts.server.user_changes import key_of
@@ -28,6 +32,7 @@ READ_ABOVE_LIMIT = 1024 * 1024  # bytes
 
 def listen(host: str, port: int) -> Server:
     """Return a server that listens, and serves when it is run."""
+    ensure_descriptors()
     # A body that is a little too large is read, so that its sender gets the response
     # of the endpoint instead of a closed connection.
     max_body = body_limit() + READ_ABOVE_LIMIT
@@ -45,6 +50,30 @@ def listen(host: str, port: int) -> Server:
                 " stop the program that uses this port."
             ),
         ) from None
+
+
+def ensure_descriptors() -> None:
+    """Let the process open as many connections as the server takes, or raise."""
+    current, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = resource.RLIM_INFINITY
+    if current == unlimited or current >= RECOMMENDED_DESCRIPTORS:
+        return
+    wanted = RECOMMENDED_DESCRIPTORS
+    allowed = wanted if most == unlimited else min(most, wanted)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
+    if allowed < LEAST_DESCRIPTORS:
+        raise ConfigError(
+            Text(
+                "the process may open {count} files and connections, and needs {least}",
+                count=allowed,
+                least=LEAST_DESCRIPTORS,
+            ),
+            hint=Text(
+                "Raise the limit: LimitNOFILE of the systemd unit, or"
+                " ulimit -n {wanted} in the shell that starts it.",
+                wanted=wanted,
+            ),
+        )
 
 
 def first_administrator() -> str | None:
