@@ -292,3 +292,24 @@ def test_a_stored_token_is_one_row_of_the_database(
             "SELECT sealed IS NOT NULL FROM outkey_token"
         ).fetchall()
     assert rows == [(1,)]
+
+
+def test_a_success_with_the_expired_marker_logs_in_again_once_and_then_fails(
+    outkey: Terminal, spar: Spar
+) -> None:
+    prepare(outkey, spar)
+    document = """
+[configuration.acme.verification]
+expired_marker = '{"data": [{"id": 1}]}'
+expired_statuses = "401, 498"
+"""
+    assert outkey("apply", "-", stdin=document).code == 0
+    sent = outkey("request", "acme", "POST", "/login/api", "--json")
+    assert sent.code == 1
+    assert (sent.json["status"], sent.json["cause"]) == (200, "token_expired")
+    assert (arrived(spar, "/login/json"), arrived(spar, "/login/api")) == (1, 2)
+    assert arrived(spar, "/login/refresh") == 1
+    report = outkey("test", "acme", "--json")
+    assert (report.code, report.json["cause"]) == (1, "token_expired")
+    stored = outkey("export", "acme").out
+    assert 'expired_statuses = "401, 498"' in stored

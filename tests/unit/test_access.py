@@ -159,6 +159,7 @@ OTHER: dict[str, object] = {
     "verification.test_method": "HEAD",
     "verification.accepted_statuses": "200",
     "verification.forbidden_means_expired": True,
+    "verification.expired_statuses": "498",
     "verification.expired_marker": "tok",
     "verification.compare": False,
     "verification.follow_clock": True,

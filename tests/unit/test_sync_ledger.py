@@ -55,9 +55,14 @@ BATCH = replace(
 )
 
 
-def shop(sync: Sync = PUSH, count: int = 3, **api: Any) -> tuple[FakeSync, OrdersApi]:  # noqa: ANN401
+def shop(
+    sync: Sync = PUSH,
+    count: int = 3,
+    values: dict[str, object] | None = None,
+    **api: Any,  # noqa: ANN401
+) -> tuple[FakeSync, OrdersApi]:
     made_api = OrdersApi(**api)
-    made = fake_sync(sync, made_api, method="POST", path="/")
+    made = fake_sync(sync, made_api, method="POST", path="/", **(values or {}))
     stored(made, *({"number": f"n{n}", "name": f"Name {n}"} for n in range(count)))
     return made, made_api
 

@@ -165,9 +165,11 @@ def fake_sync(
     method: str = "GET",
     path: str = "/contacts",
     token: str = "t",
+    **values: object,
 ) -> FakeSync:
     line = SyncLine("contacts", "acme", method, path, sync)
-    made = configuration(limits__retries=0, authentication_type="bearer")
+    settings = {"limits__retries": 0, "authentication_type": "bearer"}
+    made = configuration(**(settings | values))
     world = fake_gateway(
         answers=answers or Api(),
         secrets={"token": token},

@@ -165,6 +165,7 @@ RULES: Mapping[str, Permission | None] = {
     "verification.test_method": None,
     "verification.accepted_statuses": None,  # statuses hold nothing of a secret
     "verification.forbidden_means_expired": None,
+    "verification.expired_statuses": None,
     # It is compared with responses, which may echo a secret: a user who can choose it
     # again and again learns the secret character by character.
     "verification.expired_marker": Permission.SET_SECRET,

@@ -151,6 +151,11 @@ class Configuration:
         return self.uses_oauth2 or self.uses_login
 
     @property
+    def looks_for_marker(self) -> bool:
+        """Whether a text in a response means that the token has expired."""
+        return self.sends_token and bool(self.verification.expired_marker)
+
+    @property
     def needs_consent(self) -> bool:
         """Whether a user has to authorize the access before there is a token."""
         return self.uses_oauth2 and self.oauth2.needs_consent

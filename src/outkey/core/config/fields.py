@@ -620,10 +620,23 @@ FIELDS: tuple[Field, ...] = (
         help="For APIs that respond with 403 to an expired token.",
     ),
     verification(
+        "verification.expired_statuses",
+        "Expired statuses",
+        Kind.STATUSES,
+        default="401",
+        help=(
+            "The statuses that mean that the token has expired, such as 401, 498. 401 "
+            "always belongs to them."
+        ),
+    ),
+    verification(
         "verification.expired_marker",
         "Expired marker",
         Kind.TEXT,
-        help="A text in the body of an error that means that the token has expired.",
+        help=(
+            "A text that means that the token has expired, in the first 64 KiB of a "
+            "response of any status, also 200."
+        ),
     ),
     verification(
         "verification.compare",

@@ -81,6 +81,7 @@ class Verification:
     test_method: str
     accepted_statuses: str
     forbidden_means_expired: bool
+    expired_statuses: str
     expired_marker: str
     compare: bool
     follow_clock: bool

@@ -29,6 +29,7 @@ from outkey.core.diagnosis.remote_text import remote_message, shorten
 from outkey.core.diagnosis.success import clues_in_success, doubt_about
 from outkey.core.errors import Cause, OutkeyError
 from outkey.core.request.assembly import SecretOpener
+from outkey.core.request.expiry import has_expired_marker
 from outkey.core.request.message import Response, http_date
 from outkey.core.text import Text, join_texts
 
@@ -70,13 +71,15 @@ def diagnose(
     secret: SecretOpener | None = None,
     anonymous: Response | None = None,
 ) -> Diagnosis | None:
-    """Return the cause of an error response; None for a status below 400.
+    """Return the cause of an error response; None for a success.
+
+    A status below 400 is one, unless the response has the Expired marker.
 
     In tests of a configuration the entered secrets are evidence too (`secret`), and the
     response to the same request without credentials (`anonymous`).
     """
     if response.status < 400:
-        return None
+        return diagnose_marker(response, configuration, now=now)
     evidence = Evidence(response, configuration, now, secret, anonymous)
     rules = response_rules.RULES
     if secret is not None:
@@ -91,8 +94,20 @@ def diagnose(
         clues = [
             clue for clue in clues if clue.reason != _WRONG or clue.weight >= _EXPLAINS
         ]
-    diagnosis = diagnosis_of(clues, configuration, response.status)
+    diagnosis = diagnosis_of(clues, configuration, response)
     return diagnosis if secret is None else name_fields(diagnosis, configuration)
+
+
+def diagnose_marker(
+    response: Response, configuration: Configuration, *, now: float
+) -> Diagnosis | None:
+    """Return the diagnosis of a success that has the Expired marker, if it has."""
+    if not configuration.looks_for_marker:
+        return None
+    clues = list(
+        response_rules.by_expiry_settings(Evidence(response, configuration, now))
+    )
+    return diagnosis_of(clues, configuration, response) if clues else None
 
 
 def name_fields(diagnosis: Diagnosis, configuration: Configuration) -> Diagnosis:
@@ -123,8 +138,11 @@ def diagnose_success(
     response: Response, configuration: Configuration, *, now: float
 ) -> Diagnosis | None:
     """Return what is wrong with a response that reports success; None if nothing is."""
+    expired = diagnose_marker(response, configuration, now=now)
+    if expired is not None:
+        return expired
     clues = list(clues_in_success(Evidence(response, configuration, now)))
-    return diagnosis_of(clues, configuration, response.status) if clues else None
+    return diagnosis_of(clues, configuration, response) if clues else None
 
 
 def doubt_about_success(
@@ -148,11 +166,14 @@ def diagnose_error(
 
 
 def diagnosis_of(
-    clues: list[Clue], configuration: Configuration, status: int
+    clues: list[Clue], configuration: Configuration, response: Response
 ) -> Diagnosis:
     """Return the diagnosis of a response from its clues, at least one."""
     suspicions = rank_clues(clues)
-    if configuration.fetches_token and status >= 400:
+    is_success = response.status < 400 and not has_expired_marker(
+        response, configuration
+    )
+    if configuration.fetches_token and not is_success:
         remedy = renewed_remedy(configuration)
         suspicions = tuple(
             replace(suspicion, remedy=remedy)
@@ -164,7 +185,7 @@ def diagnosis_of(
     first = suspicions[0]
     cause = first.reason.cause
     if cause is Cause.UNEXPECTED:
-        cause = REASONS[response_rules.status_reason(status)].cause
+        cause = REASONS[response_rules.status_reason(response.status)].cause
     return Diagnosis(cause, first.remedy, suspicions)
 
 

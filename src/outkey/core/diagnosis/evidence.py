@@ -15,6 +15,7 @@ from outkey.core.errors import Cause, OutkeyError
 from outkey.core.oauth2.jwt import Claims, claims_of
 from outkey.core.request.assembly import SecretOpener
 from outkey.core.request.challenge import parse_challenges
+from outkey.core.request.expiry import has_expired_marker
 from outkey.core.request.message import BODY_READ, Response, server_time
 from outkey.core.text import NO_TEXT, Text, build_text
 
@@ -149,6 +150,11 @@ class Evidence:
         self.phrases = (
             compact(self.body[:_SEARCHED]) + b"\n" + compact(self.description)
         )
+
+    @property
+    def has_expired_marker(self) -> bool:
+        """Whether the response has the text that the configuration calls expired."""
+        return has_expired_marker(self._response, self.configuration)
 
     @property
     def is_html(self) -> bool:

@@ -12,6 +12,7 @@ from outkey.core.diagnosis.reasons import REASONS
 from outkey.core.errors import HeaderFormatError
 from outkey.core.moments import CLOCK_SKEW_SECONDS, day_of
 from outkey.core.request.digest import strongest_challenge
+from outkey.core.request.expiry import FORBIDDEN, UNAUTHORIZED, is_expired_status
 from outkey.core.text import NO_TEXT, Text, join_texts
 
 _SCHEMES = ("Basic", "Bearer", "Digest", "DPoP", "Negotiate", "NTLM")
@@ -287,27 +288,36 @@ def scheme_names(schemes: set[str]) -> Text:
     return text
 
 
-def by_expiry(evidence: Evidence) -> Iterator[Clue]:
-    """Check what the configuration knows about expiry."""
+def by_expiry_settings(evidence: Evidence) -> Iterator[Clue]:
+    """Check for what the configuration calls expired: its marker and its statuses."""
     status = evidence.status
     configuration = evidence.configuration
     if not configuration.sends_token:
         return
-    reason = "token-expired" if status == 401 else "expired-as-403"
+    reason = "expired-as-403" if status == FORBIDDEN else "token-expired"
+    if evidence.has_expired_marker:
+        yield Clue(95, reason, Text("The response has the Expired marker."))
+    if status == FORBIDDEN and configuration.verification.forbidden_means_expired:
+        yield Clue(80, reason, Text("403 means expired is switched on."))
+    # 401 always is an expired status, so that it says nothing of the token's age.
+    elif status != UNAUTHORIZED and is_expired_status(status, configuration):
+        text = Text("{status} is one of the Expired statuses.", status=status)
+        yield Clue(80, reason, text)
+
+
+def by_expiry(evidence: Evidence) -> Iterator[Clue]:
+    """Check Token Expires On, and whether a 403 may mean expired."""
+    status = evidence.status
+    configuration = evidence.configuration
+    if not configuration.sends_token:
+        return
+    reason = "token-expired" if status == UNAUTHORIZED else "expired-as-403"
     last_day = configuration.expires_on
     if last_day and day_of(evidence.now) > last_day:
         text = Text("Token Expires On is {day}.", day=last_day)
-        yield Clue(80 if status == 401 else 60, reason, text)
-    verification = configuration.verification
-    marker = verification.expired_marker
-    if marker and marker.encode() in evidence.body:
-        yield Clue(86, reason, Text("The response has the Expired marker."))
-    if status == 401:
-        return
-    if verification.forbidden_means_expired:
-        text = Text("403 means expired is switched on.")
-        yield Clue(80, reason, text)
-    elif "insufficient_scope" not in evidence.errors:
+        yield Clue(80 if status == UNAUTHORIZED else 60, reason, text)
+    is_known = is_expired_status(status, configuration)
+    if not is_known and "insufficient_scope" not in evidence.errors:
         text = Text(
             "Some APIs respond with 403 to an expired token (django-oauth-toolkit)."
         )
@@ -548,6 +558,7 @@ RULES: tuple[tuple[Callable[[Evidence], Iterator[Clue]], Container[int]], ...] =
     (by_scheme, {401}),
     (by_comparison, {401, 403, 404}),
     (by_mentions, {401, 403}),
+    (by_expiry_settings, _ALL),
     (by_expiry, {401, 403}),
     (by_clock, {400, 401, 403}),
     (by_limits, {403, 429}),

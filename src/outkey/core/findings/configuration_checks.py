@@ -175,7 +175,7 @@ def refuse_unsavable(configuration: Configuration) -> None:
     refuse_ip_addresses(configuration)
     refuse_login(configuration, lambda _name: ANY_SECRET)
     refuse_conflicts(configuration, lambda _name: ANY_SECRET)
-    refuse_inverted_ranges(configuration)
+    refuse_odd_statuses(configuration)
     refuse_key_in_test_path(configuration)
 
 
@@ -205,14 +205,26 @@ def is_key_parameter(name: str, value: str) -> bool:
     return is_secret_value(value) or (len(value) >= SHORTEST_KEY and has_digit)
 
 
-def refuse_inverted_ranges(configuration: Configuration) -> None:
-    """Refuse accepted statuses with a range that no status can be in."""
-    path = "verification.accepted_statuses"
-    if not all(parse_ranges(configuration.verification.accepted_statuses)):
+def refuse_odd_statuses(configuration: Configuration) -> None:
+    """Refuse a range that no status can be in, and a success that means expired."""
+    verification = configuration.verification
+    statuses = {
+        "verification.accepted_statuses": parse_ranges(verification.accepted_statuses),
+        "verification.expired_statuses": parse_ranges(verification.expired_statuses),
+    }
+    for path, ranges in statuses.items():
+        if not all(ranges):
+            raise BY_PATH[path].refuse(
+                Text("must not have a range that ends before it begins"),
+                place=path,
+                hint=Text("Write the lower status first, such as 200-299."),
+            )
+    path = "verification.expired_statuses"
+    if any(statuses_in[0] < 400 for statuses_in in statuses[path]):
         raise BY_PATH[path].refuse(
-            Text("must not have a range that ends before it begins"),
+            Text("must be statuses from 400 to 599"),
             place=path,
-            hint=Text("Write the lower status first, such as 200-299."),
+            hint=Text("Enter an Expired marker for an API that responds with 200."),
         )
 
 

@@ -292,8 +292,11 @@ class ConnectionTest:
         self._status = response.status
         self._learn(response)
         if self._accepts(response.status):
+            judged_by = self._context.without_echoed_marker(
+                self._configuration, response
+            )
             self._diagnosis = diagnose_success(
-                response, self._configuration, now=self._context.clock.now()
+                response, judged_by, now=self._context.clock.now()
             )
             if self._diagnosis is None:
                 self._doubt(response)

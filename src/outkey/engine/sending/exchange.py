@@ -14,7 +14,7 @@ from typing import assert_never
 
 from outkey.core.audit.events import Refusal
 from outkey.core.diagnosis import retry_after
-from outkey.core.errors import OutkeyError, RedirectBlocked, RemoteError
+from outkey.core.errors import Cause, OutkeyError, RedirectBlocked, RemoteError
 from outkey.core.findings.configuration_checks import refuse_unsendable
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.assembly import Call, redirected_request, with_rows
@@ -148,8 +148,9 @@ class Exchange:
                 if not error.retryable or retry == retries or wait >= self._time_left():
                     raise
             else:
-                if response.status not in _RETRIED:
-                    return response
+                is_expired = response.cause is Cause.TOKEN_EXPIRED
+                if response.status not in _RETRIED or is_expired:
+                    return response  # an expired token was renewed already
                 wait = self._requested_wait(response, retry)
                 if retry == retries or wait >= self._time_left():
                     return response

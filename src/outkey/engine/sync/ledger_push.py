@@ -502,7 +502,7 @@ class LedgerPush(RunInProgress):
 
     def _about_records(self, response: ResponseOrError) -> ResponseOrError:
         """Return a response, or an error if it is not about the records."""
-        if isinstance(response, BaseException) or is_about_request(response.status):
+        if isinstance(response, BaseException) or is_about_request(response):
             return response
         try:
             raise_for_cause(response, self.ports.runs.now)

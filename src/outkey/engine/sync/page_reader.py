@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from outkey.core.errors import Cause
 from outkey.core.request.message import Response
 from outkey.core.request.origin import without_parameters
 from outkey.core.sync.paging import (
@@ -62,7 +63,8 @@ class PageReader:
     ) -> tuple[list[Record], Position]:
         """Return the records of a page, and the position after it."""
         response = self._fetch(position, since)
-        if is_past_the_end(self._sync, position, response.status):
+        is_expired = response.cause is Cause.TOKEN_EXPIRED
+        if not is_expired and is_past_the_end(self._sync, position, response.status):
             self._refuse_gap(position)
             return [], replace(position, ended=True, doubtful=not position.short)
         raise_for_cause(response, self._now)
@@ -116,7 +118,9 @@ class PageReader:
     def _refuse_gap(self, last: Position) -> None:
         """End the run if a later page that was requested ahead has records."""
         for response in self._responses.values():
-            if isinstance(response, Response) and response.status == 200:
+            if not isinstance(response, Response) or response.cause is not None:
+                continue
+            if response.status == 200:
                 records = records_in(read_json(response.body), self._find_records)
                 # Some APIs return the last page for every number after it.
                 if records and page_fingerprint(records) != last.mark:

@@ -120,7 +120,7 @@ class Push(RunInProgress):
         """Return what became of a record, or an error that is not about the record."""
         if isinstance(response, BaseException):
             return response
-        if not is_about_request(response.status):
+        if not is_about_request(response):
             try:
                 raise_for_cause(response, self.ports.runs.now)
             except OutkeyError as error:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from outkey.core.errors import OutkeyError, SyncFailed
+from outkey.core.errors import BadAnswer, Cause, OutkeyError, SyncFailed
+from outkey.core.request.message import Response
 from outkey.core.sync.excerpt import excerpt_of
 from outkey.core.sync.identity import line_digest
 from outkey.core.sync.paging import Position, position_of
@@ -284,9 +285,12 @@ class RunInProgress(ABC):
         return self.ports.clock.monotonic() - self._began_at
 
 
-def is_about_request(status: int) -> bool:
+def is_about_request(refusal: Response | BadAnswer) -> bool:
     """Whether a refusal is about this record or page, so that others may succeed."""
-    return 300 <= status < 500 and status not in STATUSES_ABOUT_SENDER
+    status = refusal.status
+    if status in STATUSES_ABOUT_SENDER or refusal.cause is Cause.TOKEN_EXPIRED:
+        return False
+    return 300 <= status < 500
 
 
 def is_refused(effect: Effect) -> bool:

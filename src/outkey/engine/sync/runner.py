@@ -550,7 +550,7 @@ def is_stale_position(error: OutkeyError, begun: Run, run: Run) -> bool:
 
     Cursors expire: the next run must not try this one for ever.
     """
-    is_refused = isinstance(error, BadAnswer) and is_about_request(error.status)
+    is_refused = isinstance(error, BadAnswer) and is_about_request(error)
     return begun.position == run.position and (
         is_refused or isinstance(error, SyncFailed | ConfigError)
     )

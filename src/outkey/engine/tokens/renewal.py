@@ -165,7 +165,7 @@ class TokenManager:
 
     def note_response(self, request: Request, response: Response) -> None:
         """Use an API's response for the next request: an accepted token, a nonce."""
-        if response.status < 400:
+        if response.status < 400 and response.cause is None:
             self.note_accepted()
         if self.configuration.uses_dpop:
             OAuth2Source(self.context, self.configuration).store_nonce(

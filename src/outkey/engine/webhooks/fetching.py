@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from outkey.core.config.choices import Network
-from outkey.core.errors import ConfigError, RateLimited
+from outkey.core.errors import Cause, ConfigError, RateLimited
 from outkey.core.oauth2.grants import common_headers
 from outkey.core.request.message import Request
 from outkey.core.request.origin import parse_endpoint
@@ -108,7 +108,7 @@ def fetch_objects(
     for path in paths:
         call = build_call(configuration, "GET", path, line=webhook.line, actor=actor)
         response = sender.send(call)
-        if response.status in MISSING:
+        if response.status in MISSING and response.cause is not Cause.TOKEN_EXPIRED:
             continue
         raise_for_cause(response, now)
         documents.append(read_json(response.body))

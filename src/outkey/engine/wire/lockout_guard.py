@@ -50,7 +50,7 @@ class LockoutGuard:
                 refusals = self.store.note_refused(name, configuration.revision)
                 if refusals >= MAX_REFUSED:
                     self.store.pause(name, now)
-            elif status < 400:
+            elif status < 400 and cause is None:
                 current = self.store.get(name)
                 if current.refused or current.paused or not current.is_proved:
                     self.store.note_accepted(name, configuration.revision, now)

@@ -1,12 +1,51 @@
 """Bodies of responses that arrive after the flow of their request has ended."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from outkey.core.audit.events import Outcome
+from outkey.core.config.configuration import Configuration
 from outkey.core.errors import OutkeyError
-from outkey.core.request.message import BodyStream
+from outkey.core.request.expiry import MARKER_BYTES, has_expired_marker
+from outkey.core.request.message import BodyStream, Response
 
 Conclude = Callable[[Outcome], None]
+
+
+class StartedBody:
+    """A body that is still arriving, and whose start was read already."""
+
+    def __init__(self, body: BodyStream, start_bytes: int) -> None:
+        self.size = body.size
+        self._body = body
+        self._parts = iter(body)
+        self.start = b""
+        for part in self._parts:
+            self.start += part
+            if len(self.start) >= start_bytes:
+                break
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self.start
+        yield from self._parts
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._body.close()
+
+
+def read_for_marker(
+    response: Response, stream: BodyStream, configuration: Configuration
+) -> Response:
+    """Return a response whose stream was read as far as the Expired marker may be.
+
+    A body that has the marker is read whole, like that of an error.
+    """
+    body = StartedBody(stream, MARKER_BYTES)
+    started = replace(response, body=body.start, stream=body)
+    if has_expired_marker(started, configuration):
+        return replace(response, body=b"".join(body), stream=None)
+    return replace(response, stream=body)
 
 
 class UnfinishedBody:

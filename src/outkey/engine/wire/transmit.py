@@ -31,6 +31,7 @@ from outkey.core.errors import (
 )
 from outkey.core.request.addresses import is_address
 from outkey.core.request.assembly import SecretOpener
+from outkey.core.request.expiry import has_expired_marker
 from outkey.core.request.headers import compose
 from outkey.core.request.message import Proxy, Request, Response, Route
 from outkey.core.request.origin import Origin
@@ -43,8 +44,8 @@ from outkey.engine.wire.egress import Egress
 from outkey.engine.wire.lockout_guard import LockoutGuard
 from outkey.engine.wire.nonces import Nonces
 from outkey.engine.wire.proxies import NO_PROXIES, Proxies
-from outkey.engine.wire.response_bodies import UnfinishedBody
-from outkey.engine.wire.steps import Resolve, Steps, Transmit
+from outkey.engine.wire.response_bodies import UnfinishedBody, read_for_marker
+from outkey.engine.wire.steps import CallInThread, Resolve, Steps, Transmit
 from outkey.engine.wire.vouched_scripts import VouchedScripts
 from outkey.ports.sending import Clock, Permits, Scripts, Secrets, Signer, Tokens
 from outkey.ports.sync import PathCompiler
@@ -128,15 +129,12 @@ class SendContext:
         An API may echo what it was sent. Then a marker that matches would give away a
         part of the secret.
         """
-        verification = configuration.verification
-        marker = verification.expired_marker
-        if not marker or marker.encode() not in response.body:
+        if not has_expired_marker(response, configuration):
             return configuration
         if not self.repeats_secret(configuration, response):
             return configuration
-        return replace(
-            configuration, verification=replace(verification, expired_marker="")
-        )
+        verification = replace(configuration.verification, expired_marker="")
+        return replace(configuration, verification=verification)
 
     def moment(self, configuration: Configuration, origin: Origin) -> float:
         """Return the Unix time for a timestamp that this origin will check."""
@@ -193,6 +191,11 @@ class SendContext:
             # Computed now: recording may have taken long, and the deadline counts.
             route = self._route(configuration, addresses, client_key, proxy, budget)
             response: Response = yield Transmit(request, route)
+            if response.stream is not None and configuration.looks_for_marker:
+                # May block: the rest of the body arrives when the API sends it.
+                response = yield CallInThread(
+                    partial(read_for_marker, response, response.stream, configuration)
+                )
             # Inside of a tunnel a response is always the server's.
             is_forwarded = proxy is not None and request.origin.scheme == "http"
             if is_forwarded and (failure := own_failure(response)):

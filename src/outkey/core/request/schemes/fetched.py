@@ -9,8 +9,13 @@ from typing import Any, NamedTuple
 from outkey.core.config.configuration import Configuration
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.challenge import parse_challenges
+from outkey.core.request.expiry import (
+    FORBIDDEN,
+    has_expired_marker,
+    is_expired_status,
+)
 from outkey.core.request.flow import AuthFlow, need_proof, need_token, send
-from outkey.core.request.message import BODY_READ, Header, Request, Response, Source
+from outkey.core.request.message import Header, Request, Response, Source
 from outkey.core.request.token_place import with_token
 
 
@@ -31,8 +36,9 @@ class FetchedToken(NamedTuple):
         response = yield from self._send(request, token)
         if not is_rejected(response, self.configuration, self.repeats_secret):
             return response
+        # A 403 may still be about permissions, whatever the configuration says.
         renewed = yield from need_token(
-            rejected=token, token_was_refused=response.status == 401
+            rejected=token, token_was_refused=response.status != FORBIDDEN
         )
         if renewed.value == token.value:
             return response
@@ -65,26 +71,19 @@ def is_rejected(
 ) -> bool:
     """Whether a response rejects the token itself, and not its permissions.
 
-    A 403 usually means the latter: only the error of the provider or a switch of the
-    configuration makes it a rejection of the token (django-oauth-toolkit responds so to
-    an expired one). The Expired marker counts only in a response that does not repeat a
-    secret: it could be part of it.
+    A 403 usually means the latter: only the error of the provider or the configuration
+    makes it a rejection of the token (django-oauth-toolkit responds so to an expired
+    one). The Expired marker counts in every response, also in a 200, but not in one
+    that repeats a secret: it could be part of it.
     """
+    if has_expired_marker(response, configuration) and not repeats_secret(response):
+        return True
+    status = response.status
     errors = _errors(response)
     if errors & {"insufficient_scope", "use_dpop_nonce"}:
         return False
-    if response.status == 401:
-        return True
-    verification = configuration.verification
-    marker = verification.expired_marker
-    return response.status == 403 and (
-        "invalid_token" in errors
-        or verification.forbidden_means_expired
-        or (
-            bool(marker)
-            and marker.encode() in response.body[:BODY_READ]
-            and not repeats_secret(response)
-        )
+    return is_expired_status(status, configuration) or (
+        status == FORBIDDEN and "invalid_token" in errors
     )
 
 
