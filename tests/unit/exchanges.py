@@ -353,13 +353,34 @@ ANSWERS = [
     ),
     Exchange("Node, large header", "header-too-large", 431),
     # ── tokens ──
-    Exchange("RFC 6750 expired", "token-expired", 401, challenge(INVALID)),
+    Exchange(
+        "RFC 6750 expired",
+        "token-expired",
+        401,
+        challenge(f'{INVALID}, error_description="The access token expired"'),
+    ),
+    Exchange("RFC 6750 without a word", "wrong-credentials", 401, challenge(INVALID)),
+    Exchange(
+        "RFC 6750 with every reason",
+        "wrong-credentials",
+        401,
+        challenge(
+            f'{INVALID}, error_description="The access token provided is expired,'
+            ' revoked, malformed, or invalid for other reasons."'
+        ),
+    ),
+    Exchange(
+        "X",
+        "wrong-credentials",
+        401,
+        body={"errors": [{"code": 89, "message": "Invalid or expired token."}]},
+    ),
     Exchange(
         "HubSpot", "token-expired", 401, body={"category": "EXPIRED_AUTHENTICATION"}
     ),
     Exchange(
         "Salesforce",
-        "token-expired",
+        "wrong-credentials",
         401,
         challenge("Token"),
         [{"message": "Session expired or invalid", "errorCode": "INVALID_SESSION_ID"}],
@@ -477,7 +498,13 @@ ANSWERS = [
         "django-oauth-toolkit with a challenge",
         "expired-as-403",
         403,
-        challenge(INVALID),
+        challenge(f'{INVALID}, error_description="The access token has expired."'),
+    ),
+    Exchange(
+        "django-oauth-toolkit, unknown token",
+        "wrong-credentials",
+        403,
+        challenge(f'{INVALID}, error_description="The access token is invalid."'),
     ),
     entered("expired-as-403", jwt(exp=NOW - 60), 403),
     Exchange(

@@ -3,10 +3,11 @@ from email.utils import formatdate
 
 import pytest
 
-from outkey.core.diagnosis import REMEDIES, diagnose
+from outkey.core.diagnosis import REMEDIES, diagnose, diagnose_success
 from outkey.core.errors import BadAnswer, Cause
 from outkey.core.request.challenge import Challenge, parse_challenges
 from outkey.core.request.message import Response, ResponseHeaders
+from outkey.core.secret import Secret
 from outkey.testing import configuration
 
 NOW = 1_800_000_000.0  # 2027-01-15
@@ -60,7 +61,6 @@ def test_each_status_has_its_cause(status: int, expected: str) -> None:
 @pytest.mark.parametrize(
     ("body", "headers"),
     [
-        ("", [challenge('Bearer error="invalid_token"')]),
         (
             "",
             [
@@ -71,7 +71,15 @@ def test_each_status_has_its_cause(status: int, expected: str) -> None:
             ],
         ),
         ("", [challenge('Bearer error="invalid_token", error_description="expired"')]),
-        ("", [challenge('Basic realm="a", Bearer error=invalid_token')]),
+        (
+            "",
+            [
+                challenge(
+                    'Basic realm="a",'
+                    " Bearer error=invalid_token, error_description=expired"
+                )
+            ],
+        ),
         ('{"category":"EXPIRED_AUTHENTICATION"}', []),
         ('{"error":"token_expired"}', []),
         ("Session expired", []),
@@ -96,7 +104,19 @@ def test_a_scheme_nobody_knows_is_not_repeated() -> None:
 
 
 @pytest.mark.parametrize(
-    "why", ["malformed token", "bad signature", "wrong audience", "revoked"]
+    "why",
+    [
+        "",
+        "malformed token",
+        "bad signature",
+        "wrong audience",
+        "revoked",
+        "Expired or unknown",
+        "Expired, revoked or unknown",
+        "The token is invalid or has expired",
+        "The token has expired or is invalid",
+        "Bad/expired token",
+    ],
 )
 def test_an_invalid_token_that_is_not_expired_is_an_invalid_credential(
     why: str,
@@ -119,7 +139,10 @@ def test_the_configurations_own_marker_means_expired() -> None:
 
 def test_a_403_is_an_expired_token_only_where_something_says_so() -> None:
     assert cause(403, verification__forbidden_means_expired=True) == "token_expired"
-    assert cause(403, "", challenge('Bearer error="invalid_token"')) == "token_expired"
+    described = 'Bearer error="invalid_token", error_description="expired"'
+    assert cause(403, "", challenge(described)) == "token_expired"
+    bare = challenge('Bearer error="invalid_token"')
+    assert cause(403, "", bare) == "invalid_credentials"
     assert (
         cause(403, "", challenge('Bearer error="insufficient_scope"'))
         == "insufficient_permissions"
@@ -284,3 +307,46 @@ def test_challenges_are_read_whatever_their_form(
 def test_reading_a_hostile_challenge_takes_no_time() -> None:
     assert len(parse_challenges(["a," * 100_000])) <= 16 * 1024
     assert parse_challenges(['B a="' + "\\" * 50_000]) == [Challenge("b")]
+
+
+# ── what is said of a fetched token ─────────────────────────────────────────────────
+
+FETCHED = {
+    "token_source": "oauth2",
+    "oauth2__token_url": "https://auth.acme.example/token",
+    "oauth2__client_id": "erp",
+}
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "is_renewed"),
+    [
+        (401, "token expired", True),
+        (401, "", True),
+        (403, "token expired", False),
+        (400, "token expired", False),
+        (403, "invalid token", False),
+    ],
+)
+def test_a_remedy_says_that_a_token_was_renewed_only_where_it_was(
+    status: int,
+    body: str,
+    is_renewed: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    made = configuration(authentication_type="bearer", **FETCHED)
+    response = Response(status, body=body.encode())
+    for secret in (None, lambda _name: Secret("s3cret")):
+        found = diagnose(response, made, now=NOW, secret=secret)
+        assert found is not None
+        assert ("outkey got a new token" in found.remedy) is is_renewed
+    if "expired" in body and not is_renewed:
+        assert "Expired marker" in found.remedy
+
+
+def test_an_error_in_a_success_says_how_to_have_the_token_renewed() -> None:
+    made = configuration(authentication_type="bearer", **FETCHED)
+    response = Response(200, body=b'{"error": "token expired"}')
+    found = diagnose_success(response, made, now=NOW)
+    assert found is not None
+    assert found.cause == "token_expired"
+    assert "enter a text of this response as Expired marker" in found.remedy

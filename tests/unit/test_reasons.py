@@ -298,7 +298,13 @@ ERRORS: list[tuple[OutkeyError, dict[str, object], list[str], str]] = [
     (login_failure("timeout"), LOGIN, ["time-out"], ""),
     (login_failure("bad_token"), LOGIN, ["unexpected"], ""),
     (ReauthorizationNeeded(), OAUTH2, ["refresh-token-dead"], ""),
-    (failure("invalid_grant"), OAUTH2, ["refresh-token-dead"], ""),
+    (failure("invalid_grant"), OAUTH2, ["unexpected"], ""),
+    (
+        failure("invalid_grant"),
+        OAUTH2 | {"oauth2.grant": "refresh_token"},
+        ["refresh-token-dead"],
+        "",
+    ),
     (
         failure("invalid_client"),
         OAUTH2,

@@ -29,8 +29,8 @@ from outkey.core.diagnosis.remote_text import remote_message, shorten
 from outkey.core.diagnosis.success import clues_in_success, doubt_about
 from outkey.core.errors import Cause, OutkeyError
 from outkey.core.request.assembly import SecretOpener
-from outkey.core.request.expiry import has_expired_marker
 from outkey.core.request.message import Response, http_date
+from outkey.core.request.schemes.fetched import is_rejected
 from outkey.core.text import Text, join_texts
 
 __all__ = [
@@ -58,7 +58,12 @@ _LOGGED_IN = Text(
     "Check Token in the response, Token header and Token prefix: outkey logged in"
     " again, and the new token is rejected too."
 )
-_OF_TOKENS = frozenset({"wrong-credentials", "token-expired", "expired-as-403"})
+_NOT_RENEWED = Text(
+    "Implement a token refresh mechanism: enter a text of this response as Expired"
+    " marker, or its status as Expired statuses, and outkey gets a new token after it."
+)
+_EXPIRED = frozenset({"token-expired", "expired-as-403"})
+_OF_TOKENS = _EXPIRED | {"wrong-credentials"}
 _WRONG = "wrong-credentials"
 _EXPLAINS = 60  # from this weight on, a clue says more than the status of a 401
 
@@ -95,7 +100,9 @@ def diagnose(
             clue for clue in clues if clue.reason != _WRONG or clue.weight >= _EXPLAINS
         ]
     diagnosis = diagnosis_of(clues, configuration, response)
-    return diagnosis if secret is None else name_fields(diagnosis, configuration)
+    if secret is None:
+        return diagnosis
+    return name_fields(diagnosis, configuration, response)
 
 
 def diagnose_marker(
@@ -110,14 +117,16 @@ def diagnose_marker(
     return diagnosis_of(clues, configuration, response) if clues else None
 
 
-def name_fields(diagnosis: Diagnosis, configuration: Configuration) -> Diagnosis:
+def name_fields(
+    diagnosis: Diagnosis, configuration: Configuration, response: Response
+) -> Diagnosis:
     """Return a diagnosis whose remedy names the fields of the credentials."""
     fields = entered.fields_in_use(configuration)
     remedies = [
         REASONS[_WRONG].remedy,
         Text("In use here: {fields}.", fields=join_texts(fields, ", ")),
     ]
-    if configuration.fetches_token:
+    if configuration.fetches_token and is_renewed_after(response, configuration):
         remedies.append(renewed_remedy(configuration))
     remedy = join_texts(remedies)
     suspicions = tuple(
@@ -127,6 +136,21 @@ def name_fields(diagnosis: Diagnosis, configuration: Configuration) -> Diagnosis
         for suspicion in diagnosis.suspicions
     )
     return replace(diagnosis, remedy=suspicions[0].remedy, suspicions=suspicions)
+
+
+def token_remedies(response: Response, configuration: Configuration) -> dict[str, Text]:
+    """Return what to do about a token that was fetched, by reason.
+
+    That it was renewed is only said of a response that makes outkey do so.
+    """
+    if is_renewed_after(response, configuration):
+        return dict.fromkeys(_OF_TOKENS, renewed_remedy(configuration))
+    return dict.fromkeys(_EXPIRED, _NOT_RENEWED)
+
+
+def is_renewed_after(response: Response, configuration: Configuration) -> bool:
+    """Whether a fetched token is renewed after such a response."""
+    return is_rejected(response, configuration, lambda _response: False)
 
 
 def renewed_remedy(configuration: Configuration) -> Text:
@@ -170,14 +194,11 @@ def diagnosis_of(
 ) -> Diagnosis:
     """Return the diagnosis of a response from its clues, at least one."""
     suspicions = rank_clues(clues)
-    is_success = response.status < 400 and not has_expired_marker(
-        response, configuration
-    )
-    if configuration.fetches_token and not is_success:
-        remedy = renewed_remedy(configuration)
+    if configuration.fetches_token:
+        remedies = token_remedies(response, configuration)
         suspicions = tuple(
-            replace(suspicion, remedy=remedy)
-            if suspicion.reason.id in _OF_TOKENS
+            replace(suspicion, remedy=remedies[suspicion.reason.id])
+            if suspicion.reason.id in remedies
             and suspicion.remedy == suspicion.reason.remedy
             else suspicion
             for suspicion in suspicions

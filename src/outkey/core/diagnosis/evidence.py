@@ -24,6 +24,18 @@ _LOWER = bytes(range(256)).lower()
 _BETWEEN = b" \t\r\n_-"
 # Words with a digit: times, ids of requests and traces, which differ each time.
 _CHANGING = re.compile(r"[\w.:+-]*\d[\w.:+-]*")
+# "invalid or expired", "expired, revoked, malformed, or invalid for other reasons".
+_OTHERWISE = (
+    rb"(?:invalid|notvalid|revoked|malformed|unknown|wrong|bad|incorrect|missing"
+    rb"|notfound|doesnotexist)"
+)
+_ALTERNATIVES = re.compile(
+    rb"expired[,/]?(?:or)?(?:is|was|has|hasbeen)?"
+    + _OTHERWISE
+    + rb"|"
+    + _OTHERWISE
+    + rb"[,/]?(?:or)?(?:is|was|has|hasbeen)?expired"
+)
 _ORDER = {reason: number for number, reason in enumerate(REASONS)}
 
 
@@ -155,6 +167,11 @@ class Evidence:
     def has_expired_marker(self) -> bool:
         """Whether the response has the text that the configuration calls expired."""
         return has_expired_marker(self._response, self.configuration)
+
+    @cached_property
+    def names_alternatives(self) -> bool:
+        """Whether the response says that the token has expired, or something else."""
+        return _ALTERNATIVES.search(self.phrases) is not None
 
     @property
     def is_html(self) -> bool:

@@ -170,7 +170,10 @@ def clues_at_token_url(
         text = Text("The description in the provider's response states it.")
         fix = style_fix(suspected, configuration)
         yield Clue(94, suspected, text, fix=fix)
-    for number, reason in enumerate(_AT_TOKEN_URL.get(error.reason, ("unexpected",))):
+    reasons = _AT_TOKEN_URL.get(error.reason, ("unexpected",))
+    if error.reason == "invalid_grant" and not configuration.needs_consent:
+        reasons = ("unexpected",)  # no user has given a consent
+    for number, reason in enumerate(reasons):
         fix = style_fix(reason, configuration)
         weight = 90 - 10 * number
         clue = error_clue(weight, reason, error, fix)

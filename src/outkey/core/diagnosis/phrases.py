@@ -471,6 +471,7 @@ _BY_STATUS = {
 _MISSING = "no-credentials-sent"
 _NOT_READ = "credentials-not-read"
 _WRONG = "wrong-credentials"
+_EXPIRED = "token-expired"
 # Nobody lacks a right without being known.
 _OF_KNOWN_USERS = frozenset({"forbidden", "missing-scope"})
 _OF_KEYS = frozenset(
@@ -494,7 +495,12 @@ def by_phrases(evidence: Evidence) -> Iterator[Clue]:
             if phrase.needle in evidence.phrases and can_apply(phrase.reason, evidence):
                 reason = reason_for(phrase, evidence)
                 text = Text('The response says "{phrase}".', phrase=phrase.text)
-                if reason == _NOT_READ:
+                if phrase.reason == _EXPIRED and evidence.names_alternatives:
+                    text = Text("The response says that it is expired or invalid.")
+                    # More than another scheme in a challenge: the token was read.
+                    yield Clue(_EXACT - 1, _WRONG, text)
+                    yield Clue(40, reason, text)
+                elif reason == _NOT_READ:
                     weight = phrase.weight + 4 * evidence.is_same_without
                     yield not_read_clue(weight, text, evidence)
                 else:
@@ -504,7 +510,7 @@ def by_phrases(evidence: Evidence) -> Iterator[Clue]:
 
 def reason_for(phrase: Phrase, evidence: Evidence) -> str:
     """Return the reason that a phrase suggests for this request."""
-    if phrase.reason == "token-expired" and evidence.status == 403:
+    if phrase.reason == _EXPIRED and evidence.status == 403:
         return "expired-as-403"
     sends_credentials = evidence.configuration.sends_credentials
     if phrase.reason == _MISSING and sends_credentials:

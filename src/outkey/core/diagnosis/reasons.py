@@ -49,8 +49,9 @@ _OF_STATUS = (  # the meaning of a status without further evidence
         Cause.INVALID_CREDENTIALS,
         "The API does not accept the credentials",
         "",
-        'The status is 401, or the response has a phrase such as "bad credentials",'
-        " without further evidence.",
+        "The status is 401, the challenge has the error invalid_token, or the response"
+        ' has a phrase such as "bad credentials" or "invalid or expired token", without'
+        " further evidence.",
     ),
     reason(
         "forbidden",
@@ -66,9 +67,10 @@ _OF_STATUS = (  # the meaning of a status without further evidence
         Cause.TOKEN_EXPIRED,
         "The token has expired",
         "enter a new token now, and its expiry date, so that a finding warns in time.",
-        "The challenge has the error invalid_token, the response mentions expired,"
-        " Token"
-        " Expires On has passed, or the exp claim of the token is in the past.",
+        "The response or the description of its challenge states that the token has"
+        " expired, and no other reason beside it; it has the Expired marker or one of"
+        " the Expired statuses; Token Expires On has passed, or the exp claim of the"
+        " token is in the past.",
     ),
     reason(
         "malformed-header",
@@ -252,8 +254,8 @@ _OF_EVIDENCE = (
         Cause.TOKEN_EXPIRED,
         "The token has expired, and the API responds with 403",
         "enter a new token; with OAuth 2.0 switch on 403 means expired.",
-        "A 403 that mentions expiry or has the error invalid_token, or 403 means"
-        " expired is switched on.",
+        "A 403 that states that the token has expired, or has the Expired marker; or"
+        " 403 means expired is switched on.",
     ),
     reason(
         "wrong-scheme",

@@ -30,6 +30,9 @@ _DESCRIBED = (
     ("unknown", "wrong-credentials"),
     ("not found", "wrong-credentials"),
 )
+# The error alone, or one that names several reasons: more than any other refusal, but
+# less than a description, a date or a claim that decides.
+_ALTERNATIVE = 61
 _BY_STATUS = {
     401: "wrong-credentials",
     402: "account-locked",
@@ -169,7 +172,7 @@ def by_challenge(evidence: Evidence) -> Iterator[Clue]:
         text = Text("WWW-Authenticate has the error insufficient_scope.")
         yield Clue(90, "missing-scope", text)
     if "invalid_token" in errors and evidence.configuration.sends_token:
-        yield invalid_token_clue(evidence)
+        yield from clues_of_invalid_token(evidence)
     if "invalid_request" in errors:
         text = Text("WWW-Authenticate has the error invalid_request.")
         yield Clue(75, "malformed-header", text)
@@ -184,24 +187,34 @@ def by_challenge(evidence: Evidence) -> Iterator[Clue]:
         yield Clue(82, "dpop-required", text, fix=fix)
 
 
-def invalid_token_clue(evidence: Evidence) -> Clue:
-    """Return the reason for an invalid_token error, by description and claims."""
+def clues_of_invalid_token(evidence: Evidence) -> Iterator[Clue]:
+    """Yield the reasons for an invalid_token error, by its description.
+
+    Without one that decides, the token is called wrong and not expired: the error alone
+    means either, and a token that never worked has not expired.
+    """
     text = Text("WWW-Authenticate has the error invalid_token.")
     described = [reason for word, reason in _DESCRIBED if word in evidence.description]
+    if described and not evidence.names_alternatives:
+        yield Clue(80, as_of_status(described[0], evidence.status), text)
+        return
     claims = evidence.claims
-    if described:
-        reason = described[0]
-    elif claims and (claims.expires or 0) > evidence.now + evidence.skew:
-        reason = "wrong-credentials"
+    if claims and (claims.expires or 0) > evidence.now + evidence.skew:
         text = Text(
             "WWW-Authenticate has the error invalid_token, and by its own claim the"
             " token has not expired."
         )
-    else:
-        reason = "token-expired"
-    if evidence.status == 403 and reason == "token-expired":
-        reason = "expired-as-403"
-    return Clue(80, reason, text)
+        yield Clue(_ALTERNATIVE, "wrong-credentials", text)
+        return
+    yield Clue(_ALTERNATIVE, "wrong-credentials", text)
+    text = Text("The error invalid_token is also that of an expired token.")
+    yield Clue(40, as_of_status("token-expired", evidence.status), text)
+
+
+def as_of_status(reason: str, status: int) -> str:
+    """Return the reason for an expired token that fits the status."""
+    is_expired = reason == "token-expired"
+    return "expired-as-403" if is_expired and status == FORBIDDEN else reason
 
 
 def by_scheme(evidence: Evidence) -> Iterator[Clue]:
@@ -294,7 +307,7 @@ def by_expiry_settings(evidence: Evidence) -> Iterator[Clue]:
     configuration = evidence.configuration
     if not configuration.sends_token:
         return
-    reason = "expired-as-403" if status == FORBIDDEN else "token-expired"
+    reason = as_of_status("token-expired", status)
     if evidence.has_expired_marker:
         yield Clue(95, reason, Text("The response has the Expired marker."))
     if status == FORBIDDEN and configuration.verification.forbidden_means_expired:
@@ -311,7 +324,7 @@ def by_expiry(evidence: Evidence) -> Iterator[Clue]:
     configuration = evidence.configuration
     if not configuration.sends_token:
         return
-    reason = "token-expired" if status == UNAUTHORIZED else "expired-as-403"
+    reason = as_of_status("token-expired", status)
     last_day = configuration.expires_on
     if last_day and day_of(evidence.now) > last_day:
         text = Text("Token Expires On is {day}.", day=last_day)
