@@ -90,6 +90,16 @@ def test_a_configuration_is_shown_without_what_is_as_by_default(
     assert "--all" not in whole
 
 
+def test_an_empty_token_prefix_is_shown_as_a_document_has_it(outkey: Terminal) -> None:
+    document = LINE.replace('username = "user"', 'token_prefix = "-"').replace(
+        '"basic"', '"bearer"'
+    )
+    assert outkey("apply", "-", stdin=document).code == 0
+    assert 'token_prefix         ""' in outkey("show", "shop").out
+    assert outkey("show", "shop", "--json").json["token_prefix"] == ""
+    assert 'token_prefix = ""' in outkey("export", "shop").out
+
+
 def test_numbers_are_aligned_at_their_last_digit(outkey: Terminal) -> None:
     status = outkey("keys", "status").out.splitlines()
     assert status[0].endswith("  Secrets")

@@ -330,7 +330,30 @@ def test_a_wrong_body_is_refused(
         access(prepared()).save("acme", facts, whole=False)
 
 
-def test_null_says_nothing() -> None:
+@pytest.mark.parametrize("word", ["", "-"])
+def test_no_word_before_the_token_is_an_empty_text_or_a_hyphen(word: str) -> None:
+    manager = access(prepared())
+    saved = manager.save("acme", {"token_prefix": word}, whole=False)
+    assert saved.configuration.token_prefix == ""
+    assert configuration_facts(saved.configuration)["token_prefix"] == ""
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_null_unsets_a_setting_that_has_no_default(
+    whole: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    manager = access(prepared())
+    settings = {"token_prefix": "Token", "limits": {"requests_per_minute": 7}}
+    manager.save("acme", settings, whole=False)
+    facts = configuration_facts(manager.show("acme")) | {"token_prefix": None}
+    limits = facts["limits"]
+    assert isinstance(limits, dict)
+    limits["requests_per_minute"] = None
+    saved = manager.save("acme", facts, whole=whole).configuration
+    assert (saved.token_prefix, saved.limits.requests_per_minute) == (None, None)
+
+
+def test_null_says_nothing_of_any_other_setting() -> None:
     row = {"key": "X", "value": None, "secret": True}
     facts = {"name": "acme", "notes": None, "query": [row], "limits": {"retries": None}}
     assert written_table("acme", facts) == {

@@ -49,6 +49,27 @@ def test_none_that_is_exported_and_applied_over_basic_is_none() -> None:
     assert draft.merged(basic).authentication_type == "none"
 
 
+@pytest.mark.parametrize("text", ["", "-"])
+def test_no_word_before_the_token_is_an_empty_text_or_a_hyphen(text: str) -> None:
+    document = f"""
+[configuration.a]
+base_url = "https://a.example"
+authentication_type = "bearer"
+token_prefix = "{text}"
+"""
+    (draft,) = parse_document(document).drafts
+    made = draft.configuration()
+    assert made.token_prefix == ""
+    assert 'token_prefix = ""' in render([made], [])
+    assert again(made) == made
+
+
+def test_a_prefix_that_is_not_set_is_not_written() -> None:
+    made = build("a", {"base_url": "https://a.example"})
+    assert made.token_prefix is None
+    assert "token_prefix" not in render([made], [])
+
+
 def test_a_stored_secret_is_a_comment_with_its_day() -> None:
     origin = "https://a.example:443"
     rows = (

@@ -420,8 +420,8 @@ def build(
     parsed: dict[str, object] = {"name": BY_PATH["name"].parse(name)}
     for path, field in VALUE_FIELDS.items():
         value = values.get(path, field.default)
-        is_missing = path not in values and value is None
-        parsed[path] = None if is_missing else field.parse(value, parsed)
+        is_unset = value is None and field.default is None
+        parsed[path] = None if is_unset else field.parse(value, parsed)
     for path in values:
         if path not in BY_PATH:
             raise ConfigError(Text("there is no such field"), field=path)

@@ -7,7 +7,7 @@ as they are.
 
 from collections.abc import Mapping
 
-from outkey.core.config.configuration import Configuration
+from outkey.core.config.configuration import VALUE_FIELDS, Configuration
 from outkey.core.config.custom_rows import CustomRow, is_row_secret
 from outkey.core.errors import InvalidRequest
 from outkey.core.findings.health import Status, Summary
@@ -16,6 +16,9 @@ from outkey.core.text import Text
 
 _ROWS = ("headers", "query")
 _SHOWN_ONLY = ("findings", "proxy_in_use")
+_UNSET_BY_NULL = frozenset(
+    path for path, field in VALUE_FIELDS.items() if field.default is None
+)
 
 
 def summary_facts(summary: Summary, status: Status) -> dict[str, object]:
@@ -75,7 +78,8 @@ def secret_facts(configuration: Configuration, field: str) -> dict[str, object]:
 def written_table(name: str, facts: Mapping[str, object]) -> dict[str, object]:
     """Return the table of a document that these facts describe.
 
-    Null means the same as a key that is missing.
+    Null unsets a setting that has no default, such as a limit; else it means the same
+    as a key that is missing.
     """
     if facts.get("name", name) != name:
         raise InvalidRequest(
@@ -85,13 +89,15 @@ def written_table(name: str, facts: Mapping[str, object]) -> dict[str, object]:
         )
     table: dict[str, object] = {}
     for key, value in facts.items():
-        if key == "name" or key in _SHOWN_ONLY or is_left_out(value):
+        if key == "name" or key in _SHOWN_ONLY or is_left_out(value, key):
             continue
         if key in _ROWS and isinstance(value, list):
             table[key] = [written_row(row) for row in value]
         elif isinstance(value, dict):
             table[key] = {
-                inner: part for inner, part in value.items() if not is_left_out(part)
+                inner: part
+                for inner, part in value.items()
+                if not is_left_out(part, f"{key}.{inner}")
             }
         else:
             table[key] = value
@@ -108,8 +114,8 @@ def written_row(row: object) -> object:
     return written
 
 
-def is_left_out(value: object) -> bool:
+def is_left_out(value: object, path: str = "") -> bool:
     """Whether a value says nothing to be stored: null, or the state of a secret."""
-    return value is None or (
-        isinstance(value, dict) and value.keys() == {"set", "set_at", "reference"}
-    )
+    if value is None:
+        return path not in _UNSET_BY_NULL
+    return isinstance(value, dict) and value.keys() == {"set", "set_at", "reference"}

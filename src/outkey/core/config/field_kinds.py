@@ -45,6 +45,8 @@ MADE_BY_OUTKEY = frozenset(
         "redirect_uri",
     )
 )
+# How a user enters an empty text where an empty input means that nothing is set.
+EMPTY_TEXT = "-"
 MAX_TEXT = 2000
 MAX_LIST = 1000
 
@@ -291,6 +293,8 @@ def parse_text(field: Field, value: object, place: str) -> str:
             Text("contains a colon, which Basic authentication cannot send"),
             place=place,
         )
+    if field.is_nullable and field.kind is Kind.TEXT and value == EMPTY_TEXT:
+        return ""
     return value
 
 

@@ -189,8 +189,8 @@ FIELDS: tuple[Field, ...] = (
         is_nullable=True,
         rare=True,
         help=(
-            "The word before the token. Empty: Bearer in Authorization, and none"
-            " elsewhere. A hyphen (-) for no word."
+            "The word before the token. Not set: Bearer in Authorization, and no word"
+            ' elsewhere. For no word: a hyphen (-), or "" in TOML and HTTP.'
         ),
     ),
     oauth2(

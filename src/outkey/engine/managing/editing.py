@@ -77,8 +77,6 @@ Row = TypeVar("Row", bound=CustomRow)
 # A page has no inputs for these where the user may not write scripts.
 SCRIPT_FIELDS = ("script_enabled", "script")
 _EMPTY_MEANS_NOT_SET = (Kind.SECONDS, Kind.INTEGER, Kind.DATE)
-# How a user enters an empty text where an empty input means that nothing is set.
-EMPTY_TEXT = "-"
 # The prefix of the names of a form's inputs for each kind of rows.
 ROW_PREFIXES = {"headers": "row", "query": "query"}
 _NOT_STRIPPED = (Kind.LONG_TEXT, Kind.SCRIPT)
@@ -331,8 +329,6 @@ class FormReader:
             text = text.strip()
         if not text and (known.kind in _EMPTY_MEANS_NOT_SET or known.default is None):
             return None
-        if known.is_nullable and text == EMPTY_TEXT:
-            return ""
         return typed_value(known, text)
 
     def _read_secrets(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.custom_rows import CustomRow, is_row_secret
+from outkey.core.config.field_kinds import Field
 from outkey.core.config.fields import BY_PATH
 from outkey.core.errors import resume_hint
 from outkey.core.findings.health import Status
@@ -60,12 +61,7 @@ def configuration_rows(
         is_default = value == setting.default and not setting.is_always_written
         if is_default and not whole:
             continue
-        if isinstance(value, Mapping):
-            yield path, ", ".join(f"{key} = {text}" for key, text in value.items())
-        elif isinstance(value, bool):
-            yield path, "true" if value else "false"  # as in TOML
-        else:
-            yield path, str(value)
+        yield path, value_text(setting, value)
     for field in configuration.needed_secrets():
         if not is_row_secret(field):
             yield field, secret_text(configuration, field)
@@ -75,6 +71,17 @@ def configuration_rows(
     ):
         if rows or whole:
             yield path, "\n".join(row_text(configuration, row) for row in rows)
+
+
+def value_text(setting: Field, value: object) -> str:
+    """Return the value of a setting as one text."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} = {text}" for key, text in value.items())
+    if isinstance(value, bool):
+        return "true" if value else "false"  # as in TOML
+    if setting.is_nullable and value == "":
+        return '""'  # what is not set is not shown
+    return str(value)
 
 
 def row_text(configuration: Configuration, row: CustomRow) -> str:

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.config.custom_rows import CustomHeader, CustomRow, QueryParameter
-from outkey.core.config.field_kinds import URL_PARSERS, Field, Kind, Tab
+from outkey.core.config.field_kinds import EMPTY_TEXT, URL_PARSERS, Field, Kind, Tab
 from outkey.core.config.fields import BY_PATH, FIELDS
 from outkey.core.config.methods import TEST_PATH, InitialValues
 from outkey.core.errors import OutkeyError
 from outkey.core.findings.checks import Finding
 from outkey.engine.managing.editing import (
-    EMPTY_TEXT,
     Editor,
     Errors,
     entered_rows,
