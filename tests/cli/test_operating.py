@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 import sqlite3
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,12 +15,23 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+import forks
 from cli.conftest import Terminal, document_for
 from cli.served_operating import Served, serving_operating
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
 from programs import TESTS, program_command
 
+LINE_TO_A_FILE = """
+[line.items]
+configuration = "acme"
+direction = "pull"
+path = "/records/contacts?count=3"
+records = "items"
+target = "file:some/deep/items.csv"
+keys = ["id"]
+fields = [{ api = "id", host = "id" }]
+"""
 HEADROOM = 64 << 20  # bytes; a locked process may use twice as much
 
 
@@ -222,3 +234,34 @@ def test_response_log_and_audit_have_the_same_request_id(served: Served) -> None
 def test_the_id_of_an_unknown_client_is_not_used(served: Served) -> None:
     response = served.get("/healthz", **{"X-Request-ID": "forged-by-a-client"})
     assert response.headers["X-Request-ID"] != "forged-by-a-client"
+
+
+def test_files_of_a_home_are_for_their_owner_only_whatever_the_umask(
+    tmp_path: Path, session_spar: Spar, canary: Canaries
+) -> None:
+    outkey = Terminal(tmp_path / "new" / "folders" / "home", canary)
+    command = program_command("cli/open_to_all")
+    environment = outkey.environment | {"OUTKEY_DEMO": "1"}
+
+    def run(*arguments: str, stdin: str = "") -> None:
+        done = forks.run([*command, *arguments], environment, stdin=stdin)
+        assert done.returncode == 0, done.stderr
+
+    run("apply", "-", stdin=document_for(session_spar) + LINE_TO_A_FILE)
+    run("secret", "set", "acme", "token", stdin="spar-token")
+    run("secret", "set", "acme", "header:X-API-Key", stdin="k")
+    run("line", "run", "items")
+    with serving_operating(outkey, tmp_path / "log", command=command) as served:
+        assert served.get("/login/").status_code == 200
+    run("backup", str(tmp_path / "backup"))
+    run("restore", "--replace", str(tmp_path / "backup"))
+
+    modes = {
+        str(path.relative_to(tmp_path)): stat.S_IMODE(path.stat().st_mode)
+        for path in (tmp_path / "new").rglob("*")
+    }
+    assert any("/static/" in path for path in modes)
+    assert any(path.endswith("deep/items.csv") for path in modes)
+    assert {
+        path: oct(mode) for path, mode in modes.items() if mode not in {0o600, 0o700}
+    } == {}

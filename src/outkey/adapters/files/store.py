@@ -88,7 +88,7 @@ class FileStore:
         name = file_name(target)
         with wrap_file_errors(name):
             path = self._path(name)
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_folders(path.parent)
             self._refuse_link(name)
             remove_left_overs(path)
             self._staging(name).begin(run)
@@ -295,6 +295,16 @@ def column_fault(format_: FileFormat, field: HostField, value: object) -> str:
     if field.kind is FieldKind.ANY:
         return "" if is_storable(value) else "unstorable_character"
     return value_fault(column, value, is_key=False)
+
+
+def make_folders(folder: Path) -> None:
+    """Make a folder and those above it, for their owner only.
+
+    `mkdir(parents=True)` uses its mode for the last of them alone.
+    """
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(exist_ok=True, mode=0o700)
 
 
 @contextmanager

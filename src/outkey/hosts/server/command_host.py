@@ -32,6 +32,7 @@ from outkey.hosts.server.home import (
     make_folders,
     open_home,
     prepare,
+    private_files,
     refuse_project,
 )
 from outkey.hosts.server.location import home
@@ -89,6 +90,7 @@ def open_users() -> tuple[Application, UserAccounts]:
     return application, EmbeddedAccounts(application)
 
 
+@private_files()
 def serve_pages(address: str, port: int, *, demo: bool) -> None:
     """Serve the pages of the embedded home."""
     folder = prepare(PAGES, demo=demo)
@@ -112,6 +114,7 @@ def serve_pages(address: str, port: int, *, demo: bool) -> None:
         server.serve(listener, threads)
 
 
+@private_files()
 def back_up(file: Path, progress: Callable[[int], None]) -> Path:
     """Write a backup of the embedded home, and return where its key is."""
     refuse_project()
@@ -132,6 +135,7 @@ def back_up(file: Path, progress: Callable[[int], None]) -> Path:
     return application.key_file
 
 
+@private_files()
 def restore(file: Path, *, replace: bool) -> Restored:
     """Put a backup in the place of what the embedded home has."""
     refuse_project()
@@ -165,6 +169,7 @@ def production_facts(application: Application | None) -> ProductionFacts:
     return embedded_facts(application, home(), os.environ)
 
 
+@private_files()
 def run_worker(
     runs_at_once: int,
     log: Callable[[str], None],

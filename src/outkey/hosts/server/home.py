@@ -43,16 +43,23 @@ def prepare(settings_module: str = COMMANDS, *, demo: bool = False) -> Path:
     """
     refuse_project()
     folder = home()
-    umask = os.umask(0o077)  # the database and its WAL are for their owner only
-    try:
+    with private_files():
         make_folders(folder)
         if demo:
             mark_as_demo(folder)
         configure_django(settings_module)
         migrate(folder)
+    return folder
+
+
+@contextmanager
+def private_files() -> Iterator[None]:
+    """Create files for their owner only: the database and its WAL, static files."""
+    umask = os.umask(0o077)
+    try:
+        yield
     finally:
         os.umask(umask)
-    return folder
 
 
 def refuse_project() -> None:
