@@ -124,6 +124,18 @@ def test_scripts_run_by_the_version_that_was_asked_for(assets: Assets) -> None:
     assert version.reveal() == assets.version
 
 
+def test_a_script_does_not_see_how_its_process_was_started(assets: Assets) -> None:
+    """Neither where outkey is installed nor the number of the application's process."""
+    source = "import uuid\n" + body_of(
+        "s = uuid.sys",
+        "main = vars(s.modules['__main__'])",
+        "seen = s.argv, s.orig_argv, s.executable, s.path, main.get('__file__')",
+        "return {'V': str(seen)}",
+    )
+    ((_, seen),) = assets.scripts.run(call_of(source, place="arguments"))
+    assert seen.reveal() == "([''], [], '', [], None)"
+
+
 def test_there_are_enough_attacks() -> None:
     assert len(ATTACKS) >= 60
 

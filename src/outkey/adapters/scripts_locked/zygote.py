@@ -148,12 +148,21 @@ def _prepare(control: socket.socket, parent: int, folders: list[str]) -> Zygote:
         native=lockdown.native_code(),
     )
     zygote = Zygote(control, parent, plan)
+    _forget_command_line()
     # In a locked worker print() must do nothing instead of failing.
     sys.stdin = sys.stdout = sys.stderr = None
     gc.collect()
     # The collector leaves these pages alone, so that workers go on sharing them.
     gc.freeze()
     return zygote
+
+
+def _forget_command_line() -> None:
+    """Hide from scripts where outkey is installed, and the application's process."""
+    sys.argv = [""]
+    sys.orig_argv = []
+    sys.executable = ""
+    del sys.modules["__main__"].__file__
 
 
 def main(descriptor: str, parent: str, *folders: str) -> None:
