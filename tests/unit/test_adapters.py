@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from outkey.adapters.audit_logging import LoggingAudit
+from outkey.adapters.clock_system import Timers
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.core.audit.events import Intent, Outcome
@@ -181,3 +182,22 @@ def test_integrations_are_found_by_attribute_and_others_are_not() -> None:
     )
     with pytest.raises(AttributeError):
         _ = outkey.integrations.urllib
+
+
+def test_calls_that_wait_are_made_at_once_in_a_forked_process() -> None:
+    """What the parent would delete in a moment is deleted in the child's copy too."""
+    timers = Timers()
+    calls: list[str] = []
+    timers.add(600.0, lambda: calls.append("once"))
+    timers.begin_in_child()
+    assert calls == ["once"]
+    timers.begin_in_child()
+    assert calls == ["once"]
+
+
+def test_a_call_that_fails_does_not_prevent_the_next() -> None:
+    timers = Timers()
+    done = threading.Event()
+    timers.add(0.0, lambda: 1 // 0)
+    timers.add(0.01, done.set)
+    assert done.wait(10)

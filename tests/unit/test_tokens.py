@@ -40,6 +40,7 @@ from outkey.engine.tokens.actions import TokenStatus
 from outkey.engine.tokens.discovery import discover
 from outkey.engine.tokens.oauth2_source import OAuth2Source
 from outkey.engine.tokens.renewal import TokenManager
+from outkey.engine.tokens.token_cache import CACHED_SECONDS
 from outkey.engine.wire.drive import drive
 from outkey.hosts.file import from_text
 from outkey.testing import configuration, fake_gateway
@@ -332,6 +333,19 @@ def test_threads_of_one_process_get_one_token() -> None:
     for thread in threads:
         thread.join(30)
     assert statuses == [200] * 20
+    assert len(provider.asked) == 1
+
+
+def test_a_process_that_sends_nothing_any_more_forgets_its_tokens() -> None:
+    provider = Provider(refresh_token="another")
+    fake = world(provider)
+    for _ in range(3):
+        assert send(fake).status == 200
+        (cached,) = fake.sender.context.token_cache._tokens.values()
+        assert cached.state.content is not None
+        fake.clock.advance(CACHED_SECONDS)
+        (cached,) = fake.sender.context.token_cache._tokens.values()
+        assert cached.state.content is None
     assert len(provider.asked) == 1
 
 

@@ -93,7 +93,7 @@ class StoredSecrets:
         self._clock = clock
         self._vouchers: dict[SealedRow, Voucher] = {}
         self._cache: dict[str, CachedSecrets] = {}  # by record
-        self._next_sweep = 0.0
+        self._will_forget = False
 
     def open(self, configuration: Configuration, field: str) -> Secret:
         cached = self._cache.get(configuration.record)
@@ -126,14 +126,17 @@ class StoredSecrets:
     def _remember(
         self, configuration: Configuration, field: str, secret: Secret
     ) -> None:
-        """Cache an opened secret; once in a while all others are dropped."""
-        now = self._clock.monotonic()
-        if now >= self._next_sweep:
-            self._next_sweep = now + OPENED_SECONDS
-            for cached in list(self._cache.values()):
-                cached.opened.clear()
-        opened = OpenedSecret(secret, now + OPENED_SECONDS)
+        """Cache an opened secret for a moment, also if no other one is ever opened."""
+        opened = OpenedSecret(secret, self._clock.monotonic() + OPENED_SECONDS)
         self._cache_of(configuration).opened[field] = opened
+        if not self._will_forget:
+            self._will_forget = True
+            self._clock.call_later(OPENED_SECONDS, self._forget_opened)
+
+    def _forget_opened(self) -> None:
+        self._will_forget = False
+        for cached in list(self._cache.values()):
+            cached.opened.clear()
 
     def voucher(self, configuration: Configuration) -> Voucher:
         """Return the facts that the key vouches for; none without a voucher."""

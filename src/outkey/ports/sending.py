@@ -1,6 +1,6 @@
 """What sending needs from outside: secrets, tokens, transport, audit, clock."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
@@ -196,6 +196,9 @@ class Clock(Protocol):
 
     def sleep(self, seconds: float) -> None:
         """Wait."""
+
+    def call_later(self, seconds: float, call: Callable[[], object]) -> None:
+        """Call a function once after some time, in any thread; it must not raise."""
 
 
 class Audit(Protocol):

@@ -205,6 +205,19 @@ class ClockContract(ABC):
         assert 0.05 <= clock.monotonic() - monotonic < 5
         assert 0 < clock.now() - now < 5
 
+    def test_a_call_is_made_once_and_not_before_its_time(self) -> None:
+        clock = self.make()
+        calls: list[str] = []
+        clock.call_later(0.2, lambda: calls.append("second"))
+        clock.call_later(0.1, lambda: calls.append("first"))
+        clock.call_later(600.0, lambda: calls.append("never"))
+        assert calls == []
+        deadline = clock.monotonic() + 10
+        while len(calls) < 2 and clock.monotonic() < deadline:
+            clock.sleep(0.05)
+        clock.sleep(0.1)
+        assert calls == ["first", "second"]
+
 
 class SecretsContract(ABC):
     """What every store of secrets promises."""

@@ -52,6 +52,7 @@ class FakeClock:
         self._started_at = now
         self._seconds = 0.0
         self.sleeps: list[float] = []
+        self._calls: list[tuple[float, Callable[[], object]]] = []
 
     def now(self) -> float:
         """Return the time of the clock, as Unix time."""
@@ -74,6 +75,14 @@ class FakeClock:
     def advance(self, seconds: float) -> None:
         """Let time pass without sleeping."""
         self._seconds += seconds
+        due = [item for item in self._calls if item[0] <= self._seconds]
+        self._calls = [item for item in self._calls if item[0] > self._seconds]
+        for _, call in due:
+            call()
+
+    def call_later(self, seconds: float, call: Callable[[], object]) -> None:
+        """Call a function when so much time has passed."""
+        self._calls.append((self._seconds + seconds, call))
 
 
 class FakeResolver:

@@ -187,13 +187,16 @@ class TokenManager:
     def _cache(self, state: TokenState) -> CachedToken:
         """Cache a stored state, as far as it fits the present settings."""
         clock = self.context.clock
-        return self.context.token_cache.store(
+        cache = self.context.token_cache
+        token = cache.store(
             self._cache_key,
             self.configuration,
             state.for_basis(self._source.basis),
             wall=clock.now(),
             now=clock.monotonic(),
         )
+        cache.forget_later(clock.call_later)
+        return token
 
     def _usable_token(
         self, cached: CachedToken, request: TokenRequest

@@ -5,6 +5,9 @@ the middle leaves nothing locked either.
 """
 
 import os
+from collections.abc import Callable
+from dataclasses import replace
+from math import inf
 from typing import NamedTuple
 
 from outkey.core.config.configuration import Configuration
@@ -14,6 +17,8 @@ from outkey.core.request.origin import Origin
 _READ_AGAIN = 1.0
 _READ_LEASE_AGAIN = 0.1
 _MAX_CACHED = 2000
+# How long a process that sends nothing any more has tokens in its memory.
+CACHED_SECONDS = 5.0
 _MAX_EXPIRED = 3
 _EXPIRED_SECONDS = 60.0
 
@@ -47,6 +52,7 @@ class TokenCache:
         self._accepted: dict[str, int] = {}
         self._expired: dict[str, list[float]] = {}
         self._nonces: dict[tuple[str, Origin], str] = {}
+        self._will_forget = False
 
     def find(
         self, name: str, configuration: Configuration, now: float
@@ -85,6 +91,20 @@ class TokenCache:
                 cache.clear()
         self._tokens[name] = token
         return token
+
+    def forget_later(
+        self, call_later: Callable[[float, Callable[[], object]], None]
+    ) -> None:
+        """Remove the tokens themselves in a moment; their dates stay."""
+        if not self._will_forget:
+            self._will_forget = True
+            call_later(CACHED_SECONDS, self._forget)
+
+    def _forget(self) -> None:
+        self._will_forget = False
+        for name, token in list(self._tokens.items()):
+            state = replace(token.state, content=None)
+            self._tokens[name] = token._replace(state=state, read_again=-inf)
 
     def begin_renewal(self, name: str) -> bool:
         """Take the in-process renewal lock; return whether it was free."""

@@ -18,6 +18,7 @@ from hashlib import sha256
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.configurations_memory import MemoryConfigurations
 from outkey.adapters.paths_on_demand import PathsOnDemand
 from outkey.adapters.permits_leased import LeasedPermits
@@ -288,6 +289,10 @@ class FastClock:
     def sleep(self, seconds: float) -> None:
         """Sleep for seconds of its own time."""
         time.sleep(seconds / self._speed)
+
+    def call_later(self, seconds: float, call: Callable[[], object]) -> None:
+        """Call a function after seconds of its own time."""
+        SystemClock().call_later(seconds / self._speed, call)
 
 
 class FastTransport(Urllib3Transport):
