@@ -31,6 +31,16 @@ def test_first_use_makes_a_home_for_its_owner_only(
         assert mode == (0o700 if path.is_dir() else 0o600), path.name
 
 
+@pytest.mark.parametrize(
+    ("arguments", "dumpable"), [((), "1 1"), (("request", "acme", "/bearer"), "1 0")]
+)
+def test_a_command_cannot_be_dumped_and_a_program_with_the_library_can(
+    ready: Terminal, arguments: tuple[str, ...], dumpable: str
+) -> None:
+    done = assert_program_passes("cli/is_dumpable", ready.home, *arguments)
+    assert done.stdout.endswith(f"{dumpable}\n")
+
+
 def test_apply_says_what_changed_and_what_is_missing(
     outkey: Terminal, document: str
 ) -> None:

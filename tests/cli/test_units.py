@@ -117,9 +117,14 @@ def assert_unprivileged(process: "subprocess.Popen[bytes]", unit: str) -> None:
         assert int(facts[capabilities], 16) == 0, capabilities
     assert (facts["NoNewPrivs"], facts["Seccomp"]) == ("1", "2")
     assert facts["Umask"] == read_service(unit)["UMask"]
-    limits = Path(f"/proc/{process.pid}/limits").read_text()
-    (files,) = [line for line in limits.splitlines() if "open files" in line]
+    limits = Path(f"/proc/{process.pid}/limits").read_text().splitlines()
+    (files,) = [line for line in limits if "open files" in line]
     assert files.split()[3] == read_service(unit)["LimitNOFILE"]
+    (core,) = [line for line in limits if "core file" in line]
+    assert core.split()[4:6] == ["0", "0"]
+    # The kernel gives what shows the memory of a process to root if nobody else,
+    # not even its own user, may see it.
+    assert Path(f"/proc/{process.pid}/mem").stat().st_uid == 0
     assert writable_places(process) == {"/var/lib/outkey", "/tmp", "/var/tmp"}
 
 

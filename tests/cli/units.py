@@ -36,6 +36,7 @@ APPLIED = {
     "StateDirectoryMode",
     "UMask",
     "LimitNOFILE",
+    "LimitCORE",
     "NoNewPrivileges",
     "ProtectSystem",
     "ProtectHome",

@@ -165,6 +165,8 @@ def main() -> None:
     isolate(plan)
     files = int(service["LimitNOFILE"])
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+    core = int(service["LimitCORE"])
+    resource.setrlimit(resource.RLIMIT_CORE, (core, core))
     os.umask(int(service["UMask"], 8))
     os.chdir("/")
     renounce(plan)

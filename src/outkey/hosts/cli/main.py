@@ -29,6 +29,9 @@ _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 def main(host: CommandHost | None = None) -> None:
     """Run the command line for a host and exit with the code of what happened."""
+    from outkey.adapters.undumpable import forbid_dumps  # not for `run` alone
+
+    forbid_dumps()
     sys.exit(run(sys.argv[1:], host=host))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
+from outkey.adapters.undumpable import forbid_dumps
 from outkey.hosts.cli.main import run
 
 
@@ -19,6 +20,7 @@ class Command(BaseCommand):
 
     def run_from_argv(self, argv: list[str]) -> None:
         """Pass on all arguments: Django's options, such as -v, do not apply here."""
+        forbid_dumps()
         try:
             sys.exit(run(_without_django_options(argv[2:]), _program(argv[0], argv[1])))
         finally:

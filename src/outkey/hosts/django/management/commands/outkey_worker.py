@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from outkey.adapters.undumpable import forbid_dumps
 from outkey.core.errors import OutkeyError, Sealed
 from outkey.core.sync.run import Run
 from outkey.hosts.cli.output import exit_code_of, print_error
@@ -22,6 +23,7 @@ class Command(BaseCommand):
 
     def run_from_argv(self, argv: list[str]) -> None:
         """Report an error as `manage.py outkey` does, with the same exit code."""
+        forbid_dumps()
         try:
             super().run_from_argv(argv)
         except OutkeyError as error:
