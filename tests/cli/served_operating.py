@@ -23,6 +23,7 @@ class Served:
     url: str
     outkey: Terminal
     log: Path
+    printed: Path  # what it wrote to standard output
     process: "subprocess.Popen[str]"
 
     def get(self, path: str, **headers: str) -> httpx.Response:
@@ -46,20 +47,22 @@ def serving_operating(
     log: Path,
     *,
     command: Sequence[str] = forks.OUTKEY,
+    arguments: Sequence[str] = (),
     port: int = 0,
     **settings: str,
 ) -> Iterator[Served]:
     """Serve a home until the block ends."""
     port = port or free_port()
-    with log.open("a") as output:
+    printed = log.with_name(f"{log.name}-printed")
+    with log.open("a") as output, printed.open("a") as standard_output:
         process = forks.Popen(
-            [*command, "serve", "--port", str(port)],
-            stdout=subprocess.DEVNULL,
+            [*command, "serve", "--port", str(port), *arguments],
+            stdout=standard_output,
             stderr=output,
             text=True,
             env=outkey.environment | settings,
         )
-    served = Served(f"http://127.0.0.1:{port}", outkey, log, process)
+    served = Served(f"http://127.0.0.1:{port}", outkey, log, printed, process)
     try:
         wait_until_healthy(served)
         yield served

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import signal
 import sqlite3
@@ -10,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -20,6 +22,7 @@ from cli.conftest import Terminal, document_for
 from cli.served_operating import Served, serving_operating
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
+from ports import free_port
 from programs import TESTS, program_command
 
 LINE_TO_A_FILE = """
@@ -32,6 +35,10 @@ target = "file:some/deep/items.csv"
 keys = ["id"]
 fields = [{ api = "id", host = "id" }]
 """
+FORWARDED: dict[str, dict[str, str]] = {
+    "http": {},
+    "https": {"X-Forwarded-Proto": "https"},
+}
 HEADROOM = 64 << 20  # bytes; a locked process may use twice as much
 
 
@@ -265,3 +272,42 @@ def test_files_of_a_home_are_for_their_owner_only_whatever_the_umask(
     assert {
         path: oct(mode) for path, mode in modes.items() if mode not in {0o600, 0o700}
     } == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "public_url"),
+    [
+        ((), "http://localhost:PORT"),
+        ((), "https://outkey.example"),
+        (("--host", "0.0.0.0"), ""),
+    ],
+)
+def test_a_server_prints_a_url_under_which_its_pages_respond(
+    outkey: Terminal, tmp_path: Path, arguments: tuple[str, ...], public_url: str
+) -> None:
+    port = free_port()
+    public_url = public_url.replace("PORT", str(port))
+    settings = {"OUTKEY_PROXIES": "127.0.0.1"}
+    if public_url:
+        settings["OUTKEY_PUBLIC_URL"] = public_url
+    with serving_operating(
+        outkey, tmp_path / "log", arguments=arguments, port=port, **settings
+    ) as served:
+        printed = served.printed.read_text()
+        (url,) = re.findall(r"URL +(\S+)", printed)
+        name = urlsplit(url)
+        response = served.get("/login/", Host=name.netloc, **FORWARDED[name.scheme])
+        assert response.status_code == 200
+    assert not public_url or url == public_url
+    assert len(re.findall("http", printed)) == 1
+
+
+def test_a_second_server_on_sqlite_warns(outkey: Terminal, tmp_path: Path) -> None:
+    with (
+        serving_operating(outkey, tmp_path / "log") as first,
+        serving_operating(outkey, tmp_path / "second") as second,
+    ):
+        assert "warning" not in first.log.read_text()
+        assert f"another server of this home is running: {first.url}." in (
+            second.log.read_text()
+        )

@@ -42,9 +42,7 @@ class ListenerFiles:
     def urls(self) -> list[str]:
         """Return the URLs of the servers of this home that run on this machine."""
         return [
-            f"http://[{address}]:{port}"
-            if ":" in address
-            else f"http://{address}:{port}"
+            web_url(address, port)
             for port, addresses in sorted(self._read().items())
             for address in sorted(map(reachable, addresses))
         ]
@@ -117,6 +115,12 @@ class ListenerFiles:
             raise StorageUnavailable(Text("the home folder cannot be read")) from None
         matches = filter(None, map(_FILE.fullmatch, names))
         return [(int(match[1]), self._folder / match[0]) for match in matches]
+
+
+def web_url(address: str, port: int) -> str:
+    """Return the URL of a server at an address, which may be of IPv6."""
+    host = f"[{address}]" if ":" in address else address
+    return f"http://{host}:{port}"
 
 
 def reachable(address: str) -> str:

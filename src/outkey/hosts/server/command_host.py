@@ -103,13 +103,14 @@ def serve_pages(address: str, port: int, *, demo: bool) -> None:
     threads = server.helpers()
     listener = server.listen(address, port)
     warn_about_exposure(address)
+    server.warn_about_second_server()
     with ExitStack() as stack:
         if demo:
             spar = stack.enter_context(Spar())
             samples.silence_notices()
             samples.add_samples(application_at(folder), spar.url)
         # Printed at once: a generated password that is not shown is lost.
-        print_line(server.greeting(listener.url, server.first_administrator()))
+        print_line(server.greeting(listener, server.first_administrator()))
         sys.stdout.flush()
         server.serve(listener, threads)
 

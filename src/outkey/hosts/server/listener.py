@@ -25,6 +25,7 @@ from waitress.server import TcpWSGIServer
 from waitress.task import WSGITask
 from waitress.utilities import Error
 
+from outkey.adapters.listeners_file import web_url
 from outkey.core.errors import OutkeyError, ServerBusy
 from outkey.core.text import Text
 from outkey.hosts.django.api.aborted import RESPOND_WITHIN, ResponseAborted
@@ -451,7 +452,7 @@ class Server:
     ) -> None:
         self.host = host
         self.port = port
-        self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        self.url = web_url(host, port)
         options = _OPTIONS | {"max_request_body_size": max(max_body, _MAX_BODY_BYTES)}
         adjustments = Adjustments(listen=self.url.removeprefix("http://"), **options)
         self._map: dict[int, object] = {}

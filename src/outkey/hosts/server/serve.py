@@ -3,11 +3,13 @@
 import os
 import resource
 import secrets
+import sys
 from contextlib import suppress
 
 from django.contrib.auth.models import Group, User
 from django.core.wsgi import get_wsgi_application
 
+from outkey.adapters.listeners_file import reachable, web_url
 from outkey.core.audit.events import Tag
 from outkey.core.errors import ConfigError, Sealed
 from outkey.core.operating.checklist import (
@@ -94,9 +96,12 @@ def first_administrator() -> str | None:
     return password
 
 
-def greeting(url: str, password: str | None) -> str:
+def greeting(server: Server, password: str | None) -> str:
     """Return what the terminal shows: the URL and, the first time, how to sign in."""
+    url = url_of_pages(server)
     lines = ["outkey is running. Press Ctrl-C to stop it.", "", f"  URL       {url}"]
+    if url != server.url:
+        lines.append(f"  Listens   {server.host}, port {server.port}")
     if password is not None:
         lines += [
             "  User      admin",
@@ -105,6 +110,22 @@ def greeting(url: str, password: str | None) -> str:
             "The password is shown only this once. Change it after you sign in.",
         ]
     return "\n".join(["", *lines, ""])
+
+
+def url_of_pages(server: Server) -> str:
+    """Return the URL under which the pages respond: other host names are refused."""
+    public_url = installation().public_url
+    return public_url or web_url(reachable(server.host), server.port)
+
+
+def warn_about_second_server() -> None:
+    """Print that another server of this home runs, where one is enough."""
+    urls = installation().listeners.urls()
+    if urls and not has_queue():
+        sys.stderr.write(
+            f"warning: another server of this home is running: {', '.join(urls)}. On"
+            " SQLite one server does all the work; for several, use PostgreSQL.\n"
+        )
 
 
 def helpers() -> list[Background | LocalWorkers]:
