@@ -124,8 +124,13 @@ def test_a_rotation_from_the_old_key_to_the_new_one() -> None:
     assert rewrap(fresh, PLACE, promoted) == fresh
     retired = promoted.retire(old.primary.name, secrets=0)
     assert unseal(fresh, PLACE, retired) == Secret("x")
-    with pytest.raises(Sealed):
+    with pytest.raises(Sealed, match="is retired") as caught:
         unseal(stored, PLACE, retired)
+    assert f"outkey keys reopen {old.primary.name}" in str(caught.value.hint)
+    reopened = retired.reopen(old.primary.name)
+    assert unseal(stored, PLACE, reopened) == Secret("x")
+    with pytest.raises(Sealed, match="is missing"):
+        unseal(stored, PLACE, new_keyring())
 
 
 def test_unsafe_steps_are_refused() -> None:
@@ -138,6 +143,9 @@ def test_unsafe_steps_are_refused() -> None:
         ring.promote("nonsense")
     with pytest.raises(KeyStepRefused, match="retired"):
         ring.retire(key.name, secrets=0).promote(key.name)
+    for name in (ring.primary.name, key.name):
+        with pytest.raises(KeyStepRefused, match="not retired"):
+            ring.reopen(name)
 
 
 def test_another_key_is_derived_for_another_purpose() -> None:

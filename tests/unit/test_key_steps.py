@@ -46,11 +46,13 @@ def test_every_step_is_recorded_with_its_key_and_the_user(tmp_path: Path) -> Non
     assert sum(steps.rewrap()) == 1
     assert steps.rewrap_count() == 0
     steps.retire(first)
+    steps.reopen(first)
     assert host.audit.events == [
         Change(Tag.KEY_ADDED, "ada", key=second),
         Change(Tag.KEY_PROMOTED, "ada", key=second),
         Change(Tag.KEY_REWRAPPED, "ada", key=second),
         Change(Tag.KEY_RETIRED, "ada", key=first),
+        Change(Tag.KEY_REOPENED, "ada", key=first),
     ]
     stored = application.registry.get("acme")
     assert application.secrets.open(stored, "token") == Secret("x")

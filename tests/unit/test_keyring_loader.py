@@ -76,6 +76,20 @@ def test_a_key_that_another_process_added_is_found_when_it_is_needed(
     assert ours.ring(added).holds(added)
 
 
+def test_a_key_that_another_process_reopened_opens_when_it_is_needed(
+    source: KeySource,
+) -> None:
+    storage = memory_storage()
+    ours, theirs = loader(source, storage), loader(source, storage)
+    steps = rotation(theirs, storage)
+    added = steps.add(lambda _: None)
+    steps.retire(added, lambda _: None)
+    assert not ours.ring(added).opens(added)
+    assert ours.audit_key(added) is not None
+    steps.reopen(added, lambda _: None)
+    assert ours.ring(added).opens(added)
+
+
 def test_sealing_uses_the_ring_as_it_is_kept_now(source: KeySource) -> None:
     storage = memory_storage()
     ours, theirs = loader(source, storage), loader(source, storage)

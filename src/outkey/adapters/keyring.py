@@ -30,7 +30,7 @@ class KeyState(StrEnum):
 
     PRIMARY = "primary"  # seals and opens
     DECRYPT = "decrypt"  # opens only
-    RETIRED = "retired"  # neither; stored for old backups
+    RETIRED = "retired"  # neither; stored for old backups, which need it reopened
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +71,27 @@ class Keyring:
 
     def opener(self, key_id: bytes) -> Key:
         """Return the key that opens what was sealed with this id."""
+        name = key_id.hex()
         for key in self.keys:
-            if key.id == key_id and key.state is not KeyState.RETIRED:
-                return key
+            if key.id != key_id:
+                continue
+            if key.state is KeyState.RETIRED:
+                raise Sealed(
+                    Text(
+                        "the key {key} that a secret was encrypted with is retired",
+                        key=name,
+                    ),
+                    hint=Text("Run: outkey keys reopen {key}", key=name),
+                )
+            return key
         raise Sealed(
-            Text(
-                "the key {key} that a secret was encrypted with is missing",
-                key=key_id.hex(),
-            )
+            Text("the key {key} that a secret was encrypted with is missing", key=name)
+        )
+
+    def opens(self, name: str) -> bool:
+        """Whether the key of this name opens secrets."""
+        return any(
+            key.name == name and key.state is not KeyState.RETIRED for key in self.keys
         )
 
     def holds(self, name: str) -> bool:
@@ -123,6 +136,15 @@ class Keyring:
             )
             raise KeyStepRefused(message, hint=Text("Run: outkey keys rewrap"))
         return self._with_states({chosen.id: KeyState.RETIRED})
+
+    def reopen(self, name: str) -> "Keyring":
+        """Return a ring that opens with a retired key again."""
+        chosen = self._find(name)
+        if chosen.state is not KeyState.RETIRED:
+            raise KeyStepRefused(
+                Text("this key is not retired"), hint=Text("See: outkey keys status")
+            )
+        return self._with_states({chosen.id: KeyState.DECRYPT})
 
     def same_keys(self, other: "Keyring") -> bool:
         """Whether two rings hold the same keys, in constant time for the material."""

@@ -33,12 +33,12 @@ class KeyringLoader:
     def ring(self, needed: str = "") -> Keyring:
         """Return the ring; the first use of an empty installation creates one.
 
-        It is loaded again if the `needed` key is missing, since another process may
-        have added it.
+        It is loaded again if the `needed` key does not open secrets, since another
+        process may have added or reopened it.
         """
         with self._lock:
             ring = self._ring
-            if ring is None or (needed and not ring.holds(needed)):
+            if ring is None or (needed and not ring.opens(needed)):
                 ring = self._load()
                 self._ring = ring
             return ring
@@ -62,7 +62,9 @@ class KeyringLoader:
 
     def audit_key(self, key_id: str) -> bytes | None:
         """Return the audit key of a stream; None if its key is not in the ring."""
-        ring = self.ring(key_id)
+        ring = self.ring()
+        if not ring.holds(key_id):
+            ring = self.ring(key_id)
         return ring.derive("audit", key_id) if ring.holds(key_id) else None
 
     def is_sealed(self) -> bool:
@@ -179,6 +181,16 @@ class KeyRotation:
             retired = ring.retire(name, secrets=left)
             note(name)
             return retired
+
+        self._keys.change(step)
+
+    def reopen(self, name: str, note: Callable[[str], None]) -> None:
+        """Open with a retired key again, as the secrets of an older backup need it."""
+
+        def step(ring: Keyring) -> Keyring:
+            reopened = ring.reopen(name)
+            note(name)
+            return reopened
 
         self._keys.change(step)
 

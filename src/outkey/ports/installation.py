@@ -64,6 +64,9 @@ class KeySteps(Protocol):
     def retire(self, name: str, note: Callable[[str], None]) -> None:
         """Stop opening with a key that no secret needs any more."""
 
+    def reopen(self, name: str, note: Callable[[str], None]) -> None:
+        """Open with a retired key again."""
+
 
 class SealedSecrets(SecretStore, Protocol):
     """Secrets that are sealed with the keys of an installation."""

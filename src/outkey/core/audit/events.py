@@ -62,6 +62,7 @@ class Tag(StrEnum):
     KEY_PROMOTED = "keys:key:promoted"
     KEY_REWRAPPED = "keys:key:rewrapped"
     KEY_RETIRED = "keys:key:retired"
+    KEY_REOPENED = "keys:key:reopened"
     SESSION_BEGAN = "people:session:began"
     SESSION_ENDED = "people:session:ended"
     SESSION_REFUSED = "people:session:refused"

@@ -46,6 +46,7 @@ SENTENCES: dict[str, Text] = {
     Tag.KEY_PROMOTED: Text("promoted a key"),
     Tag.KEY_REWRAPPED: Text("rewrapped the secrets"),
     Tag.KEY_RETIRED: Text("retired a key"),
+    Tag.KEY_REOPENED: Text("reopened a retired key"),
     Tag.SESSION_BEGAN: Text("signed in"),
     Tag.SESSION_ENDED: Text("signed out"),
     Tag.SESSION_REFUSED: Text("failed to sign in"),

@@ -29,6 +29,10 @@ class KeyAdministration:
         """Stop opening with a key that no secret needs any more."""
         self.rotation.retire(name, lambda key: self._note(Tag.KEY_RETIRED, key))
 
+    def reopen(self, name: str) -> None:
+        """Open with a retired key again, as the secrets of an older backup need it."""
+        self.rotation.reopen(name, lambda key: self._note(Tag.KEY_REOPENED, key))
+
     def rewrap_count(self) -> int:
         """Return how many secrets are not under the primary key."""
         primary = self.keys.ring().primary.name

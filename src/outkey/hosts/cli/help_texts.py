@@ -157,6 +157,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "keys promote": ("outkey keys promote k2",),
     "keys rewrap": ("outkey keys rewrap",),
     "keys retire": ("outkey keys retire k1",),
+    "keys reopen": ("outkey keys reopen k1",),
     "user": ("outkey user list", "outkey user password ada"),
     "user add": ("outkey user add ada --role Administrator",),
     "user list": ("outkey user list",),

@@ -115,6 +115,14 @@ def keys_retire(key: KeyId, *, as_json: AsJson = False) -> None:
     print_done("retired", as_json=as_json, key=key)
 
 
+@keys_app.command("reopen")
+def keys_reopen(key: KeyId, *, as_json: AsJson = False) -> None:
+    """Decrypt with a retired key again, for the secrets of an older backup."""
+    open_keys().reopen(key)
+    also = "; bring the stored secrets under the primary key with: outkey keys rewrap"
+    print_done("reopened", as_json=as_json, also=also, key=key)
+
+
 @audit_app.command("verify")
 def audit_verify(*, as_json: AsJson = False) -> int:
     """Verify that no record was changed, removed or inserted."""
