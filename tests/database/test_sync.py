@@ -452,6 +452,24 @@ def test_a_project_without_zones_gets_moments_without_them(database: str) -> Non
     assert made == datetime(2027, 1, 31)  # noqa: DTZ001 - that is the point
 
 
+def test_a_moment_without_a_zone_is_read_in_the_zone_of_the_project(
+    database: str, tmp_path: Path
+) -> None:
+    from django.test import override_settings
+
+    from outkey.core.sync.versions import version_rank
+    from outkey.hosts.demo_records.models import Order
+    from outkey.hosts.django.records.fields import clean_value
+    from outkey.hosts.django.wiring import install
+
+    moment = datetime(2027, 7, 31, 8, tzinfo=UTC)
+    with override_settings(USE_TZ=False, TIME_ZONE="Europe/Berlin"):
+        made = clean_value(Order._meta.get_field("ordered_at"), moment)
+        zone = install(tmp_path).sync_ports().zone
+    assert str(zone) == "Europe/Berlin"
+    assert version_rank(made, zone) == version_rank(moment)
+
+
 # ── what the database and the models refuse ───────────────────────────────────────────
 
 

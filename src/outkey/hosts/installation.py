@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -79,6 +80,8 @@ class Tables:
     # The connection of the thread that asks, for tables in the host's own database; a
     # host without it has tables in other databases only.
     connection: "Borrow | None" = None
+    # Of the times of the host's models that have none.
+    zone: tzinfo = UTC
     # The inbox of webhooks; a host without it receives none.
     deliveries: "DeliveryRows | None" = None
     # Closes what is open for the thread that calls it, such as its connection.
@@ -262,6 +265,7 @@ def sync_ports(
         clock=sender.context.clock,
         calendar=CronCalendar(),
         ledger=tables.ledger,
+        zone=tables.zone,
         tables=stored_tables,
         files=FileStore(files),
         pairing=PairPorts(tables.agreements, SyncSettings(tables.states).pairs),

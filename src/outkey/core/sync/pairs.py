@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, tzinfo
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from typing import Any
@@ -13,7 +13,9 @@ from outkey.core.moments import LAST_MOMENT, parse_iso
 from outkey.core.sync.line import FieldMapping, Sync, Transform
 from outkey.core.sync.shape import value_text
 from outkey.core.sync.templates import placeholders
+from outkey.core.sync.versions import NUMBERS, VersionRank, is_less, version_rank
 
+MICROSECONDS = 1_000_000  # of a second
 Values = Mapping[str, object]  # by the host's names, as JSON has them
 
 
@@ -346,23 +348,38 @@ def after_deletion(
     return resolved
 
 
-def is_host_newer(host_changed: object, api_changed: object) -> bool:
-    """Whether the host's change is later; if that is not clear, it is not."""
-    host = _moment(host_changed)
-    api = _moment(api_changed)
-    return host is not None and api is not None and host > api
+def is_host_newer(
+    host_changed: object, api_changed: object, zone: tzinfo = UTC
+) -> bool:
+    """Whether the host's change is later; if that is not clear, it is not.
+
+    A time of the host without a zone is in `zone`. Beside a time, a number is a Unix
+    time.
+    """
+    host = _change_rank(host_changed, zone)
+    api = _change_rank(api_changed, UTC)
+    if host and api and host.kind != api.kind:
+        host = _as_unix_time(host)
+        api = _as_unix_time(api)
+    return is_less(api, host)
 
 
-def _moment(value: object) -> float | None:
-    """Return a time as seconds: ISO 8601, by default in UTC, or Unix time."""
-    if isinstance(value, bool):
+def _change_rank(value: object, zone: tzinfo) -> VersionRank | None:
+    """Return the place of a time or number of a change; None for anything else."""
+    rank = version_rank(value, zone)
+    if rank is None or rank.letters:
         return None
-    if isinstance(value, int | float):
-        # Some APIs count milliseconds; no time of a change is that late.
-        return value / 1000 if value >= LAST_MOMENT else float(value)
-    text = value.isoformat() if isinstance(value, datetime) else value
-    moment = parse_iso(text) if isinstance(text, str) else None
-    return moment.timestamp() if moment else None
+    # Some APIs count milliseconds; no time of a change is that late.
+    if rank.kind == NUMBERS and rank.order >= LAST_MOMENT:
+        return VersionRank(NUMBERS, rank.order / 1000)
+    return rank
+
+
+def _as_unix_time(rank: VersionRank) -> VersionRank:
+    """Return the place of a moment among numbers, which are Unix times."""
+    if rank.kind == NUMBERS:
+        return rank
+    return VersionRank(NUMBERS, rank.order / MICROSECONDS)
 
 
 def changed_fields(before: Values | None, after: Values | None) -> list[str]:

@@ -6,14 +6,13 @@ Numbers with a fraction become decimals, so that no amount is ever rounded.
 import json
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from hashlib import sha256
 from itertools import accumulate
 from typing import NoReturn
 
-from outkey.core.moments import parse_iso
 from outkey.core.sync.reasons import sync_failure
+from outkey.core.sync.versions import cursor_rank
 from outkey.core.text import Text
 
 MAX_RECORDS = 10_000  # of a page, which is written at once while others wait
@@ -31,8 +30,6 @@ _UP_TO_MARK = re.compile(
     rb'(?:[^"{\[,]++|"(?:[^"\\]++|\\.)*+"?+)++[{\[,]?+|[{\[,]', re.DOTALL
 )
 _HOLDERS = {dict, list}
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NUMBER = re.compile(r"-?\d{1,40}(\.\d{1,40})?")
 
 Record = dict[str, object]
 
@@ -169,13 +166,4 @@ def greater_value(before: str, value: object) -> str:
     text = str(value)
     if len(text) > _MAX_CURSOR_LENGTH or not text.isprintable():
         return before
-    return max(before, text, key=_rank)
-
-
-def _rank(text: str) -> tuple[int, Decimal, str]:
-    if _NUMBER.fullmatch(text):
-        return 1, Decimal(text), ""
-    moment = parse_iso(text)
-    if moment is None:
-        return 0, Decimal(0), text
-    return 2, Decimal((moment - _EPOCH) // timedelta(microseconds=1)), ""
+    return max(before, text, key=cursor_rank)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 
 from outkey.core.sync.pairs import (
     Decision,
@@ -66,8 +67,9 @@ class RowDecision:
 class PairDecider:
     """Compares both sides with what they agreed on; the rule decides conflicts."""
 
-    def __init__(self, plan: PairPlan, matches: PairMatches) -> None:
+    def __init__(self, plan: PairPlan, matches: PairMatches, zone: tzinfo) -> None:
         self._pair = plan.pair
+        self._zone = zone  # of the host's times that have none
         self._shared = pair_fields(plan.pull.sync, plan.push.sync).shared
         self._matches = matches
 
@@ -126,7 +128,7 @@ class PairDecider:
         if match.record is None:
             return False
         host_changed = match.record.values.get(self._pair.host_changed)
-        return is_host_newer(host_changed, api_changed)
+        return is_host_newer(host_changed, api_changed, self._zone)
 
 
 def record_id(decision: RowDecision) -> str:

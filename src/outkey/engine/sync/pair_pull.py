@@ -48,7 +48,7 @@ class PairPull(Pull):
         self._fields = pair_fields(self.sync, plan.push.sync)
         self._changes = PairChanges(ports, plan)
         self._matches = PairMatches(ports, plan)
-        self._decider = PairDecider(plan, self._matches)
+        self._decider = PairDecider(plan, self._matches, ports.zone)
         self._bookkeeping = PairBookkeeping(ports, plan, self._matches, self._changes)
         self._removal = PairRemoval(ports, plan, self._decider, self._changes)
         paths = {mapping.host: mapping.api for mapping in self.sync.mappings}

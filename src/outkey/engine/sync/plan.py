@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
+from datetime import UTC, tzinfo
 from functools import partial
 from zoneinfo import ZoneInfo
 
@@ -41,6 +42,7 @@ class SyncPorts:
     calendar: Calendar
     ledger: LedgerRows
     zones: Zones = ZoneInfo
+    zone: tzinfo = UTC  # of the times of the host's models that have none
     tables: StoredTables | None = None
     files: TargetStore | None = None
     retry_of: str = ""  # a run: only what it rejected is read to be sent

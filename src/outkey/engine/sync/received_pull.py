@@ -5,13 +5,29 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from outkey.core.sync.keys import key_text
+from outkey.core.sync.line import Transform
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.records import WriteOutcome, Written
 from outkey.core.sync.response import Record
 from outkey.core.sync.run import Counts, Run
+from outkey.core.sync.versions import VersionRank, is_less, newer_rank, version_rank
+from outkey.engine.sync.children import ChildEffects
 from outkey.engine.sync.plan import Effect, LinePlan, SyncPorts
-from outkey.engine.sync.pull import Pull
+from outkey.engine.sync.pull import PageRows, Pull
 from outkey.engine.sync.record_mapper import Row, key_of
+from outkey.ports.sync import Key
+
+# Transforms whose results have the order of the API's values.
+ORDERED = frozenset(
+    {
+        Transform.AS_IS,
+        Transform.TEXT,
+        Transform.NUMBER,
+        Transform.DECIMAL,
+        Transform.DATE,
+        Transform.DATETIME,
+    }
+)
 
 
 class ReceivedPage(NamedTuple):
@@ -35,7 +51,9 @@ class ReceivedPull(Pull):
         self._received = pages
         self.marked_run = ""  # the run that has seen what is received
         self._version_field = version_field(plan)
-        self._outdated = 0  # records of the page that are older than the host's
+        # Where records of the page are that have no version, and older ones.
+        self._unversioned: set[int] = set()
+        self._outdated: set[int] = set()
 
     def steps(self) -> Iterator[Run]:
         """Store delivery after delivery, each with its checkpoint."""
@@ -46,13 +64,12 @@ class ReceivedPull(Pull):
             screened = self._screen.reject_records(records, is_suspicious=True)
             page = self._read_page(self._run_script(screened))
             with self.page_transaction(), self._target_transaction():
-                self._outdated = 0
                 effects = self._write(page.rows)
                 children = self._write_children(page, effects)
                 saved = self.save_page(
                     self.position(), effects, self.run.cursor, children
                 )
-                conclude(effects, self._outdated)
+                conclude(effects, len(self._outdated))
             self.run = saved
             yield self.run
         for _, columns in self._targets():
@@ -62,35 +79,94 @@ class ReceivedPull(Pull):
         """Remove nothing: a delivery says nothing about other records."""
         return Counts()
 
+    def _map(self, records: Sequence[Record | Unmapped]) -> list[Row | Unmapped]:
+        rows = super()._map(records)
+        find = self._pages.find_incremental
+        if find is not None and self._version_field:
+            self._unversioned = {
+                place
+                for place, (record, row) in enumerate(zip(records, rows, strict=True))
+                if not isinstance(record, Unmapped)
+                and not isinstance(row, Unmapped)
+                and find(record) in (None, "")
+            }
+        return rows
+
     def _write(self, mapped: Sequence[Row | Unmapped]) -> list[Effect]:
         """Write the rows that are not older than what the host has."""
-        outdated = self._outdated_keys(mapped)
-        self._outdated = len(outdated)
-        current = [row for row in mapped if key_of(self.sync.keys, row) not in outdated]
+        rows = self._compare_versions(mapped)
+        current = [row for place, row in enumerate(rows) if place not in self._outdated]
         effects = iter(super()._write(current))
         return [
-            Effect(WriteOutcome.UNCHANGED, key_text(key), {})
-            if (key := key_of(self.sync.keys, row)) in outdated
+            Effect(WriteOutcome.UNCHANGED, key_text(key_of(self.sync.keys, row)), {})
+            if place in self._outdated
             else next(effects)
-            for row in mapped
+            for place, row in enumerate(rows)
         ]
 
-    def _outdated_keys(self, mapped: Sequence[Row | Unmapped]) -> set[tuple[str, ...]]:
-        """Return the keys of rows whose version is before that of the host's record."""
+    def _compare_versions(
+        self, mapped: Sequence[Row | Unmapped]
+    ) -> list[Row | Unmapped]:
+        """Note which rows are outdated, and return all as they are to be written.
+
+        A row is outdated if the host's record is newer, or another row of the same
+        record. One without a version is not, and leaves the stored version as it is.
+        """
+        self._outdated = set()
+        rows = list(mapped)
         field = self._version_field
-        rows = [row for row in mapped if not isinstance(row, Unmapped)]
-        if not field or not rows:
-            return set()
-        keys = self.sync.keys
-        # As the columns have them: a number is stored as text where a text came before.
-        fitted = self._fit(rows)
-        values = [tuple(row[key] for key in keys) for row in fitted]
-        stored = self.ports.records.matching(self.sync.target, keys, values)
-        return {
-            key_of(keys, row)
-            for row, fit, key in zip(rows, fitted, values, strict=True)
-            if key in stored and is_before(fit[field], stored[key].values.get(field))
+        received = self._received_rows(rows) if field else []
+        if not received:
+            return rows
+        keys = [row.key for row in received]
+        records = self.ports.records.matching(self.sync.target, self.sync.keys, keys)
+        stored = {key: record.values.get(field) for key, record in records.items()}
+        zone = self.ports.zone
+        newest = {key: version_rank(value, zone) for key, value in stored.items()}
+        for row in received:
+            newest[row.key] = newer_rank(newest.get(row.key), row.rank)
+        for row in received:
+            if row.place in self._unversioned:
+                version = stored.get(row.key)
+                if version is not None:
+                    rows[row.place] = {**row.values, field: version}
+            elif is_less(row.rank, newest[row.key]):
+                self._outdated.add(row.place)
+        return rows
+
+    def _received_rows(self, mapped: Sequence[Row | Unmapped]) -> "list[ReceivedRow]":
+        """Return the rows of a page with their versions as the columns have them.
+
+        A number is stored as text where a text came before.
+        """
+        rows = {
+            place: row
+            for place, row in enumerate(mapped)
+            if not isinstance(row, Unmapped)
         }
+        return [
+            ReceivedRow(
+                place,
+                values,
+                key=tuple(fitted[name] for name in self.sync.keys),
+                rank=None
+                if place in self._unversioned
+                else version_rank(fitted.get(self._version_field)),
+            )
+            for (place, values), fitted in zip(
+                rows.items(), self._fit(list(rows.values())), strict=True
+            )
+        ]
+
+    def _write_children(
+        self, page: PageRows, effects: Sequence[Effect]
+    ) -> ChildEffects:
+        """Write the children of the rows that are not older than what the host has."""
+        parents = [
+            [parent for parent in of_list if parent.place not in self._outdated]
+            for of_list in page.parents
+        ]
+        return super()._write_children(page._replace(parents=parents), effects)
 
     def _upsert(self, rows: Sequence[Row]) -> Sequence[Written]:
         """Write rows as seen by the last ordinary run.
@@ -105,23 +181,23 @@ class ReceivedPull(Pull):
             self.run = own
 
 
+class ReceivedRow(NamedTuple):
+    """A row of a delivery, and the place of its version among others."""
+
+    place: int  # in the delivery
+    values: Row
+    key: Key
+    rank: VersionRank | None
+
+
 def version_field(plan: LinePlan) -> str:
     """Return the host's field with the version or time of a record; "" for none.
 
-    It is the field that the line's incremental field is mapped to.
+    It is the field that the line's incremental field is mapped to, if what is stored
+    has the order of the API's values.
     """
     path = plan.sync.incremental.field
     for mapping in plan.sync.mappings:
-        if path and mapping.api == path:
+        if path and mapping.api == path and mapping.transform in ORDERED:
             return mapping.host
     return ""
-
-
-def is_before(new: object, stored: object) -> bool:
-    """Whether a version is before another; not if they cannot be compared."""
-    if new is None or stored is None:
-        return False
-    try:
-        return bool(new < stored)  # type: ignore[operator]
-    except TypeError:
-        return False

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import connection, connections
+from django.utils import timezone
 
 from outkey.adapters.policy_file import read_policy
 from outkey.core.findings.policy import parse_durability
@@ -53,6 +54,7 @@ def install(home: Path, environment: Mapping[str, str] = os.environ) -> Applicat
         queue=queue,
         close=audit.close,
         connection=borrow_connection,
+        zone=timezone.get_default_timezone(),
         deliveries=DjangoDeliveryRows(),
         release_thread=connections.close_all,
     )

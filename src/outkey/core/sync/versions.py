@@ -1,0 +1,131 @@
+"""Versions of a record: which of two values of its version field is the newer one.
+
+Numbers are compared as numbers and times by their zones, however they are written.
+Values of different kinds, and texts that have no order, cannot be compared: neither of
+them is older.
+"""
+
+import re
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from decimal import Decimal
+from email.utils import parsedate_to_datetime
+from typing import NamedTuple
+
+from outkey.core.moments import parse_iso
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+MAX_LENGTH = 1000  # of a version that is written as text
+NUMBER = re.compile(r"[+-]?\d{1,400}(\.\d{1,400})?([eE][+-]?\d{1,3})?", re.ASCII)
+MONTH = re.compile(r"\d{4}-\d\d", re.ASCII)
+# As Ruby writes times, and GitLab with it: 2026-11-17 09:05:00 UTC.
+SPACED_ZONE = re.compile(
+    r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?)"
+    r" ?(UTC|GMT|[+-]\d\d:?\d\d)",
+    re.ASCII,
+)
+# As mail and HTTP write times.
+MAIL_DATE = re.compile(
+    r"[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d (GMT|UTC|[+-]\d{4})",
+    re.ASCII,
+)
+# Texts of one length whose letters have the order of their time, as ULIDs have.
+WORD = re.compile(r"[0-9A-Za-z]{1,200}", re.ASCII)
+
+
+NUMBERS = "number"
+MOMENTS = "moment"
+
+
+class VersionRank(NamedTuple):
+    """The place of a version among those of the same kind."""
+
+    kind: str  # NUMBERS, MOMENTS, or another one for words of each length
+    order: Decimal
+    letters: str = ""  # of a word
+
+
+def version_rank(value: object, zone: tzinfo = UTC) -> VersionRank | None:
+    """Return the place of a version; None if it has none.
+
+    A `datetime` without a zone, as some hosts have them, is in `zone`; a text without
+    one is in UTC.
+    """
+    match value:
+        case bool():
+            return None
+        case int() | float() | Decimal():
+            number = Decimal(str(value)) if isinstance(value, float) else Decimal(value)
+            return VersionRank(NUMBERS, number) if number.is_finite() else None
+        case datetime():
+            return moment_rank(value if value.tzinfo else value.replace(tzinfo=zone))
+        case date():
+            return moment_rank(datetime.combine(value, time(), UTC))
+        case str():
+            return text_rank(value.strip())
+    return None
+
+
+def text_rank(text: str) -> VersionRank | None:
+    """Return the place of a version that is written as text."""
+    if len(text) > MAX_LENGTH:
+        return None
+    if NUMBER.fullmatch(text):
+        return VersionRank(NUMBERS, Decimal(text))
+    moment = read_moment(text)
+    if moment is not None:
+        return moment_rank(moment)
+    if WORD.fullmatch(text):
+        return VersionRank(f"word of {len(text)}", Decimal(0), text)
+    return None
+
+
+def moment_rank(moment: datetime) -> VersionRank:
+    """Return the place of a moment that has a zone, to the microsecond."""
+    return VersionRank(MOMENTS, Decimal((moment - EPOCH) // MICROSECOND))
+
+
+def read_moment(text: str) -> datetime | None:
+    """Return a moment as APIs write it, in UTC without a zone; None if it is none."""
+    if MONTH.fullmatch(text):
+        text = f"{text}-01"
+    if spaced := SPACED_ZONE.fullmatch(text):
+        zone = "+00:00" if spaced[2].isalpha() else spaced[2]
+        text = f"{spaced[1]}{zone}"
+    if MAIL_DATE.fullmatch(text):
+        try:
+            moment = parsedate_to_datetime(text)
+        except (ValueError, OverflowError):
+            return None
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return parse_iso(text)
+
+
+def is_older(value: object, other: object) -> bool:
+    """Whether a version is older than another; not if they cannot be compared."""
+    return is_less(version_rank(value), version_rank(other))
+
+
+def is_less(first: VersionRank | None, second: VersionRank | None) -> bool:
+    """Whether a place is before another; not if they cannot be compared."""
+    if first is None or second is None:
+        return False
+    return first.kind == second.kind and first < second
+
+
+def newer_rank(
+    first: VersionRank | None, second: VersionRank | None
+) -> VersionRank | None:
+    """Return the later place; the first one if they cannot be compared."""
+    return second if first is None or is_less(first, second) else first
+
+
+def cursor_rank(text: str) -> tuple[int, Decimal, str]:
+    """Return the place of a value of an incremental field among all others.
+
+    Texts without another order are compared by their letters.
+    """
+    rank = version_rank(text)
+    if rank is None or rank.letters:
+        return 0, Decimal(0), text
+    return (1 if rank.kind == NUMBERS else 2), rank.order, ""
