@@ -381,3 +381,49 @@ def test_a_line_without_an_incremental_field_writes_what_comes_last() -> None:
     working.send({"id": "a"}, {"id": "a", "again": 1})
     working.work.round()
     assert numbers(working) == ["a"]
+
+
+# ── where versions are stored as text ────────────────────────────────────────────────
+
+TABLE = (
+    VERSIONED.replace('target = "contact"', 'target = "table:orders"')
+    .replace('field = "at"', 'field = "meta.updatedAt"')
+    .replace('{ api = "at", host = "name" }', '{ api = "meta.updatedAt", host = "v" }')
+)
+
+
+@pytest.mark.parametrize(
+    ("document", "transform"),
+    [
+        (TABLE, "datetime"),
+        (TABLE.replace('host = "v" }', 'host = "v", transform = "text" }'), "datetime"),
+        (TABLE.replace('host = "v" }', 'host = "v", transform = "datetime" }'), ""),
+        (TABLE.replace("meta.updatedAt", "revision"), ""),
+        (
+            TABLE.replace("meta.updatedAt", "revision").replace(
+                'host = "v" }', 'host = "v", transform = "text" }'
+            ),
+            "number",
+        ),
+        (VERSIONED, ""),
+        (TABLE.replace('\nline = "orders"', '\nrun = "orders"'), ""),
+    ],
+)
+def test_apply_warns_where_versions_become_text(document: str, transform: str) -> None:
+    working = Working(VERSIONED)
+    found = [
+        finding
+        for _, finding in working.apply(document, dry_run=True).findings
+        if finding.id == "H012"
+    ]
+    assert [finding.field for finding in found] == ["webhook.shop.line"][: len(found)]
+    assert [f'transform = "{transform}"' in str(finding.hint) for finding in found] == (
+        [True] if transform else []
+    )
+
+
+def test_the_line_of_a_webhook_may_be_stored_already() -> None:
+    working = Working(TABLE.replace('line = "orders"\n', 'run = "orders"\n'))
+    webhook = '[webhook.shop]\nscheme = "shopify"\nline = "orders"\n'
+    applied = working.apply(webhook, dry_run=True)
+    assert "H012" in {finding.id for _, finding in applied.findings}

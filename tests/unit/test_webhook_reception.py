@@ -33,6 +33,7 @@ from outkey.core.webhooks.delivery import Delivery, Refused
 from outkey.core.webhooks.handshakes import HandshakeResponse
 from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery
 from outkey.core.webhooks.stored import PREVIOUS, SECRET, VERIFY_TOKEN
+from outkey.engine.managing.applying import Applied
 from outkey.engine.operating.measuring import count_deliveries
 from outkey.engine.webhooks.changes import WebhookAdministration
 from outkey.engine.webhooks.fetching import (
@@ -93,7 +94,7 @@ class Hooks:
             self.changes.set_secret("shop", Secret(secret))
         self.host.audit.events.clear()
 
-    def apply(self, document: str, *, dry_run: bool = False) -> object:
+    def apply(self, document: str, *, dry_run: bool = False) -> Applied:
         return self.application.apply(
             self.application.administration("tester"),
             parse_document(document),

@@ -6,6 +6,10 @@ from dataclasses import dataclass, field
 from outkey.core.errors import SecretMissing
 from outkey.core.findings.checks import Check, Finding, Level
 from outkey.core.moments import DAY_SECONDS, elapsed_text, moment_text
+from outkey.core.sync.line import Sync, Transform
+from outkey.core.sync.shape import is_made_by_outkey
+from outkey.core.sync.suggest_names import snake_case
+from outkey.core.sync.versions import TIME_WORDS, version_mapping
 from outkey.core.text import Text
 from outkey.core.webhooks.activity import HookActivity
 from outkey.core.webhooks.handlers import is_allowed_handler
@@ -73,6 +77,13 @@ HANDLER_UNLISTED = Check(
     Level.ERROR,
     "the operator has not listed the function {name}, so that every delivery fails",
     "Add it, or its module, to OUTKEY_WEBHOOK_HANDLERS.",
+)
+VERSION_IS_TEXT = Check(
+    "H012",
+    Level.WARNING,
+    "{name} tells which delivery of a record is newer, and is stored as text",
+    'Map it with transform = "{transform}". A column that is there already stays text:'
+    " choose another name for the new one.",
 )
 MANY_REFUSALS = 5
 WAITING_SECONDS = 900.0
@@ -142,6 +153,18 @@ def handler_findings(
     name = webhook.handler
     if name and not is_allowed_handler(name, listed_handlers):
         yield HANDLER_UNLISTED.finding("handler", name=name)
+
+
+def version_findings(webhook: Webhook, sync: Sync) -> Iterator[Finding]:
+    """Yield a finding if versions are stored as text where a better type exists."""
+    mapping = version_mapping(sync)
+    if not webhook.line or mapping is None or not is_made_by_outkey(sync.target):
+        return
+    is_time = bool(TIME_WORDS.intersection(snake_case(mapping.api).split("_")))
+    is_taken = mapping.transform is Transform.AS_IS and is_time
+    if is_taken or mapping.transform is Transform.TEXT:
+        transform = Transform.DATETIME if is_time else Transform.NUMBER
+        yield VERSION_IS_TEXT.finding("line", name=mapping.host, transform=transform)
 
 
 def webhook_findings(

@@ -12,6 +12,7 @@ from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
 from outkey.core.moments import parse_iso
+from outkey.core.sync.line import FieldMapping, Sync, Transform
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -33,6 +34,21 @@ MAIL_DATE = re.compile(
 WORD = re.compile(r"[0-9A-Za-z]{1,200}", re.ASCII)
 
 
+# In the name of a field whose value is a time.
+TIME_WORDS = frozenset(
+    {"at", "changed", "created", "date", "modified", "time", "timestamp", "updated"}
+)
+# Transforms whose results have the order of the API's values.
+ORDERED = frozenset(
+    {
+        Transform.AS_IS,
+        Transform.TEXT,
+        Transform.NUMBER,
+        Transform.DECIMAL,
+        Transform.DATE,
+        Transform.DATETIME,
+    }
+)
 NUMBERS = "number"
 MOMENTS = "moment"
 
@@ -43,6 +59,19 @@ class VersionRank(NamedTuple):
     kind: str  # NUMBERS, MOMENTS, or another one for words of each length
     order: Decimal
     letters: str = ""  # of a word
+
+
+def version_mapping(sync: Sync) -> FieldMapping | None:
+    """Return the mapping of a record's version; None if a line has none.
+
+    It is that of the line's incremental field, if what is stored has the order of the
+    API's values.
+    """
+    path = sync.incremental.field
+    for mapping in sync.mappings:
+        if path and mapping.api == path and mapping.transform in ORDERED:
+            return mapping
+    return None
 
 
 def version_rank(value: object, zone: tzinfo = UTC) -> VersionRank | None:

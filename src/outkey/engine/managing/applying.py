@@ -1,6 +1,7 @@
 """Applying a TOML document: all of it is checked before any of it is saved."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -12,6 +13,7 @@ from outkey.core.config.webhook_section import REFERENCES
 from outkey.core.errors import (
     ConfigError,
     InactiveConfiguration,
+    OutkeyError,
     SecretMissing,
     SecretRebindRequired,
     UnknownConfiguration,
@@ -209,8 +211,11 @@ def compare_document(
         findings=[
             ("", finding)
             for new in document.webhooks
-            for finding in webhook_secret_findings(
-                known_webhooks.get(new.name), new, kept_secrets.get(new.name, ())
+            for finding in (
+                *webhook_secret_findings(
+                    known_webhooks.get(new.name), new, kept_secrets.get(new.name, ())
+                ),
+                *webhook_line_findings(registry, document, new),
             )
         ],
     )
@@ -241,6 +246,24 @@ def webhook_secret_findings(
     for finding in missing_secret(after):
         place = f"webhook.{new.name}.{finding.field}"
         yield replace(finding, level=Level.WARNING, field=place)
+
+
+def webhook_line_findings(
+    registry: Registry, document: Document, new: Webhook
+) -> Iterator[Finding]:
+    """Yield what is risky about the line that stores the records of a webhook."""
+    from outkey.core.findings.webhook_checks import (  # noqa: PLC0415 - sending never needs it
+        version_findings,
+    )
+
+    lines = {line.name: line for line in document.lines}
+    line = lines.get(new.line)
+    if line is None and new.line:
+        with suppress(OutkeyError):  # that it does not exist is refused later
+            line = registry.line(new.line)
+    if line is not None and line.sync is not None:
+        for finding in version_findings(new, line.sync):
+            yield replace(finding, field=f"webhook.{new.name}.{finding.field}")
 
 
 def document_differences(

@@ -5,29 +5,22 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from outkey.core.sync.keys import key_text
-from outkey.core.sync.line import Transform
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.records import WriteOutcome, Written
 from outkey.core.sync.response import Record
 from outkey.core.sync.run import Counts, Run
-from outkey.core.sync.versions import VersionRank, is_less, newer_rank, version_rank
+from outkey.core.sync.versions import (
+    VersionRank,
+    is_less,
+    newer_rank,
+    version_mapping,
+    version_rank,
+)
 from outkey.engine.sync.children import ChildEffects
 from outkey.engine.sync.plan import Effect, LinePlan, SyncPorts
 from outkey.engine.sync.pull import PageRows, Pull
 from outkey.engine.sync.record_mapper import Row, key_of
 from outkey.ports.sync import Key
-
-# Transforms whose results have the order of the API's values.
-ORDERED = frozenset(
-    {
-        Transform.AS_IS,
-        Transform.TEXT,
-        Transform.NUMBER,
-        Transform.DECIMAL,
-        Transform.DATE,
-        Transform.DATETIME,
-    }
-)
 
 
 class ReceivedPage(NamedTuple):
@@ -50,7 +43,8 @@ class ReceivedPull(Pull):
         super().__init__(ports, plan)
         self._received = pages
         self.marked_run = ""  # the run that has seen what is received
-        self._version_field = version_field(plan)
+        mapping = version_mapping(plan.sync)
+        self._version_field = mapping.host if mapping else ""
         # Where records of the page are that have no version, and older ones.
         self._unversioned: set[int] = set()
         self._outdated: set[int] = set()
@@ -188,16 +182,3 @@ class ReceivedRow(NamedTuple):
     values: Row
     key: Key
     rank: VersionRank | None
-
-
-def version_field(plan: LinePlan) -> str:
-    """Return the host's field with the version or time of a record; "" for none.
-
-    It is the field that the line's incremental field is mapped to, if what is stored
-    has the order of the API's values.
-    """
-    path = plan.sync.incremental.field
-    for mapping in plan.sync.mappings:
-        if path and mapping.api == path and mapping.transform in ORDERED:
-            return mapping.host
-    return ""
