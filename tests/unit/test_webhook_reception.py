@@ -663,9 +663,9 @@ def test_a_document_creates_and_changes_webhooks() -> None:
     assert len(endpoint) == 22
     assert hooks.apply(DOCUMENT).webhooks["unchanged"] == ("shop",)  # type: ignore[attr-defined]
     assert hooks.tags() == []
-    changed = DOCUMENT.replace('"shopify"', '"stripe"')
+    changed = DOCUMENT + "tolerance_seconds = 60\n"
     hooks.apply(changed, dry_run=True)
-    assert hooks.settings.get("shop").webhook.scheme == "shopify"
+    assert hooks.settings.get("shop").webhook.tolerance_seconds is None
     assert hooks.apply(changed).webhooks["updated"] == ("shop",)  # type: ignore[attr-defined]
     assert hooks.tags() == [Tag.WEBHOOK_SAVED]
     assert hooks.endpoint == endpoint

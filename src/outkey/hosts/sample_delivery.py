@@ -8,7 +8,6 @@ from urllib.parse import SplitResult, urlsplit
 
 from outkey.adapters.public_keys import CryptographyKeys
 from outkey.core.errors import ConfigError, ConnectionFailed
-from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.core.webhooks.delivery import Delivery
 from outkey.core.webhooks.signing import sign
@@ -48,11 +47,10 @@ def signed_sample(
         headers=(("Content-Type", content_type),),
         body=body,
     )
-    secrets = settings.open_secrets(stored)
     signed = sign(
         sample,
         stored.webhook,
-        secrets.current or Secret(""),
+        settings.secret_to_sign(stored),
         now=application.clock.now(),
         event_id=event_id,
         keys=CryptographyKeys(),

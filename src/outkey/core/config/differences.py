@@ -240,9 +240,16 @@ def webhook_difference(
 
 
 def webhook_values(stored: StoredWebhook) -> dict[str, object]:
-    """Return the settings of a webhook, and the versions of its stored secrets."""
-    return {
+    """Return the settings of a webhook, and the versions of its stored secrets.
+
+    A secret that is for another scheme has that one's name.
+    """
+    values: dict[str, object] = {
         name: f"stored, version {secret.version}"
         for name, secret in stored.secrets.items()
         if name in REFERENCES
     } | webhook_table(stored.webhook)
+    for name in REFERENCES:
+        if stored.is_of_other_scheme(name):
+            values[name] = f"{values[name]} for {stored.bound.get(name, '')}".rstrip()
+    return values

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from outkey.core.config.webhook_section import scheme_keys
 from outkey.core.errors import SecretMissing
 from outkey.core.findings.checks import Check, Finding, Level
 from outkey.core.moments import DAY_SECONDS, elapsed_text, moment_text
@@ -17,7 +18,12 @@ from outkey.core.webhooks.inbox import InboxDelivery
 from outkey.core.webhooks.refusals import refusal_texts
 from outkey.core.webhooks.scheme import VerificationKind
 from outkey.core.webhooks.settings import Webhook, scheme_of
-from outkey.core.webhooks.stored import SECRET, StoredWebhook
+from outkey.core.webhooks.stored import (
+    PREVIOUS,
+    SECRET,
+    VERIFY_TOKEN,
+    StoredWebhook,
+)
 
 NO_SECRET = Check(
     "H001",
@@ -77,6 +83,25 @@ HANDLER_UNLISTED = Check(
     Level.ERROR,
     "the operator has not listed the function {name}, so that every delivery fails",
     "Add it, or its module, to OUTKEY_WEBHOOK_HANDLERS.",
+)
+SECRET_OF_OTHER_SCHEME = Check(
+    "H009",
+    Level.ERROR,
+    "the secret was entered for another scheme, so that every delivery is refused",
+    "If it is meant for this scheme, enter it again with outkey webhook secret {name},"
+    " or apply a document that names its reference.",
+)
+PREVIOUS_OF_OTHER_SCHEME = Check(
+    "H010",
+    Level.WARNING,
+    "the previous secret was entered for another scheme and is not accepted",
+    "Remove it, or enter it again with outkey webhook secret {name} --previous.",
+)
+VERIFY_TOKEN_OF_OTHER_SCHEME = Check(
+    "H011",
+    Level.WARNING,
+    "the verify token was entered for another scheme, so that handshakes are refused",
+    "Enter it again with outkey webhook secret {name} --verify-token.",
 )
 VERSION_IS_TEXT = Check(
     "H012",
@@ -175,8 +200,23 @@ def webhook_findings(
     if unresolved is not None:
         yield SECRET_UNRESOLVED.finding(unresolved.field)
     yield from missing_secret(stored)
+    yield from secrets_of_other_scheme(stored)
     if scheme is not None and scheme.kind is VerificationKind.UNVERIFIED:
         yield UNVERIFIED.finding("scheme")
+
+
+def secrets_of_other_scheme(stored: StoredWebhook) -> Iterator[Finding]:
+    """Yield the secrets that the scheme uses, but that were entered for another one."""
+    scheme = scheme_of(stored.webhook)
+    uses = scheme_keys(scheme) if scheme else {}
+    checks = {
+        SECRET: SECRET_OF_OTHER_SCHEME,
+        PREVIOUS: PREVIOUS_OF_OTHER_SCHEME,
+        VERIFY_TOKEN: VERIFY_TOKEN_OF_OTHER_SCHEME,
+    }
+    for field_name, check in checks.items():
+        if uses.get(field_name) and stored.is_of_other_scheme(field_name):
+            yield check.finding(field_name, name=stored.name)
 
 
 def missing_secret(stored: StoredWebhook) -> Iterator[Finding]:

@@ -45,6 +45,7 @@ class RefusalReason(StrEnum):
     """Why a delivery is refused."""
 
     NO_SECRET = "no_secret"  # noqa: S105 - the name of a reason
+    SECRET_OF_OTHER_SCHEME = "secret_of_other_scheme"  # noqa: S105 - the name of a reason
     SECRET_UNUSABLE = "secret_unusable"  # noqa: S105 - the name of a reason
     REASON_MISSING = "reason_missing"
     UNKNOWN_SCHEME = "unknown_scheme"
@@ -134,9 +135,12 @@ class WebhookSecrets(NamedTuple):
     previous: Secret | None = None
     verify_token: Secret | None = None  # of the handshake of Meta
     replaced: Secret | None = None  # not accepted any more: it only explains a refusal
+    is_of_other_scheme: bool = False  # the one that is set, so that it is not `current`
 
     def check(self) -> None:
         """Refuse deliveries while there is no current secret."""
+        if self.is_of_other_scheme:
+            raise NotVerified(RefusalReason.SECRET_OF_OTHER_SCHEME)
         if not self.current:
             raise NotVerified(RefusalReason.NO_SECRET)
 

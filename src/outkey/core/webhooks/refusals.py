@@ -34,6 +34,10 @@ TEXTS: dict[str, tuple[Text, Text]] = {
         Text("the webhook has no secret"),
         Text("Set the secret that the sender shows: outkey webhook secret NAME."),
     ),
+    RefusalReason.SECRET_OF_OTHER_SCHEME: (
+        Text("the secret was entered for another scheme"),
+        Text("Enter the secret again if it is meant for this scheme."),
+    ),
     RefusalReason.SECRET_UNUSABLE: (
         Text("the secret does not have the form that the scheme needs"),
         Text("Copy the whole secret again from the sender, with its prefix."),

@@ -52,6 +52,14 @@ class Webhook:
     username: str = ""
 
 
+def secret_binding(webhook: Webhook) -> str:
+    """Return what the secrets of a webhook are entered for.
+
+    That is the scheme, and the header in which a token itself is sent.
+    """
+    return f"{webhook.scheme} {webhook.token_header.lower()}".rstrip()
+
+
 def scheme_of(webhook: Webhook) -> WebhookScheme | None:
     """Return the scheme with the settings of a webhook; None for an unknown one."""
     scheme = SCHEMES.get(webhook.scheme)

@@ -230,6 +230,7 @@ def webhook_secret_findings(
     """
     from outkey.core.findings.webhook_checks import (  # noqa: PLC0415 - sending never needs it
         missing_secret,
+        secrets_of_other_scheme,
     )
 
     for name in REFERENCES:
@@ -242,8 +243,8 @@ def webhook_secret_findings(
         else:
             yield REFERENCE_REPLACES_VALUE.finding(place)
     made = without_references(new, kept_secrets)
-    after = stored.with_settings(made) if stored else StoredWebhook(made, endpoint="")
-    for finding in missing_secret(after):
+    after = (stored or StoredWebhook(made, endpoint="")).with_settings(made)
+    for finding in (*missing_secret(after), *secrets_of_other_scheme(after)):
         place = f"webhook.{new.name}.{finding.field}"
         yield replace(finding, level=Level.WARNING, field=place)
 

@@ -86,11 +86,11 @@ class WebhookAdministration:
         )
 
     def save(self, webhooks: Sequence[Webhook]) -> None:
-        """Create and change webhooks: all of them or none."""
+        """Create and change the webhooks of a document: all of them or none."""
         for webhook in webhooks:
             self._note(Tag.WEBHOOK_SAVED, webhook.name)
         with self.administration.registry.transaction():
-            self.settings.put(webhooks)
+            self.settings.put(webhooks, names_references=True)
 
     def save_with_secrets(
         self, webhook: Webhook, secrets: Mapping[str, Secret]

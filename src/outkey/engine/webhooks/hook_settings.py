@@ -12,6 +12,7 @@ from outkey.core.errors import (
     EditConflict,
     HostError,
     SecretMissing,
+    SecretRebindRequired,
     SecretUnreadable,
     UnknownConfiguration,
 )
@@ -21,8 +22,9 @@ from outkey.core.secret import Secret
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.text import Text
 from outkey.core.webhooks.content import DeliveryContent, content_of
-from outkey.core.webhooks.delivery import Delivery, WebhookSecrets
+from outkey.core.webhooks.delivery import Delivery, RefusalReason, WebhookSecrets
 from outkey.core.webhooks.inbox import InboxDelivery, body_place
+from outkey.core.webhooks.refusals import refusal_texts
 from outkey.core.webhooks.sealed import SealedHookSecret, secret_place
 from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.stored import (
@@ -118,11 +120,21 @@ class HookSettings:
             self._read[name] = (state.generation, stored)
         return stored
 
-    def put(self, webhooks: Iterable[Webhook]) -> None:
-        """Store webhooks, new or changed; a new one gets an endpoint and a key."""
+    def put(
+        self, webhooks: Iterable[Webhook], *, names_references: bool = False
+    ) -> None:
+        """Store webhooks, new or changed; a new one gets an endpoint and a key.
+
+        `names_references`: a user has named the references of their secrets now.
+        """
         for webhook in webhooks:
             if webhook.name in self._states.read(StateKind.WEBHOOK, [webhook.name]):
-                self.change(webhook.name, partial(self._with_settings, webhook=webhook))
+                with_settings = partial(
+                    self._with_settings,
+                    webhook=webhook,
+                    names_references=names_references,
+                )
+                self.change(webhook.name, with_settings)
             else:
                 self._add(webhook)
 
@@ -148,10 +160,10 @@ class HookSettings:
         self.change(name, set_secret)
 
     def accept_secret(self, name: str, secret: Secret, by: str) -> bool:
-        """Store a secret unless the webhook has one; return whether it was stored."""
+        """Store a secret unless the scheme has one; return whether it was stored."""
 
         def accept(stored: StoredWebhook) -> StoredWebhook:
-            if stored.has_secret:
+            if stored.has_secret and stored.is_bound(SECRET):
                 raise EditConflict
             return self._sealed(stored, SECRET, secret, by)
 
@@ -225,16 +237,24 @@ class HookSettings:
     # ── secrets ─────────────────────────────────────────────────────────────────────
 
     def open_secrets(self, stored: StoredWebhook) -> WebhookSecrets:
-        """Return the secrets of a webhook that are set.
+        """Return the secrets of a webhook that are set for its scheme.
 
         SecretMissing for a reference that names nothing.
         """
         return WebhookSecrets(
-            current=self._open(stored, SECRET),
-            previous=self._open(stored, PREVIOUS),
-            verify_token=self._open(stored, VERIFY_TOKEN),
+            current=self._open_bound(stored, SECRET),
+            previous=self._open_bound(stored, PREVIOUS),
+            verify_token=self._open_bound(stored, VERIFY_TOKEN),
             replaced=self._open_replaced(stored),
+            is_of_other_scheme=stored.is_of_other_scheme(SECRET),
         )
+
+    def secret_to_sign(self, stored: StoredWebhook) -> Secret:
+        """Return the secret that a sample is signed with; empty if there is none."""
+        if stored.is_of_other_scheme(SECRET):
+            text, hint = refusal_texts(RefusalReason.SECRET_OF_OTHER_SCHEME)
+            raise SecretRebindRequired(text, hint=hint, field=SECRET)
+        return self.open_secrets(stored).current or Secret("")
 
     def unreadable_references(self, stored: StoredWebhook, new: Webhook) -> list[str]:
         """Return the stored secrets whose new references cannot be read.
@@ -283,11 +303,13 @@ class HookSettings:
         """Return the body of a delivery whose sealed bytes were read."""
         return self.open_content(stored, delivery).body
 
-    def _with_settings(self, stored: StoredWebhook, webhook: Webhook) -> StoredWebhook:
+    def _with_settings(
+        self, stored: StoredWebhook, webhook: Webhook, *, names_references: bool
+    ) -> StoredWebhook:
         """Return a stored webhook with other settings."""
         if webhook.previous_secret == "":
             stored = self._with_replaced(stored, PREVIOUS)
-        return stored.with_settings(webhook)
+        return stored.with_settings(webhook, names_references=names_references)
 
     def _with_replaced(self, stored: StoredWebhook, field: str) -> StoredWebhook:
         """Return a webhook with the value of a secret that is accepted no more."""
@@ -298,10 +320,11 @@ class HookSettings:
             secret = self._opened(stored, field)
         except SecretUnreadable:
             return stored  # so it explains nothing either
-        return self._sealed(stored, REPLACED, secret, sealed.set_by)
+        bound_to = stored.bound[field]
+        return self._sealed(stored, REPLACED, secret, sealed.set_by, bound_to)
 
     def _open_replaced(self, stored: StoredWebhook) -> Secret | None:
-        if REPLACED not in stored.secrets:
+        if REPLACED not in stored.secrets or not stored.is_bound(REPLACED):
             return None
         with suppress(SecretUnreadable):
             return self._opened(stored, REPLACED)
@@ -309,6 +332,10 @@ class HookSettings:
 
     def _body_key(self, stored: StoredWebhook) -> Secret:
         return self._opened(stored, BODIES)
+
+    def _open_bound(self, stored: StoredWebhook, field: str) -> Secret | None:
+        """Return a secret that was entered for the scheme; no other is opened."""
+        return self._open(stored, field) if stored.is_bound(field) else None
 
     def _open(self, stored: StoredWebhook, field: str) -> Secret | None:
         reference = getattr(stored.webhook, field)
@@ -323,13 +350,18 @@ class HookSettings:
         return self._vault.open(secret.sealed, place)
 
     def _sealed(
-        self, stored: StoredWebhook, field: str, secret: Secret, by: str = ""
+        self,
+        stored: StoredWebhook,
+        field: str,
+        secret: Secret,
+        by: str = "",
+        bound_to: str = "",
     ) -> StoredWebhook:
         place = stored.place_of(field)
         sealed = SealedHookSecret(
             place.version, self._vault.seal(secret, place), self._database.now(), by
         )
-        return stored.with_secret(field, sealed)
+        return stored.with_secret(field, sealed, bound_to)
 
 
 def names_any(webhook: Webhook, configuration: str, lines: Collection[str]) -> bool:

@@ -19,7 +19,7 @@ def accept_offer(
     Only the first one is accepted: another would let a stranger who knows the endpoint
     sign deliveries. A handshake with the secret that is set changes nothing.
     """
-    if stored.has_secret:
+    if stored.has_secret and stored.is_bound(SECRET):
         return settings.open_secrets(stored).current == offered
     audit.note(
         Change(
@@ -37,5 +37,6 @@ def has_offer(stored: StoredWebhook) -> bool:
     scheme = scheme_of(stored.webhook)
     secret = stored.secrets.get(SECRET)
     is_offered = secret is not None and secret.set_by == OFFERED_BY
+    is_for_scheme = stored.is_bound(SECRET)
     is_asked_for = scheme is not None and scheme.handshake is HandshakeKind.NOTION
-    return is_offered and is_asked_for
+    return is_offered and is_for_scheme and is_asked_for

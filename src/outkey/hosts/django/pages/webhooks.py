@@ -102,6 +102,7 @@ class ShownSecret:
     name: str
     reference: str
     sealed: SealedHookSecret | None
+    is_of_other_scheme: bool
 
     @property
     def is_set(self) -> bool:
@@ -311,7 +312,12 @@ def shown_secrets(stored: StoredWebhook) -> Sequence[ShownSecret]:
     scheme = scheme_of(stored.webhook)
     uses = scheme_keys(scheme) if scheme else {}
     secrets = [
-        ShownSecret(name, getattr(stored.webhook, name) or "", stored.secrets.get(name))
+        ShownSecret(
+            name,
+            getattr(stored.webhook, name) or "",
+            stored.secrets.get(name),
+            stored.is_of_other_scheme(name),
+        )
         for name in SECRETS
         if uses.get(name)
     ]
