@@ -652,7 +652,11 @@ class Application:
             self.sync_settings,
             self.public_url,
             self.listed_handlers,
+            self._secrets_of,
         )
+
+    def _secrets_of(self, configuration: str) -> list[Secret]:
+        return sent_secrets(self.sender.context, self.registry.get(configuration))
 
     def hook_work(self, stopping: Callable[[], bool] = lambda: False) -> "HookWork":
         """Return what processes deliveries; a worker calls its `round`."""

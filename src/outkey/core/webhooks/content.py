@@ -1,14 +1,18 @@
-"""What is sealed of a delivery: its body, and its headers without credentials."""
+"""What is sealed of a delivery: its body and its headers, both without credentials."""
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from outkey.core.request.headers import looks_like_credential
+from outkey.core.secret import MASK, Secret
 from outkey.core.webhooks.delivery import Delivery
 from outkey.core.webhooks.settings import Webhook, scheme_of
 
-MASK = "***"
+# The texts and numbers of JSON. Everything between them stays as the sender wrote it.
+JSON_VALUE = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*')
 LENGTH_BYTES = 4  # of the number before the headers
 MAX_HEADERS = 100
 MAX_VALUE = 1000  # characters
@@ -33,6 +37,32 @@ class DeliveryContent(NamedTuple):
         end = LENGTH_BYTES + int.from_bytes(content[:LENGTH_BYTES], "big")
         headers = json.loads(content[LENGTH_BYTES:end])
         return cls(tuple((name, value) for name, value in headers), content[end:])
+
+
+def has_secret_in_body(webhook: Webhook) -> bool:
+    """Whether the deliveries of a webhook have its secret itself in their bodies."""
+    scheme = scheme_of(webhook)
+    return scheme is not None and scheme.has_secret_in_body
+
+
+def without_proof(body: bytes, webhook: Webhook, secrets: Collection[Secret]) -> bytes:
+    """Return a verified body with a mask in the place of a proof that is a secret.
+
+    What is stored, shown and processed is this body. A signature stays: it proves one
+    delivery only.
+    """
+    if not has_secret_in_body(webhook):
+        return body
+
+    def masked(match: re.Match[bytes]) -> bytes:
+        text = match[0].decode(errors="replace")
+        with suppress(ValueError):  # another scheme may have stored it, and not as JSON
+            value = Secret(json.loads(text) if text.startswith('"') else text)
+            if any(value == secret for secret in secrets):
+                return json.dumps(MASK).encode()
+        return match[0]
+
+    return JSON_VALUE.sub(masked, body)
 
 
 def content_of(delivery: Delivery, webhook: Webhook) -> DeliveryContent:

@@ -144,6 +144,11 @@ class WebhookSecrets(NamedTuple):
         if not self.current:
             raise NotVerified(RefusalReason.NO_SECRET)
 
+    def known(self) -> list[Secret]:
+        """Return all that are set, also one that is not accepted any more."""
+        every = (self.current, self.previous, self.verify_token, self.replaced)
+        return [secret for secret in every if secret]
+
     def slots(self) -> Iterator[tuple[SecretSlot, Secret]]:
         """Yield the secrets that are set; none at all without a current one."""
         if self.current:

@@ -184,6 +184,11 @@ class WebhookScheme:
         }
 
     @property
+    def has_secret_in_body(self) -> bool:
+        """Whether deliveries have the secret itself in their bodies."""
+        return self.kind is VerificationKind.GRAPH
+
+    @property
     def headers(self) -> tuple[str, ...]:
         """Every header by which a delivery of this scheme is recognized."""
         clock = self.timestamp.headers if self.timestamp else ()

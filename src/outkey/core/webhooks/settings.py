@@ -72,7 +72,7 @@ def scheme_of(webhook: Webhook) -> WebhookScheme | None:
         scheme = replace(
             scheme, signature_headers=(webhook.token_header,), prefixes=prefixes
         )
-    if webhook.id_header:
+    if webhook.id_header and not is_proof_header(webhook, scheme):
         scheme = replace(scheme, id_headers=(webhook.id_header,))
     if webhook.tolerance_seconds is not None and scheme.timestamp is not None:
         return replace(
@@ -102,6 +102,15 @@ def custom_scheme(webhook: Webhook, scheme: WebhookScheme) -> WebhookScheme:
         timestamp=timestamp,
         id_headers=(webhook.id_header,) if webhook.id_header else (),
     )
+
+
+def is_proof_header(webhook: Webhook, scheme: WebhookScheme) -> bool:
+    """Whether the ID of an event would be read from the header with the proof.
+
+    An ID is stored and shown, and the proof may be the secret itself.
+    """
+    proofs = {header.lower() for header in scheme.signature_headers}
+    return webhook.id_header.lower() in proofs
 
 
 def is_authorization(header: str) -> bool:

@@ -28,6 +28,7 @@ from outkey.core.findings.line_checks import (
 )
 from outkey.core.findings.push_checks import MISSING_TABLE, request_findings
 from outkey.core.request.script import check_transform
+from outkey.core.secret import Secret
 from outkey.core.sync.line import (
     Direction,
     FieldMapping,
@@ -213,9 +214,12 @@ class SyncRunner:
         actor: str,
         pages: Iterable[ReceivedPage],
         is_stopping: Callable[[], bool] = never,
+        *,
+        secrets: Sequence[Secret] = (),
     ) -> Run:
         """Store received records as a pull of the line would, and return the run.
 
+        Records that repeat one of the sender's `secrets` are rejected too.
         LineBusy while a run of the line is active. A run that rejected nothing is not
         listed: there may be one for every delivery.
         """
@@ -224,6 +228,7 @@ class SyncRunner:
         self._refuse_faults(plan)
         refuse_unreceivable(plan.sync, is_paired=self._pair_of(plan) is not None)
         progress = ReceivedPull(self._ports, plan, pages)
+        progress.guard.others = secrets
         begun, last = self._ports.runs.begin_received(name, actor)
         progress.adopt(begun)
         progress.marked_run = last

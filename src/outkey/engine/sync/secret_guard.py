@@ -32,6 +32,7 @@ class SecretGuard:
         self._detector = EchoDetector()
         self._document: object = None  # of the last response, as it arrived
         self._sent: tuple[Secret, ...] = ()  # in the request of the last response
+        self.others: Sequence[Secret] = ()  # besides those of the configuration
 
     def look_at(self, response: Response, document: object) -> bool:
         """Take a new response; return whether a secret may be in it."""
@@ -87,7 +88,7 @@ class SecretGuard:
     def secrets(self) -> list[Secret]:
         """Return the secrets that the last response may repeat."""
         return without_repetition(
-            [*self._stored_secrets(), *credentials_in(self._sent)]
+            [*self._stored_secrets(), *credentials_in(self._sent), *self.others]
         )
 
     def _stored_secrets(self) -> list[Secret]:

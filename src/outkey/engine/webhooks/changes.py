@@ -1,20 +1,20 @@
 """Changes of webhooks, each recorded in the audit first."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from outkey.core.audit.events import Change, Tag
 from outkey.core.config.configuration import SyncLine
 from outkey.core.config.document import Document
 from outkey.core.config.secret_values import refuse_unusable
-from outkey.core.errors import ConfigError
+from outkey.core.errors import ConfigError, UnknownConfiguration
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.core.webhooks.content import DeliveryContent
 from outkey.core.webhooks.handlers import refuse_unlisted_handler
 from outkey.core.webhooks.inbox import InboxDelivery, ReplayScope
-from outkey.core.webhooks.settings import Webhook, scheme_of
+from outkey.core.webhooks.settings import Webhook, is_proof_header, scheme_of
 from outkey.core.webhooks.stored import PREVIOUS, SECRET, StoredWebhook
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.line_editing import RecordRights, refuse_forbidden
@@ -24,6 +24,7 @@ from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.engine.webhooks.hook_settings import HookSettings
 from outkey.engine.webhooks.inbox import Inbox
 from outkey.engine.webhooks.offers import has_offer
+from outkey.engine.webhooks.shown_content import masked_content
 from outkey.ports.sync import PathCompiler
 
 
@@ -38,6 +39,8 @@ class WebhookAdministration:
     pairs: SyncSettings
     public_url: str = ""
     listed_handlers: Collection[str] = ()  # those that the operator allows
+    # The secrets of a configuration, by its name.
+    sent_secrets: Callable[[str], list[Secret]] = lambda _name: []
 
     def stored_webhooks(self) -> dict[str, StoredWebhook]:
         """Return the webhooks that are stored, by name."""
@@ -208,7 +211,21 @@ class WebhookAdministration:
         """Return the headers and body of a delivery, which may have personal data."""
         self.inbox.get(name, delivery_id)
         self._note(Tag.DELIVERY_VIEWED, name, delivery_id)
-        return self.inbox.content(name, delivery_id)
+        content = self.inbox.content(name, delivery_id)
+        return masked_content(content, self._secrets_of(name))
+
+    def _secrets_of(self, name: str) -> list[Secret]:
+        """Return what a delivery may repeat: the secrets of the webhook and its API."""
+        stored = self.settings.get(name)
+        secrets = self.settings.known_secrets(stored)
+        with suppress(UnknownConfiguration):
+            configuration = stored.webhook.configuration
+            line = stored.webhook.line or stored.webhook.run
+            if line and not configuration:
+                configuration = self.administration.registry.line(line).configuration
+            if configuration:
+                secrets += self.sent_secrets(configuration)
+        return secrets
 
     def view_body(self, name: str, delivery_id: str) -> bytes:
         """Return the body of a delivery, which may have personal data."""
@@ -238,6 +255,12 @@ def refuse_unfit_webhooks(
                 Text("the scheme signs the URL, and the public URL is not set"),
                 hint=Text("Set OUTKEY_PUBLIC_URL to the URL that senders reach."),
                 field=f"{place}scheme",
+            )
+        if scheme is not None and is_proof_header(webhook, scheme):
+            raise ConfigError(
+                Text("this header has the proof of the sender, which is not shown"),
+                hint=Text("Name the header with the ID, or leave it empty."),
+                field=f"{place}id_header",
             )
         if webhook.configuration and webhook.configuration not in new_configurations:
             registry.get(webhook.configuration)

@@ -21,7 +21,12 @@ from outkey.core.findings.webhook_checks import webhook_findings
 from outkey.core.secret import Secret
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.text import Text
-from outkey.core.webhooks.content import DeliveryContent, content_of
+from outkey.core.webhooks.content import (
+    DeliveryContent,
+    content_of,
+    has_secret_in_body,
+    without_proof,
+)
 from outkey.core.webhooks.delivery import Delivery, RefusalReason, WebhookSecrets
 from outkey.core.webhooks.inbox import InboxDelivery, body_place
 from outkey.core.webhooks.refusals import refusal_texts
@@ -249,6 +254,20 @@ class HookSettings:
             is_of_other_scheme=stored.is_of_other_scheme(SECRET),
         )
 
+    def known_secrets(self, stored: StoredWebhook) -> list[Secret]:
+        """Return the secrets of a webhook that must not be shown or stored elsewhere.
+
+        Whatever scheme they were entered for; not those that cannot be opened now.
+        """
+        secrets = []
+        for name in (SECRET, PREVIOUS, VERIFY_TOKEN):
+            with suppress(SecretMissing, SecretUnreadable):
+                secrets.append(self._open(stored, name))
+        if REPLACED in stored.secrets:
+            with suppress(SecretUnreadable):
+                secrets.append(self._opened(stored, REPLACED))
+        return [secret for secret in secrets if secret]
+
     def secret_to_sign(self, stored: StoredWebhook) -> Secret:
         """Return the secret that a sample is signed with; empty if there is none."""
         if stored.is_of_other_scheme(SECRET):
@@ -296,8 +315,14 @@ class HookSettings:
         """Return the body and headers of a delivery whose sealed bytes were read."""
         place = body_place(stored.endpoint, delivery.key)
         key = self._body_key(stored)
-        content = self._vault.open_body(key, delivery.body, place)
-        return DeliveryContent.from_bytes(content)
+        opened = self._vault.open_body(key, delivery.body, place)
+        content = DeliveryContent.from_bytes(opened)
+        if not has_secret_in_body(stored.webhook):
+            return content
+        # Version 0.2 stored the proof too.
+        secrets = self.known_secrets(stored)
+        body = without_proof(content.body, stored.webhook, secrets)
+        return content._replace(body=body)
 
     def open_body(self, stored: StoredWebhook, delivery: InboxDelivery) -> bytes:
         """Return the body of a delivery whose sealed bytes were read."""

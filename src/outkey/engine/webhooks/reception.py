@@ -7,7 +7,7 @@ import hashlib
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from outkey.core.errors import (
@@ -17,6 +17,7 @@ from outkey.core.errors import (
     UnknownConfiguration,
 )
 from outkey.core.webhooks.attempt import event_text
+from outkey.core.webhooks.content import without_proof
 from outkey.core.webhooks.delivery import (
     CertificateNeeded,
     Delivery,
@@ -146,7 +147,8 @@ class Reception:
         handshake = answer_signed_handshake(delivery, stored.webhook, opened, outcome)
         if handshake is not None:
             return self._shake_hands(stored, handshake)
-        self._store(stored, delivery, outcome)
+        body = without_proof(delivery.body, stored.webhook, opened.known())
+        self._store(stored, replace(delivery, body=body), outcome)
         return ACCEPTED
 
     def _verify(

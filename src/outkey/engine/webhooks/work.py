@@ -282,6 +282,7 @@ class HookWork:
             actor_of(stored),
             self._pages(stored, taken),
             self._is_stopping,
+            secrets=self._ports.settings.known_secrets(stored),
         )
 
     def _pages(
