@@ -94,7 +94,7 @@ ALLOWED = {
     "outkey_webhook_pause": (NOBODY, OPERATORS),
     "outkey_webhook_secret": (NOBODY, ADMIN),
     "outkey_webhook_offer": (ADMIN, ADMIN),
-    "outkey_webhook_test": (OPERATORS, OPERATORS),
+    "outkey_webhook_test": (ADMIN, ADMIN),
     "outkey_webhook_inbox": (ADMIN, ADMIN),
     "outkey_webhook_delivery": (ADMIN, ADMIN),
     "outkey_webhook_replay": (NOBODY, OPERATORS),

@@ -333,7 +333,8 @@ def test_an_operator_sees_no_deliveries(served: Served, browser: Browser) -> Non
         expect(page.get_by_role("link", name="Inbox")).to_have_count(0)
         expect(page.get_by_role("link", name="Edit")).to_have_count(0)
         expect(page.locator("[type=password]")).to_have_count(0)
-        for view in ("inbox", "delivery", "edit", "delete"):
+        expect(page.get_by_role("link", name="Send a test delivery")).to_have_count(0)
+        for view in ("inbox", "delivery", "edit", "delete", "test"):
             response = page.goto(url_of("private", view))
             assert response is not None
             assert response.status == 403, view

@@ -1,15 +1,28 @@
 """Changes of webhooks, each recorded in the audit first."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
+from outkey.core.access.permissions import ASK_ADMINISTRATOR, Requirement
+from outkey.core.access.webhook_permissions import (
+    requirements_of_test,
+    webhook_requirements,
+)
 from outkey.core.audit.events import Change, Tag
 from outkey.core.config.configuration import SyncLine
 from outkey.core.config.document import Document
 from outkey.core.config.secret_values import refuse_unusable
 from outkey.core.errors import ConfigError, UnknownConfiguration
 from outkey.core.secret import Secret
+from outkey.core.sync.line import Sync
 from outkey.core.text import Text
 from outkey.core.webhooks.content import DeliveryContent
 from outkey.core.webhooks.handlers import refuse_unlisted_handler
@@ -17,6 +30,7 @@ from outkey.core.webhooks.inbox import InboxDelivery, ReplayScope
 from outkey.core.webhooks.settings import Webhook, is_proof_header, scheme_of
 from outkey.core.webhooks.stored import PREVIOUS, SECRET, StoredWebhook
 from outkey.engine.managing.changes import Administration
+from outkey.engine.managing.editing import Allowed
 from outkey.engine.managing.line_editing import RecordRights, refuse_forbidden
 from outkey.engine.managing.registry import Registry
 from outkey.engine.sync.runner import refuse_unreceivable
@@ -108,13 +122,41 @@ class WebhookAdministration:
             for field, secret in secrets.items():
                 self.settings.set_secret(webhook.name, field, secret, by)
 
-    def refuse_forbidden(self, webhook: Webhook, rights: RecordRights) -> None:
-        """Raise ConfigError if a user may not write what the webhook's line writes."""
-        name = webhook.line or webhook.run
-        sync = self.administration.registry.line(name).sync if name else None
+    def refuse_forbidden(
+        self,
+        webhook: Webhook,
+        rights: RecordRights,
+        *,
+        allowed: Allowed,
+        secrets: Collection[str] = (),
+    ) -> None:
+        """Raise ConfigError if a user may not save a webhook with these secrets.
+
+        `rights` are those on the records that the webhook's line writes.
+        """
+        known = self.settings.all().get(webhook.name)
+        stored = known.webhook if known else None
+        needs = webhook_requirements(stored, webhook, secrets)
+        refuse_missing(needs, allowed, webhook)
+        self._refuse_forbidden_records(webhook, rights)
+
+    def refuse_forbidden_test(
+        self, webhook: Webhook, rights: RecordRights, *, allowed: Allowed
+    ) -> None:
+        """Raise ConfigError if a user may not send a test delivery."""
+        needs = requirements_of_test(webhook, self._sync_of(webhook))
+        refuse_missing(needs, allowed, webhook)
+        self._refuse_forbidden_records(webhook, rights)
+
+    def _refuse_forbidden_records(self, webhook: Webhook, rights: RecordRights) -> None:
+        sync = self._sync_of(webhook)
         if sync is not None:
             with naming_place(f"webhook.{webhook.name}.line"):
                 refuse_forbidden(rights, sync)
+
+    def _sync_of(self, webhook: Webhook) -> Sync | None:
+        name = webhook.line or webhook.run
+        return self.administration.registry.line(name).sync if name else None
 
     def set_secret(self, name: str, secret: Secret, field: str = SECRET) -> None:
         """Replace a secret by a value, which is stored sealed."""
@@ -234,6 +276,19 @@ class WebhookAdministration:
     def _note(self, tag: Tag, name: str, *more: str) -> None:
         actor = self.administration.actor
         self.administration.audit.note(Change(tag, actor, fields=(name, *more)))
+
+
+def refuse_missing(
+    needs: Iterable[Requirement], allowed: Allowed, webhook: Webhook
+) -> None:
+    """Raise ConfigError for the first permission that a user does not have."""
+    for need in needs:
+        if not allowed(need.permission):
+            raise ConfigError(
+                need.message,
+                hint=ASK_ADMINISTRATOR,
+                field=f"webhook.{webhook.name}.{need.field}",
+            )
 
 
 def refuse_unfit_webhooks(

@@ -25,6 +25,7 @@ from outkey.core.webhooks.schemes import CUSTOM, SCHEMES
 from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.signatures import scheme_for
 from outkey.core.webhooks.stored import VERIFY_TOKEN, StoredWebhook
+from outkey.engine.managing.editing import Allowed
 from outkey.engine.managing.line_editing import RecordRights
 from outkey.engine.webhooks.changes import WebhookAdministration
 
@@ -50,9 +51,16 @@ class HookForm:
     stored: StoredWebhook | None = None  # None: a new one
 
     def save(
-        self, changes: WebhookAdministration, rights: RecordRights
+        self,
+        changes: WebhookAdministration,
+        rights: RecordRights,
+        *,
+        allowed: Allowed,
     ) -> dict[str, ConfigError]:
-        """Save the webhook with its secrets, or return what is wrong, by input."""
+        """Save the webhook with its secrets, or return what is wrong, by input.
+
+        `allowed` and `rights` are those of the user.
+        """
         errors = list(self.errors())
         if errors:
             return {input_of(error): error for error in reversed(errors)}
@@ -61,7 +69,9 @@ class HookForm:
             if self.stored is None and self.name in changes.settings.all():
                 raise name_taken()
             changes.refuse_unfit(Document((), (), webhooks=(webhook,)))
-            changes.refuse_forbidden(webhook, rights)
+            changes.refuse_forbidden(
+                webhook, rights, allowed=allowed, secrets=self.secrets
+            )
         except ConfigError as error:
             return {input_of(error, self.name): error}
         changes.save_with_secrets(webhook, self.secrets)

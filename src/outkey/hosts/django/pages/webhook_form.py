@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -102,7 +103,11 @@ def edit(request: HttpRequest, stored: StoredWebhook | None) -> HttpResponse:
         values |= {key: request.POST.get(key, "") for key in keys}
         secrets = entered_secrets(request) if may_set_secret else {}
         form = HookForm(name, values, secrets, stored)
-        errors = form.save(changes_of(request), records(user_of(request)))
+        errors = form.save(
+            changes_of(request),
+            records(user_of(request)),
+            allowed=partial(may, request),
+        )
         if not errors:
             text = _("The webhook %s was saved.")
             if stored is None:
@@ -128,6 +133,7 @@ def edit(request: HttpRequest, stored: StoredWebhook | None) -> HttpResponse:
         "verification": [inputs[key] for key in VERIFICATION],
         "rare": [inputs[key] for key in RARE],
         "has_rare": any(inputs[key].is_touched for key in (*RARE, "configuration")),
+        "may_set_secret": may_set_secret,
         "secrets": secret_inputs(stored, errors) if may_set_secret else [],
         "configurations": names_of_configurations(),
         "lines": names_of_lines(values[TARGET]),
