@@ -26,6 +26,7 @@ def test_a_person_gets_all_that_is_kept_about_them_and_is_then_forgotten(
     assert len(about["sessions"]) == 1
     assert {login["username"] for login in about["logins"]} == {"alice"}
     assert [entry["action_flag"] for entry in about["history"]] == [2]
+    assert len(about["test_deliveries"]) == 1
     (secret,) = about["secrets"]
     assert (secret["configuration__name"], secret["field"]) == ("a", "token")
     actors = {record["actor"].partition(":")[0] for record in about["audit"]}

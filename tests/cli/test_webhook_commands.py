@@ -235,6 +235,13 @@ def test_a_sample_is_signed_and_posted_to_the_own_endpoint(
     assert shown.out.encode() == order(7)
     listed = shop("webhook", "inbox", "shop")
     assert row["event_id"] in listed.out
+    # The inbox and the audit name the user.
+    assert row["tested_by"].startswith("cli:")
+    assert "Test by" in listed.out
+    records = shop("audit", "list", "--json").json
+    (tested,) = [row for row in records if row["tag"] == "hooks:delivery:tested"]
+    assert tested["actor"] == row["tested_by"]
+    assert tested["fields"] == ["shop", row["event_id"]]
 
 
 def test_the_token_of_notion_is_stored_and_printed_once_asked_for(

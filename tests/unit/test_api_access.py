@@ -671,6 +671,7 @@ def test_deliveries_are_listed_by_state_and_without_bodies() -> None:
         "attempts": 0,
         "reason": "",
         "records": None,
+        "tested_by": None,
     }
     (failed,) = granted.deliveries("contacts", 10, "failed")
     assert failed.state is DeliveryState.FAILED

@@ -21,6 +21,7 @@ class StateKind(StrEnum):
     HOOK_ACTIVITY = "hook_activity"  # how often deliveries come, by their endpoint
     HOOK_ENDPOINT = "hook_endpoint"  # whose endpoint it is, by its random characters
     HOOK_REFUSALS = "hook_refusals"  # refused deliveries, by the webhook's name
+    HOOK_SAMPLE = "hook_sample"  # a test delivery on its way, by its random mark
     LEASE = "lease"  # which process has a duty, by the name of the duty
     MARK = "mark"  # how far a duty has got, by the name of the duty
     METRIC_RUNS = "metric_runs"  # what metrics count of the runs, by the line's name

@@ -19,6 +19,7 @@ FULL = InboxDelivery(
     fetch_id="tr_1",
     received_at=1_800_000_000.25,
     due_at=1_800_000_000.25,
+    tested_by="web:änn",
     body=bytes(range(256)),
 )
 SAME_TIME = 8  # deliveries at once

@@ -24,7 +24,7 @@ from django.utils.timezone import now
 from outkey.core.audit.events import Tag
 from outkey.core.config.document import parse_document
 from outkey.core.secret import Secret
-from outkey.hosts.django.models import Configuration, SecretValue
+from outkey.hosts.django.models import Configuration, Delivery, SecretValue
 from outkey.hosts.django.pages.access import administration_for, installation
 
 PASSWORD = "a long password"
@@ -59,6 +59,15 @@ def configure(alice: User) -> None:
     document = parse_document("".join(map(UNENCRYPTED.format, "abcdefg")))
     installation().apply(administration, document, dry_run=False)
     administration.set_secret("a", "token", Secret("x"))
+    Delivery.objects.create(
+        endpoint="e" * 22,
+        key="sample",
+        received_at=time.time(),
+        due_at=time.time(),
+        state="processed",
+        tested_by=administration.actor,
+        body=b"",
+    )
     SecretValue.objects.update(set_at=time.time() - 400 * DAY)
     Configuration.objects.filter(name="a").update(
         active=False, tested_revision=F("revision")

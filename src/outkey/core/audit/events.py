@@ -48,6 +48,7 @@ class Tag(StrEnum):
     DELIVERY_REPLAYED = "api:delivery:replayed"
     DELIVERY_VIEWED = "api:delivery:viewed"
     DELIVERIES_REFUSED = "hooks:delivery:refused"
+    DELIVERY_TESTED = "hooks:delivery:tested"
     SECRET_SET = "api:secret:set"  # noqa: S105 - the name of an event
     SECRET_CLEARED = "api:secret:cleared"  # noqa: S105 - the name of an event
     OFFER_VIEWED = "api:offer:viewed"

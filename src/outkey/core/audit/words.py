@@ -32,6 +32,7 @@ SENTENCES: dict[str, Text] = {
     Tag.DELIVERY_REPLAYED: Text("processed a delivery again"),
     Tag.DELIVERY_VIEWED: Text("looked at the body of a delivery"),
     Tag.DELIVERIES_REFUSED: Text("refused deliveries"),
+    Tag.DELIVERY_TESTED: Text("sent a test delivery"),
     Tag.SECRET_SET: Text("set a secret"),
     Tag.SECRET_CLEARED: Text("deleted a secret"),
     Tag.OFFER_VIEWED: Text("looked at the token that a sender offered"),

@@ -65,4 +65,5 @@ def delivery_facts(delivery: InboxDelivery) -> dict[str, object]:
         "attempts": delivery.attempts,
         "reason": delivery.reason,
         "records": delivery.records,
+        "tested_by": delivery.tested_by or None,
     }

@@ -66,6 +66,7 @@ class InboxDelivery:
     attempts: int = 0
     reason: str = ""
     records: int | None = None  # how many it had, once it is processed
+    tested_by: str = ""  # the user who sent it as a test; "": the sender did
     generation: int = 1  # each write raises it
     body: bytes = b""
 

@@ -25,6 +25,7 @@ from outkey.core.secret import Secret
 from outkey.core.sync.line import Sync
 from outkey.core.text import Text
 from outkey.core.webhooks.content import DeliveryContent
+from outkey.core.webhooks.delivery import Delivery
 from outkey.core.webhooks.handlers import refuse_unlisted_handler
 from outkey.core.webhooks.inbox import InboxDelivery, ReplayScope
 from outkey.core.webhooks.settings import Webhook, is_proof_header, scheme_of
@@ -38,6 +39,7 @@ from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.engine.webhooks.hook_settings import HookSettings
 from outkey.engine.webhooks.inbox import Inbox
 from outkey.engine.webhooks.offers import has_offer
+from outkey.engine.webhooks.samples import with_mark
 from outkey.engine.webhooks.shown_content import masked_content
 from outkey.ports.sync import PathCompiler
 
@@ -147,6 +149,23 @@ class WebhookAdministration:
         needs = requirements_of_test(webhook, self._sync_of(webhook))
         refuse_missing(needs, allowed, webhook)
         self._refuse_forbidden_records(webhook, rights)
+
+    @contextmanager
+    def sending_test(
+        self, name: str, sample: Delivery, event_id: str
+    ) -> Iterator[Delivery]:
+        """Record a test delivery that is about to be sent, and return it with its mark.
+
+        So the inbox shows who has sent it.
+        """
+        stored = self.settings.get(name)
+        self._note(Tag.DELIVERY_TESTED, name, event_id)
+        samples = self.settings.samples
+        mark = samples.make(stored.endpoint, self.administration.actor)
+        try:
+            yield with_mark(sample, mark)
+        finally:
+            samples.remove(mark)
 
     def _refuse_forbidden_records(self, webhook: Webhook, rights: RecordRights) -> None:
         sync = self._sync_of(webhook)

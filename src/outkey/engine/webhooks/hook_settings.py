@@ -41,6 +41,7 @@ from outkey.core.webhooks.stored import (
     VERIFY_TOKEN,
     StoredWebhook,
 )
+from outkey.engine.webhooks.samples import SampleMarks
 from outkey.ports.storage import Database, StateRows
 from outkey.ports.webhooks import WebhookVault
 
@@ -58,6 +59,7 @@ class HookSettings:
         self._states = states
         self._database = database
         self._vault = vault
+        self.samples = SampleMarks(states, database)
         # What was read before, as long as its generation is still the stored one.
         self._read: dict[str, tuple[int, StoredWebhook]] = {}
         self._names: dict[str, str] = {}  # of webhooks, by endpoint

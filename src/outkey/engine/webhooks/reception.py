@@ -45,6 +45,7 @@ from outkey.engine.webhooks.hook_settings import HookSettings
 from outkey.engine.webhooks.intake import Intake
 from outkey.engine.webhooks.offers import accept_offer
 from outkey.engine.webhooks.refusals import RefusalCounter, Refusals
+from outkey.engine.webhooks.samples import without_mark
 from outkey.ports.sending import Audit, Clock
 from outkey.ports.storage import Database
 from outkey.ports.sync import PathCompiler
@@ -238,6 +239,8 @@ class Reception:
     ) -> None:
         """Commit a delivery; the same one again changes nothing."""
         ports = self._ports
+        tested_by = ports.settings.samples.sender_of(stored.endpoint, delivery)
+        delivery = without_mark(delivery)
         event_id = verified.event_id or self._found_id(stored, delivery.body)
         key = event_id or digest_key(delivery, verified) or secrets.token_hex(16)
         self._intake.store(
@@ -249,6 +252,7 @@ class Reception:
                 event_type=verified.event_type,
                 nonce=event_text(verified.nonce),
                 fetch_id=verified.fetch_id,
+                tested_by=tested_by,
                 body=ports.settings.seal_content(stored, key, delivery),
             )
         )

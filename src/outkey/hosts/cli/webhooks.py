@@ -196,20 +196,7 @@ def list_deliveries(
     if not deliveries:
         print_line(no_deliveries_text(name, state))
         return
-    rows = (
-        (
-            delivery.id,
-            time_text(delivery.received_at),
-            delivery.state,
-            delivery.event_type,
-            delivery.event_id,
-            delivery.attempts,
-            "" if delivery.records is None else delivery.records,
-            delivery.reason,
-        )
-        for delivery in deliveries
-    )
-    columns = (
+    columns = [
         "ID",
         "Received",
         "State",
@@ -218,8 +205,27 @@ def list_deliveries(
         "Attempts",
         "Records",
         "Reason",
-    )
+    ]
+    rows = list(map(delivery_row, deliveries))
+    if any(delivery.tested_by for delivery in deliveries):
+        columns.append("Test by")
+        for row, delivery in zip(rows, deliveries, strict=True):
+            row.append(delivery.tested_by)
     print_table(columns, rows)
+
+
+def delivery_row(delivery: InboxDelivery) -> list[object]:
+    """Return a delivery for the list."""
+    return [
+        delivery.id,
+        time_text(delivery.received_at),
+        delivery.state,
+        delivery.event_type,
+        delivery.event_id,
+        delivery.attempts,
+        "" if delivery.records is None else delivery.records,
+        delivery.reason,
+    ]
 
 
 @webhooks_app.command("replay")
@@ -418,15 +424,17 @@ def send_sample(
     application = open_application()
     url = url or server_url(application)
     body = read_data("-" if file == "-" else f"@{file}")
+    event_id = event_id or str(uuid.uuid4())
     sample = signed_sample(
         application,
         name,
         body,
-        event_id=event_id or str(uuid.uuid4()),
+        event_id=event_id,
         content_type=content_type,
         base=url,
     )
-    status = post_sample(sample)
+    with changes_of(application).sending_test(name, sample, event_id) as marked:
+        status = post_sample(marked)
     if as_json:
         print_json({"webhook": name, "status": status})
     else:

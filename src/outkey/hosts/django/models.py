@@ -402,6 +402,7 @@ class Delivery(models.Model):
     attempts = models.PositiveIntegerField(default=0)
     reason = models.TextField(blank=True)
     records = models.PositiveIntegerField(null=True)
+    tested_by = models.CharField(max_length=150, blank=True, default="")
     generation = models.PositiveIntegerField(default=1)
     body = models.BinaryField()
 
@@ -551,7 +552,7 @@ class Webhook(SharedStateRow):
         verbose_name_plural = _("Webhooks")
         default_permissions = ("view", "add", "change", "delete")
         permissions = (
-            ("run_webhook", "Can pause Webhooks, replay and send deliveries"),
+            ("run_webhook", "Can pause Webhooks and replay deliveries"),
             ("view_delivery", "Can view the deliveries of Webhooks"),
         )
 

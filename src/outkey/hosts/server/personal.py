@@ -23,7 +23,7 @@ from outkey.core.errors import ConfigError
 from outkey.core.moments import iso_or_none, record_iso
 from outkey.core.text import Text
 from outkey.engine.managing.registry import Registry
-from outkey.hosts.django.models import SecretValue, UserSettings
+from outkey.hosts.django.models import Delivery, SecretValue, UserSettings
 from outkey.hosts.django.pages.access import web_actor
 from outkey.hosts.server.user_changes import key_of
 from outkey.ports.storage import AuditRows
@@ -69,6 +69,12 @@ def data_about(user: User, rows: AuditRows) -> dict[str, object]:
                 "configuration__name", "field", "version", "set_at"
             )
         ],
+        "test_deliveries": [
+            {"received_at": iso_or_none(received_at)}
+            for received_at in Delivery.objects.filter(
+                tested_by=web_actor(user.username)
+            ).values_list("received_at", flat=True)
+        ],
         "audit": list(records_about(user, rows)),
     }
 
@@ -84,13 +90,15 @@ def refuse_last_administrator(user: User) -> None:
 
 
 def erase(user: User, registry: Registry) -> str:
-    """Delete a user and their data; return the name that replaces theirs at secrets.
+    """Delete a user and their data; return the name that replaces theirs elsewhere.
 
     The audit is not changed: a changed record would break its chain.
     """
     replacement = f"erased:{token_hex(4)}"
     with transaction.atomic():
-        registry.rename_setter(web_actor(user.username), replacement)
+        actor = web_actor(user.username)
+        registry.rename_setter(actor, replacement)
+        Delivery.objects.filter(tested_by=actor).update(tested_by=replacement)
         for model in _LOGINS:
             model.objects.filter(username=user.username).delete()
         for session in sessions_of(user):

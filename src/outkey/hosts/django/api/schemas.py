@@ -221,6 +221,9 @@ class DeliverySchema(Schema):
     attempts: int = Field(examples=[1])
     reason: str = Field(examples=[""])
     records: int | None = Field(examples=[1])
+    tested_by: str | None = Field(
+        examples=[None], description="Who sent it as a test; null: the sender did"
+    )
 
 
 class AuditSchema(Schema):

@@ -14,8 +14,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from outkey.core.access.permissions import Permission
+from outkey.core.audit.actors import actor_words
 from outkey.core.errors import ConfigError, OutkeyError
-from outkey.core.text import Text
+from outkey.core.text import NO_TEXT, Text
 from outkey.core.webhooks.content import Headers
 from outkey.core.webhooks.delivery_words import (
     STATES,
@@ -31,7 +32,13 @@ from outkey.core.webhooks.inbox import (
 from outkey.core.webhooks.limited_json import read_limited_json
 from outkey.core.webhooks.settings import scheme_of
 from outkey.core.webhooks.stored import StoredWebhook
-from outkey.hosts.django.pages.access import installation, may, require, user_of
+from outkey.hosts.django.pages.access import (
+    administration_for,
+    installation,
+    may,
+    require,
+    user_of,
+)
 from outkey.hosts.django.pages.shell import limited_concurrency, message_of, page
 from outkey.hosts.django.pages.webhooks import (
     action_words,
@@ -73,6 +80,12 @@ class ListedDelivery:
     def chip(self) -> tuple[str, object]:
         """The colour of its state, and the state."""
         return CHIPS[self.delivery.state], STATES[self.delivery.state]
+
+    @property
+    def tester(self) -> Text:
+        """The user who sent it as a test; empty for one of the sender."""
+        tested_by = self.delivery.tested_by
+        return actor_words(tested_by) if tested_by else NO_TEXT
 
     @property
     def reason(self) -> str:
@@ -254,7 +267,8 @@ def send_sample(
         base=server_url(application),
     )
     known = {delivery.id for delivery in application.inbox().newest(stored.name)}
-    status = post_sample(signed)
+    with changes_of(request).sending_test(stored.name, signed, event_id) as marked:
+        status = post_sample(marked)
     if status != OK:
         refused = refusal_of(application, stored, signed)
         return {"status": status, "refused": refused}
@@ -264,7 +278,8 @@ def send_sample(
         if delivery.id not in known
     ]
     # The sender's own deliveries may arrive at the same time.
-    own = [delivery for delivery in new if delivery.event_id == event_id] or new
+    actor = administration_for(request.user).actor
+    own = [delivery for delivery in new if delivery.tested_by == actor]
     sees_it = may(request, Permission.VIEW_DELIVERY)
     return {
         "status": status,
