@@ -30,8 +30,12 @@ MAIL_DATE = re.compile(
     r"[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d (GMT|UTC|[+-]\d{4})",
     re.ASCII,
 )
-# Texts of one length whose letters have the order of their time, as ULIDs have.
-WORD = re.compile(r"[0-9A-Za-z]{1,200}", re.ASCII)
+# Ids that begin with their time, so that their letters have its order. Other texts
+# have none: a hash or an ETag that sorts first is not older.
+ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}", re.ASCII)
+UUID_7 = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.ASCII
+)
 
 
 # In the name of a field whose value is a time.
@@ -51,14 +55,16 @@ ORDERED = frozenset(
 )
 NUMBERS = "number"
 MOMENTS = "moment"
+ULIDS = "ULID"
+UUIDS = "UUID of version 7"
 
 
 class VersionRank(NamedTuple):
     """The place of a version among those of the same kind."""
 
-    kind: str  # NUMBERS, MOMENTS, or another one for words of each length
+    kind: str
     order: Decimal
-    letters: str = ""  # of a word
+    letters: str = ""  # of an id
 
 
 def version_mapping(sync: Sync) -> FieldMapping | None:
@@ -104,8 +110,10 @@ def text_rank(text: str) -> VersionRank | None:
     moment = read_moment(text)
     if moment is not None:
         return moment_rank(moment)
-    if WORD.fullmatch(text):
-        return VersionRank(f"word of {len(text)}", Decimal(0), text)
+    if ULID.fullmatch(text):
+        return VersionRank(ULIDS, Decimal(0), text)
+    if UUID_7.fullmatch(text):
+        return VersionRank(UUIDS, Decimal(0), text)
     return None
 
 
