@@ -694,25 +694,64 @@ def test_only_the_send_proxy_reads_a_large_body_and_only_with_a_token(
         assert connection.recv(100).startswith(b"HTTP/1.1 413")
 
 
-def test_only_so_many_large_bodies_are_taken_at_once(interface: Interface) -> None:
-    """Whether a token is valid is not known before its body was read."""
+def large_head(interface: Interface, token: str, *more: str) -> bytes:
+    """Return the head of a request with a large body, which does not follow."""
     parts = urlsplit(interface.url)
     lines = [
         f"POST {parts.path}/send/acme/echo HTTP/1.1",
         f"Host: {parts.netloc}",
-        f"Content-Length: {5 * MEBIBYTE}",
-        f"Authorization: Bearer {interface.tokens['unknown']}",
+        f"Authorization: Bearer {interface.tokens[token]}",
+        *(more or (f"Content-Length: {5 * MEBIBYTE}",)),
     ]
-    head = "\r\n".join([*lines, "", ""]).encode()
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+@pytest.mark.parametrize(
+    ("token", "status", "code"),
+    [
+        ("unknown", 401, "unauthorized"),
+        ("revoked", 401, "unauthorized"),
+        ("read", 403, "forbidden"),
+    ],
+)
+@pytest.mark.parametrize("more", [(), ("Transfer-Encoding: chunked",)])
+def test_a_large_body_is_read_only_with_a_token_that_may_send(
+    interface: Interface, token: str, status: int, code: str, more: tuple[str, ...]
+) -> None:
+    parts = urlsplit(interface.url)
+    with socket.create_connection((parts.hostname, parts.port), 30) as connection:
+        connection.sendall(large_head(interface, token, *more))
+        head, _, body = connection.makefile("rb").read().partition(b"\r\n\r\n")
+    assert head.startswith(f"HTTP/1.1 {status} ".encode())
+    assert json.loads(body)["error"]["code"] == code
+
+
+def test_only_so_many_large_bodies_are_taken_at_once(interface: Interface) -> None:
+    parts = urlsplit(interface.url)
     address = (parts.hostname, parts.port)
     with ExitStack() as closing:
-        for _ in range(32):
+
+        def send_head(token: str) -> socket.socket:
             connection = socket.create_connection(address, timeout=30)
             closing.enter_context(connection)
-            connection.sendall(head)
-        busy = closing.enter_context(socket.create_connection(address, timeout=30))
-        busy.sendall(head)
+            connection.sendall(large_head(interface, token))
+            return connection
+
+        for _ in range(16):
+            send_head("send")
+        # Served after the tokens of these were checked.
+        assert interface.call("GET", "send/acme/bearer", "send").status_code == 200
+        busy = send_head("send")
         assert busy.recv(100).startswith(b"HTTP/1.1 503")
+        # Tokens that are not valid take no place, and others have theirs.
+        for _ in range(40):
+            send_head("unknown")
+        other = interface.call("POST", "send/acme/echo", content=b"x" * MEBIBYTE)
+        assert other.status_code == 200
+        for _ in range(16):
+            send_head("all")
+        assert interface.call("GET", "send/acme/bearer").status_code == 200
+        assert send_head("internal").recv(100).startswith(b"HTTP/1.1 503")
         small = interface.call("POST", "send/acme/echo", content=b"x" * 1000)
         assert small.status_code == 200
     deadline = time.monotonic() + 30

@@ -12,6 +12,7 @@ import socket
 import struct
 import sys
 import termios
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -62,12 +63,14 @@ STOP_SECONDS = 60.0
 _MAX_HEAD_BYTES = 64 * 1024
 _MAX_BODY_BYTES = 4 * 1024 * 1024  # above Django's own limit for a form
 # Of a request to the send proxy, whose own limit is 32 MiB by default: a little more
-# gets its JSON error. Whether the token is valid is not known until the body is there.
+# gets its JSON error.
 MAX_SENT_BYTES = 32 * 1024 * 1024
 _SENT_MORE = 1024 * 1024
-# Such bodies are in temporary files from here on, and only so many at the same time.
+# Such bodies are in temporary files from here on. They are read only if their token is
+# valid, and only so many at the same time, in all and with the same token.
 _LARGE_BYTES = 512 * 1024
 MAX_LARGE_BODIES = 32
+MAX_LARGE_BODIES_OF_TOKEN = 16
 _SENT_AHEAD = 1024 * 1024  # how far a response of the send proxy is ahead of its client
 _BUSY = "Too many users are signing in. Wait some seconds, and try again."
 _RESET = struct.pack("ii", 1, 0)  # of SO_LINGER: linger, for no second
@@ -136,11 +139,18 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
     """Reads a request; only one to the send proxy may have a large body."""
 
     adj: Adjustments
+    headers: dict[str, str]
 
     def __init__(self, adjustments: Adjustments, server: "Listener") -> None:
         super().__init__(adjustments)
         self.has_large_body = False
+        self.needs_check = False  # of its token, before more of the body is read
         self._server = server
+
+    @property
+    def token(self) -> str:
+        """The header with the token of the request, if it has one."""
+        return self.headers.get("AUTHORIZATION", "")
 
     def parse_header(self, header_plus: bytes) -> None:
         """Read the head, and decide how large the body may be."""
@@ -148,17 +158,38 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
             super().parse_header(header_plus)
         except ValueError:  # Python reads no number of thousands of digits
             raise ParsingError("the length of the body is not a number") from None
-        token = self.headers.get("AUTHORIZATION", "")
-        if not is_sending(self.path) or not _API_TOKEN.fullmatch(token):
-            return
-        self.adj = copy(self.adj)
-        self.adj.max_request_body_size = self._server.max_sent
-        if self.chunked or self.content_length > _LARGE_BYTES:
-            if self._server.count_large_bodies() < MAX_LARGE_BODIES:
-                self.has_large_body = True
-            else:
-                self.error = busy(Text("too many large bodies at the same time"))
-                self.completed = True
+        if is_sending(self.path) and _API_TOKEN.fullmatch(self.token):
+            self.adj = copy(self.adj)
+            self.adj.max_request_body_size = self._server.max_sent
+            self.needs_check = self.chunked or self.content_length > _LARGE_BYTES
+
+
+class TokenCheck:
+    """Checks the token of a request in a thread, before its large body is read."""
+
+    def __init__(self, channel: "Channel", request: RequestParser) -> None:
+        self._channel = channel
+        self._request = request
+        self._refusal: Error | None = None
+
+    def place(self) -> Place:
+        """Return what it is counted as."""
+        return Place(Kind.INTERFACE, self._request.token)
+
+    def refuse(self) -> None:
+        """Respond that the server is busy."""
+        self._refusal = busy()
+
+    def service(self) -> None:
+        """Let the body be read, or respond without it."""
+        refusal: Error | None = busy()  # also if the check fails in an unknown way
+        try:
+            refusal = self._refusal or self._channel.server.admit_body(self._request)
+        finally:
+            self._channel.end_check(self._request, refusal)
+
+    def cancel(self) -> None:
+        """Give it up: the server stops."""
 
 
 class ResponseTask(WSGITask):  # type: ignore[misc]
@@ -219,12 +250,15 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
     server: "Listener"
     task_class = ResponseTask
     close_when_flushed: bool
+    request: RequestParser | None
+    requests: list[RequestParser]
 
     def __init__(self, *arguments: object, **options: object) -> None:
         self.waiting_since = time.monotonic()
         # When the client has to have taken what is being written; None for no limit.
         self.respond_by: float | None = None
         self._is_closed = False
+        self._is_checking = False
         self._was_refused = False  # before its body was read
         self._is_discarding = False
         self._bytes_sent = 0
@@ -235,11 +269,12 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
         """Return what reads the next request."""
         return RequestParser(adjustments, self.server)
 
-    @property
-    def has_large_body(self) -> bool:
-        """Whether a request with a large body is being received or served."""
+    def large_bodies(self) -> list[str]:
+        """Return the tokens of requests whose large body is received or served."""
         requests = [self.request, *self.requests]
-        return any(request and request.has_large_body for request in requests)
+        return [
+            request.token for request in requests if request and request.has_large_body
+        ]
 
     def place(self) -> Place:
         """Return what the next request is counted as."""
@@ -247,8 +282,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
         if request.error:
             return Place(Kind.LIVENESS)  # its response is a few bytes
         kind = kind_of(request.path, request.command)
-        token = request.headers.get("AUTHORIZATION", "")
-        return Place(kind, token if kind is Kind.INTERFACE else "")
+        return Place(kind, request.token if kind is Kind.INTERFACE else "")
 
     def refuse(self) -> None:
         """Let the next request have a response that says that the server is busy."""
@@ -287,7 +321,8 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
 
     def readable(self) -> bool:
         """Whether there may be something to receive."""
-        return not self._is_closed and bool(super().readable())
+        is_waiting = self._is_closed or self._is_checking
+        return not is_waiting and bool(super().readable())
 
     def handle_close(self) -> None:
         """Close the connection; a thread that waits for the client goes on.
@@ -326,7 +361,24 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
                     request.close()
                 del self.requests[MAX_PIPELINED:]
                 self.requests[-1].headers["CONNECTION"] = "close"
+            if self.request is not None and self.request.needs_check:
+                self.request.needs_check = False
+                self._is_checking = True
+                self.server.add_task(TokenCheck(self, self.request))
         return True
+
+    def end_check(self, request: RequestParser, refusal: Error | None) -> None:
+        """Read the body of a request whose token was checked, or refuse it."""
+        with self.requests_lock:
+            self._is_checking = False
+            if refusal is not None and self.request is request:
+                request.error = refusal
+                request.completed = True
+                self.request = None
+                self.requests.append(request)
+                if len(self.requests) == 1:
+                    self.server.add_task(self)
+        self.server.pull_trigger()
 
     @property
     def is_busy(self) -> bool:
@@ -373,13 +425,28 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
     channel_class = Channel
     max_sent = MAX_SENT_BYTES + _SENT_MORE
     is_stopping = False
+    refusal_of: Callable[[str], OutkeyError | None]  # why a token may not send
     _rests_until = 0.0
     _is_short = False  # of descriptors or memory, and this was logged
 
-    def count_large_bodies(self) -> int:
-        """Return how many large bodies there are in temporary files."""
-        channels = self.active_channels.values()
-        return sum(channel.has_large_body for channel in channels)
+    def __init__(self, *arguments: object, **options: object) -> None:
+        self._large_bodies_lock = threading.Lock()
+        super().__init__(*arguments, **options)
+
+    def admit_body(self, request: RequestParser) -> Error | None:
+        """Return why a large body is not read; None if it may be from now on."""
+        error = self.refusal_of(request.token)
+        if error is not None:
+            return InterfaceRefusal(error)
+        with self._large_bodies_lock:
+            # Copied at once: the loop adds and removes channels meanwhile.
+            channels = list(self.active_channels.values())
+            tokens = [token for channel in channels for token in channel.large_bodies()]
+            of_token = tokens.count(request.token)
+            if len(tokens) >= MAX_LARGE_BODIES or of_token >= MAX_LARGE_BODIES_OF_TOKEN:
+                return busy(Text("too many large bodies at the same time"))
+            request.has_large_body = True
+        return None
 
     def maintenance(self, now: float) -> None:
         """Close late connections; called by waitress about once a second.
@@ -449,6 +516,7 @@ class Server:
         *,
         max_body: int = 0,
         max_sent: int = MAX_SENT_BYTES,
+        refusal_of: Callable[[str], OutkeyError | None] = lambda _token: None,
     ) -> None:
         self.host = host
         self.port = port
@@ -470,6 +538,7 @@ class Server:
         ]
         for listener in self._listeners:
             listener.max_sent = max_sent + _SENT_MORE
+            listener.refusal_of = refusal_of
 
     def stop_at_signals(self) -> None:
         """Let SIGTERM and Ctrl-C end `run` instead of the process."""

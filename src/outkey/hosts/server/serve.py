@@ -8,10 +8,12 @@ from contextlib import suppress
 
 from django.contrib.auth.models import Group, User
 from django.core.wsgi import get_wsgi_application
+from django.db import close_old_connections
 
 from outkey.adapters.listeners_file import reachable, web_url
+from outkey.core.access.api_tokens import Scope, token_of_header
 from outkey.core.audit.events import Tag
-from outkey.core.errors import ConfigError, Sealed
+from outkey.core.errors import ConfigError, OutkeyError, Sealed
 from outkey.core.operating.checklist import (
     LEAST_DESCRIPTORS as RECOMMENDED_DESCRIPTORS,
 )
@@ -41,7 +43,14 @@ def listen(host: str, port: int) -> Server:
     max_sent = read_mebibytes(os.environ, SENT_LIMIT, low=32, high=1024)
     try:
         application = HookGate(get_wsgi_application())
-        return Server(application, host, port, max_body=max_body, max_sent=max_sent)
+        return Server(
+            application,
+            host,
+            port,
+            max_body=max_body,
+            max_sent=max_sent,
+            refusal_of=refusal_of,
+        )
     except (OSError, ValueError):
         raise ConfigError(
             Text(
@@ -52,6 +61,21 @@ def listen(host: str, port: int) -> Server:
                 " stop the program that uses this port."
             ),
         ) from None
+
+
+def refusal_of(header: str) -> OutkeyError | None:
+    """Return why the token in an Authorization header may not send; None if it may."""
+    application = installation()
+    now = application.clock.monotonic()
+    close_old_connections()  # as Django does before and after a request
+    try:
+        token = application.api_tokens.authenticate(token_of_header(header), now)
+        token.demand(Scope.SEND)
+    except OutkeyError as error:
+        return error
+    finally:
+        close_old_connections()
+    return None
 
 
 def ensure_descriptors() -> None:
