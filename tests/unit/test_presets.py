@@ -233,6 +233,56 @@ def test_how_well_a_preset_is_known_is_said_in_words() -> None:
     assert "users report" in SURENESS["reported"]
 
 
+# What the public list of providers requests to check credentials, for the presets that
+# cite it for a test path. For most providers it has no such path.
+PATHS_OF_PROVIDER_LIST = {
+    "bamboohr": "/v1/meta/fields",
+    "chargebee": "/api/v2/business_entities",
+    "front": "/me",
+    "github": "/user",
+    "hibob": "/v1/company/named-lists",
+    "holded": "/invoicing/v1/contacts",
+    "mailgun": "/v4/domains",
+    "openai": "/v1/models",
+    "shipstation": "/users",
+}
+
+
+def test_a_test_path_is_from_the_provider_list_only_where_that_has_it() -> None:
+    citing = {
+        preset.name: preset
+        for preset in PRESETS.all()
+        for source in preset.sources
+        if source.startswith("public provider list") and "test path" in source
+    }
+    assert citing.keys() == PATHS_OF_PROVIDER_LIST.keys()
+    for name, preset in citing.items():
+        urls = [
+            method.table["base_url"] + method.table["verification"]["test_path"]
+            for method in preset.methods.values()
+        ]
+        path = PATHS_OF_PROVIDER_LIST[name]
+        assert any(url.endswith(path) for url in urls), (name, urls)
+
+
+@pytest.mark.parametrize("preset", PRESETS.all(), ids=lambda preset: preset.name)
+def test_a_preset_is_as_sure_as_the_weakest_of_its_sources(preset: Preset) -> None:
+    kinds = {source.partition(" ")[0] for source in preset.sources}
+    if kinds & {"known,", "reported:"}:
+        assert preset.sure == "reported"
+    if preset.sure == "provider list":
+        assert "public" in kinds
+
+
+@pytest.mark.parametrize("preset", PRESETS.all(), ids=lambda preset: preset.name)
+def test_a_test_path_has_a_source_or_is_called_known(preset: Preset) -> None:
+    facts = " ".join(preset.sources)
+    for method in preset.methods.values():
+        path = method.table.get("verification", {}).get("test_path", "/")
+        last = path.partition("?")[0].rstrip("/").rpartition("/")[2]
+        assert path == "/" or "test path" in facts or last in facts, path
+
+
 def test_no_source_has_a_parameter_that_tracks_readers() -> None:
     for preset in PRESETS.all():
         for source in preset.sources:
