@@ -1,8 +1,10 @@
+from dataclasses import replace
 from datetime import date
 from email.utils import formatdate
 
 import pytest
 
+from outkey.core.config.configuration import SecretState
 from outkey.core.diagnosis import REMEDIES, diagnose, diagnose_success
 from outkey.core.errors import BadAnswer, Cause
 from outkey.core.request.challenge import Challenge, parse_challenges
@@ -307,6 +309,34 @@ def test_challenges_are_read_whatever_their_form(
 def test_reading_a_hostile_challenge_takes_no_time() -> None:
     assert len(parse_challenges(["a," * 100_000])) <= 16 * 1024
     assert parse_challenges(['B a="' + "\\" * 50_000]) == [Challenge("b")]
+
+
+@pytest.mark.parametrize(
+    ("set_at", "accepted_at", "status", "first"),
+    [
+        (10.0, 20.0, 401, "token-expired"),
+        (10.0, 20.0, 403, "expired-as-403"),
+        (20.0, 10.0, 401, "wrong-credentials"),
+        (10.0, None, 401, "wrong-credentials"),
+        (None, 20.0, 401, "wrong-credentials"),
+    ],
+)
+def test_a_token_that_worked_since_it_was_entered_has_expired_or_was_revoked(
+    set_at: float | None, accepted_at: float | None, status: int, first: str
+) -> None:
+    made = replace(
+        configuration(authentication_type="bearer"),
+        secrets={"token": SecretState("https://api.acme.example:443", set_at=set_at)},
+        accepted_at=accepted_at,
+    )
+    response = Response(
+        status, ResponseHeaders((challenge('Bearer error="invalid_token"'),))
+    )
+    found = diagnose(response, made, now=NOW)
+    assert found is not None
+    ids = [suspicion.reason.id for suspicion in found.suspicions]
+    assert ids[0] == first
+    assert ("token-revoked" in ids) is (first != "wrong-credentials")
 
 
 # ── what is said of a fetched token ─────────────────────────────────────────────────

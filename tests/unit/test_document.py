@@ -318,7 +318,7 @@ def test_the_table_and_the_configuration_name_the_same_fields() -> None:
         {f.name for f in fields(Configuration)}
         - set(sections)
         - {"secrets", "base", "record", "version", "revision", "refused", "paused_at"}
-        - {"voucher", "script_is_vouched", "former_names", "is_proved"}
+        - {"voucher", "script_is_vouched", "former_names", "is_proved", "accepted_at"}
     )
     assert from_table == top | nested
 

@@ -92,6 +92,7 @@ class ConfigurationRow:
             refused=self.health.refused,
             paused_at=self.health.paused_at,
             is_proved=self.health.is_proved,
+            accepted_at=self.health.accepted_at,
             voucher=voucher,
             former_names=former_names,
         )

@@ -286,6 +286,7 @@ class RegistryContract(ABC):
         for moment in (70.0, 80.0):
             registry.note_accepted("contract", stored.revision, moment)
         assert registry.get("contract").is_proved
+        assert registry.get("contract").accepted_at == 70.0
         assert _health(registry).seen == {ACCEPTED_AT: 70.0}
         registry.note_secrets_changed("contract")
         assert not registry.get("contract").is_proved

@@ -116,6 +116,8 @@ class Configuration:
     former_names: tuple[tuple[str, float], ...] = attribute(default=(), compare=False)
     # Whether a test ended, or a request was accepted, since the last change.
     is_proved: bool = attribute(default=False, compare=False)
+    # When the API last accepted a request or a test, as far as that was noted.
+    accepted_at: float | None = attribute(default=None, compare=False)
     # Whether a run compared the script with its voucher when it began; later changes
     # of the script do not affect the run.
     script_is_vouched: bool = attribute(default=False, compare=False)
@@ -185,6 +187,14 @@ class Configuration:
     def sends_entered_token(self) -> bool:
         """Whether requests carry a token that a user entered."""
         return self.sends_token and not self.fetches_token
+
+    @property
+    def token_was_accepted(self) -> bool:
+        """Whether the API accepted the entered token since it was entered."""
+        state = self.secrets.get("token") if self.sends_entered_token else None
+        if state is None or state.set_at is None or self.accepted_at is None:
+            return False
+        return state.set_at <= self.accepted_at
 
     @property
     def sends_password(self) -> bool:

@@ -69,8 +69,9 @@ _OF_STATUS = (  # the meaning of a status without further evidence
         "enter a new token now, and its expiry date, so that a finding warns in time.",
         "The response or the description of its challenge states that the token has"
         " expired, and no other reason beside it; it has the Expired marker or one of"
-        " the Expired statuses; Token Expires On has passed, or the exp claim of the"
-        " token is in the past.",
+        " the Expired statuses; Token Expires On has passed, the exp claim of the token"
+        " is in the past, or the error is invalid_token and the API accepted the token"
+        " before.",
     ),
     reason(
         "malformed-header",

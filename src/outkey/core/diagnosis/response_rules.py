@@ -206,6 +206,14 @@ def clues_of_invalid_token(evidence: Evidence) -> Iterator[Clue]:
         )
         yield Clue(_ALTERNATIVE, "wrong-credentials", text)
         return
+    if evidence.configuration.token_was_accepted:
+        text = Text(
+            "WWW-Authenticate has the error invalid_token, and the API accepted this"
+            " token before."
+        )
+        yield Clue(66, as_of_status("token-expired", evidence.status), text)
+        yield Clue(45, "token-revoked", text)
+        return
     yield Clue(_ALTERNATIVE, "wrong-credentials", text)
     text = Text("The error invalid_token is also that of an expired token.")
     yield Clue(40, as_of_status("token-expired", evidence.status), text)

@@ -56,6 +56,13 @@ class Health:
         return ACCEPTED_AT in self.seen
 
     @property
+    def accepted_at(self) -> float | None:
+        """When the API last accepted a test or a request, as far as that was noted."""
+        noted = self.seen.get(ACCEPTED_AT)
+        moments = [self.verified_at, noted if isinstance(noted, int | float) else None]
+        return max((at for at in moments if at is not None), default=None)
+
+    @property
     def is_proved(self) -> bool:
         """Whether a test ended or a request was accepted since the last change."""
         return self.current or self.accepted
