@@ -26,6 +26,7 @@ __all__ = [
     "LineBusy",
     "LinePaused",
     "LoginRefused",
+    "OnHold",
     "OutkeyError",
     "ParameterConflict",
     "Paused",

@@ -157,6 +157,7 @@ class TestPermitsLeasedFromDjango(PermitsContract):
 @pytest.mark.usefixtures("database")
 class TestTokensSealedInDjango(TokensContract):
     def make(self) -> tuple[Tokens, Configuration]:
+        from outkey.hosts.django.shared_state import DjangoStateRows
         from outkey.hosts.django.tokens import DjangoTokenRows
 
         rows = storage()
@@ -166,6 +167,7 @@ class TestTokensSealedInDjango(TokensContract):
             FixedRing(new_keyring()),
             rows.database,
             rows.configurations,
+            DjangoStateRows(),
         )
         return tokens, stored
 

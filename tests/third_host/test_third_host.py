@@ -186,7 +186,11 @@ class TestTokenTable(OnSqlite, TokensContract):
         stored = Registry(rows).add(configuration())
         ring = FixedRing(new_keyring())
         tokens = StoredTokens(
-            self.tables.tokens, ring, rows.database, rows.configurations
+            self.tables.tokens,
+            ring,
+            rows.database,
+            rows.configurations,
+            self.tables.states,
         )
         return tokens, stored
 

@@ -184,6 +184,7 @@ BROKEN: list[tuple[InstallationFacts, str]] = [
     (replace(WELL, storage=False), "P-database"),
     (replace(WELL, key_readable=True), "P-key-readable"),
     (replace(WELL, sealed=True), "P-sealed"),
+    (replace(WELL, on_hold=True), "P-on-hold"),
     (replace(WELL, readable=("data",)), "P-files-readable"),
     (replace(WELL, scripts_locked=False), "P-scripts"),
     (replace(WELL, tls_library="OpenSSL 1.0.2"), "P-tls-library"),

@@ -11,7 +11,7 @@ TOKEN, OTHER = Secret("a-refresh-token"), Secret("another-refresh-token")
 
 def tokens_with(ring: Keyring) -> StoredTokens:
     nothing: object = None  # a mark needs the keys only
-    return StoredTokens(nothing, FixedRing(ring), nothing, nothing)  # type: ignore[arg-type]
+    return StoredTokens(nothing, FixedRing(ring), nothing, nothing, nothing)  # type: ignore[arg-type]
 
 
 def test_two_installations_have_different_marks_of_one_token() -> None:

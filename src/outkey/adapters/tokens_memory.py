@@ -34,5 +34,8 @@ class MemoryTokens:
             self._states[configuration.name] = state
         return state
 
+    def refuse_renewal(self) -> None:
+        """Refuse nothing: no backup has these tokens."""
+
     def mark(self, secret: Secret, before: str) -> str:  # noqa: ARG002 - one key
         return secret.fingerprint(self._key).hex()

@@ -8,10 +8,12 @@ from outkey.adapters.secrets_stored import Keyrings
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import EditConflict, SecretUnreadable
 from outkey.core.oauth2.token import TokenContent, TokenState
+from outkey.core.operating.hold import refuse_on_hold
 from outkey.core.secret import Secret
+from outkey.core.shared_state import StateKind
 from outkey.core.text import Text
 from outkey.core.vault.envelope import TokenRow, key_name_of, token_place
-from outkey.ports.storage import ConfigurationRows, Database, TokenRows
+from outkey.ports.storage import ConfigurationRows, Database, StateRows, TokenRows
 
 
 class StoredTokens:
@@ -26,11 +28,16 @@ class StoredTokens:
         keys: Keyrings,
         database: Database,
         configurations: ConfigurationRows,
+        states: StateRows,
     ) -> None:
         self._rows = rows
         self._keys = keys
         self._database = database
         self._configurations = configurations
+        self._states = states
+
+    def refuse_renewal(self) -> None:
+        refuse_on_hold(self._states.read(StateKind.HOLD))
 
     def now(self) -> float:
         return self._database.now()

@@ -13,6 +13,7 @@
     │   ├── EditConflict           another user saved a change first
     │   ├── LineBusy               another run of the sync line is active
     │   ├── LinePaused             a user has paused the sync line
+    │   ├── OnHold                 the installation was restored, and not resumed yet
     │   ├── RunStopped             a run was cancelled, or another process took it over
     │   ├── InvalidRequest         a request to the HTTP interface that cannot be read
     │   ├── UnknownConfiguration   no configuration with that name
@@ -305,6 +306,17 @@ class LineBusy(ConfigError, code="line_busy", hint="Wait until it ends, or cance
 
 class LinePaused(ConfigError, code="line_paused", hint="Resume the sync line."):
     """The sync line is paused."""
+
+
+class OnHold(
+    ConfigError,
+    code="on_hold",
+    hint=(
+        "If the installation that was backed up does not run any more, run:"
+        " outkey resume --all"
+    ),
+):
+    """A restored installation runs no line and renews no token until it is resumed."""
 
 
 class RunStopped(

@@ -18,6 +18,7 @@ class StateKind(StrEnum):
     API_TOKEN_NAME = "api_token_name"  # noqa: S105 - the hash of a token, by its name
     BASELINE = "baseline"  # what is usual for a configuration
     DATABASE = "database"  # another database that tables can be in, by its name
+    HOLD = "hold"  # a restored installation that was not resumed yet
     HOOK_ACTIVITY = "hook_activity"  # how often deliveries come, by their endpoint
     HOOK_ENDPOINT = "hook_endpoint"  # whose endpoint it is, by its random characters
     HOOK_REFUSALS = "hook_refusals"  # refused deliveries, by the webhook's name

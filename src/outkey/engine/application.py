@@ -464,6 +464,18 @@ class Application:
         administration.note(Tag.LINE_RESUMED, configuration, name)
         self.runs.resume_lines(name)
 
+    def is_on_hold(self) -> bool:
+        """Whether it was restored, and does nothing by itself until it is resumed."""
+        return bool(self.states.read(StateKind.HOLD))
+
+    def resume_all(self, administration: Administration) -> bool:
+        """End the hold of a restored installation; return whether there was one."""
+        holds = self.states.read(StateKind.HOLD)
+        if holds:
+            administration.note(Tag.INSTALLATION_RESUMED)
+            self.states.put(StateKind.HOLD, dict.fromkeys(holds))
+        return bool(holds)
+
     def rename_line(
         self, administration: Administration, name: str, new_name: str
     ) -> None:
@@ -674,6 +686,7 @@ class Application:
                 handler=self.handler,
                 listed_handlers=self.listed_handlers,
                 sender=self.sender,
+                is_on_hold=self.is_on_hold,
             ),
             stopping,
         )
@@ -745,6 +758,7 @@ class Application:
             clock=clock or self.clock,
             note_refused_deliveries=self._note_refused_deliveries,
             prune_deliveries=self._prune_deliveries,
+            is_on_hold=self.is_on_hold,
         )
         return BackgroundWork(ports, verify_hours=verify_hours, pause=pause)
 

@@ -136,7 +136,11 @@ def build_application(
             # Unix time, since the machines that share a database share no other.
             permits=LeasedPermits(tables.states, clock.now),
             tokens=StoredTokens(
-                tables.tokens, keys, storage.database, storage.configurations
+                tables.tokens,
+                keys,
+                storage.database,
+                storage.configurations,
+                tables.states,
             ),
             signer=JoseSigner(),
             scripts=LockedScripts(),

@@ -69,6 +69,9 @@ class Tokens(Protocol):
     def now(self) -> float:
         """Return Unix time by a clock that all processes share."""
 
+    def refuse_renewal(self) -> None:
+        """Raise OnHold while no token may be requested."""
+
     def mark(self, secret: Secret, before: str) -> str:
         """Return a keyed hash of a secret, by which the same one is known again.
 

@@ -37,6 +37,10 @@ class TokensContract(ABC):
         assert state.generation == 1
         assert tokens.read(acme) == state
 
+    def test_tokens_may_be_requested_unless_the_installation_is_on_hold(self) -> None:
+        tokens, _ = self.make()
+        tokens.refuse_renewal()
+
     def test_a_state_is_replaced_only_in_the_generation_that_was_read(self) -> None:
         tokens, acme = self.make()
         first = tokens.swap(acme, TokenState(), TokenState(holder="first"))

@@ -52,6 +52,9 @@ class InterruptedTokens:
     def now(self) -> float:
         return self._tokens.now()
 
+    def refuse_renewal(self) -> None:
+        self._tokens.refuse_renewal()
+
     def mark(self, secret: Secret, before: str) -> str:
         return self._tokens.mark(secret, before)
 

@@ -10,6 +10,7 @@ from outkey.core.errors import (
     InvalidRequest,
     LineBusy,
     LinePaused,
+    OnHold,
     OutkeyError,
     PolicyError,
     RateLimited,
@@ -23,7 +24,7 @@ from outkey.core.errors import (
 
 TOO_LARGE = "too_large"  # the reason of an InvalidRequest
 VERSION_DIFFERS = "version-differs"  # the reason of an EditConflict
-_CONFLICTS = (EditConflict, LineBusy, LinePaused)
+_CONFLICTS = (EditConflict, LineBusy, LinePaused, OnHold)
 # The first class that an error belongs to decides.
 _STATUSES: tuple[tuple[type[OutkeyError], int], ...] = (
     (TokenRefused, 401),

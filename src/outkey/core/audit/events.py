@@ -80,6 +80,7 @@ class Tag(StrEnum):
     PERSON_ERASED = "people:account:erased"
     BACKUP_MADE = "audit:backup:made"
     BACKUP_RESTORED = "audit:backup:restored"
+    INSTALLATION_RESUMED = "audit:installation:resumed"
     AUDIT_EXPORTED = "audit:records:exported"
     AUDIT_PRUNED = "audit:records:pruned"
 

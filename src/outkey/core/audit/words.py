@@ -64,6 +64,7 @@ SENTENCES: dict[str, Text] = {
     Tag.PERSON_ERASED: Text("erased the data about a user"),
     Tag.BACKUP_MADE: Text("made a backup"),
     Tag.BACKUP_RESTORED: Text("restored a backup"),
+    Tag.INSTALLATION_RESUMED: Text("resumed the restored installation"),
     Tag.AUDIT_EXPORTED: Text("exported the audit"),
     Tag.AUDIT_PRUNED: Text("deleted expired audit records"),
     Tag.SEND_INTENT: Text("sent a request"),

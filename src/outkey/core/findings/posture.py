@@ -104,6 +104,7 @@ class InstallationFacts:
     key_readable: bool = False
     storage: bool = True
     sealed: bool = False
+    on_hold: bool = False  # it was restored, and not resumed yet
     scripts_locked: bool = True
     tls_library: str = ""  # only one that is too old
     first_bad: str | None = None
@@ -601,6 +602,16 @@ INSTALLATION_CHECKS: tuple[PostureCheck[InstallationFacts], ...] = (
         "Restore the key file, or set OUTKEY_KEY_FILE to its path.",
         Area.INSTALLATION,
         lambda facts: finding_if(facts.sealed),
+    ),
+    PostureCheck(
+        "P-on-hold",
+        Level.WARNING,
+        "the installation was restored and is on hold: no line runs, no token is"
+        " renewed, no delivery is processed",
+        "If the installation that was backed up does not run any more, run:"
+        " outkey resume --all.",
+        Area.INSTALLATION,
+        lambda facts: finding_if(facts.on_hold),
     ),
     PostureCheck(
         "P-files-readable",

@@ -47,6 +47,8 @@ class BackgroundPorts:
     note_refused_deliveries: Callable[[], object] = lambda: None
     # Deletes the deliveries of webhooks from before a Unix time.
     prune_deliveries: Callable[[float], object] = lambda _before: None
+    # Whether the installation was restored and not resumed yet.
+    is_on_hold: Callable[[], bool] = lambda: False
 
 
 class BackgroundWork:
@@ -70,6 +72,9 @@ class BackgroundWork:
         if not self._has_duty():
             return
         self._ports.note_refused_deliveries()
+        # The installation that was backed up tests and notifies, if it still runs.
+        if self._ports.is_on_hold():
+            return
         self._ports.monitor.look()
         # With a sealed key every test would fail, whatever the configuration.
         if self._ports.is_sealed():

@@ -66,7 +66,9 @@ class Planner:
         `allows_removal` turns the guard against the removal of many records off.
         """
         self._runner.refuse_faults(line)
-        if not dry_run:
+        if dry_run:
+            self._runs.refuse_on_hold()  # no worker would begin it
+        else:
             self._runs.refuse_paused_line(line)
         with self._name_active_run(line, dry_run=dry_run):
             run = self._runs.request(
@@ -94,7 +96,13 @@ class Planner:
             raise
 
     def plan(self, actor: str) -> None:
-        """Request what is due by its schedule; notify workers of all that is due."""
+        """Request what is due by its schedule; notify workers of all that is due.
+
+        Nothing while the installation is on hold: the schedules are followed from where
+        they were when it is resumed.
+        """
+        if self._runs.is_on_hold():
+            return
         with self._runs.transaction():
             since, now = self._runs.claim_schedules()
             timetable = self._registry.timetable()
@@ -114,9 +122,10 @@ class Planner:
         """Return when these lines run next; None without a schedule or when paused."""
         now = self._runs.now()
         paused = self._runs.paused_lines()
+        is_on_hold = self._runs.is_on_hold()
         return {
             line.name: None
-            if line.name in paused
+            if is_on_hold or line.name in paused
             else self._next_after(line.schedule, now)
             for line in self._registry.timetable(names)
         }

@@ -19,6 +19,7 @@ from outkey.core.errors import (
 )
 from outkey.core.groups import groups_of
 from outkey.core.moments import parse_interval
+from outkey.core.operating.hold import refuse_on_hold
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.sync import run_states
 from outkey.core.sync.excerpt import printable
@@ -377,7 +378,8 @@ class Runs:
     def due(self, run_id: str = "") -> Sequence[Run]:
         """Return the requested runs that no process works on, longest due first.
 
-        With an id only that run, if it is due. None of a paused line, but dry runs.
+        With an id only that run, if it is due. None of a paused line, but dry runs;
+        none at all while the installation is on hold.
         """
         query = RunQuery(
             id=run_id,
@@ -388,7 +390,9 @@ class Runs:
             limit=MAX_DUE,
         )
         runs = self._rows.find(query)
-        paused = self.paused_lines() if runs else set()
+        if not runs or self.is_on_hold():
+            return []
+        paused = self.paused_lines()
         return [run for run in runs if run.dry_run or run.line not in paused]
 
     def startable(self) -> list[Run]:
@@ -463,9 +467,18 @@ class Runs:
         return {*self._states.read(StateKind.PAUSED_LINE)}
 
     def refuse_paused_line(self, line: str) -> None:
-        """Raise LinePaused for a line that a user has paused."""
+        """Raise LinePaused for a line that a user has paused, or OnHold."""
+        self.refuse_on_hold()
         if self._states.read(StateKind.PAUSED_LINE, [line]):
             raise LinePaused(hint=resume_line_hint(line))
+
+    def is_on_hold(self) -> bool:
+        """Whether no run begins because the installation was restored."""
+        return bool(self._states.read(StateKind.HOLD))
+
+    def refuse_on_hold(self) -> None:
+        """Raise OnHold until a restored installation is resumed."""
+        refuse_on_hold(self._states.read(StateKind.HOLD))
 
     def prune(self, before: float) -> None:
         """Delete the runs that ended before a time.

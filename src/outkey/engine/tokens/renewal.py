@@ -239,6 +239,7 @@ class TokenManager:
             token = self._usable_token(current, request)
             if token is not None and clock.monotonic() < current.fresh_until:
                 return token
+            self.context.tokens.refuse_renewal()
             state = self._source.state_to_renew(current.state)
             leased = self._take_lease(state, request)
             if leased is None:

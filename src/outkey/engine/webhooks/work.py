@@ -80,6 +80,7 @@ class WorkPorts:
     handler: Callable[[str], Handler]  # by the name that a webhook states
     listed_handlers: Collection[str]  # those that the operator allows
     sender: Sender
+    is_on_hold: Callable[[], bool] = lambda: False
 
 
 class HookWork:
@@ -92,7 +93,10 @@ class HookWork:
         self._is_stopping = is_stopping
 
     def round(self) -> int:
-        """Process what is due, oldest first; return how many deliveries that were."""
+        """Process what is due, oldest first; return how many deliveries that were.
+
+        While the installation is on hold they wait.
+        """
         ports = self._ports
         query = DeliveryQuery(
             states=(DeliveryState.RECEIVED,),
@@ -101,6 +105,8 @@ class HookWork:
             limit=AT_ONCE,
         )
         due = sorted(ports.deliveries.find(query), key=attrgetter("endpoint"))
+        if due and ports.is_on_hold():
+            return 0
         for endpoint, deliveries in groupby(due, key=attrgetter("endpoint")):
             if self._is_stopping():
                 break

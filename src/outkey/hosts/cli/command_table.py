@@ -109,7 +109,7 @@ SECTIONS: tuple[CommandSection, ...] = (
             CommandEntry(
                 "resume",
                 "monitoring:resume",
-                "Resume a configuration that was paused after refusals.",
+                "Resume a paused configuration, or a restored installation.",
             ),
         ),
     ),

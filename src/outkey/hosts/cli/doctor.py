@@ -172,6 +172,7 @@ def examine(home: Path) -> "Examination":
             policy=application.policy(),
             key_readable=is_open_to_others(application.key_file),
             sealed=application.keys.is_sealed(),
+            on_hold=application.is_on_hold(),
         )
         configurations = application.registry.all()
         findings = examine_all(application, configurations, facts)

@@ -76,7 +76,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "token discover": ("outkey token discover https://login.example.com",),
     "script": ("outkey script run acme",),
     "script run": ("outkey script run acme", "outkey script run acme --at 1767225600"),
-    "resume": ("outkey resume acme",),
+    "resume": ("outkey resume acme", "outkey resume --all"),
     "line": (
         "outkey line list",
         "outkey line run orders --dry-run",

@@ -1,18 +1,32 @@
 """The commands about what monitoring has found, and about paused configurations."""
 
 from shlex import quote
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from outkey.core.errors import ConfigError
 from outkey.core.findings.monitoring import Notice
+from outkey.core.text import Text
 from outkey.hosts.cli.output import print_done, print_json, print_line, print_table
 from outkey.hosts.cli.session import (
     AsJson,
-    Name,
     administration_of,
     current_host,
     open_application,
 )
 from outkey.hosts.cli.times import time_text
 
+if TYPE_CHECKING:
+    from outkey.engine.application import Application
+
+OptionalName = Annotated[str, typer.Argument(help="The configuration's name.")]
+All = Annotated[
+    bool,
+    typer.Option(
+        "--all", help="End the hold of a restored installation, on all machines."
+    ),
+]
 _COMMANDS = {
     "S-failing": "See: outkey test {name}",
     "S-paused": "See: outkey test {name}",
@@ -21,15 +35,38 @@ _COMMANDS = {
 }
 
 
-def resume(name: Name, *, as_json: AsJson = False) -> None:
-    """Resume a configuration that was paused after refusals."""
+def resume(
+    name: OptionalName = "", *, everything: All = False, as_json: AsJson = False
+) -> None:
+    """Resume a paused configuration, or a restored installation.
+
+    A configuration is paused after refusals. A restored installation is on hold: it
+    runs no line, renews no token and processes no delivery until --all.
+    """
+    if bool(name) is everything:
+        raise ConfigError(
+            Text("NAME or --all is needed, and not both"),
+            hint=Text("See: outkey resume --help"),
+        )
     application = open_application()
+    if everything:
+        resume_all(application, as_json=as_json)
+        return
     if administration_of(application).resume(name):
         print_done("resumed", as_json=as_json, configuration=name)
     else:
         print_done(
             "unchanged", as_json=as_json, configuration=name, also=" is not paused"
         )
+
+
+def resume_all(application: "Application", *, as_json: bool) -> None:
+    """End the hold of a restored installation."""
+    if application.resume_all(administration_of(application)):
+        also = "the lines, the renewals of tokens and the processing of webhooks"
+        print_done("resumed", as_json=as_json, also=also)
+    else:
+        print_done("unchanged", as_json=as_json, also="nothing is on hold")
 
 
 def notices(*, as_json: AsJson = False) -> None:

@@ -51,8 +51,17 @@ def page(
     frame = {
         **admin.site.each_context(request),
         "sealed": installation().keys.is_sealed(),
+        "on_hold": is_on_hold(),
     }
     return render(request, template, {**frame, **context}, status=status)
+
+
+def is_on_hold() -> bool:
+    """Whether the installation was restored and not resumed yet, if that is known."""
+    try:
+        return installation().is_on_hold()
+    except HostError:  # the page reports that the database does not respond
+        return False
 
 
 def errors_as_page(
