@@ -19,7 +19,8 @@ SCHEME_TEXT = """
 ## Schemes
 
 How senders sign their deliveries. A delivery whose time is further from ours than the \
-tolerance is refused. Without an ID, an event is recognized by its signed body. \
+tolerance is refused. Without an ID, or with one that is not signed, an event is \
+recognized by its signed body. \
 `URL` means that the URL is signed, so `OUTKEY_PUBLIC_URL` must be set.
 """
 COLUMNS = (
@@ -29,6 +30,7 @@ COLUMNS = (
     "Header",
     "Tolerance",
     "ID of an event",
+    "ID signed",
     "Handshake",
 )
 # How deliveries are verified that have no plain signature of their bytes.
@@ -73,8 +75,17 @@ def scheme_cells(scheme: WebhookScheme) -> tuple[str, ...]:
         ", ".join(f"`{name}`" for name in scheme.signature_headers),
         f"{timestamp.tolerance} s" if timestamp else "",
         ", ".join(f"`{event_id}`" for event_id in event_ids),
+        id_signature(scheme),
         "yes" if scheme.handshake else "",
     )
+
+
+def id_signature(scheme: WebhookScheme) -> str:
+    """Return whether the id of an event is signed; "" where there is none."""
+    has_id = scheme.id_headers or scheme.id_path
+    if not has_id or scheme.kind is VerificationKind.FETCH:
+        return ""
+    return "yes" if scheme.signs_id else "no"
 
 
 def verification(scheme: WebhookScheme) -> str:

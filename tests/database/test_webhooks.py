@@ -125,7 +125,7 @@ def test_a_delivery_on_a_connection_that_has_ended_is_stored(
             return find(stored)
 
         monkeypatch.setattr(reception._ports.settings, "open_secrets", end_first)
-    assert reception.receive(endpoint, signed(b"{}", "e2")).status == 200
+    assert reception.receive(endpoint, signed(b"[]", "e2")).status == 200
     assert len(application.inbox().newest("shop")) == 2
 
 

@@ -49,7 +49,8 @@ class Working(Hooks):
         for value in values:
             body = value if isinstance(value, bytes) else json.dumps(value).encode()
             number = len(self.host.deliveries.rows) + 1
-            assert self.receive(signed(body, event=f"e{number}")).status == 200
+            delivery = signed(body + b" " * (number - 1), event=f"e{number}")
+            assert self.receive(delivery).status == 200
 
     def states(self) -> list[tuple[str, str, int | None]]:
         rows = self.host.deliveries.find(DeliveryQuery(oldest_first=True))

@@ -55,6 +55,7 @@ class DeliveryRows(Protocol):
     ) -> InboxDelivery | None:
         """Replace a delivery, if its generation is still `before`'s; its body stays.
 
+        `after` may give up the nonce of `before`, and has no other one.
         Without `before` insert one, without `after` delete one. At least one of the two
         is given. Return the delivery as it is stored (or deleted), with its id; None if
         another process was faster, or if its endpoint has one with this key or nonce.

@@ -4,7 +4,7 @@ import threading
 from abc import ABC, abstractmethod
 from dataclasses import replace
 
-from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery
+from outkey.core.webhooks.inbox import WAITING, DeliveryState, InboxDelivery
 from outkey.ports.webhooks import DeliveryCount, DeliveryQuery, DeliveryRows
 
 ENDPOINT = "a" * 22
@@ -94,6 +94,19 @@ class DeliveryRowsContract(ABC):
         assert rows.swap(None, plain("2", nonce="n", endpoint=OTHER_ENDPOINT))
         assert rows.swap(None, plain("3"))
         assert rows.swap(None, plain("4"))  # no nonce is no nonce
+
+    def test_a_nonce_that_a_delivery_gives_up_is_accepted_again(self) -> None:
+        rows = self.make()
+        nonce = f"{WAITING}tr_1"
+        first = rows.swap(None, plain("1", nonce=nonce))
+        assert first is not None
+        assert rows.swap(None, plain("2", nonce=nonce)) is None
+        taken = rows.swap(first, first.take(5.0))
+        assert taken is not None
+        assert taken.nonce == ""
+        rows.insert([plain("3", nonce=nonce), plain("4", nonce=nonce)])
+        found = rows.find(DeliveryQuery(oldest_first=True))
+        assert [(row.key, row.nonce) for row in found] == [("1", ""), ("3", nonce)]
 
     def test_of_many_at_once_one_is_stored(self) -> None:
         rows = self.make()

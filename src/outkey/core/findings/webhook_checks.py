@@ -106,9 +106,16 @@ VERIFY_TOKEN_OF_OTHER_SCHEME = Check(
 VERSION_IS_TEXT = Check(
     "H012",
     Level.WARNING,
-    "{name} tells which delivery of a record is newer, and is stored as text",
+    "{name} shows which delivery of a record is newer, and is stored as text",
     'Map it with transform = "{transform}". A column that is there already stays text:'
     " choose another name for the new one.",
+)
+ID_NOT_SIGNED = Check(
+    "H013",
+    Level.WARNING,
+    "the ID in the header {header} is not signed, so that deliveries with the same body"
+    " count as one whatever their IDs are",
+    "Put {{id}} into signed if the sender signs it, or remove id_header.",
 )
 MANY_REFUSALS = 5
 WAITING_SECONDS = 900.0
@@ -178,6 +185,16 @@ def handler_findings(
     name = webhook.handler
     if name and not is_allowed_handler(name, listed_handlers):
         yield HANDLER_UNLISTED.finding("handler", name=name)
+
+
+def id_findings(webhook: Webhook) -> Iterator[Finding]:
+    """Yield a finding if a user relies on an id that is not signed."""
+    scheme = scheme_of(webhook)
+    is_notice = webhook.run or webhook.confirm
+    if not webhook.id_header or scheme is None or is_notice:
+        return
+    if scheme.signs_body and not scheme.signs_id:
+        yield ID_NOT_SIGNED.finding("id_header", header=webhook.id_header)
 
 
 def version_findings(webhook: Webhook, sync: Sync) -> Iterator[Finding]:

@@ -1,5 +1,6 @@
 """One verification: everything it needs, and the steps that all schemes share."""
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -75,12 +76,15 @@ def verified_event(
     timestamp: float | None = None,
     nonce: str = "",
     covers_body: bool = True,
+    signed: bytes = b"",
 ) -> Verified:
     """Return a verified delivery with the id and type of its event.
 
-    The body is parsed only here, after its signature was found valid.
+    The body is parsed only here, after its signature was found valid. `signed` is what
+    stands for the body where several bodies have the same signature.
     """
     scheme = attempt.scheme
+    digest = signed_digest(signed or attempt.delivery.body, timestamp)
     value: object = None
     if scheme.id_path or scheme.type_path:
         try:
@@ -96,4 +100,11 @@ def verified_event(
         timestamp=timestamp,
         nonce=nonce,
         covers_body=covers_body,
+        digest=digest if covers_body else "",
     )
+
+
+def signed_digest(signed: bytes, timestamp: float | None = None) -> str:
+    """Return what a signed delivery is recognized by if its id is not signed."""
+    digest = hashlib.sha256(f"{timestamp}\n".encode() + signed)
+    return f"sha256:{digest.hexdigest()}"

@@ -84,8 +84,9 @@ class Verified:
 
     `event_id` and `event_type` are empty where the sender states none. `nonce` must be
     accepted only once. If `covers_body` is false, the sender signs only parts of the
-    body, so that the other parts can be changed on the way. `fetch_id` names the object
-    that has to be fetched from the API, because the delivery itself proves nothing.
+    body, so that the other parts can be changed on the way; otherwise `digest` is that
+    of all that is signed. `fetch_id` names the object that has to be fetched from the
+    API, because the delivery itself proves nothing.
     """
 
     slot: SecretSlot
@@ -94,6 +95,7 @@ class Verified:
     timestamp: float | None = None
     nonce: str = ""
     covers_body: bool = True
+    digest: str = ""
     fetch_id: str = ""
 
 

@@ -6,6 +6,8 @@ from enum import StrEnum
 from outkey.core.moments import iso_moment
 from outkey.core.vault.envelope import Place
 
+# Begins a nonce that holds only until a worker takes the delivery.
+WAITING = "waiting:"
 LEASE_SECONDS = 120.0  # how long a worker has a delivery before another may take it
 
 
@@ -49,8 +51,9 @@ class ReplayScope:
 class InboxDelivery:
     """A verified delivery as it is stored; `key` is unique for its endpoint.
 
-    `nonce` too is accepted only once. `body` is sealed, and empty where it was not
-    read.
+    `nonce` too is accepted only once; one of a delivery that only names what to fetch
+    begins with WAITING, and holds until a worker takes the delivery. `body` is sealed,
+    and empty where it was not read.
     """
 
     id: str  # "" until it is stored
@@ -71,9 +74,13 @@ class InboxDelivery:
     body: bytes = b""
 
     def take(self, now: float) -> "InboxDelivery":
-        """Return the delivery as a worker takes it, for the length of a lease."""
+        """Return the delivery as a worker takes it, for the length of a lease.
+
+        What is named again from now on may have changed since, and is stored again.
+        """
         return replace(
             self,
+            nonce="" if self.nonce.startswith(WAITING) else self.nonce,
             due_at=now + LEASE_SECONDS,
             attempts=self.attempts + 1,
             generation=self.generation + 1,

@@ -174,6 +174,26 @@ class WebhookScheme:
         }
 
     @property
+    def signs_body(self) -> bool:
+        """Whether nothing of a body can be changed without its signature."""
+        return self.kind in {
+            VerificationKind.SIGNATURE,
+            VerificationKind.TWILIO,
+            VerificationKind.HTTP_SIGNATURE,
+        }
+
+    @property
+    def signs_id(self) -> bool:
+        """Whether the id of an event cannot be changed without its signature.
+
+        In a body that is signed as a whole it cannot; in a header only if the header is
+        a part of what is signed.
+        """
+        if self.kind is not VerificationKind.SIGNATURE:
+            return self.kind in {VerificationKind.SNS, VerificationKind.ADYEN}
+        return "{id}" in self.signed or not self.id_headers
+
+    @property
     def needs_secret(self) -> bool:
         """Whether a delivery cannot be verified without a secret."""
         return self.kind not in {

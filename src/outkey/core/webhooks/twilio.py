@@ -35,7 +35,9 @@ def verify_twilio(attempt: Attempt) -> Verified:
     def is_match(scheme: WebhookScheme, key: bytes) -> bool:
         return is_signed(scheme, key, messages, signatures, attempt.keys)
 
-    return verified_event(attempt, match_secret(attempt, is_match))
+    # The order and the encoding of a form are not signed.
+    slot = match_secret(attempt, is_match)
+    return verified_event(attempt, slot, signed=messages[0])
 
 
 def signed_fields(attempt: Attempt) -> str:

@@ -215,7 +215,7 @@ def compare_document(
                 *webhook_secret_findings(
                     known_webhooks.get(new.name), new, kept_secrets.get(new.name, ())
                 ),
-                *webhook_line_findings(registry, document, new),
+                *webhook_settings_findings(registry, document, new),
             )
         ],
     )
@@ -249,22 +249,25 @@ def webhook_secret_findings(
         yield replace(finding, level=Level.WARNING, field=place)
 
 
-def webhook_line_findings(
+def webhook_settings_findings(
     registry: Registry, document: Document, new: Webhook
 ) -> Iterator[Finding]:
-    """Yield what is risky about the line that stores the records of a webhook."""
+    """Yield what is risky about the settings of a webhook, and about its line."""
     from outkey.core.findings.webhook_checks import (  # noqa: PLC0415 - sending never needs it
+        id_findings,
         version_findings,
     )
 
+    findings = [*id_findings(new)]
     lines = {line.name: line for line in document.lines}
     line = lines.get(new.line)
     if line is None and new.line:
         with suppress(OutkeyError):  # that it does not exist is refused later
             line = registry.line(new.line)
     if line is not None and line.sync is not None:
-        for finding in version_findings(new, line.sync):
-            yield replace(finding, field=f"webhook.{new.name}.{finding.field}")
+        findings += version_findings(new, line.sync)
+    for finding in findings:
+        yield replace(finding, field=f"webhook.{new.name}.{finding.field}")
 
 
 def document_differences(

@@ -3,7 +3,6 @@
 Nothing of a delivery is believed, parsed or looked up before it is verified.
 """
 
-import hashlib
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,7 +15,7 @@ from outkey.core.errors import (
     StorageUnavailable,
     UnknownConfiguration,
 )
-from outkey.core.webhooks.attempt import event_text
+from outkey.core.webhooks.attempt import event_text, signed_digest
 from outkey.core.webhooks.content import without_proof
 from outkey.core.webhooks.delivery import (
     CertificateNeeded,
@@ -34,10 +33,11 @@ from outkey.core.webhooks.handshakes import (
     answer_open_handshake,
     answer_signed_handshake,
 )
-from outkey.core.webhooks.inbox import InboxDelivery
+from outkey.core.webhooks.inbox import WAITING, InboxDelivery
 from outkey.core.webhooks.limited_json import read_limited_json
 from outkey.core.webhooks.public_keys import PublicKeys
 from outkey.core.webhooks.refusals import SECRET_UNRESOLVED, refusal
+from outkey.core.webhooks.settings import scheme_of
 from outkey.core.webhooks.stored import StoredWebhook
 from outkey.core.webhooks.verification import verify
 from outkey.engine.webhooks.fetching import Certificates
@@ -242,7 +242,8 @@ class Reception:
         tested_by = ports.settings.samples.sender_of(stored.endpoint, delivery)
         delivery = without_mark(delivery)
         event_id = verified.event_id or self._found_id(stored, delivery.body)
-        key = event_id or digest_key(delivery, verified) or secrets.token_hex(16)
+        digest = "" if is_notice(stored, verified) else verified.digest
+        key = event_id or digest or secrets.token_hex(16)
         self._intake.store(
             InboxDelivery(
                 id="",
@@ -250,7 +251,7 @@ class Reception:
                 key=key,
                 event_id=event_id,
                 event_type=verified.event_type,
-                nonce=event_text(verified.nonce),
+                nonce=nonce_of(stored, delivery, verified, event_id),
                 fetch_id=verified.fetch_id,
                 tested_by=tested_by,
                 body=ports.settings.seal_content(stored, key, delivery),
@@ -270,12 +271,26 @@ class Reception:
         return event_text(str(value)) if is_id else ""
 
 
-def digest_key(delivery: Delivery, verified: Verified) -> str:
-    """Return what a signed delivery without an id is recognized by.
+def is_notice(stored: StoredWebhook, verified: Verified) -> bool:
+    """Whether a delivery only names what has changed, so that equal ones differ."""
+    webhook = stored.webhook
+    return bool(webhook.run or webhook.confirm or verified.fetch_id)
 
-    "" for one that is not signed as a whole: two equal ones may be two events.
+
+def nonce_of(
+    stored: StoredWebhook, delivery: Delivery, verified: Verified, event_id: str
+) -> str:
+    """Return what a delivery is recognized by besides its id; "" for nothing.
+
+    Where the id is not signed, it is all that is signed: otherwise a captured delivery
+    could be sent again and again, each time with another id. If a delivery only names
+    what has changed, one of the equal ones that wait is enough.
     """
-    if not verified.covers_body:
+    scheme = scheme_of(stored.webhook)
+    if verified.nonce:
+        return event_text(verified.nonce)
+    if event_id and scheme is not None and scheme.signs_id:
         return ""
-    digest = hashlib.sha256(f"{verified.timestamp}\n".encode() + delivery.body)
-    return f"sha256:{digest.hexdigest()}"
+    if is_notice(stored, verified):
+        return WAITING + (verified.fetch_id or signed_digest(delivery.body))
+    return verified.digest

@@ -422,7 +422,7 @@ def send_sample(
     from outkey.hosts.sample_delivery import post_sample, server_url, signed_sample
 
     application = open_application()
-    url = url or server_url(application)
+    base = url or server_url(application)
     body = read_data("-" if file == "-" else f"@{file}")
     event_id = event_id or str(uuid.uuid4())
     sample = signed_sample(
@@ -431,16 +431,22 @@ def send_sample(
         body,
         event_id=event_id,
         content_type=content_type,
-        base=url,
+        base=base,
     )
+    inbox = application.inbox()
+    known = {delivery.id for delivery in inbox.newest(name)}
     with changes_of(application).sending_test(name, sample, event_id) as marked:
         status = post_sample(marked)
+    # Another server may have another inbox.
+    is_new = url or any(delivery.id not in known for delivery in inbox.newest(name))
     if as_json:
         print_json({"webhook": name, "status": status})
     else:
         print_line(f"sent: {name}, the endpoint responded with status {status}")
         place = "inbox" if status == 200 else "show"
         print_line(f"to see what became of it: outkey webhook {place} {quote(name)}")
+        if status == 200 and not is_new:
+            warn("Nothing was stored: the sample is a duplicate or a handshake.")
     return 0 if status == 200 else 1
 
 

@@ -35,7 +35,7 @@ FACTS = tuple(
     field.name for field in fields(InboxDelivery) if field.name not in {"id", "body"}
 )
 INSERTED = (*FACTS, "body")
-CHANGING = ("state", "due_at", "attempts", "reason", "records", "generation")
+CHANGING = ("nonce", "state", "due_at", "attempts", "reason", "records", "generation")
 # One statement without an error: one in a transaction would end it on PostgreSQL.
 INSERT = f"INSERT INTO outkey_delivery ({', '.join(INSERTED)}) VALUES "  # noqa: S608
 ROW = f"({', '.join(['%s'] * len(INSERTED))})"

@@ -1,0 +1,253 @@
+"""A delivery that was captured is accepted once, whatever is changed around it."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import sha256
+from hmac import digest
+
+import pytest
+
+from outkey.core.secret import Secret
+from outkey.core.webhooks.attempt import signed_digest
+from outkey.core.webhooks.delivery import Delivery
+from outkey.core.webhooks.schemes import SCHEMES
+from outkey.core.webhooks.signing import sign
+from outkey.engine.managing.applying import Applied
+from outkey.ports.webhooks import DeliveryQuery
+from unit.test_webhook_reception import KEY, LINE, Hooks, signed
+from unit.test_webhook_signing import (
+    NOW,
+    ONLY_BY_SENDER,
+    SETTINGS,
+    key_pair,
+    signed_sample,
+)
+from unit.test_webhook_work import Working
+from unit.webhook_vectors import (
+    FORM,
+    KEYS,
+    hook,
+    post,
+    with_header,
+    without_header,
+)
+
+SIGNED_BODIES = [
+    name
+    for name, scheme in SCHEMES.items()
+    if scheme.signs_body and name not in ONLY_BY_SENDER
+]
+
+
+UNSIGNED_IDS = [name for name in SIGNED_BODIES if "{id}" not in SCHEMES[name].signed]
+
+
+class PublicHooks(Working):
+    """Webhooks at a known URL, which some senders sign."""
+
+    def apply(self, document: str, *, dry_run: bool = False) -> Applied:
+        public_url = "https://hooks.acme.example"
+        self.application = replace(self.application, public_url=public_url)
+        return super().apply(document, dry_run=dry_run)
+
+
+def document_of(
+    scheme: str, action: str = 'line = "orders"', **settings: object
+) -> str:
+    """Return a line, and a webhook of a scheme."""
+    rows = {**SETTINGS.get(scheme, {}), **settings}
+    keys = "".join(f"{name} = {json.dumps(value)}\n" for name, value in rows.items())
+    return f'{LINE}[webhook.shop]\nscheme = "{scheme}"\n{action}\n{keys}'
+
+
+def stored_ids(hooks: Hooks) -> list[str]:
+    rows = hooks.host.deliveries.find(DeliveryQuery(oldest_first=True))
+    return [row.event_id for row in rows]
+
+
+def replays(delivery: Delivery, id_headers: tuple[str, ...]) -> Iterator[Delivery]:
+    """Yield a delivery with every id that an attacker may choose."""
+    yield delivery
+    for name in id_headers:
+        yield without_header(delivery, name)
+        for event_id in ("other", "other2", "sha256:0"):
+            yield with_header(without_header(delivery, name), name, event_id)
+    yield delivery
+
+
+def hooks_of(scheme: str, secret: str, **settings: object) -> PublicHooks:
+    hooks = PublicHooks(document_of(scheme, **settings))  # type: ignore[arg-type]
+    hooks.changes.set_secret("shop", Secret(secret))
+    return hooks
+
+
+@pytest.mark.parametrize("name", SIGNED_BODIES)
+def test_a_signed_body_is_stored_once_whatever_its_id_is(name: str) -> None:
+    signing, secret = key_pair(name)
+    hooks = hooks_of(name, secret)
+    delivery = signed_sample(name, signing)
+    id_headers = SCHEMES[name].id_headers
+    statuses = {hooks.receive(each).status for each in replays(delivery, id_headers)}
+    # One whose id is signed is refused with another id.
+    assert statuses == ({200} if name in UNSIGNED_IDS else {200, 401})
+    assert len(stored_ids(hooks)) == 1
+
+
+@pytest.mark.parametrize("name", UNSIGNED_IDS)
+def test_a_signed_body_is_stored_once_whatever_a_users_own_header_has(
+    name: str,
+) -> None:
+    signing, secret = key_pair(name)
+    hooks = hooks_of(name, secret, id_header="X-Id")
+    sample = with_header(signed_sample(name, signing), "X-Id", "evt-9")
+    for each in reversed([*replays(sample, ("X-Id",))][:-1]):
+        assert hooks.receive(each).status == 200
+    assert len(stored_ids(hooks)) == 1
+
+
+def test_a_record_does_not_go_back_by_a_replay() -> None:
+    document = document_of("shopify").replace(
+        '{ api = "id", host = "number" }',
+        '{ api = "id", host = "number" }, { api = "name", host = "name" }',
+    )
+    working = Working(document)
+    captured = signed(b'{"id": "a", "name": "old"}', event="e1")
+    for delivery in (captured, signed(b'{"id": "a", "name": "new"}', event="e2")):
+        working.receive(delivery)
+        working.work.round()
+    for event in ("e3", "e4", "e1"):
+        replayed = with_header(captured, "X-Shopify-Webhook-Id", event)
+        assert working.receive(replayed).status == 200
+    working.work.round()
+    assert working.records() == [{"number": "a", "name": "new"}]
+
+
+def custom(body: bytes, event: str, time: int = 0, *, signs_id: bool) -> Delivery:
+    """Return a delivery of a custom scheme, whose id is signed or not."""
+    message = (f"{event}." if signs_id else "").encode() + body
+    if time:
+        message = f"{time}.".encode() + message
+    code = digest(KEY.encode(), message, sha256).hex()
+    headers = [("X-Signature", code), ("X-Id", event), ("X-Time", str(time))]
+    return Delivery("POST", "", tuple(headers), body)
+
+
+def test_a_signed_id_is_believed() -> None:
+    hooks = hooks_of("hmac", KEY, signed="{id}.{body}", id_header="X-Id")
+    for event in ("1", "2", "1"):
+        assert hooks.receive(custom(b"{}", event, signs_id=True)).status == 200
+    assert stored_ids(hooks) == ["1", "2"]
+
+
+def test_equal_bodies_of_different_times_are_two_deliveries() -> None:
+    hooks = hooks_of(
+        "hmac",
+        KEY,
+        signed="{timestamp}.{body}",
+        timestamp_header="X-Time",
+        id_header="X-Id",
+    )
+    now = int(NOW)
+    for event, time in (("1", now), ("2", now + 1), ("3", now), ("1", now + 2)):
+        delivery = custom(b"{}", event, time, signs_id=False)
+        assert hooks.receive(delivery).status == 200
+    assert stored_ids(hooks) == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_warned"),
+    [
+        ({"id_header": "X-Id"}, True),
+        ({"id_header": "X-Id", "signed": "{id}.{body}"}, False),
+        ({}, False),
+        ({"id_header": "X-Id", "action": 'run = "orders"'}, False),
+        ({"id_header": "X-Id", "scheme": "stripe"}, True),
+        ({"id_header": "X-Id", "scheme": "token"}, False),
+    ],
+)
+def test_apply_warns_of_an_id_that_is_not_signed(
+    settings: dict[str, str], *, is_warned: bool
+) -> None:
+    hooks = PublicHooks(document_of("shopify"))
+    document = document_of(**{"scheme": "hmac", **settings})  # type: ignore[arg-type]
+    findings = [finding for _, finding in hooks.apply(document, dry_run=True).findings]
+    warned = [finding.field for finding in findings if finding.id == "H013"]
+    assert warned == (["webhook.shop.id_header"] if is_warned else [])
+
+
+# ── Twilio ───────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"To=%2B18005551212&From=%2B14158675309&Body=ping",
+        b"From=%2b14158675309&Body=p%69ng&To=%2B18005551212",
+        b"From=%2B14158675309&Body=ping&Body=ping&To=%2B18005551212",
+        b"Bod=yping&From=%2B14158675309&To=%2B18005551212",
+    ],
+    ids=["order", "encoding", "repeated", "other names"],
+)
+def test_a_form_of_twilio_is_recognized_however_it_is_written(body: bytes) -> None:
+    hooks = hooks_of("twilio", KEY)
+    form = b"From=%2B14158675309&Body=ping&To=%2B18005551212"
+    delivery = sign(
+        post(form, FORM), hook("twilio"), Secret(KEY), now=NOW, event_id="1", keys=KEYS
+    )
+    assert hooks.receive(delivery).status == 200
+    name = "I-Twilio-Idempotency-Token"
+    replayed = replace(with_header(delivery, name, "2"), body=body)
+    assert hooks.receive(replayed).status == 200  # its signature is valid
+    assert stored_ids(hooks) == ["1"]
+
+
+# ── deliveries that only name what has changed ───────────────────────────────────────
+
+
+def test_equal_notices_wait_as_one_and_the_next_starts_another_run() -> None:
+    hooks = hooks_of("dropbox", KEY, action='run = "orders"')
+    body = b'{"list_folder": {"accounts": ["dbid:1"]}}'
+    code = digest(KEY.encode(), body, sha256).hex()
+    delivery = post(body, ("X-Dropbox-Signature", code))
+    for waiting in (1, 2):
+        for _ in range(3):
+            assert hooks.receive(delivery).status == 200
+        assert [state for state, _, _ in hooks.states()].count("received") == 1
+        hooks.work.round()
+        assert hooks.states() == [("processed", "", None)] * waiting
+
+
+def test_objects_of_the_same_id_wait_as_one_until_a_worker_takes_it() -> None:
+    document = LINE + (
+        '[webhook.shop]\nscheme = "mollie_classic"\nconfiguration = "acme"\n'
+        'line = "orders"\nconfirm = "/payments/{id}"\n'
+    )
+    hooks = PublicHooks(document)
+    delivery = post(b"id=tr_1", FORM)
+    other = post(b"id=tr_2", FORM)
+    spelled = post(b"id=tr%5F1&x=1", FORM)
+    for each in (delivery, other, spelled, delivery):
+        assert hooks.receive(each).status == 200
+    rows = hooks.host.deliveries
+    assert [row.fetch_id for row in rows.rows.values()] == ["tr_1", "tr_2"]
+    first = rows.rows[1]
+    assert rows.swap(first, first.take(NOW))
+    assert hooks.receive(delivery).status == 200  # it may have changed since
+    assert hooks.receive(delivery).status == 200
+    fetched = [row.fetch_id for row in rows.rows.values()]
+    assert fetched == ["tr_1", "tr_2", "tr_1"]
+
+
+def test_unsigned_bodies_wait_as_one_only_where_the_object_is_fetched() -> None:
+    document = document_of("unverified", 'line = "orders"')
+    for confirm, stored in ("", 2), ('confirm = "/orders/{id}"\n', 1):
+        hooks = PublicHooks(document + confirm)
+        for _ in range(2):
+            assert hooks.receive(post(b'{"id": "a"}')).status == 200
+        assert len(stored_ids(hooks)) == stored
+
+
+def test_a_digest_is_of_the_time_too() -> None:
+    assert signed_digest(b"a", 1.0) != signed_digest(b"a", 2.0)
+    assert signed_digest(b"a") == signed_digest(b"a")
