@@ -852,6 +852,29 @@ class TestSns:
         body = {**sns_body(private_key, SHA256()), **changes}
         assert reason_of(self.check(body, own_certificate(private_key))) is reason
 
+    def test_an_old_message_is_refused_and_no_certificate_fetched_for_it(
+        self, private_key: rsa.RSAPrivateKey
+    ) -> None:
+        delivery = post(json.dumps(sns_body(private_key, SHA256())).encode())
+        for certificate in (b"", own_certificate(private_key)):
+            outcome = verify(
+                delivery,
+                self.webhook,
+                WebhookSecrets(),
+                now=NOW + 86_401,
+                keys=KEYS,
+                certificate=certificate,
+            )
+            assert reason_of(outcome) is RefusalReason.TOO_OLD
+
+    def test_a_user_may_shorten_the_tolerance(
+        self, private_key: rsa.RSAPrivateKey
+    ) -> None:
+        delivery = post(json.dumps(sns_body(private_key, SHA256())).encode())
+        webhook = replace(self.webhook, tolerance_seconds=3600)
+        outcome = verify(delivery, webhook, WebhookSecrets(), now=NOW + 3700, keys=KEYS)
+        assert reason_of(outcome) is RefusalReason.TOO_OLD
+
     def test_the_certificate_must_be_valid(
         self, private_key: rsa.RSAPrivateKey
     ) -> None:

@@ -84,13 +84,15 @@ def verify_sns(attempt: Attempt) -> Outcome:
     if not is_sns_url(url, found[1], SNS_CERTIFICATE_PATH):
         raise NotVerified(RefusalReason.KEY_URL)
     if not attempt.certificate:
-        return CertificateNeeded(url)
+        return certificate_needed(attempt, url, text_at(message, "Timestamp"))
     check_certificate(attempt, algorithm, signed, signature)
+    moment = checked_time(attempt, text_at(message, "Timestamp"))
     return Verified(
         slot=SecretSlot.NONE,
         event_id=event_text(text_at(message, "MessageId")),
         event_type=text_at(message, "Type"),
-        timestamp=read_iso(text_at(message, "Timestamp")),
+        timestamp=moment,
+        covers_body=False,  # other members, such as MessageAttributes, are not signed
     )
 
 
@@ -141,12 +143,11 @@ def verify_paypal(attempt: Attempt) -> Outcome:
         raise NotVerified(RefusalReason.NO_SECRET)
     if not signature or algorithm != PAYPAL_ALGORITHM or "|" in identifier + time:
         raise NotVerified(RefusalReason.SIGNATURE_MALFORMED)
-    moment = read_iso(time)
     found = PAYPAL_CERTIFICATE.fullmatch(url)
     if not found:
         raise NotVerified(RefusalReason.KEY_URL)
     if not attempt.certificate:
-        return CertificateNeeded(url)
+        return certificate_needed(attempt, url, time)
     checksum = zlib.crc32(delivery.body)
     signed = f"{identifier}|{time}|{webhook_id}|{checksum}".encode()
     check_certificate(
@@ -156,7 +157,7 @@ def verify_paypal(attempt: Attempt) -> Outcome:
         signature,
         host=f"messageverificationcerts{found[1] or ''}.paypal.com",
     )
-    check_age(attempt.scheme.timestamp or TimestampRule(), moment, attempt.now)
+    moment = checked_time(attempt, time)
     # A checksum is no hash: another body with the same one is easily made.
     return verified_event(
         attempt, SecretSlot.NONE, timestamp=moment, nonce=identifier, covers_body=False
@@ -169,6 +170,19 @@ def paypal_header(attempt: Attempt, name: str) -> str:
     if not value:
         raise NotVerified(RefusalReason.HEADER_MISSING, header=name)
     return value
+
+
+def certificate_needed(attempt: Attempt, url: str, time: str) -> CertificateNeeded:
+    """Return what to fetch; an old delivery causes no request."""
+    checked_time(attempt, time)
+    return CertificateNeeded(url)
+
+
+def checked_time(attempt: Attempt, time: str) -> float:
+    """Return the time of a delivery; refuse one that is too far from ours."""
+    moment = read_iso(time)
+    check_age(attempt.scheme.timestamp or TimestampRule(), moment, attempt.now)
+    return moment
 
 
 def check_certificate(

@@ -464,6 +464,8 @@ ROWS: tuple[WebhookScheme, ...] = (
         name="sns",
         label="Amazon SNS",
         kind=VerificationKind.SNS,
+        # It retries for up to six hours. The time is that of the publication.
+        timestamp=TimestampRule(path="Timestamp", unit=TimeUnit.ISO, tolerance=86_400),
         algorithm=SignatureAlgorithm.RSA_SHA256,
         encoding=BASE64,
         type_headers=("x-amz-sns-message-type",),
