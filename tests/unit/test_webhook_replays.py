@@ -1,6 +1,8 @@
 """A delivery that was captured is accepted once, whatever is changed around it."""
 
+import hashlib
 import json
+import struct
 from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
@@ -10,9 +12,15 @@ import pytest
 
 from outkey.core.secret import Secret
 from outkey.core.webhooks.attempt import signed_digest
-from outkey.core.webhooks.delivery import Delivery
+from outkey.core.webhooks.delivery import (
+    Delivery,
+    RefusalReason,
+    Refused,
+    WebhookSecrets,
+)
 from outkey.core.webhooks.schemes import SCHEMES
 from outkey.core.webhooks.signing import sign
+from outkey.core.webhooks.verification import verify
 from outkey.engine.managing.applying import Applied
 from outkey.ports.webhooks import DeliveryQuery
 from unit.test_webhook_reception import KEY, LINE, Hooks, signed
@@ -27,6 +35,7 @@ from unit.test_webhook_work import Working
 from unit.webhook_vectors import (
     FORM,
     KEYS,
+    URL,
     hook,
     post,
     with_header,
@@ -200,6 +209,31 @@ def test_a_form_of_twilio_is_recognized_however_it_is_written(body: bytes) -> No
     replayed = replace(with_header(delivery, name, "2"), body=body)
     assert hooks.receive(replayed).status == 200  # its signature is valid
     assert stored_ids(hooks) == ["1"]
+
+
+# ── HubSpot ──────────────────────────────────────────────────────────────────────────
+
+
+def padding_of(length: int) -> bytes:
+    """Return what SHA-256 adds to a message of so many bytes."""
+    return b"\x80" + b"\0" * (-(length + 9) % 64) + struct.pack(">Q", length * 8)
+
+
+@pytest.mark.parametrize("name", ["hubspot_v1", "hubspot_v2"])
+@pytest.mark.parametrize("more", [b"", b'{"id": "forged"}', b"\x7f"])
+def test_a_body_cannot_be_made_longer_without_the_secret(
+    name: str, more: bytes
+) -> None:
+    """The hash of the longer message stands for what an attacker can compute."""
+    body = b'{"id": "a"}'
+    start = KEY.encode() + (f"POST{URL}".encode() if name == "hubspot_v2" else b"")
+    longer = body + padding_of(len(start + body)) + more
+    code = hashlib.sha256(start + longer).hexdigest()
+    delivery = post(longer, ("X-HubSpot-Signature", code))
+    secrets = WebhookSecrets(Secret(KEY))
+    outcome = verify(delivery, hook(name), secrets, now=NOW, keys=KEYS)
+    assert isinstance(outcome, Refused)
+    assert outcome.reason is RefusalReason.BODY_UNREADABLE
 
 
 # ── deliveries that only name what has changed ───────────────────────────────────────

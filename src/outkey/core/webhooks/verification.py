@@ -27,7 +27,11 @@ from outkey.core.webhooks.http_signatures import verify_http_signature
 from outkey.core.webhooks.limited_json import read_limited_json, text_at
 from outkey.core.webhooks.public_keys import PublicKeys
 from outkey.core.webhooks.refusals import refusal
-from outkey.core.webhooks.scheme import VerificationKind, WebhookScheme
+from outkey.core.webhooks.scheme import (
+    SignatureAlgorithm,
+    VerificationKind,
+    WebhookScheme,
+)
 from outkey.core.webhooks.settings import Webhook, scheme_of
 from outkey.core.webhooks.signatures import (
     fill_template,
@@ -102,7 +106,24 @@ def verify_signature(attempt: Attempt) -> Verified:
         return is_signed(scheme, key, [message], signatures, attempt.keys)
 
     slot = match_secret(attempt, is_match)
+    if attempt.scheme.algorithm is SignatureAlgorithm.SHA256:
+        refuse_extended(delivery.body)
     return verified_event(attempt, slot, timestamp=checked_moment(attempt, timestamp))
+
+
+def refuse_extended(body: bytes) -> None:
+    """Refuse a body that was made longer without the secret.
+
+    A plain hash of secret and body is also the state from which more can be hashed.
+    What is added begins with the padding of the hash: a byte that continues no
+    character, and zeros.
+    """
+    try:
+        is_text = "\x00" not in body.decode()
+    except UnicodeDecodeError:
+        is_text = False
+    if not is_text:
+        raise NotVerified(RefusalReason.BODY_UNREADABLE)
 
 
 def stated_timestamp(attempt: Attempt, signature: str) -> str:
