@@ -538,7 +538,7 @@ def test_a_run_is_started_watched_and_cancelled_under_the_token() -> None:
     assert granted.cancel_run(run.id).state is RunState.CANCELLED
     assert host.audit.events == [
         Change(Tag.RUN_REQUESTED, "token:ci", "acme", ("contacts",)),
-        Change(Tag.RUN_CANCELLED, "token:ci", "acme", ("contacts",)),
+        Change(Tag.RUN_CANCELLED, "token:ci", "acme", ("contacts", run.id)),
     ]
 
 

@@ -4,14 +4,21 @@ A host puts adapters around its tables (`outkey.hosts.installation`) and hands t
 its pages, its commands and its background work. Callers that only send use a `Gateway`.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Generator,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from outkey.core.audit.events import Tag
+from outkey.core.audit.events import ALLOW_REMOVAL, DRY_RUN, Change, Tag
 from outkey.core.config.choices import Network
 from outkey.core.config.configuration import Configuration, SyncLine
 from outkey.core.config.document import Document
@@ -35,7 +42,7 @@ from outkey.core.request.message import Response, Route
 from outkey.core.secret import Secret
 from outkey.core.shared_state import StateKind
 from outkey.core.sync.records import Target
-from outkey.core.sync.run import Run
+from outkey.core.sync.run import OPEN_STATES, Run
 from outkey.core.sync.targets import TABLE_PREFIX
 from outkey.core.text import Text
 from outkey.engine.gateway import Gateway
@@ -80,12 +87,16 @@ from outkey.ports.sync import LineSource, Models, Queue, StoredTables
 
 if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none of it
     from outkey.core.importing.reading import Import
+    from outkey.core.sync.line_sample import LineSample
+    from outkey.core.sync.suggest import Suggestion
     from outkey.core.webhooks.facts import ShownWebhook
     from outkey.core.webhooks.stored import StoredWebhook
     from outkey.engine.managing.api_tokens import ApiTokens
     from outkey.engine.managing.line_editing import RecordRights, UserRecords
-    from outkey.engine.sync import Planner, SyncPorts, SyncRunner
-    from outkey.engine.sync.pair_runner import PairRunner
+    from outkey.engine.sync import Effect, Planner, SyncPorts, SyncRunner
+    from outkey.engine.sync.pair_runner import Follow, PairRunner
+    from outkey.engine.sync.plan import Note
+    from outkey.engine.sync.target_columns import NoteChange
     from outkey.engine.webhooks.changes import WebhookAdministration
     from outkey.engine.webhooks.hook_settings import HookSettings
     from outkey.engine.webhooks.inbox import Inbox
@@ -417,28 +428,115 @@ class Application:
         self,
         name: str,
         actor: str,
-        records: "UserRecords",
+        records: "UserRecords | None" = None,
         *,
         dry_run: bool = False,
         allows_removal: bool = False,
     ) -> Run:
         """Queue a run of a line for a user, who needs the rights on its records.
 
-        LineBusy has the id of the run that is active already. `allows_removal` turns
-        the guard against the removal of many records off.
+        None: a program or an operator, who has them all. LineBusy has the id of the run
+        that is active already. `allows_removal` turns the guard against the removal of
+        many records off.
         """
         self._refuse_forbidden(name, records, dry_run=dry_run)
+        self._note_run(name, actor, dry_run=dry_run, allows_removal=allows_removal)
         return self.planner(records=records).request(
             name, actor, dry_run=dry_run, allows_removal=allows_removal
         )
 
-    def request_retry(self, run_id: str, actor: str, records: "UserRecords") -> Run:
+    def request_retry(
+        self, run_id: str, actor: str, records: "UserRecords | None" = None
+    ) -> Run:
         """Queue a retry of what a run rejected, with the rights of `request_run`."""
-        self._refuse_forbidden(self.runs.get(run_id).line, records)
+        line = self.runs.get(run_id).line
+        self._refuse_forbidden(line, records)
+        self._note_line(Tag.RUN_RETRIED, self.registry.line(line), actor, run_id)
         return self.planner(records=records).request_retry(run_id, actor)
 
+    def run_line(
+        self,
+        name: str,
+        actor: str,
+        *,
+        dry_run: bool = False,
+        allows_removal: bool = False,
+        note: "Note | None" = None,
+        note_change: "NoteChange | None" = None,
+    ) -> Generator[Run]:
+        """Run a line in this process, as `SyncRunner.run` does, for a user."""
+        self._note_run(name, actor, dry_run=dry_run, allows_removal=allows_removal)
+        return self.sync_runner().run(
+            name,
+            actor,
+            dry_run=dry_run,
+            allows_removal=allows_removal,
+            note=note,
+            note_change=note_change or (lambda _change: None),
+        )
+
+    def retry_run(
+        self, run_id: str, actor: str, note: "Note", note_change: "NoteChange"
+    ) -> Generator[Run]:
+        """Retry what a run rejected in this process, for a user."""
+        line = self.registry.line(self.runs.get(run_id).line)
+        self._note_line(Tag.RUN_RETRIED, line, actor, run_id)
+        return self.sync_runner().retry(run_id, actor, note, note_change)
+
+    def run_pair(self, name: str, actor: str, follow: "Follow") -> list[Run]:
+        """Run both lines of a pair in this process, for a user."""
+        runner = self.pair_runner()
+        pair = runner.get(name)
+        for line in (pair.pull, pair.push):
+            self._note_run(line, actor)
+        return runner.run(name, actor, follow)
+
+    def cancel_run(self, run_id: str, actor: str) -> Run:
+        """Cancel a run that waits or runs; return it as it is then."""
+        run = self.runs.get(run_id)
+        if run.state in OPEN_STATES:
+            line = self.registry.line(run.line)
+            self._note_line(Tag.RUN_CANCELLED, line, actor, run_id)
+        return self.runs.cancel(run_id)
+
+    def sample_line(
+        self, line: SyncLine, actor: str, runner: "SyncRunner"
+    ) -> "LineSample":
+        """Request the first page of a line, which may be unsaved, for a user."""
+        self._note_line(Tag.LINE_SAMPLED, line, actor)
+        return runner.sample(line.name)
+
+    def suggest_line(self, line: SyncLine, actor: str) -> "Suggestion":
+        """Return what a line can be completed with, from its first page."""
+        self._note_line(Tag.LINE_SAMPLED, line, actor)
+        return self.sync_runner().suggest(line.name)
+
+    def preview_line(
+        self, line: SyncLine, actor: str, runner: "SyncRunner"
+    ) -> "Sequence[Effect]":
+        """Return what a run of a line, which may be unsaved, would do at first."""
+        self._note_line(Tag.LINE_CHECKED, line, actor)
+        return runner.preview(line.name)
+
+    def _note_run(
+        self,
+        line: str,
+        actor: str,
+        *,
+        dry_run: bool = False,
+        allows_removal: bool = False,
+    ) -> None:
+        """Record that a user starts a run, and what it may do."""
+        options = {DRY_RUN: dry_run, ALLOW_REMOVAL: allows_removal}
+        chosen = [name for name, is_chosen in options.items() if is_chosen]
+        self._note_line(Tag.RUN_REQUESTED, self.registry.line(line), actor, *chosen)
+
+    def _note_line(self, tag: Tag, line: SyncLine, actor: str, *more: str) -> None:
+        fields = (line.name, *more)
+        self.audit.note(Change(tag, actor, line.configuration, fields))
+
     def _refuse_forbidden(
-        self, line: str, records: "UserRecords", *, dry_run: bool = False
+        self, line: str, records: "UserRecords | None", *, dry_run: bool = False
     ) -> None:
         """Raise ConfigError if a user lacks the rights on the records of a line.
 
@@ -449,7 +547,7 @@ class Application:
         )
 
         sync = self.registry.line(line).sync
-        if sync is not None:
+        if sync is not None and records is not None:
             refuse_forbidden(records, sync, dry_run=dry_run)
 
     def pause_line(self, administration: Administration, name: str) -> None:

@@ -14,6 +14,9 @@ CHALLENGED = "challenged"
 # What a connection test sends without credentials, next to the request with them.
 COMPARISON = "comparison"
 DRAFT = " (draft)"
+# What a run may do, as its record names it after the line.
+DRY_RUN = "dry_run"
+ALLOW_REMOVAL = "allow_removal"
 WORD = re.compile(r"v\d{1,2}|[a-z][a-z_.-]{0,31}|", re.IGNORECASE)
 
 
@@ -36,6 +39,8 @@ class Tag(StrEnum):
     LINE_REMOVED = "api:line:removed"
     LINE_PAUSED = "api:line:paused"
     LINE_RESUMED = "api:line:resumed"
+    LINE_SAMPLED = "api:line:sampled"
+    LINE_CHECKED = "api:line:checked"
     DATABASE_SAVED = "api:database:kept"
     PAIR_SAVED = "api:pair:kept"
     CONFLICT_RESOLVED = "api:conflict:resolved"
@@ -54,6 +59,7 @@ class Tag(StrEnum):
     OFFER_VIEWED = "api:offer:viewed"
     SECRETS_CONFIRMED = "api:secret:confirmed"
     RUN_REQUESTED = "api:run:requested"
+    RUN_RETRIED = "api:run:retried"
     RUN_CANCELLED = "api:run:cancelled"
     TOKEN_RENEWED = "api:token:renewed"  # noqa: S105 - the name of an event
     TOKEN_REVOKED = "api:token:revoked"  # noqa: S105 - the name of an event

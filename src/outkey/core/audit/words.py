@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from outkey.core.audit.events import ChangeEffect, Tag
+from outkey.core.audit.events import ALLOW_REMOVAL, DRY_RUN, ChangeEffect, Tag
 from outkey.core.config.fields import BY_PATH
 from outkey.core.config.line_fields import EVERY_LINE_FIELD
 from outkey.core.text import Text
@@ -20,6 +20,8 @@ SENTENCES: dict[str, Text] = {
     Tag.LINE_REMOVED: Text("deleted the sync line"),
     Tag.LINE_PAUSED: Text("paused the sync line"),
     Tag.LINE_RESUMED: Text("resumed the sync line"),
+    Tag.LINE_SAMPLED: Text("fetched a sample of the sync line"),
+    Tag.LINE_CHECKED: Text("checked the sync line against the API"),
     Tag.DATABASE_SAVED: Text("saved the database"),
     Tag.PAIR_SAVED: Text("saved the pair"),
     Tag.CONFLICT_RESOLVED: Text("resolved a conflict"),
@@ -38,6 +40,7 @@ SENTENCES: dict[str, Text] = {
     Tag.OFFER_VIEWED: Text("looked at the token that a sender offered"),
     Tag.SECRETS_CONFIRMED: Text("confirmed the settings"),
     Tag.RUN_REQUESTED: Text("started a run of the sync line"),
+    Tag.RUN_RETRIED: Text("retried what a run of the sync line rejected"),
     Tag.RUN_CANCELLED: Text("cancelled a run of the sync line"),
     Tag.TOKEN_RENEWED: Text("renewed the token"),
     Tag.TOKEN_REVOKED: Text("revoked the token"),
@@ -84,10 +87,17 @@ LINE_TAGS = frozenset(
         Tag.LINE_REMOVED,
         Tag.LINE_PAUSED,
         Tag.LINE_RESUMED,
+        Tag.LINE_SAMPLED,
+        Tag.LINE_CHECKED,
         Tag.RUN_REQUESTED,
+        Tag.RUN_RETRIED,
         Tag.RUN_CANCELLED,
     }
 )
+RUN_OPTIONS = {
+    DRY_RUN: Text("Dry run"),
+    ALLOW_REMOVAL: Text("Removal of many records allowed"),
+}
 LINE_LABELS = {field.path: field.label for field in EVERY_LINE_FIELD}
 PEOPLE = "people:"  # how the tags about users and groups begin
 PEOPLE_LABELS = {
@@ -150,12 +160,21 @@ def details_of(facts: Mapping[str, object]) -> list[Detail]:
             for part in changes
             if isinstance(part, list) and part
         ]
+    if tag in {Tag.RUN_REQUESTED, Tag.RUN_RETRIED, Tag.RUN_CANCELLED}:
+        return [Detail(label_of_run(name)) for name in names_in(facts)[1:]]
     has_name = facts.get("configuration") or facts.get("key")
     if is_line or not has_name:  # the field is the subject
         return []
     if tag.startswith(PEOPLE):
         return details_of_person(names_in(facts))
     return [Detail(label_of_field(name, is_line=False)) for name in names_in(facts)]
+
+
+def label_of_run(name: str) -> str:
+    """Return what a run may do, or which run it is, as its record names it."""
+    if name.isdecimal():
+        return Text("Run {number}", number=name)
+    return RUN_OPTIONS.get(name, name)
 
 
 def label_of_field(path: str, *, is_line: bool) -> str:

@@ -13,7 +13,6 @@ from typing import NamedTuple, assert_never
 from outkey.core.access.api_tokens import ApiToken, Scope
 from outkey.core.access.http_statuses import VERSION_DIFFERS
 from outkey.core.access.permissions import Permission, requirements
-from outkey.core.audit.events import Tag
 from outkey.core.config.configuration import Configuration, SyncLine
 from outkey.core.config.document import Document, read_draft
 from outkey.core.config.facts import written_table
@@ -273,11 +272,8 @@ class ApiAccess:
     def start_run(self, name: str, *, dry_run: bool) -> Run:
         """Queue a run of a sync line; a worker does it."""
         self.token.demand(Scope.RUN)
-        line = self._line(name)
-        administration = self.administration
-        planner = self.application.planner()
-        administration.note(Tag.RUN_REQUESTED, line.configuration, name)
-        return planner.request(name, administration.actor, dry_run=dry_run)
+        self._line(name)
+        return self.application.request_run(name, self.token.actor, dry_run=dry_run)
 
     def runs(self, limit: int, line: str = "", state: str = "") -> Sequence[Run]:
         """Return the newest runs of the lines that the token is for."""
@@ -302,9 +298,8 @@ class ApiAccess:
     def cancel_run(self, run_id: str) -> Run:
         """Cancel a run that waits or runs; return it as it is then."""
         self.token.demand(Scope.RUN)
-        line = self._line(self._run(run_id).line)
-        self.administration.note(Tag.RUN_CANCELLED, line.configuration, line.name)
-        return self.application.runs.cancel(run_id)
+        self._run(run_id)
+        return self.application.cancel_run(run_id, self.token.actor)
 
     # ── webhooks ────────────────────────────────────────────────────────────────────
 

@@ -140,7 +140,8 @@ def suggest_line(name: Line, *, as_json: AsJson = False) -> None:
 
     application = open_application()
     line = find_line(application, name)
-    suggestion = application.sync_runner().suggest(name)
+    actor = administration_of(application).actor
+    suggestion = application.suggest_line(line, actor)
     print_suggestion(suggestion, line, as_json=as_json)
 
 
@@ -169,7 +170,7 @@ def run_line(
     find_line(application, name)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C
     effects = FirstEffects(dry_run=dry_run)
-    steps = application.sync_runner().run(
+    steps = application.run_line(
         name,
         administration_of(application).actor,
         dry_run=dry_run,
@@ -399,9 +400,9 @@ def show_run(run: RunId, *, as_json: AsJson = False) -> None:
 @runs_app.command("cancel")
 def cancel_run(run: RunId, *, as_json: AsJson = False) -> None:
     """Cancel a waiting run, or stop a running one at its next page."""
-    runs = open_application().runs
-    before = runs.get(run)
-    after = runs.cancel(run)
+    application = open_application()
+    before = application.runs.get(run)
+    after = application.cancel_run(run, administration_of(application).actor)
     has_ended = (
         before.state is RunState.CANCELLED or after.state is not RunState.CANCELLED
     )
@@ -422,7 +423,7 @@ def repeat_run(run: RunId, *, as_json: AsJson = False) -> None:
     application = open_application()
     before = application.runs.get(run)
     actor = administration_of(application).actor
-    queued = application.planner().request(before.line, actor, dry_run=before.dry_run)
+    queued = application.request_run(before.line, actor, dry_run=before.dry_run)
     if as_json:
         print_json(run_facts(queued))
     else:
@@ -440,7 +441,7 @@ def retry_run(run: RunId, *, as_json: AsJson = False) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C
     effects = FirstEffects(dry_run=False)
     actor = administration_of(application).actor
-    steps = application.sync_runner().retry(
+    steps = application.retry_run(
         run, actor, effects.note, effects.changes_to_target.append
     )
     return perform_run(application, line, steps, effects, as_json=as_json)

@@ -109,7 +109,8 @@ def run_pair(name: Name, *, as_json: AsJson = False) -> int:
     report = PairReport(application)
     error: OutkeyError | None
     try:
-        runner.run(name, administration_of(application).actor, report.follow)
+        actor = administration_of(application).actor
+        application.run_pair(name, actor, report.follow)
     except OutkeyError as failure:
         error = failure
         code = exit_code_of(failure)

@@ -383,7 +383,9 @@ class LinePage:
         try:
             line = self._sampled_line()
             with limited_concurrency(), limited_concurrency(running_samples):
-                sample = self._runner(line).sample(line.name)
+                sample = installation().sample_line(
+                    line, self._actor, self._runner(line)
+                )
         except OutkeyError as error:
             place = place_of(error, self.edited.form)
             if place in CALL_INPUTS:
@@ -436,7 +438,9 @@ class LinePage:
                 rights = records(user_of(self.request))
                 refuse_forbidden(rights, edit.line.sync, dry_run=True)
             with limited_concurrency(), limited_concurrency(running_samples):
-                effects = self._runner(edit.line).preview(edit.line.name)
+                effects = installation().preview_line(
+                    edit.line, self._actor, self._runner(edit.line)
+                )
         except OutkeyError as error:
             self._refuse(error)
             state.is_marked = bool(state.errors or state.sync_error)
@@ -446,6 +450,10 @@ class LinePage:
             return
         state.check = shown_check(effects)
         state.announcement = state.check.words
+
+    @property
+    def _actor(self) -> str:
+        return administration_for(self.request.user).actor
 
     def _runner(self, line: SyncLine) -> SyncRunner:
         application = installation()

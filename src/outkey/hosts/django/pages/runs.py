@@ -221,7 +221,8 @@ def cancel(request: HttpRequest, record: int) -> HttpResponse:
     """Cancel a run: at once while it waits, else at its next page."""
     require(request, Permission.RUN_LINE)
     run = get_object_or_404(models.Run, pk=record)
-    installation().runs.cancel(str(run.pk))
+    actor = administration_for(request.user).actor
+    installation().cancel_run(str(run.pk), actor)
     messages.success(request, _("The run is cancelled; what it has written stays."))
     return HttpResponseRedirect(url_of_run(run.pk))
 
