@@ -172,6 +172,7 @@ def test_a_table_in_another_database(
     assert missing.code == 0
     assert "WAREHOUSE_URL" in missing.err
     terminal.settings["WAREHOUSE_URL"] = f"sqlite:///{file}"
+    terminal.settings["OUTKEY_SQLITE_FOLDERS"] = str(tmp_path)
     again = terminal("apply", "-", "--json", stdin=document).json
     assert again["databases"]["unchanged"] == ["warehouse"]
     assert terminal("line", "run", "contacts", "--json").json["created"] == 25
@@ -188,6 +189,7 @@ def test_a_table_that_was_dropped_and_filled_again_is_not_sent_a_second_time(
 ) -> None:
     file = tmp_path / "warehouse.db"
     terminal.settings["WAREHOUSE_URL"] = f"sqlite:///{file}"
+    terminal.settings["OUTKEY_SQLITE_FOLDERS"] = str(tmp_path)
     section = '[database.warehouse]\nurl = "env:WAREHOUSE_URL"'
     document = contacts(spar, "table:warehouse.contacts", more=section)
     assert terminal("apply", "-", stdin=document + SEND).code == 0
@@ -235,6 +237,7 @@ def test_a_table_that_cannot_be_read_does_not_hide_the_others(
 ) -> None:
     file = tmp_path / "warehouse.db"
     terminal.settings["WAREHOUSE_URL"] = f"sqlite:///{file}"
+    terminal.settings["OUTKEY_SQLITE_FOLDERS"] = str(tmp_path)
     section = '[database.warehouse]\nurl = "env:WAREHOUSE_URL"'
     for target in ("table:warehouse.contacts", "table:contacts"):
         terminal("apply", "-", stdin=contacts(spar, target, more=section))
@@ -257,6 +260,7 @@ def test_a_password_in_a_document_and_urls_of_nothing_are_refused(
     refused = terminal("apply", "-", stdin=document)
     assert (refused.code, "hunter2" in refused.err) == (2, False)
     own = terminal.home / "data" / "outkey.sqlite3"
+    terminal.settings["OUTKEY_SQLITE_FOLDERS"] = "/"
     for url in (
         "oracle://u:hunter2@h/n",
         "nonsense hunter2",
@@ -266,9 +270,27 @@ def test_a_password_in_a_document_and_urls_of_nothing_are_refused(
         terminal.settings["WAREHOUSE_URL"] = url
         section = '[database.warehouse]\nurl = "env:WAREHOUSE_URL"'
         document = contacts(spar, "table:warehouse.contacts", more=section)
-        terminal("apply", "-", stdin=document)
-        done = terminal("line", "run", "contacts")
-        assert (done.code, "hunter2" in done.out + done.err) == (2, False), url
+        refused = terminal("apply", "-", "--json", stdin=document)
+        assert refused.json["error"]["field"] == "database.warehouse.url"
+        assert (refused.code, "hunter2" in refused.out) == (2, False), url
+
+
+def test_a_sqlite_database_is_refused_until_the_operator_names_its_folder(
+    terminal: Terminal, spar: Spar, tmp_path: Path
+) -> None:
+    file = tmp_path / "authorized_keys"
+    section = f'[database.warehouse]\nurl = "sqlite:///{file}"'
+    document = contacts(spar, "table:warehouse.contacts", more=section)
+    refused = terminal("apply", "-", stdin=document)
+    assert refused.code == 2
+    assert "(database.warehouse.url)" in refused.err
+    assert "OUTKEY_SQLITE_FOLDERS" in refused.err
+    assert not file.exists()
+    terminal.settings["OUTKEY_SQLITE_FOLDERS"] = f"/nowhere:{tmp_path}"
+    assert terminal("apply", "-", stdin=document).code == 0
+    del terminal.settings["OUTKEY_SQLITE_FOLDERS"]
+    again = terminal("line", "run", "contacts")
+    assert (again.code, "OUTKEY_SQLITE_FOLDERS" in again.err) == (2, True)
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])

@@ -16,7 +16,7 @@ from sqlalchemy.engine import Engine
 from database.conftest import configure
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.states_memory import MemoryStateRows
-from outkey.adapters.tables import NamedDatabases, OwnDatabase, TableStore
+from outkey.adapters.tables import NamedDatabases, OwnDatabase, SqliteFiles, TableStore
 from outkey.adapters.tables.databases import parse_database_url
 from outkey.core.config.sync_sections import OtherDatabase
 from outkey.core.secret import Secret
@@ -56,7 +56,9 @@ class Place:
         """Return tables as another process would open them."""
         settings = {OTHER: OtherDatabase(OTHER, "env:WAREHOUSE_URL", self.adopt)}
         named = NamedDatabases(
-            lambda: settings, ReferencedSecrets().open_reference, own=(self.folder,)
+            lambda: settings,
+            ReferencedSecrets().open_reference,
+            SqliteFiles([self.folder.parent], [self.folder]),
         )
         self.opened.append(named)
         own = None

@@ -215,6 +215,7 @@ def opened(
         "other": Host("table:warehouse.contacts", "contacts", in_database(warehouse)),
     }[kind]
     monkeypatch.setenv("WAREHOUSE_URL", warehouse)
+    monkeypatch.setenv("OUTKEY_SQLITE_FOLDERS", str(tmp_path))
     monkeypatch.setenv("ACME_TOKEN", "spar-token")
     opened_models = {"demo.Contact": {"active": False}}
     monkeypatch.setattr(settings, "OUTKEY", {"RECORDS": opened_models}, raising=False)

@@ -12,7 +12,7 @@ from database.mariadb import MariaDb
 from database.table_places import OTHER, Place, place, shape  # noqa: F401 - a fixture
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.states_memory import MemoryStateRows
-from outkey.adapters.tables import NamedDatabases, TableStore
+from outkey.adapters.tables import NamedDatabases, SqliteFiles, TableStore
 from outkey.core.config.sync_sections import OtherDatabase
 from outkey.core.errors import ConfigError, OutkeyError, StorageUnavailable
 from outkey.core.sync.records import FieldKind, WriteOutcome
@@ -25,9 +25,8 @@ ROWS = [{"id": number, "v": "x"} for number in range(10)]
 def store_at(url: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> TableStore:
     monkeypatch.setenv("WAREHOUSE_URL", url)
     settings = {OTHER: OtherDatabase(OTHER, "env:WAREHOUSE_URL")}
-    named = NamedDatabases(
-        lambda: settings, ReferencedSecrets().open_reference, own=(folder,)
-    )
+    files = SqliteFiles([folder.parent], [folder])
+    named = NamedDatabases(lambda: settings, ReferencedSecrets().open_reference, files)
     return TableStore(MemoryStateRows(), None, named, lambda _run: "orders")
 
 
@@ -135,7 +134,8 @@ def test_tables_in_two_databases_have_no_transaction_together(
     settings = {
         name: OtherDatabase(name, f"sqlite:///{tmp_path / name}.db") for name in "ab"
     }
-    named = NamedDatabases(lambda: settings, ReferencedSecrets().open_reference, ())
+    files = SqliteFiles([tmp_path])
+    named = NamedDatabases(lambda: settings, ReferencedSecrets().open_reference, files)
     store = TableStore(MemoryStateRows(), None, named, lambda _run: "orders")
     with pytest.raises(ConfigError, match="same place"):
         store.transaction(["table:a.t", "table:b.t"])

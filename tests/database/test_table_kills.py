@@ -80,6 +80,7 @@ def test_a_killed_pull_ends_with_every_record_once(
         "OUTKEY_HOME": str(tmp_path / "home"),
         "ACME_TOKEN": "spar-token",
         "WAREHOUSE_URL": f"sqlite:///{tmp_path / 'warehouse.db'}",
+        "OUTKEY_SQLITE_FOLDERS": str(tmp_path),
     }
     own = f"sqlite:///{tmp_path / 'home' / 'data' / 'outkey.sqlite3'}"
     target = "table:warehouse.contacts"

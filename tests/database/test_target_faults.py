@@ -90,6 +90,7 @@ def home_at(where: str, folder: Path, request: pytest.FixtureRequest) -> Home:
         "OUTKEY_DEMO": "1",
         "LIST_TOKEN": "list-token",
         "WAREHOUSE_URL": f"sqlite:///{folder / 'warehouse.db'}",
+        "OUTKEY_SQLITE_FOLDERS": str(folder),
     }
     own = f"sqlite:///{folder / 'home' / 'data' / 'outkey.sqlite3'}"
     server: Cluster | MariaDb | None = None
@@ -205,12 +206,14 @@ def test_a_full_disk_ends_a_run_with_what_to_do_and_the_next_one_completes_it(
     elif where == "sqlite":
         home.url = f"sqlite:///{disk / 'warehouse.db'}"
         home.environment["WAREHOUSE_URL"] = home.url
+        home.environment["OUTKEY_SQLITE_FOLDERS"] = str(disk)
     elif where == "file":
         home.target = "file:orders.csv"
         home.environment["OUTKEY_FILES"] = str(disk / "files")
     else:
         home.url = database_on(disk, request.getfixturevalue("postgresql"))
         home.environment["WAREHOUSE_URL"] = home.url
+        home.environment["OUTKEY_SQLITE_FOLDERS"] = str(disk)
     file = disk / "files" / "orders.csv"
     api.records = orders(30)
     home.apply(api)

@@ -276,6 +276,7 @@ def prepare_table(shell: Shell) -> None:
     )
     shell.save("tables.toml", block.code)
     shell.run.settings["WAREHOUSE_URL"] = f"sqlite:///{shell.folder / 'warehouse.db'}"
+    shell.run.settings["OUTKEY_SQLITE_FOLDERS"] = str(shell.folder)
     assert shell.type("outkey apply tables.toml").code == 0
 
 

@@ -9,7 +9,7 @@ import pytest
 from outkey.adapters.keyring import Keyring
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.states_memory import MemoryStateRows
-from outkey.adapters.tables import NamedDatabases, TableStore
+from outkey.adapters.tables import NamedDatabases, SqliteFiles, TableStore
 from outkey.core.audit.events import Change, Tag
 from outkey.core.config.choices import Network
 from outkey.core.config.document import parse_document
@@ -26,6 +26,7 @@ from outkey.core.request.message import Response
 from outkey.core.secret import Secret
 from outkey.core.sync.run import RunState
 from outkey.core.text import Text
+from outkey.engine.application import Application
 from outkey.engine.managing.background import DAY
 from outkey.engine.managing.editing import Edit
 from outkey.engine.sync.unsaved_lines import DocumentLines, WithLine
@@ -405,11 +406,29 @@ def test_an_application_without_tables_says_so() -> None:
     host = memory_host()
     with pytest.raises(ConfigError, match="no tables"):
         host.application.stored_tables()
-    named = NamedDatabases(dict, ReferencedSecrets().open_reference, ())
+    application = with_tables(host.application)
+    assert isinstance(application.stored_tables(), TableStore)
+
+
+def with_tables(application: Application) -> Application:
+    """Return an application that has tables, in other databases only."""
+    named = NamedDatabases(dict, ReferencedSecrets().open_reference, SqliteFiles())
     tables = TableStore(MemoryStateRows(), None, named, str)
-    ports = replace(host.application.sync_ports(), tables=tables)
-    application = replace(host.application, sync_ports=lambda: ports)
-    assert application.stored_tables() is tables
+    ports = replace(application.sync_ports(), tables=tables)
+    return replace(application, sync_ports=lambda: ports)
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_document_with_a_database_that_outkey_must_not_open_saves_nothing(
+    monkeypatch: pytest.MonkeyPatch, *, dry_run: bool
+) -> None:
+    application = with_tables(memory_host().application)
+    monkeypatch.setenv("WAREHOUSE_URL", "mysql://u@h/d?local_infile=1")
+    document = parse_document('[database.warehouse]\nurl = "env:WAREHOUSE_URL"')
+    with pytest.raises(ConfigError, match="parameters") as refused:
+        application.apply(application.administration("ada"), document, dry_run=dry_run)
+    assert refused.value.field == "database.warehouse.url"
+    assert not application.sync_settings.databases()
 
 
 class LostKeys(MemoryKeys):

@@ -10,7 +10,7 @@ import pytest
 
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.states_memory import MemoryStateRows
-from outkey.adapters.tables import NamedDatabases, TableStore
+from outkey.adapters.tables import NamedDatabases, SqliteFiles, TableStore
 from outkey.core.config.sync_sections import ConflictRule, OtherDatabase
 from outkey.core.sync.ledger import LedgerEntry
 from outkey.core.sync.pair_journal import PairJournal, stored_journal
@@ -33,7 +33,8 @@ def opened(folder: Path, rule: ConflictRule = ConflictRule.HOST) -> PairOfLines:
         rule, pull=replace(PULL, target=TARGET), push=replace(PUSH, target=TARGET)
     )
     settings = {"w": OtherDatabase("w", f"sqlite:///{folder / 'w.db'}")}
-    named = NamedDatabases(lambda: settings, ReferencedSecrets().open_reference, ())
+    files = SqliteFiles([folder])
+    named = NamedDatabases(lambda: settings, ReferencedSecrets().open_reference, files)
     runs = made.memory.runs
     tables = TableStore(MemoryStateRows(), None, named, lambda run: runs.get(run).line)
     made.ports = replace(made.ports, tables=tables)

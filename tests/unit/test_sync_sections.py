@@ -4,7 +4,12 @@ import pytest
 
 from outkey.adapters.states_memory import MemoryStateRows
 from outkey.core.config.document import parse_document
-from outkey.core.config.sync_sections import ConflictRule, OtherDatabase, Pair
+from outkey.core.config.sync_sections import (
+    ConflictRule,
+    OtherDatabase,
+    Pair,
+    refuse_unsafe_url,
+)
 from outkey.core.errors import ConfigError
 from outkey.engine.sync.sync_settings import SyncSettings
 
@@ -122,7 +127,8 @@ def test_no_url_with_a_password_is_stored(url: str) -> None:
     "url",
     [
         "postgresql://bob@db/x",
-        "postgresql://db:5432/x?sslmode=require&passfile=/run/pass",
+        "postgresql://db:5432/x?sslmode=verify-full&sslrootcert=/etc/ca.pem",
+        "mariadb://bob@db/x?charset=utf8mb4&ssl_ca=/etc/ca.pem",
         "sqlite:////folder/a:b@c.db",
         "mysql://bob:@db/x",
     ],
@@ -130,3 +136,54 @@ def test_no_url_with_a_password_is_stored(url: str) -> None:
 def test_a_url_without_a_password_is_stored(url: str) -> None:
     (database,) = parse_document(f'[database.x]\nurl = "{url}"').databases
     assert database.url == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://u@h/d?local_infile=1",
+        "mysql://u@h/d?read_default_file=/home/hunter2",
+        "mysql://u@h/d?charset=utf8mb4&read_default_group=client",
+        "mysql+pymysql://u@h/d?unix_socket=/run/hunter2",
+        "mysql://u@h/d?init_command=DROP+TABLE+hunter2",
+        "mysql://u@h/d?plugin=hunter2",
+        "postgresql://u@h/d?service=hunter2",
+        "postgresql://u@h/d?servicefile=/home/hunter2",
+        "postgresql://u@h/d?passfile=/home/hunter2",
+        "postgresql://u@h/d?host=/run/hunter2",
+        "postgresql://u@h/d?options=-c%20role%3Dhunter2",
+        "postgresql://u@h/d?sslmode=require&SSLMODE=hunter2",
+        "sqlite:////folder/file.db?uri=true",
+        "sqlite:////folder/file.db?mode=rwc&hunter2",
+    ],
+)
+def test_a_parameter_of_a_driver_that_is_not_listed_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match="parameters") as caught:
+        parse_document(f'[database.x]\nurl = "{url}"')
+    assert caught.value.field == "database.x.url"
+    assert "hunter2" not in f"{caught.value} {caught.value.hint}"
+
+
+@pytest.mark.parametrize("scheme", ["oracle", "mssql+pyodbc", "access", "SQLITE"])
+def test_a_kind_of_database_that_is_not_listed_is_refused(scheme: str) -> None:
+    with pytest.raises(ConfigError, match="of this kind") as caught:
+        parse_document(f'[database.x]\nurl = "{scheme}://u@h/d"')
+    assert caught.value.field == "database.x.url"
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://h/d?sslkey=/etc/k.pem", "mysql://h/d?ssl_cert=/etc/c.pem"]
+)
+def test_the_key_of_a_client_stands_in_a_reference_only(url: str) -> None:
+    with pytest.raises(ConfigError, match="key of a client") as caught:
+        parse_document(f'[database.x]\nurl = "{url}"')
+    assert caught.value.field == "database.x.url"
+
+
+def test_a_stored_url_that_outkey_would_not_store_hides_no_other_database() -> None:
+    """Not only outkey can write a row: it is refused when the database is opened."""
+    settings = SyncSettings(MemoryStateRows())
+    settings.put([OtherDatabase("x", "mysql://u@h/d?local_infile=1"), DATABASES[0]], ())
+    assert [*settings.databases()] == ["warehouse", "x"]
+    with pytest.raises(ConfigError, match="parameters"):
+        refuse_unsafe_url(settings.databases()["x"])

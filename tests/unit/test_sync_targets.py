@@ -11,7 +11,7 @@ import pytest
 from outkey.adapters.files import FileStore
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.states_memory import MemoryStateRows
-from outkey.adapters.tables import NamedDatabases, TableStore
+from outkey.adapters.tables import NamedDatabases, SqliteFiles, TableStore
 from outkey.core.config.document import parse_document
 from outkey.core.config.sync_sections import OtherDatabase
 from outkey.core.errors import (
@@ -77,7 +77,9 @@ def folder(tmp_path: Path) -> Path:
 def make(folder: Path, api: Api, sync: Sync = PULL) -> Made:
     fake = fake_sync(sync, api)
     settings = {"w": OtherDatabase("w", f"sqlite:///{folder / 'w.db'}")}
-    named = NamedDatabases(lambda: settings, ReferencedSecrets().open_reference, ())
+    named = NamedDatabases(
+        lambda: settings, ReferencedSecrets().open_reference, SqliteFiles([folder])
+    )
     states = MemoryStateRows()
     tables = TableStore(states, None, named, lambda run: fake.runs.get(run).line)
     files = FileStore(folder / "files")

@@ -79,18 +79,40 @@ class ConfiguredFiles:
             raise OSError(errno.EACCES, "a file of outkey")
 
     def _is_own(self, descriptor: int, status: os.stat_result) -> bool:
-        opened = _opened_path(descriptor)
-        for own in self._own:
-            # The path catches files that are created later;
-            # the inode catches links and other mounts.
-            if opened is not None and opened.is_relative_to(os.path.realpath(own)):
-                return True
-            if any(
-                os.path.samestat(status, other)
-                for other in _files_of(own, status.st_ino)
-            ):
-                return True
-        return False
+        return _is_own(_opened_path(descriptor), status, self._own)
+
+
+def has_own_file(path: Path, own: Sequence[Path]) -> bool:
+    """Whether a path without links leads to one of these files, or below a folder.
+
+    The file need not be there, and is not opened.
+    """
+    try:
+        status = path.stat()
+    except OSError:
+        status = None
+    return _is_own(path, status, own)
+
+
+def _is_own(
+    path: Path | None, status: os.stat_result | None, own: Sequence[Path]
+) -> bool:
+    for place in own:
+        # The path catches files that are created later;
+        # the inode catches links and other mounts.
+        if path is not None and _is_inside(path, place):
+            return True
+        if status is not None and any(
+            os.path.samestat(status, other) for other in _files_of(place, status.st_ino)
+        ):
+            return True
+    return False
+
+
+def _is_inside(path: Path, place: Path) -> bool:
+    """Whether a path is a place or below it, also where case makes no difference."""
+    folded = str(Path(os.path.realpath(place))).casefold()
+    return Path(str(path).casefold()).is_relative_to(folded)
 
 
 def _is_kernel_data(descriptor: int) -> bool:

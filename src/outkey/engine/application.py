@@ -24,7 +24,7 @@ from outkey.core.config.configuration import Configuration, SyncLine
 from outkey.core.config.document import Document
 from outkey.core.config.fields import BY_PATH
 from outkey.core.config.presets import Preset, PresetMethod
-from outkey.core.config.sync_sections import ConflictRule
+from outkey.core.config.sync_sections import ConflictRule, OtherDatabase
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import (
     ConfigError,
@@ -187,6 +187,7 @@ class Application:
             else None,
             progress=progress,
             check=check,
+            check_database=self._refuse_database,
         )
 
     @property
@@ -633,6 +634,11 @@ class Application:
                 hint=Text("Its sync lines write to models of the host."),
             )
         return tables
+
+    def _refuse_database(self, database: OtherDatabase) -> None:
+        tables = self.sync_ports().tables
+        if tables is not None:
+            tables.refuse_database(database)
 
     def _targets(self) -> Sequence[Target]:
         return self.sync_ports().records.targets()

@@ -1,7 +1,7 @@
 """Puts adapters around the tables of a host with a database: an `Application`."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from functools import partial
@@ -108,7 +108,8 @@ def build_application(
     keys = KeyringLoader(source, storage.keys, storage.secrets)
     # No configuration may have these read and sent: the key, the database and what
     # lies beside them.
-    files = ConfiguredFiles(own=[source.file, home / "config", home / "data"])
+    own = (source.file, home / "config", home / "data")
+    files = ConfiguredFiles(own)
     references = ReferencedSecrets(files)
     secrets = StoredSecrets(storage, references, keys, clock)
     policy = policy or partial(read_policy, home, environment)
@@ -190,7 +191,14 @@ def build_application(
             registry,
             runs,
             stored_tables=cast(
-                "StoredTables", StoredTablesOnDemand(tables, runs, references, home)
+                "StoredTables",
+                StoredTablesOnDemand(
+                    tables,
+                    runs,
+                    references,
+                    sqlite_folders=sqlite_folders(environment),
+                    own=(*own, files_folder(home, environment)),
+                ),
             ),
             files=files_folder(home, environment),
         ),
@@ -208,12 +216,19 @@ class StoredTablesOnDemand:
     """
 
     def __init__(
-        self, tables: Tables, runs: Runs, references: ReferencedSecrets, home: Path
+        self,
+        tables: Tables,
+        runs: Runs,
+        references: ReferencedSecrets,
+        *,
+        sqlite_folders: Sequence[Path],
+        own: Sequence[Path],
     ) -> None:
         self._tables = tables
         self._runs = runs
         self._references = references
-        self._home = home
+        self._sqlite_folders = sqlite_folders
+        self._own_files = own
         self._store: StoredTables | None = None
 
     def __getattr__(self, name: str) -> object:
@@ -222,7 +237,12 @@ class StoredTablesOnDemand:
         return getattr(self._store, name)
 
     def _open(self) -> "StoredTables":
-        from outkey.adapters.tables import NamedDatabases, OwnDatabase, TableStore
+        from outkey.adapters.tables import (
+            NamedDatabases,
+            OwnDatabase,
+            SqliteFiles,
+            TableStore,
+        )
 
         tables = self._tables
         own = None
@@ -231,7 +251,7 @@ class StoredTablesOnDemand:
         named = NamedDatabases(
             SyncSettings(tables.states).databases,
             self._references.open_reference,
-            own=(self._home / "config", self._home / "data"),
+            SqliteFiles(self._sqlite_folders, self._own_files),
         )
         return TableStore(tables.states, own, named, self._line_of)
 
@@ -242,6 +262,12 @@ class StoredTablesOnDemand:
 def files_folder(home: Path, environment: Mapping[str, str]) -> Path:
     """Return the folder of the files that sync lines write."""
     return Path(environment.get("OUTKEY_FILES") or home / "data" / "files")
+
+
+def sqlite_folders(environment: Mapping[str, str]) -> list[Path]:
+    """Return the folders whose SQLite files sync lines may read and write."""
+    names = environment.get("OUTKEY_SQLITE_FOLDERS", "").split(os.pathsep)
+    return [Path(name) for name in names if name]
 
 
 def sync_ports(

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.config.sync_sections import OtherDatabase
 from outkey.core.errors import StorageUnavailable
 from outkey.core.sync.filters import Wanted
 from outkey.core.sync.ledger import LedgerEntry
@@ -219,6 +220,12 @@ class TargetStore(Records, Protocol):
 
 class StoredTables(TargetStore, Protocol):
     """Tables, which users can look at."""
+
+    def refuse_database(self, database: OtherDatabase) -> None:
+        """Raise ConfigError for a database that outkey must not open.
+
+        Its reference may lead to nothing yet.
+        """
 
     def rows(
         self,

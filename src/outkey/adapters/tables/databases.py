@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,9 +17,16 @@ from sqlalchemy.engine import URL, Connection, Engine, create_engine, make_url
 
 from outkey.adapters.tables.borrowed import Borrow, borrowing_engine
 from outkey.adapters.tables.column_types import MYSQL, POSTGRESQL, SQLITE
+from outkey.adapters.tables.sqlite_files import SqliteFiles
+from outkey.core.config.database_urls import refuse_parameters
 from outkey.core.config.reference import Reference, is_reference, parse_reference
-from outkey.core.config.sync_sections import OtherDatabase
-from outkey.core.errors import ConfigError, OutkeyError, StorageUnavailable
+from outkey.core.config.sync_sections import OtherDatabase, refuse_unsafe_url
+from outkey.core.errors import (
+    ConfigError,
+    OutkeyError,
+    SecretMissing,
+    StorageUnavailable,
+)
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.ports.storage import Database
@@ -26,20 +34,23 @@ from outkey.ports.sync import StorageBusy
 
 CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 600  # until a MySQL that does not respond is given up
-DRIVERS = {
-    "postgresql": f"{POSTGRESQL}+psycopg",
-    "postgres": f"{POSTGRESQL}+psycopg",
-    "mysql": f"{MYSQL}+pymysql",
-    "mariadb": f"{MYSQL}+pymysql",
-    "sqlite": f"{SQLITE}+pysqlite",
-}
+DRIVERS = {POSTGRESQL: "psycopg", MYSQL: "pymysql", SQLITE: "pysqlite"}
+NO_FILE = "/dev/null/none"  # which cannot exist
+# They replace what a URL says. A driver that finds something missing in a URL looks in
+# files and variables of the user whom the process runs as: a password that it finds
+# there would be sent to whatever server the URL names.
 CONNECT_ARGUMENTS: Mapping[str, Mapping[str, object]] = {
     POSTGRESQL: {
         "connect_timeout": CONNECT_SECONDS,
         "options": "-c timezone=UTC",
         "tcp_user_timeout": 60_000,
+        "passfile": NO_FILE,
     },
     MYSQL: {
+        "local_infile": False,  # the server could ask for any file of this machine
+        "read_default_file": None,
+        "read_default_group": None,
+        "unix_socket": None,
         "connect_timeout": CONNECT_SECONDS,
         "read_timeout": STATEMENT_SECONDS,
         "write_timeout": STATEMENT_SECONDS,
@@ -50,7 +61,7 @@ CONNECT_ARGUMENTS: Mapping[str, Mapping[str, object]] = {
             " time_zone = '+00:00'"
         ),
     },
-    SQLITE: {"timeout": CONNECT_SECONDS},
+    SQLITE: {"timeout": CONNECT_SECONDS, "uri": False},
 }
 # A snapshot of MySQL ends when another process changes the table.
 ENGINE_ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
@@ -185,11 +196,11 @@ class NamedDatabases:
     """Opens the databases that the operator names, each once per process."""
 
     def __init__(
-        self, settings: Settings, open_reference: OpenReference, own: tuple[Path, ...]
+        self, settings: Settings, open_reference: OpenReference, files: SqliteFiles
     ) -> None:
         self._settings = settings
         self._open_reference = open_reference
-        self._own_folders = own
+        self._files = files
         self._opened: dict[str, OpenedDatabase] = {}
         self._lock = threading.Lock()
         # Two processes on one connection would read each other's responses.
@@ -214,6 +225,7 @@ class NamedDatabases:
     def open(self, name: str) -> NamedDatabase:
         """Return a database; its URL is read each time, since it may change."""
         settings = self.settings(name)
+        refuse_unsafe_url(settings)
         url = self._url(settings)
         with self._lock:
             opened = self._opened.get(settings.name)
@@ -226,22 +238,36 @@ class NamedDatabases:
             self._opened[settings.name] = OpenedDatabase(url, database)
             return database
 
+    def refuse_unusable(self, database: OtherDatabase) -> None:
+        """Raise ConfigError for a database that `open` would refuse.
+
+        A reference may lead to nothing yet.
+        """
+        refuse_unsafe_url(database)
+        with suppress(SecretMissing):
+            self._parse(database.name, self._url(database))
+
     def _url(self, settings: OtherDatabase) -> Secret:
         field = f"database.{settings.name}.url"
         if not is_reference(settings.url):
             return Secret(settings.url)
         return self._open_reference(parse_reference(settings.url, field=field), field)
 
-    def _engine(self, name: str, url: Secret) -> Engine:
+    def _parse(self, name: str, url: Secret) -> URL:
         parsed = parse_database_url(name, url)
-        vendor = parsed.drivername.partition("+")[0]
-        if vendor == SQLITE:
-            self._refuse_own_file(name, parsed)
+        if parsed.get_backend_name() != SQLITE:
+            return parsed
+        file = self._files.resolve(parsed.database or "", field=f"database.{name}.url")
+        return parsed.set(database=str(file))
+
+    def _engine(self, name: str, url: Secret) -> Engine:
+        parsed = self._parse(name, url)
+        vendor = parsed.get_backend_name()
         failure: OutkeyError | None = None
         try:
             engine = create_engine(
                 parsed,
-                connect_args=dict(CONNECT_ARGUMENTS[vendor]),
+                connect_args=connect_arguments(parsed),
                 pool_size=2,
                 max_overflow=3,
                 pool_pre_ping=True,
@@ -256,28 +282,21 @@ class NamedDatabases:
         if failure is not None:
             raise failure
         if vendor == SQLITE:
+            event.listen(engine, "do_connect", partial(self._refuse_moved, name))
             event.listen(engine, "connect", leave_transactions_alone)
             event.listen(engine, "begin", begin_immediately)
         return engine
 
-    def _refuse_own_file(self, name: str, url: URL) -> None:
-        path = Path(url.database or "")
-        if not path.is_absolute():
-            raise ConfigError(
-                Text("the path of the database {name} is not absolute", name=name),
-                hint=Text("Write it with four slashes: sqlite:////folder/file.db."),
-                field=f"database.{name}.url",
-            )
-        real = Path(os.path.realpath(path))
-        if any(
-            real.is_relative_to(os.path.realpath(folder))
-            for folder in self._own_folders
-        ):
-            raise ConfigError(
-                Text("the database {name} is in a folder of outkey's own", name=name),
-                hint=Text("Choose a file in another folder."),
-                field=f"database.{name}.url",
-            )
+    def _refuse_moved(
+        self,
+        name: str,
+        _dialect: object,
+        _record: object,
+        arguments: list[str],
+        _: object,
+    ) -> None:
+        """Check a file again before it is opened: a link may be in its place by now."""
+        self._files.refuse_moved(Path(arguments[0]), field=f"database.{name}.url")
 
     def _drop_connections(self) -> None:
         """Open connections of its own in a forked child; leave the parent's open."""
@@ -293,10 +312,25 @@ def parse_database_url(name: str, url: Secret) -> URL:
     # Raised below: the text of the error may hold a password.
     with suppress(exc.SQLAlchemyError, ValueError):
         parsed = make_url(url.reveal())
-    scheme = "" if parsed is None else parsed.drivername.partition("+")[0]
-    if parsed is None or scheme not in DRIVERS:
+    if parsed is None:
         raise wrong_url(name)
-    return parsed.set(drivername=DRIVERS[scheme])
+    dialect = refuse_parameters(
+        parsed.drivername, parsed.query, field=f"database.{name}.url"
+    )
+    if not all(isinstance(value, str) for value in parsed.query.values()):
+        raise wrong_url(name)  # a parameter that stands there twice
+    return parsed.set(drivername=f"{dialect}+{DRIVERS[dialect]}")
+
+
+def connect_arguments(url: URL) -> dict[str, object]:
+    """Return what a driver connects with besides, or in the place of, a URL."""
+    dialect = url.get_backend_name()
+    arguments = dict(CONNECT_ARGUMENTS[dialect])
+    if dialect == POSTGRESQL and not url.password:
+        arguments["password"] = ""  # or else that of PGPASSWORD is sent
+    if dialect == POSTGRESQL and "sslcert" not in url.query:
+        arguments["sslcert"] = NO_FILE  # or else that of the user is presented
+    return arguments
 
 
 def wrong_url(name: str) -> ConfigError:

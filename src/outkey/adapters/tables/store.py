@@ -32,6 +32,7 @@ from outkey.adapters.tables.row_writer import RowWriter
 from outkey.adapters.tables.stored_rows import RunMark
 from outkey.adapters.tables.table_plan import TablePlan, apply_plan, preparation_lock
 from outkey.adapters.tables.table_sql import TableSql
+from outkey.core.config.sync_sections import OtherDatabase
 from outkey.core.errors import ConfigError, drop_traceback
 from outkey.core.sync.filters import Wanted
 from outkey.core.sync.line import Gone
@@ -94,6 +95,10 @@ class TableStore:
         self._retiring: dict[str, bool] = {}  # whether a run must mark all it sees
 
     # ── which tables there are ───────────────────────────────────────────────────────
+
+    @drop_traceback
+    def refuse_database(self, database: OtherDatabase) -> None:
+        self._named.refuse_unusable(database)
 
     @drop_traceback
     def targets(self) -> list[Target]:

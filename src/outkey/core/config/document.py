@@ -33,6 +33,7 @@ from outkey.core.config.sync_sections import (
     Pair,
     read_database,
     read_pair,
+    refuse_unsafe_url,
 )
 from outkey.core.config.toml import parse_toml
 from outkey.core.config.webhook_section import read_webhook
@@ -124,6 +125,8 @@ def parse_document(text: str) -> Document:
         read_database(name, table, f"database.{name}.")
         for name, table in tables_of(tree, "database")
     )
+    for database in databases:
+        refuse_unsafe_url(database)
     pairs = tuple(
         read_pair(name, table, f"pair.{name}.")
         for name, table in tables_of(tree, "pair")

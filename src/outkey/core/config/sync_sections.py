@@ -7,6 +7,7 @@ from functools import partial
 from urllib.parse import unquote
 
 from outkey.core.config.choices import Choice
+from outkey.core.config.database_urls import refuse_unsafe_literal
 from outkey.core.config.field_kinds import Field, Kind, LineTab, read_table
 from outkey.core.config.fields import BY_PATH
 from outkey.core.config.reference import is_reference, parse_reference
@@ -123,22 +124,32 @@ def read_database(name: str, table: Mapping[str, object], place: str) -> OtherDa
             Text("the name of a database has letters, digits and underscores only"),
             field=place.removesuffix("."),
         )
-    database = OtherDatabase(name, **read_table(DATABASE_FIELDS, table, place))  # type: ignore[arg-type]
+    return OtherDatabase(name, **read_table(DATABASE_FIELDS, table, place))  # type: ignore[arg-type]
+
+
+def refuse_unsafe_url(database: OtherDatabase) -> None:
+    """Raise ConfigError for a URL that outkey must not store or open as it is.
+
+    For a document, and again before a stored URL is used: not only outkey may have
+    written the row. What a reference leads to is checked when it is resolved.
+    """
+    field = f"database.{database.name}.url"
     if is_reference(database.url):
-        parse_reference(database.url, field=f"{place}url")
-    elif "://" not in database.url:
+        parse_reference(database.url, field=field)
+        return
+    if "://" not in database.url:
         raise ConfigError(
             Text("this is not the URL of a database"),
             hint=Text("Write env:NAME, or a URL such as sqlite:////folder/orders.db."),
-            field=f"{place}url",
+            field=field,
         )
-    elif has_password(database.url):
+    if has_password(database.url):
         raise ConfigError(
             Text("a password must not stand in the document"),
             hint=Text("Put the URL into an environment variable: env:NAME."),
-            field=f"{place}url",
+            field=field,
         )
-    return database
+    refuse_unsafe_literal(database.url, field=field)
 
 
 def has_password(url: str) -> bool:

@@ -104,17 +104,21 @@ def apply(  # noqa: PLR0913 - a document is about all of these
     hooks: Callable[[], DocumentWebhooks] | None = None,
     progress: Callable[[int], None] = lambda _: None,
     check: Callable[[ConfigurationChange], None] = lambda _: None,
+    check_database: Callable[[OtherDatabase], None] = lambda _: None,
 ) -> Applied:
     """Create and update what a document names.
 
     All of it is checked before any is saved. It is saved in parts: one long
     transaction would block every send. `targets` are those that lines may write to,
     and `hooks` saves webhooks: it is called only for a document that has some.
-    `check` raises if a change is more than the actor may do.
+    `check` raises if a change is more than the actor may do, `check_database` if
+    outkey must not open a database.
     """
     changes, unresolved = compare_configurations(administration, context, document)
     for change in changes:
         check(change)
+    for database in document.databases:
+        check_database(database)
     registry = administration.registry
     refuse_stray_lines(registry, document)
     compared = compare_document(registry, document, settings, hooks)
