@@ -168,7 +168,11 @@ def _audit() -> Iterator[str]:
     yield "An intent is recorded before credentials are sent, its outcome after."
     yield (
         "Rows have these facts and nothing else: no secret, body, query string or error"
-        " text.\n"
+        " text."
+    )
+    yield (
+        "Every row has its time, `at`. The first one of a process also has `follows`,"
+        " the streams of the processes before it.\n"
     )
     for event in (Intent, Outcome, Refusal, Change):
         tag = event._field_defaults.get("tag")

@@ -22,6 +22,12 @@ READ = (
 )
 # Beside min(), SQLite returns the other columns of the row that has the minimum.
 STREAMS = "SELECT stream, count(*), at, min(number) FROM audit GROUP BY stream"
+BEGINNINGS = (
+    "SELECT stream, number, body, mac, at, configuration, outcome, kind, actor"
+    " FROM audit WHERE number = 1 AND (stream IN"
+    " (SELECT stream FROM audit ORDER BY id DESC LIMIT :limit) OR stream IN"
+    " (SELECT stream FROM audit WHERE number = 1 ORDER BY id DESC LIMIT :limit))"
+)
 # Never backwards: another process may prune at the same time.
 BURY = (
     "INSERT INTO tombstone VALUES (:stream, :number, :mac, :key_id, :signature)"
@@ -80,6 +86,14 @@ class AuditTable(Table):
             yield AuditStream(name, count, oldest_at, tombstones.pop(name, None))
         for name, tombstone in tombstones.items():
             yield AuditStream(name, 0, None, tombstone)
+
+    def beginnings(self, limit: int) -> list[ChainRow]:
+        return [
+            ChainRow(stream, number, body, mac, Label(*label))
+            for stream, number, body, mac, *label in self.database.rows(
+                BEGINNINGS, limit=limit
+            )
+        ]
 
     def prune(self, tombstone: ChainMark) -> int:
         with self.database.transaction():

@@ -532,10 +532,10 @@ def methods_of(port: type) -> list[str]:
     return [name for name in vars(port) if not name.startswith("_")]
 
 
-def test_a_storage_host_implements_at_most_54_methods() -> None:
-    """Each one is work for whoever writes a host; see 0047 and 0050."""
+def test_a_storage_host_implements_at_most_56_methods() -> None:
+    """Each one is work for whoever writes a host; see 0015, 0047 and 0050."""
     counts = {port.__name__: len(methods_of(port)) for port in ROW_PORTS}
-    assert sum(counts.values()) <= 54, counts
+    assert sum(counts.values()) <= 56, counts
 
 
 def test_the_guide_lists_every_method_of_a_storage_host() -> None:

@@ -13,11 +13,14 @@ from outkey.core.audit.chain import (
     canonical,
     chain_rows,
     facts_of,
+    genuine_streams,
     label_of,
     sign_checkpoint,
+    sign_sighting,
     sign_tombstone,
     stream_name,
     verify,
+    with_links,
 )
 
 KEY = b"1" * 32
@@ -205,3 +208,101 @@ def test_a_stream_whose_key_nobody_has_is_named() -> None:
 @pytest.mark.parametrize("body", [b"no JSON", b"[1]", b"\xff"])
 def test_a_record_that_somebody_has_spoilt_says_only_that(body: bytes) -> None:
     assert facts_of(body) == {"at": 0, "tag": "unreadable"}
+
+
+def following(process: str, *streams: str) -> list[ChainRow]:
+    """Return a stream of two rows that follows others."""
+    stream = stream_name(process, "k1")
+    first = with_links(canonical({"at": 1, "tag": "engine:x"}), streams)
+    records = [(first, label_of(facts_of(first))), (b"{}", Label())]
+    return list(chain_rows(KEYS["k1"], stream, records))
+
+
+def test_a_missing_stream_is_noticed_by_the_one_that_followed_it() -> None:
+    one, two = rows_of("a", 3), rows_of("b", 3)
+    last = following("c", "k1.a", "k1.b")
+    assert check(one + two + last).ok
+    verdict = check(one + last)
+    assert verdict.first_bad == "k1.b (the stream is missing)"
+
+
+def test_a_stream_that_was_pruned_is_not_missing() -> None:
+    one, last = rows_of("a", 3), following("c", "k1.a")
+    genuine = sign_tombstone(KEYS["k1"], one[2])
+    assert check(last, tombstones=[genuine]).ok
+    forged = dataclasses.replace(genuine, signature=b"0" * 32)
+    assert not check(last, tombstones=[forged]).ok
+
+
+def test_links_of_a_first_row_that_was_changed_do_not_count() -> None:
+    last = following("c", "k1.a")
+    changed = with_links(b"{}", ["k1.other"])
+    last[0] = last[0]._replace(body=changed, label=label_of(facts_of(changed)))
+    assert check(last).first_bad == "k1.c:1"
+
+
+def test_a_missing_stream_is_noticed_where_it_was_seen_before() -> None:
+    one, two = rows_of("a", 3), rows_of("b", 3)
+    seen = sign_sighting(KEYS["k1"], "k1.b")
+    assert check(one + two, [seen]).ok
+    assert check(one, [seen]).first_bad == "k1.b (the stream is missing)"
+    forged = dataclasses.replace(seen, stream="k1.a")
+    assert check(one + two, [forged]).first_bad == "k1.a (a sighting is forged)"
+    # It is neither a checkpoint nor can it be used as one.
+    assert check(two, [seen]).unprotected_tail == 3
+    as_checkpoint = dataclasses.replace(seen, is_sighting=False)
+    assert not check(one + two, [as_checkpoint]).ok
+
+
+def test_streams_without_a_checkpoint_or_a_sighting_are_named() -> None:
+    one, two, three = rows_of("a", 3), rows_of("b", 3), rows_of("c", 3)
+    verdict = check(one + two + three, [end_of(one), sign_sighting(KEY, "k1.b")])
+    assert verdict.without_checkpoint == ("k1.c",)
+    assert verdict.facts() == {
+        "ok": True,
+        "rows": 9,
+        "first_bad": None,
+        "unprotected_tail": 6,
+        "without_checkpoint": ["k1.c"],
+    }
+    assert "without_checkpoint" not in check(one, [end_of(one)]).facts()
+
+
+def test_only_first_rows_that_the_key_has_written_are_believed() -> None:
+    one = rows_of("a", 2)
+    planted = one[0]._replace(stream="k1.planted")
+    elsewhere = rows_of("b", 1, "k2")[0]
+    rows = [one[0], one[1], planted, elsewhere]
+    keys = {"k1": KEY}
+    assert genuine_streams(rows, keys.get) == ["k1.a"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 200_000,
+        b"[]",
+        b"null",
+        b'"x"',
+        b"7",
+        b"\xff",
+        b"",
+        b'{"at":"x","tag":5,"configuration":[],"outcome":{},"actor":1}',
+        b'{"at":1e999,"follows":7}',
+        b'{"at":NaN,"follows":[[],{},null]}',
+        b'{"at":-5}',
+        b'{"at":' + b"9" * 400 + b"}",
+        b'{"at":' + b"9" * 5000 + b"}",
+        b'{"at":true}',
+    ],
+)
+def test_whatever_a_row_holds_it_is_read_named_and_stops_nothing(body: bytes) -> None:
+    rows = rows_of("a", 3)
+    odd = ChainRow("k1.a", 4, body, b"0" * 32, Label())
+    verdict = check([*rows, odd], [end_of(rows)])
+    assert (verdict.rows, verdict.first_bad) == (4, "k1.a:4")
+    first = ChainRow("k1.b", 1, body, b"0" * 32, Label())
+    assert check([first]).first_bad == "k1.b:1"
+    facts = facts_of(body)
+    assert isinstance(facts, dict)
+    assert 0 <= label_of(facts).at < 2**48

@@ -604,6 +604,45 @@ def test_old_records_are_pruned_under_a_tombstone_that_the_verifier_accepts() ->
     ).ok
 
 
+def test_a_machine_notes_the_streams_of_others_once_and_misses_them_later() -> None:
+    clock, rows, elsewhere = FakeClock(), MemoryAuditRows(), MemoryCheckpoints()
+    keys = {"k": b"k" * 32}
+    for _ in range(2):
+        audit = ChainedAudit(rows, elsewhere, clock, key_id="k", key=keys["k"])
+        audit.note(Change(Tag.KEY_ADDED, "tester"))
+        audit.close()
+    lost = ChainedAudit(rows, elsewhere, clock, key_id="lost", key=b"l" * 32)
+    lost.note(Change(Tag.KEY_ADDED, "tester"))
+    here = MemoryCheckpoints()
+    trail = AuditTrail(rows, here, keys.get)
+    trail.note_streams()
+    trail.note_streams()
+    assert len(here.marks) == 2, "a stream whose key is unknown cannot be verified"
+    del rows.rows[2]
+    assert trail.verify().without_checkpoint == ()
+    del rows.rows[1]
+    assert "is missing" in str(trail.verify().first_bad)
+
+
+def test_a_verification_names_a_stream_without_a_checkpoint_once() -> None:
+    clock, rows, elsewhere = FakeClock(), MemoryAuditRows(), MemoryCheckpoints()
+    audit = ChainedAudit(rows, elsewhere, clock, key_id="k", key=b"k" * 32)
+    audit.note(Change(Tag.KEY_ADDED, "tester"))
+    here = MemoryCheckpoints()
+    trail = AuditTrail(rows, here, lambda _: b"k" * 32)
+    here.broken = True
+    trail.note_verified(trail.verify())
+    here.broken = False
+    verdict = trail.verify()
+    assert len(verdict.without_checkpoint) == 1
+    trail.note_verified(replace(verdict, ok=False))
+    assert here.marks == []
+    trail.note_verified(verdict)
+    assert trail.verify().without_checkpoint == ()
+    trail.note_verified(trail.verify())
+    assert len(here.marks) == 1
+
+
 def test_a_broken_chain_is_not_pruned_away() -> None:
     clock, rows, checkpoints = FakeClock(), MemoryAuditRows(), MemoryCheckpoints()
     audit = ChainedAudit(rows, checkpoints, clock, key_id="k", key=b"k" * 32)

@@ -30,6 +30,7 @@ CHECKPOINT_ROWS = 1000
 CHECKPOINT_SECONDS = 60.0
 PATIENCE_SECONDS = 2.0
 MAX_QUEUED = 10_000
+LINKED_STREAMS = 10
 
 
 @dataclass(slots=True, eq=False)
@@ -206,16 +207,8 @@ class ChainedAudit:
         if not records and not sync:
             return
         stream = self._stream
-        rows = list(
-            chain.chain_rows(
-                self._key,
-                stream.name,
-                [record.encoded for record in records],
-                number=stream.number,
-                mac=stream.mac,
-            )
-        )
         try:
+            rows = self._chain([record.encoded for record in records])
             self._rows.append(rows, sync=sync)
         except BaseException:
             # Whether the rows are there is unknown, so the stream cannot go on.
@@ -231,6 +224,26 @@ class ChainedAudit:
             stream.mac = rows[-1].mac
         for record in records:
             record.written = True
+
+    def _chain(self, records: list[EncodedRecord]) -> list[chain.ChainRow]:
+        """Return the next rows; the first one of a stream names other streams."""
+        stream = self._stream
+        if records and not stream.number:
+            first = records[0]
+            rows = self._rows.beginnings(LINKED_STREAMS)
+            streams = chain.genuine_streams(rows, self._audit_key)
+            records[0] = EncodedRecord(
+                chain.with_links(first.body, streams), first.label
+            )
+        return list(
+            chain.chain_rows(
+                self._key, stream.name, records, number=stream.number, mac=stream.mac
+            )
+        )
+
+    def _audit_key(self, key_id: str) -> bytes | None:
+        """Return the key of streams that the same key of the ring has written."""
+        return self._key if key_id == self._key_id else None
 
     def _sign_checkpoint(self) -> None:
         stream = self._stream

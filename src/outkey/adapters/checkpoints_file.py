@@ -2,12 +2,15 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from outkey.core.audit.chain import ChainMark
 from outkey.core.errors import AuditUnavailable
 from outkey.core.text import Text
+
+# Some thousand marks: a stream that is named only before them is named once more.
+END_BYTES = 1024 * 1024
 
 
 class CheckpointFile:
@@ -24,6 +27,8 @@ class CheckpointFile:
             "mac": mark.mac.hex(),
             "signature": mark.signature.hex(),
         }
+        if mark.is_sighting:
+            facts["sighting"] = True
         # Starts with a newline, since a kill may have cut the previous line short.
         line = b"\n" + json.dumps(facts).encode() + b"\n"
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
@@ -37,6 +42,24 @@ class CheckpointFile:
             raise AuditUnavailable(
                 Text("the checkpoint file cannot be written")
             ) from None
+
+    def add_sightings(self, marks: Sequence[ChainMark]) -> None:
+        """Append sightings of streams that the end of the file does not name."""
+        known = self._end()
+        for mark in marks:
+            if json.dumps(mark.stream).encode() not in known:
+                self.append(mark)
+
+    def _end(self) -> bytes:
+        try:
+            with self._file.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - END_BYTES))
+                return file.read()
+        except FileNotFoundError:
+            return b""
+        except OSError:
+            raise AuditUnavailable(Text("the checkpoint file cannot be read")) from None
 
     def probe(self) -> None:
         """Raise AuditUnavailable if a checkpoint could not be stored now."""
@@ -70,6 +93,7 @@ def parse_mark(line: bytes) -> ChainMark | None:
             mac=bytes.fromhex(facts["mac"]),
             key_id=str(facts["key_id"]),
             signature=bytes.fromhex(facts["signature"]),
+            is_sighting=facts.get("sighting") is True,
         )
     except (ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -217,6 +217,13 @@ class AuditRows(Protocol):
     def streams(self) -> Iterator[AuditStream]:
         """Return every stream, also one whose rows were all pruned."""
 
+    def beginnings(self, limit: int) -> list[ChainRow]:
+        """Return the first rows of some streams, if they were not pruned.
+
+        Of so many streams that began last, and of those that have one of so many rows
+        that were written last.
+        """
+
     def prune(self, tombstone: ChainMark) -> int:
         """Replace the rows up to a tombstone by it; return how many were removed.
 
@@ -231,8 +238,11 @@ class AuditCheckpoints(Protocol):
     def append(self, mark: ChainMark) -> None:
         """Store a checkpoint durably, or raise AuditUnavailable."""
 
+    def add_sightings(self, marks: Sequence[ChainMark]) -> None:
+        """Store sightings of streams that have no mark here yet."""
+
     def read(self) -> Iterator[ChainMark]:
-        """Return all checkpoints."""
+        """Return all checkpoints and sightings."""
 
 
 class StateRows(Protocol):

@@ -149,6 +149,22 @@ class AuditRowsContract(ABC):
         assert table.prune(tombstone) == 2
         assert list(table.streams()) == [chain.AuditStream("k.a", 0, None, tombstone)]
 
+    def test_streams_are_found_that_began_or_were_written_last(self) -> None:
+        table = self.make()
+        assert table.beginnings(5) == []
+        first = {}
+        for name in ("k.a", "k.b", "k.c", "k.d"):
+            rows = rows_at(name, 1, 2)
+            table.append(rows)
+            first[name] = rows[0]
+        old = rows_at("k.a", 1, 2, 3)
+        table.append(old[2:])
+        found = {row.stream: row for row in table.beginnings(1)}
+        assert found == {name: first[name] for name in ("k.a", "k.d")}
+        table.prune(chain.sign_tombstone(KEY, first["k.a"]))
+        assert [row.stream for row in table.beginnings(1)] == ["k.d"]
+        assert len(table.beginnings(99)) == 3
+
 
 class CheckpointsContract(ABC):
     """What every place for checkpoints promises."""
@@ -164,3 +180,12 @@ class CheckpointsContract(ABC):
         for mark in marks:
             place.append(mark)
         assert list(place.read()) == marks
+
+    def test_a_stream_is_sighted_once_and_not_beside_a_checkpoint(self) -> None:
+        place = self.make()
+        checkpoint = chain.sign_checkpoint(KEY, rows_at("k.a", 1)[0])
+        place.append(checkpoint)
+        sightings = [chain.sign_sighting(KEY, name) for name in ("k.a", "k.b", "k.c")]
+        place.add_sightings(sightings[:2])
+        place.add_sightings(sightings)
+        assert list(place.read()) == [checkpoint, *sightings[1:]]

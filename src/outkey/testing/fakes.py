@@ -330,6 +330,13 @@ class MemoryAuditRows:
                 tombstone=self.tombstones.get(name),
             )
 
+    def beginnings(self, limit: int) -> list[ChainRow]:
+        """Return the first rows of the newest and the last written streams."""
+        first = [row for row in self.rows if row.number == 1]
+        written = {row.stream for row in self.rows[-limit:]}
+        written |= {row.stream for row in first[-limit:]}
+        return [row for row in first if row.stream in written]
+
     def prune(self, tombstone: ChainMark) -> int:
         """Replace the rows up to a tombstone by it, and return their number."""
         count = len(self.rows)
@@ -357,6 +364,13 @@ class MemoryCheckpoints:
         if self.broken:
             raise AuditUnavailable
         self.marks.append(mark)
+
+    def add_sightings(self, marks: Sequence[ChainMark]) -> None:
+        """Store sightings of streams that have no mark yet."""
+        known = {mark.stream for mark in self.marks}
+        for mark in marks:
+            if mark.stream not in known:
+                self.append(mark)
 
     def read(self) -> Iterator[ChainMark]:
         """Yield all checkpoints."""

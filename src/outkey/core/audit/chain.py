@@ -5,6 +5,10 @@ before it, so an edited, inserted, removed or reordered row breaks the chain fro
 on. Rows cut off at the end show only against a checkpoint, a signed statement of how
 far a stream had got, which is stored in a second place. A tombstone states the same of
 the beginning, where old rows were pruned.
+
+Checkpoints are files of one machine. So that a missing stream is noticed on the others
+too, the first record of a stream names the streams that it follows, and each machine
+notes the streams that it has seen beside its checkpoints.
 """
 
 import hashlib
@@ -13,7 +17,7 @@ import json
 import struct
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
 
@@ -28,11 +32,14 @@ CANONICAL_JSON = json.JSONEncoder(
 ROW = b"row"
 CHECKPOINT = b"checkpoint"
 TOMBSTONE = b"tombstone"
+SIGHTING = b"sighting"
+FOLLOWS = "follows"  # the fact of a first record that names other streams
 CHANGE = "change"
 SIGN_IN = "sign-in"
 FAILURE = "failure"  # a request that failed or was refused
 GOOD_OUTCOMES = frozenset({"", "ok", CHALLENGED})
 MAX_ACTOR = 200
+MAX_TIME = 253_402_300_800_000  # in ms: the end of the year 9999
 
 
 class Label(NamedTuple):
@@ -64,13 +71,17 @@ class ChainRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ChainMark:
-    """A signed statement about a stream: a checkpoint of its end, or a tombstone."""
+    """A signed statement about a stream: a checkpoint of its end, or a tombstone.
+
+    A sighting states only that this machine has seen the stream.
+    """
 
     stream: str
     number: int
     mac: bytes
     key_id: str
     signature: bytes
+    is_sighting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +102,20 @@ class ChainVerdict:
     rows: int
     first_bad: str | None
     unprotected_tail: int
+    # The streams that have neither a checkpoint nor a sighting on this machine.
+    without_checkpoint: tuple[str, ...] = ()
+
+    def facts(self) -> dict[str, object]:
+        """Return the verdict as JSON can hold it."""
+        facts: dict[str, object] = {
+            "ok": self.ok,
+            "rows": self.rows,
+            "first_bad": self.first_bad,
+            "unprotected_tail": self.unprotected_tail,
+        }
+        if self.without_checkpoint:
+            facts["without_checkpoint"] = list(self.without_checkpoint)
+        return facts
 
 
 def canonical(facts: Mapping[str, object]) -> bytes:
@@ -105,22 +130,33 @@ def facts_of(body: bytes) -> dict[str, object]:
     """Return the facts of a record; the tag is `unreadable` if it is not JSON."""
     try:
         facts = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):  # whatever a writer of the database put there
         facts = None
     return facts if isinstance(facts, dict) else {"at": 0, "tag": "unreadable"}
 
 
 def label_of(facts: Mapping[str, object]) -> Label:
     """Return the label of a record; the outcome of a refusal is its code."""
-    at = int(str(facts.get("at", 0)))
-    outcome = str(facts.get("outcome") or facts.get("code") or "")
+    outcome = text_of(facts, "outcome") or text_of(facts, "code")
     return Label(
-        at=at,
-        configuration=str(facts.get("configuration", "")),
+        at=time_of(facts),
+        configuration=text_of(facts, "configuration"),
         outcome=outcome,
-        kind=kind_of(str(facts.get("tag", "")), outcome),
-        actor=str(facts.get("actor", ""))[:MAX_ACTOR],
+        kind=kind_of(text_of(facts, "tag"), outcome),
+        actor=text_of(facts, "actor")[:MAX_ACTOR],
     )
+
+
+def text_of(facts: Mapping[str, object], name: str) -> str:
+    """Return a fact that is a text; "" for one that is missing or of another type."""
+    value = facts.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def time_of(facts: Mapping[str, object]) -> int:
+    """Return when a record was written in ms; 0 where somebody has changed that."""
+    at = facts.get("at")
+    return at if isinstance(at, int) and 0 <= at < MAX_TIME else 0
 
 
 def kind_of(tag: str, outcome: str) -> str:
@@ -189,6 +225,42 @@ def sign_checkpoint(key: bytes, row: ChainRow) -> ChainMark:
     return sign_mark(key, CHECKPOINT, row)
 
 
+def sign_sighting(key: bytes, stream: str) -> ChainMark:
+    """State that this machine has seen a stream."""
+    row = ChainRow(stream, 1, b"", b"", Label())
+    return replace(sign_mark(key, SIGHTING, row), is_sighting=True)
+
+
+def is_beginning(key: bytes, row: ChainRow) -> bool:
+    """Whether a row is the first one of its stream, written with this key.
+
+    A writer of the database can plant rows, but none that this is true of.
+    """
+    mac = row_mac(key, chain_start(key, row.stream), row.stream, 1, row.body)
+    return row.number == 1 and hmac.compare_digest(mac, row.mac)
+
+
+def genuine_streams(rows: Iterable[ChainRow], keys: AuditKeys) -> list[str]:
+    """Return the streams of those first rows that a key of the ring has written."""
+    return [
+        row.stream
+        for row in rows
+        if (key := keys(key_id_of(row.stream))) is not None and is_beginning(key, row)
+    ]
+
+
+def with_links(body: bytes, streams: Iterable[str]) -> bytes:
+    """Return a stream's first record with the names of the streams that it follows."""
+    links = sorted(streams)
+    return canonical({**facts_of(body), FOLLOWS: links}) if links else body
+
+
+def links_of(facts: Mapping[str, object]) -> list[str]:
+    """Return the streams that a first record names."""
+    links = facts.get(FOLLOWS)
+    return [str(link) for link in links] if isinstance(links, list) else []
+
+
 def sign_tombstone(key: bytes, row: ChainRow) -> ChainMark:
     """State that a stream's rows up to this one were removed on purpose."""
     return sign_mark(key, TOMBSTONE, row)
@@ -221,15 +293,20 @@ def verify(
 
     Memory grows with the number of streams only.
     """
-    ends = latest_marks(checkpoints)
+    marks = list(checkpoints)
+    ends = latest_marks(mark for mark in marks if not mark.is_sighting)
+    sightings = latest_marks(mark for mark in marks if mark.is_sighting)
     starts = {mark.stream: mark for mark in tombstones}
+    known = ends.keys() | sightings.keys()
+    demands = Demands(keys, starts)
     count = 0
     tail = 0
     first_bad: str | None = None
+    unmarked: list[str] = []
     for stream, members in groupby(rows, key=lambda row: row.stream):
         key = keys(key_id_of(stream))
         walk = StreamWalk(
-            stream, key or b"", starts.pop(stream, None), ends.pop(stream, None)
+            stream, key or b"", starts.get(stream), ends.pop(stream, None)
         )
         if key is None:
             first_bad = first_bad or f"{stream} (its key is not in the ring)"
@@ -238,13 +315,23 @@ def verify(
             walk.step(row)
         first_bad = first_bad or walk.first_bad()
         tail += walk.unprotected
+        demands.add_stream(stream, walk.links)
+        if stream not in known:
+            unmarked.append(stream)
     for stream, end in ends.items():
-        start = starts.pop(stream, None)
+        start = starts.get(stream)
         if start is None or start.number < end.number:
             first_bad = first_bad or f"{stream}:{end.number} (the stream is missing)"
         elif not is_genuine(keys(key_id_of(stream)) or b"", TOMBSTONE, start):
             first_bad = first_bad or f"{stream}:{start.number} (a tombstone is forged)"
-    return ChainVerdict(first_bad is None, count, first_bad, tail)
+    first_bad = first_bad or demands.first_missing(sightings.values())
+    return ChainVerdict(
+        ok=first_bad is None,
+        rows=count,
+        first_bad=first_bad,
+        unprotected_tail=tail,
+        without_checkpoint=tuple(unmarked),
+    )
 
 
 class StreamWalk:
@@ -261,6 +348,7 @@ class StreamWalk:
         self._bad: str | None = None
         self._met_end = end is None
         self.unprotected = 0  # rows after the last checkpoint
+        self.links: list[str] = []  # the streams that the first row names
         if end is not None and not is_genuine(key, CHECKPOINT, end):
             self._bad = f"{stream}:{end.number} (a checkpoint is forged)"
         if start is not None:
@@ -274,12 +362,15 @@ class StreamWalk:
     def step(self, row: ChainRow) -> None:
         """Check the next row."""
         mac = row_mac(self._key, self._previous, self._stream, row.number, row.body)
+        facts = facts_of(row.body)
         if self._bad is None and (
             row.number != self._expected
             or not hmac.compare_digest(mac, row.mac)
-            or row.label != label_of(facts_of(row.body))
+            or row.label != label_of(facts)
         ):
             self._bad = f"{self._stream}:{row.number}"
+        if row.number == 1 and self._bad is None:
+            self.links = links_of(facts)
         self._expected = row.number + 1
         self._previous = row.mac
         if self._end is not None and row.number == self._end.number:
@@ -293,6 +384,40 @@ class StreamWalk:
         if self._bad is None and not self._met_end and self._end is not None:
             return f"{self._stream}:{self._end.number} (rows are missing at the end)"
         return self._bad
+
+
+class Demands:
+    """The streams that must be there, since others or sightings name them."""
+
+    def __init__(self, keys: AuditKeys, tombstones: Mapping[str, ChainMark]) -> None:
+        self._keys = keys
+        self._tombstones = tombstones
+        self._present: set[str] = set()
+        self._named: dict[str, None] = {}  # in order
+
+    def add_stream(self, stream: str, links: Iterable[str]) -> None:
+        """Note that a stream is there, and which others its first record names."""
+        self._present.add(stream)
+        self._named.update(dict.fromkeys(links))
+
+    def first_missing(self, sightings: Iterable[ChainMark]) -> str | None:
+        """Return the first stream that is missing; None for none."""
+        for mark in sightings:
+            if not is_genuine(self._key(mark.stream), SIGHTING, mark):
+                return f"{mark.stream} (a sighting is forged)"
+            self._named[mark.stream] = None
+        for stream in self._named:
+            if stream not in self._present and not self._is_pruned(stream):
+                return f"{stream} (the stream is missing)"
+        return None
+
+    def _is_pruned(self, stream: str) -> bool:
+        """Whether the rows of a stream were removed on purpose."""
+        mark = self._tombstones.get(stream)
+        return mark is not None and is_genuine(self._key(stream), TOMBSTONE, mark)
+
+    def _key(self, stream: str) -> bytes:
+        return self._keys(key_id_of(stream)) or b""
 
 
 def latest_marks(marks: Iterable[ChainMark]) -> dict[str, ChainMark]:

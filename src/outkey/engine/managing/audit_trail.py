@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from outkey.core.audit.chain import (
@@ -9,19 +10,22 @@ from outkey.core.audit.chain import (
     ChainRow,
     ChainVerdict,
     facts_of,
+    genuine_streams,
     key_id_of,
-    label_of,
+    sign_sighting,
     sign_tombstone,
+    time_of,
     verify,
 )
 from outkey.core.audit.events import Tag
-from outkey.core.errors import ChainBroken
+from outkey.core.errors import ChainBroken, OutkeyError
 from outkey.core.shared_state import StateKind
 from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration
 from outkey.ports.storage import AuditCheckpoints, AuditRows, StateRows
 
 PRUNED_AT_ONCE = 5000
+NOTED_STREAMS = 200
 VERIFICATION = "verification"  # the mark of the last one
 # Yields the rows that it gets, to count or examine them while they are read.
 RowsWrapper = Callable[[Iterable[ChainRow]], Iterable[ChainRow]]
@@ -48,6 +52,34 @@ class AuditTrail:
             checkpoints=self.checkpoints.read(),
             tombstones=[mark for mark in tombstones if mark is not None],
         )
+
+    def note_streams(self, seen: Iterable[str] | None = None) -> None:
+        """Note on this machine which streams there are, whichever machine wrote them.
+
+        A stream that is missing later is then noticed here too. `seen` are streams that
+        were just verified; without it, the newest ones are read.
+        """
+        if seen is None:
+            rows = self.rows.beginnings(NOTED_STREAMS)
+            seen = genuine_streams(rows, self.keys)
+        # The key is in the ring, since it verified the stream.
+        marks = [
+            sign_sighting(self.keys(key_id_of(stream)) or b"", stream)
+            for stream in seen
+        ]
+        if marks:
+            # A sighting must not state more than a power failure leaves.
+            self.rows.append([], sync=True)
+            self.checkpoints.add_sightings(marks)
+
+    def note_verified(self, verdict: ChainVerdict) -> None:
+        """Note the streams that were found intact and had no checkpoint; best effort.
+
+        So `verify` names each of them once, and notices from then on if it is missing.
+        """
+        if verdict.ok and verdict.without_checkpoint:
+            with suppress(OutkeyError):
+                self.note_streams(verdict.without_checkpoint)
 
     def prune(self, administration: Administration, moment: float) -> Iterator[int]:
         """Delete the records from before a moment, and yield how many at each step.
@@ -99,8 +131,7 @@ def last_chain_check(states: StateRows) -> ChainCheck | None:
 
 def recorded_at(record: Mapping[str, object]) -> float:
     """Return the Unix time of a record, 0 if somebody has tampered with it."""
-    at = record.get("at")
-    return at / 1000 if isinstance(at, int) else 0.0
+    return time_of(record) / 1000
 
 
 class ExpiredRows:
@@ -119,7 +150,7 @@ class ExpiredRows:
     def __call__(self, rows: Iterable[ChainRow]) -> Iterator[ChainRow]:
         """Return the rows as they are, and note which are expired."""
         for row in rows:
-            if label_of(facts_of(row.body)).at >= self._moment:
+            if time_of(facts_of(row.body)) >= self._moment:
                 self._ended.add(row.stream)
             elif row.stream not in self._ended:
                 self._note(row)

@@ -181,7 +181,8 @@ class Doctor:
         """Read the audit once; without a key it is not verified."""
         signed: dict[str, int] = {}
         for mark in self.audit.checkpoints.read():
-            signed[mark.stream] = max(signed.get(mark.stream, 0), mark.number)
+            if not mark.is_sighting:
+                signed[mark.stream] = max(signed.get(mark.stream, 0), mark.number)
         history = History(signed, facts.now)
         first_bad = None
         if facts.sealed:

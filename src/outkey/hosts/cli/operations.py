@@ -3,7 +3,6 @@
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -129,14 +128,18 @@ def audit_verify(*, as_json: AsJson = False) -> int:
     application = open_application()
     with progress_bar("verifying", application.audit_trail.count()) as advance:
         verdict = application.audit_trail.verify(partial(count_items, advance=advance))
+    application.audit_trail.note_verified(verdict)
     if as_json:
-        print_json(asdict(verdict))
+        print_json(verdict.facts())
     else:
         result = "clean" if verdict.ok else f"broken at {verdict.first_bad}"
         tail = ""
         if verdict.unprotected_tail:
             tail = f", {verdict.unprotected_tail} after the last checkpoint"
         print_line(f"{result}: {verdict.rows} records{tail}")
+        if verdict.without_checkpoint:
+            names = ", ".join(verdict.without_checkpoint)
+            print_line(f"streams without a checkpoint on this machine: {names}")
         if not verdict.ok:
             sys.stderr.write(f"hint: {ChainBroken.default_hint}\n")
     return 0 if verdict.ok else 1

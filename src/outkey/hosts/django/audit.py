@@ -145,6 +145,16 @@ class DjangoAuditRows:
                 tombstone=tombstone_of(stream),
             )
 
+    def beginnings(self, limit: int) -> list[ChainRow]:
+        newest = Stream.objects.order_by("-id").values_list("pk", flat=True)
+        written = AuditRecord.objects.order_by("-id").values_list(
+            "stream_id", flat=True
+        )
+        streams = {*newest[:limit], *written[:limit]}
+        first = AuditRecord.objects.filter(stream__in=streams, number=1)
+        rows = first.order_by("stream_id").values_list("stream__name", *ROW_COLUMNS)
+        return [chain_row(str(stream), *columns) for stream, *columns in rows]
+
     def prune(self, tombstone: ChainMark) -> int:
         with transaction.atomic():
             streams = Stream.objects.filter(name=tombstone.stream)

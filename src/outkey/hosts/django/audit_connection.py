@@ -83,13 +83,17 @@ class AuditConnection:
                 probe_by(own.connection)
 
     def sync(self) -> None:
-        """Write what was inserted to the disk, or raise OSError.
+        """Write what was inserted, by any process, to the disk; or raise OSError.
 
         With `synchronous=NORMAL` a commit leaves that to the operating system: enough
         for a killed process, not for a power failure.
         """
-        if self._own is not None:
-            sync_file(f"{self._file}-wal")
+        if not is_sqlite_file(connections[DEFAULT_DB_ALIAS]):
+            return
+        with self._lock:
+            if self._own is None:
+                self._connect()
+        sync_file(f"{self._file}-wal")
 
     def close(self) -> None:
         """Close the connection; the next insert opens another."""

@@ -16,6 +16,7 @@ from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.application import Application
 from outkey.engine.rounds import repeat
+from outkey.hosts.django.heartbeats import StreamWitness
 from outkey.hosts.django.notices import MailedNotices
 from outkey.hosts.django.unattended_work import log_and_continue
 from outkey.ports.monitoring import Notifier
@@ -42,6 +43,7 @@ class Background:
         delete_older_than: Callable[[int], object] = lambda _days: None,
     ) -> None:
         application.policy()  # raises at once what is wrong with it
+        self._witness = StreamWitness(application)
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self._work = application.background_work(
@@ -72,6 +74,7 @@ class Background:
 
     def round(self) -> None:
         """Do what is due, unless another process does it; never raises."""
+        log_and_continue(logger, self._witness.look, again_soon=True)
         log_and_continue(logger, self._work.round)
 
     def _run(self) -> None:

@@ -5,7 +5,6 @@ import io
 import json
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict
 from datetime import datetime, timedelta
 
 from django.contrib import messages
@@ -179,7 +178,8 @@ def verify_chain(request: HttpRequest) -> HttpResponse:
         messages.error(request, message_of(error))
     else:
         note_chain_check(application.states, verdict, time.time())
-        request.session["outkey_verdict"] = asdict(verdict)
+        application.audit_trail.note_verified(verdict)
+        request.session["outkey_verdict"] = verdict.facts()
     return HttpResponseRedirect(reverse("admin:outkey_auditrecord_changelist"))
 
 
