@@ -47,6 +47,10 @@ def relayed(path: str, query: str = "", **headers: str) -> RelayedRequest:
             "a:b/c?to=https://other.example/../x",
         ),
         ("%2F%2Fevil.example", "", "%2F%2Fevil.example"),
+        ("...../x", "", "...../x"),
+        ("x;y=../z", "", "x;y=../z"),
+        ("caf%E9/%C0/100%2525", "", "caf%E9/%C0/100%2525"),
+        ("a ..b/..%ffc", "", "a ..b/..%ffc"),
     ],
 )
 def test_a_path_stays_as_it_was_sent(path: str, query: str, target: str) -> None:
@@ -71,6 +75,27 @@ def test_a_path_stays_as_it_was_sent(path: str, query: str, target: str) -> None
         "a%5C..%5Cb",
         "a/..;/b",
         "a/%2e%2e%3Bx=1/b",
+        # decoded twice, or more often
+        "%252e%252e/x",
+        "a%252F..%252Fb",
+        "%25252e%25252e/x",
+        "%25%32%65%25%32%65/x",
+        f"%{'25' * 20}2e",
+        # encodings that UTF-8 does not permit
+        "%c0%ae%c0%ae/x",
+        "..%c0%af",
+        "a%c1%9c..%c1%9cb",
+        "%e0%80%ae%e0%80%ae/x",
+        "%f0%80%80%ae./x",
+        "%u002e%u002e/x",
+        "%uff0e%uff0e/x",
+        "..%ef%bc%8fx",
+        # trimmed
+        "..%20/x",
+        "..%09/x",
+        "a/..%00/b",
+        "a/%20..%c2%a0/b",
+        ".%e2%80%8b./x",
     ],
 )
 def test_a_path_that_could_leave_the_base_url_is_refused(path: str) -> None:

@@ -3,15 +3,14 @@
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
-from urllib.parse import unquote
 
 from outkey.core.errors import HeaderFormatError, InvalidRequest, RemoteError
+from outkey.core.request.dot_segments import has_parent_segment
 from outkey.core.request.headers import MAX_HEADERS, check_name, check_value
 from outkey.core.request.message import BodySource, Response
 from outkey.core.text import Text
 
 _ABSOLUTE = re.compile(r"[\\/]|[A-Za-z][A-Za-z0-9+.-]*:[\\/]{2}")
-_SEPARATOR = re.compile(r"[\\/]")
 # RFC 9110 §7.6.1, and what belongs to one connection in other ways.
 _HOP_BY_HOP = frozenset(
     {
@@ -77,9 +76,7 @@ class RelayedRequest(NamedTuple):
                 hint=Text("Write only what follows the Base URL."),
                 field="path",
             )
-        segments = _SEPARATOR.split(unquote(self.path))
-        # Some servers remove ;parameters before they look at the segments.
-        if any(segment.partition(";")[0] == ".." for segment in segments):
+        if has_parent_segment(self.path):
             raise InvalidRequest(
                 Text('the path has a segment ".."'),
                 hint=Text("Write the path without it."),

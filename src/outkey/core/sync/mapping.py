@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from urllib.parse import quote
 
+from outkey.core.request.dot_segments import has_parent_segment
 from outkey.core.sync.excerpt import NO_VALUE
 from outkey.core.sync.json_values import json_value, value_to_send
 from outkey.core.sync.line import FieldMapping, Transform
@@ -120,9 +121,18 @@ def fill_path(template: str, values: Mapping[str, object]) -> str | Unmapped:
     """Return a path with its {names} filled in; each value stays one segment."""
     for name in placeholders(template):
         value = value_at(values, name)
-        if value is None or str(value) in {"", ".", ".."}:
+        if value is None or str(value) in {"", "."} or leaves_path(str(value)):
             return Unmapped(name, "not_for_a_path")
     return PLACEHOLDER.sub(
-        lambda name: quote(str(value_at(values, name[1])), safe="", errors="replace"),
-        template,
+        lambda name: segment(str(value_at(values, name[1]))), template
     )
+
+
+def segment(value: str) -> str:
+    """Return a value as one segment of a path."""
+    return quote(value, safe="", errors="replace")
+
+
+def leaves_path(value: str) -> bool:
+    """Whether a server might read a value as segments of which one is `..`."""
+    return has_parent_segment(segment(value))

@@ -3,6 +3,7 @@
 import re
 from urllib.parse import quote
 
+from outkey.core.request.dot_segments import has_parent_segment
 from outkey.core.sync.reasons import sync_failure
 
 PLACE = "{id}"
@@ -23,7 +24,8 @@ def object_path(template: str, identifier: str) -> str:
     It comes from a sender whom nobody has verified yet: it must not lead to another
     resource of the API, to which our credentials would be sent.
     """
-    if not SEGMENT.fullmatch(identifier) or not identifier.strip("."):
+    is_segment = SEGMENT.fullmatch(identifier) and identifier.strip(".")
+    if not is_segment or has_parent_segment(identifier):
         raise sync_failure("unsafe_id")
     return template.replace(PLACE, quote(identifier, safe="", errors="replace"))
 

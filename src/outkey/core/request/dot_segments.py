@@ -1,0 +1,53 @@
+"""Segments `..` in a path, in every spelling that some server reads as one.
+
+A server behind another one may decode a path once more, read encodings that UTF-8 and
+RFC 3986 do not permit, or trim what surrounds a name. Then the path leads elsewhere.
+"""
+
+import re
+import unicodedata
+from urllib.parse import unquote_to_bytes
+
+_SEPARATOR = re.compile(r"[\\/]")
+# More than that is not a spelling of anything.
+_MOST_ROUNDS = 8
+# `%u002e`, as old servers of Microsoft read it.
+_WIDE = re.compile(rb"%u([0-9A-Fa-f]{4})")
+# ASCII in two to four bytes, where UTF-8 permits one.
+_OVERLONG = re.compile(
+    rb"[\xc0\xc1][\x80-\xbf]|\xe0[\x80\x81][\x80-\xbf]|\xf0\x80[\x80\x81][\x80-\xbf]"
+)
+
+
+def has_parent_segment(path: str) -> bool:
+    """Whether a server might read a segment of an encoded path as `..`."""
+    raw = path.encode("utf-8", "surrogatepass")
+    for _ in range(_MOST_ROUNDS):
+        text = unicodedata.normalize("NFKC", raw.decode("utf-8", "replace"))
+        if any(map(_is_parent, _SEPARATOR.split(text))):
+            return True
+        decoded = _OVERLONG.sub(_shortest, unquote_to_bytes(_WIDE.sub(_narrow, raw)))
+        if decoded == raw:
+            return False
+        raw = decoded
+    return True
+
+
+def _narrow(match: re.Match[bytes]) -> bytes:
+    """Return a character that was written by its number."""
+    return chr(int(match[1], 16)).encode("utf-8", "surrogatepass")
+
+
+def _shortest(match: re.Match[bytes]) -> bytes:
+    """Return the ASCII character that an encoding stands for."""
+    *_, before, last = match[0]
+    return bytes([(before & 1) << 6 | last & 0x3F])
+
+
+def _is_parent(segment: str) -> bool:
+    """Whether a segment is `..` without ;parameters, spaces and control characters."""
+    name = segment.partition(";")[0]
+    if name.count(".") != len(".."):
+        return False
+    others = name.replace(".", "")
+    return all(unicodedata.category(character)[0] in {"C", "Z"} for character in others)
