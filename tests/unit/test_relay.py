@@ -127,12 +127,38 @@ def test_only_headers_for_the_api_are_sent() -> None:
         Forwarded="for=10.0.0.1",
         Via="1.1 a",
         X_Real_IP="10.0.0.1",
+        X_Forwarded="for=10.0.0.1",
+        True_Client_IP="10.0.0.1",
+        X_Client_IP="10.0.0.1",
+        CF_Connecting_IP="10.0.0.1",
+        X_ProxyUser_IP="10.0.0.1",
+        Client_IP="10.0.0.1",
+        X_Remote_User="admin",
+        X_Original_URL="/admin",
+        X_Rewrite_URL="/admin",
+        X_HTTP_Method_Override="DELETE",
+        X_Outkey_Attempt="forged",
+        X_Client_Id="7",
+        CF_Access_Client_Id="7",
     )
     assert request.sent_headers() == {
         "Accept": "text/csv",
         "Content-Type": "text/plain",
         "X-Trace": "1",
+        "X-Client-Id": "7",
+        "CF-Access-Client-Id": "7",
     }
+
+
+@pytest.mark.parametrize(
+    "name", ["X-HTTP-Method", "X-HTTP-Method-Override", "X-Method-Override"]
+)
+def test_another_method_is_named_only_in_a_post(name: str) -> None:
+    """A read that deletes would be recorded and retried as a read."""
+    request = RelayedRequest("POST", "x", "", ((name, "DELETE"),), b"")
+    assert request.sent_headers() == {name: "DELETE"}
+    assert request._replace(method="GET").sent_headers() == {}
+    assert request._replace(method="PUT").sent_headers() == {}
 
 
 @pytest.mark.parametrize(("name", "value"), [("X Bad", "1"), ("X-Bad", "caf\xe9")])
@@ -151,6 +177,53 @@ def test_too_many_headers_are_refused() -> None:
 
 def answer(*pairs: tuple[str, str], cause: Cause | None = None) -> Response:
     return Response(200, ResponseHeaders(pairs), b"", cause=cause, attempt="a1")
+
+
+OWN_POLICY = [
+    ("X-Content-Type-Options", "nosniff"),
+    ("Content-Security-Policy", "sandbox"),
+]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "NEL",
+        "Report-To",
+        "Reporting-Endpoints",
+        "Service-Worker-Allowed",
+        "Public-Key-Pins",
+        "Expect-CT",
+        "Origin-Agent-Cluster",
+        "Content-Security-Policy",
+        "Content-Security-Policy-Report-Only",
+        "X-Frame-Options",
+        "X-Content-Type-Options",
+        "Refresh",
+        "Access-Control-Allow-Origin",
+        "Access-Control-Allow-Credentials",
+        "Cross-Origin-Opener-Policy",
+        "Permissions-Policy",
+        "Referrer-Policy",
+        "Document-Policy",
+        "SourceMap",
+        "Clear-Site-Data",
+        "Alt-Svc",
+        "Set-Cookie",
+        "Status",
+        "X-Cascade",
+        "Surrogate-Control",
+        "CDN-Cache-Control",
+        "Cloudflare-CDN-Cache-Control",
+        "X-Forwarded-Host",
+    ],
+)
+def test_what_is_about_the_origin_or_for_its_web_server_does_not_come_back(
+    name: str,
+) -> None:
+    """The caller, and what is in front of outkey, would take it for outkey's word."""
+    response = answer((name, "anything"), (name.upper(), "more"))
+    assert returned_headers(response) == [*OWN_POLICY, ("X-Outkey-Attempt", "a1")]
 
 
 def test_only_headers_for_the_caller_come_back() -> None:
@@ -172,10 +245,13 @@ def test_only_headers_for_the_caller_come_back() -> None:
         ("X-LIGHTTPD-send-file", "/etc/passwd"),
         ("X-LiteSpeed-Location", "/internal/file"),
         ("X-Reproxy-URL", "http://10.0.0.1/"),
+        ("RateLimit-Policy", "10;w=1"),
     )
     assert returned_headers(response) == [
         ("Content-Type", "text/csv"),
         ("Link", "<1>, <2>"),
+        ("RateLimit-Policy", "10;w=1"),
+        *OWN_POLICY,
         ("X-Outkey-Attempt", "a1"),
     ]
 
@@ -192,6 +268,7 @@ def test_a_cause_comes_with_the_response() -> None:
     headers = returned_headers(answer(cause=Cause.INVALID_CREDENTIALS))
     assert headers == [
         ("X-Outkey-Cause", "invalid_credentials"),
+        *OWN_POLICY,
         ("X-Outkey-Attempt", "a1"),
     ]
 

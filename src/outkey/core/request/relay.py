@@ -30,31 +30,133 @@ _NOT_SENT = frozenset(
         "accept-encoding",  # outkey undoes the compression that it asks for
         "authorization",  # the token is for outkey
         "cookie",
-        "forwarded",
         "set-cookie",
+        # Who sent the request, from where, and through which proxies: what a proxy
+        # in front of an API says, and the API believes. The caller must not say it.
+        "cdn-loop",
+        "cf-ipcountry",
+        "cf-pseudo-ipv4",
+        "cf-visitor",
+        "client-ip",
+        "fastly-client-ip",
+        "fly-client-ip",
+        "forwarded",
+        "remote-addr",
+        "remote-user",
+        "true-client-ip",
         "via",
+        "x-client-ip",
+        "x-cluster-client-ip",
+        "x-originating-ip",
+        "x-proxyuser-ip",
         "x-real-ip",
+        "x-remote-addr",
+        "x-remote-ip",
+        "x-remote-user",
+        # Another URL than the one that is checked and recorded.
+        "x-host",
+        "x-rewrite-url",
     }
 )
-_NOT_RETURNED = frozenset(
+_NOT_SENT_PREFIXES = (
+    "cf-connecting-",
+    "x-appengine-",
+    "x-auth-request-",
+    "x-azure-",
+    "x-envoy-",
+    "x-forwarded",
+    "x-goog-authenticated-",
+    "x-ms-client-principal",
+    "x-original-",
+    "x-outkey-",
+    "x-ssl-client-",
+)
+# Another method than the one that is checked and recorded. Some APIs need it to get
+# DELETE or PATCH through a POST, which is neither retried nor taken for a read.
+_OTHER_METHOD = frozenset(
+    {"x-http-method", "x-http-method-override", "x-method-override"}
+)
+# What a browser would take for a word of outkey's origin, since the response comes from
+# there: about its cookies, its TLS, its pages, or who may read them.
+_ABOUT_ORIGIN = frozenset(
     {
+        "accept-ch",
+        "activate-storage-access",
         "alt-svc",
         "clear-site-data",
+        "content-security-policy",
+        "content-security-policy-report-only",
         "cookie",
+        "critical-ch",
+        "document-policy",
+        "document-policy-report-only",
+        "expect-ct",
+        "feature-policy",
+        "nel",
+        "observe-browsing-topics",
+        "origin-agent-cluster",
+        "origin-trial",
+        "permissions-policy",
+        "public-key-pins",
+        "public-key-pins-report-only",
+        "referrer-policy",
+        "refresh",
+        "report-to",
+        "reporting-endpoints",
+        "require-document-policy",
+        "secure-session-registration",
+        "service-worker-allowed",
         "set-cookie",
         "set-cookie2",
-        "strict-transport-security",  # these are about the host of the API, not ours
+        "set-login",
+        "sourcemap",
+        "speculation-rules",
+        "strict-transport-security",
+        "supports-loading-mode",
+        "timing-allow-origin",
+        "use-as-dictionary",
+        "x-content-security-policy",
+        "x-content-type-options",
+        "x-dns-prefetch-control",
+        "x-download-options",
+        "x-frame-options",
+        "x-permitted-cross-domain-policies",
+        "x-sourcemap",
+        "x-ua-compatible",
+        "x-webkit-csp",
+        "x-xss-protection",
     }
 )
-_OWN = "x-outkey-"
-# With these a server lets the web server in front of it send a file or an internal
-# page instead of the response. An API must not command ours.
-_TO_WEB_SERVER = (
+# What a web server or a cache in front of outkey would obey: send a file or an internal
+# page instead of the response, change its status, or store it. An API must not command
+# ours.
+_TO_WEB_SERVER = frozenset(
+    {
+        "edge-control",
+        "forwarded",
+        "status",
+        "x-cascade",
+    }
+)
+_NOT_RETURNED = _ABOUT_ORIGIN | _TO_WEB_SERVER
+_NOT_RETURNED_PREFIXES = (
+    "access-control-",
+    "attribution-reporting-",
+    "cross-origin-",
+    "surrogate-",
     "x-accel-",
+    "x-forwarded",
     "x-lighttpd-",
     "x-litespeed-",
+    "x-outkey-",
     "x-reproxy-",
     "x-sendfile",
+)
+_CACHE_OF_NETWORK = "cdn-cache-control"  # also with the name of one before it
+# A browser that shows a response as a page runs nothing of it, and gives it no origin.
+_OWN_POLICY = (
+    ("X-Content-Type-Options", "nosniff"),
+    ("Content-Security-Policy", "sandbox"),
 )
 _UNDONE = frozenset({"deflate", "gzip", "identity", "x-gzip"})
 
@@ -90,9 +192,7 @@ class RelayedRequest(NamedTuple):
         sent = {
             name: value
             for name, value in self.headers
-            if not is_of_connection(name, named)
-            and name.lower() not in _NOT_SENT
-            and not name.lower().startswith("x-forwarded-")
+            if not is_of_connection(name, named) and self._is_sent(name.lower())
         }
         if len(sent) > MAX_HEADERS:
             raise InvalidRequest(
@@ -108,6 +208,12 @@ class RelayedRequest(NamedTuple):
                     error.message, hint=error.hint, field="headers"
                 ) from None
         return sent
+
+    def _is_sent(self, name: str) -> bool:
+        """Whether a header of the caller is for the API."""
+        if name in _OTHER_METHOD:
+            return self.method.upper() == "POST"
+        return name not in _NOT_SENT and not name.startswith(_NOT_SENT_PREFIXES)
 
 
 def returned_status(response: Response) -> int:
@@ -128,8 +234,7 @@ def returned_headers(response: Response) -> list[tuple[str, str]]:
     names: dict[str, str] = {}
     for name, value in pairs:
         lower = name.lower()
-        is_own = lower.startswith((_OWN, *_TO_WEB_SERVER))
-        if is_of_connection(name, named) or lower in _NOT_RETURNED or is_own:
+        if is_of_connection(name, named) or not is_returned(lower):
             continue
         names.setdefault(lower, name)
         joined.setdefault(lower, []).append(value)
@@ -145,7 +250,16 @@ def returned_headers(response: Response) -> list[tuple[str, str]]:
     ]
     if response.cause is not None:
         headers.append(("X-Outkey-Cause", str(response.cause)))
-    return [*headers, ("X-Outkey-Attempt", response.attempt)]
+    return [*headers, *_OWN_POLICY, ("X-Outkey-Attempt", response.attempt)]
+
+
+def is_returned(name: str) -> bool:
+    """Whether a header of the API, in lower case, is for the caller."""
+    return not (
+        name in _NOT_RETURNED
+        or name.startswith(_NOT_RETURNED_PREFIXES)
+        or name.endswith(_CACHE_OF_NETWORK)
+    )
 
 
 def connection_options(pairs: Iterable[tuple[str, str]]) -> frozenset[str]:
