@@ -568,6 +568,94 @@ def test_a_limited_token_reads_the_records_of_its_configurations() -> None:
     assert Label(1, "acme").actor == ""
 
 
+CREATED = Tag.CONFIGURATION_CREATED
+RENAMED = Tag.CONFIGURATION_RENAMED
+REMOVED = Tag.CONFIGURATION_REMOVED
+
+
+def renamed(old: str, new: str) -> list[tuple[str, str, object]]:
+    """Return the two records of a rename."""
+    return [(name, RENAMED, [["name", old, new]]) for name in (old, new)]
+
+
+def created(name: str) -> list[tuple[str, str, object]]:
+    return [(name, CREATED, None)]
+
+
+def removed(name: str) -> list[tuple[str, str, object]]:
+    return [(name, REMOVED, None)]
+
+
+def sent(name: str) -> list[tuple[str, str, object]]:
+    return [(name, Tag.SEND_OUTCOME, None)]
+
+
+@pytest.mark.parametrize(
+    ("records", "seen"),
+    [
+        # the name of a deleted one, for a new one
+        ([*created("acme"), *sent("acme"), *removed("acme"), *created("acme")], [4]),
+        # or for one that is renamed, whose records before are its own
+        (
+            [
+                *[*created("acme"), *sent("acme"), *removed("acme")],
+                *[*created("b"), *sent("b"), *renamed("b", "acme"), *sent("acme")],
+            ],
+            [8, 7, 6, 5, 4],
+        ),
+        # a name that was used before by one that is renamed
+        (
+            [
+                *[*created("b"), *sent("b"), *removed("b"), *created("b")],
+                *[*renamed("b", "acme"), *sent("acme")],
+                *[*created("b"), *sent("b")],
+            ],
+            [7, 6, 5, 4],
+        ),
+        # there and back
+        (
+            [
+                *[*created("acme"), *renamed("acme", "b"), *sent("b")],
+                *[*renamed("b", "acme"), *sent("acme")],
+            ],
+            [7, 6, 5, 4, 3, 2, 1],
+        ),
+        # another one has taken the name, and given it up
+        ([*sent("acme"), *renamed("acme", "z"), *sent("acme")], [4]),
+        ([*sent("acme"), *removed("acme"), *sent("acme")], [3]),
+        # the beginning was pruned
+        ([*sent("acme"), *sent("b"), *sent("acme")], [3, 1]),
+        # records that were manipulated, or are of an earlier version
+        ([*sent("acme"), ("acme", RENAMED, "x"), *sent("acme")], [3]),
+        ([*sent("acme"), ("acme", RENAMED, [["name", 1, "acme"]])], []),
+        # more changes than are read at once
+        (
+            [*created("acme"), *sent("acme"), *removed("acme"), *created("acme")]
+            + [("acme", Tag.CONFIGURATION_UPDATED, None)] * 150,
+            [*range(154, 4, -1), 4],
+        ),
+        # a loop that could not have happened
+        ([*renamed("acme", "acme")] * 30, [*range(60, 40, -1)]),
+    ],
+)
+def test_a_limited_token_reads_no_records_of_another_configuration_with_the_name(
+    records: list[tuple[str, str, object]], seen: list[int]
+) -> None:
+    host = prepared()
+    for number, (name, tag, changes) in enumerate(records, start=1):
+        facts = {"at": number, "configuration": name, "tag": tag, "changes": changes}
+        row = ChainRow("s", number, canonical(facts), b"", label_of(facts))
+        host.application.audit_trail.rows.append([row])
+    limited = access(host, name="limited", configurations=("acme",))
+    assert [record["id"] for record in limited.audit(1000)] == seen
+    assert [record["id"] for record in limited.audit(1000, 0, "acme")] == seen
+    first = [record["id"] for record in limited.audit(2)]
+    assert first == seen[:2]
+    if first:
+        rest = limited.audit(1000, before=int(str(first[-1])))
+        assert [record["id"] for record in rest] == seen[2:]
+
+
 # ── what an operation is about ──────────────────────────────────────────────────────
 
 

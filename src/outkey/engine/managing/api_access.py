@@ -41,6 +41,7 @@ from outkey.core.webhooks.facts import ShownWebhook
 from outkey.core.webhooks.inbox import InboxDelivery
 from outkey.core.webhooks.stored import StoredWebhook
 from outkey.engine.application import Application
+from outkey.engine.managing.audit_periods import newest_of
 from outkey.engine.managing.changes import Administration, ConfigurationChange
 from outkey.engine.managing.connection_test import Report
 from outkey.engine.operating.measuring import measure
@@ -335,17 +336,17 @@ class ApiAccess:
         self.token.demand(Scope.AUDIT)
         rows = self.application.audit_trail.rows
         names = self._names()
-        if configuration:
-            # Records outlast their configuration, whose name says whose they are.
-            if names is not None and configuration not in names:
-                raise unknown_configuration()
-            names = [configuration]
         if names is None:
-            return rows.newest(limit, before=before)
+            # Records outlast their configuration, whose name says whose they are.
+            labels = {"configuration": configuration} if configuration else {}
+            return rows.newest(limit, before=before, **labels)
+        if configuration and configuration not in names:
+            raise unknown_configuration()
+        # Not by the name alone: another configuration may have had it before.
         found = [
             record
-            for name in names
-            for record in rows.newest(limit, before=before, configuration=name)
+            for name in ([configuration] if configuration else names)
+            for record in newest_of(rows, name, limit=limit, before=before)
         ]
         return sorted(found, key=lambda record: int(str(record["id"])), reverse=True)[
             :limit
