@@ -30,8 +30,16 @@ SCOPE_NEEDS: Mapping[Scope, frozenset[Permission]] = {
             Permission.VIEW_DELIVERY,
         }
     ),
-    # A line of one's own can send any request too.
-    Scope.SEND: frozenset({Permission.TEST, Permission.ADD_LINE, Permission.RUN_LINE}),
+    # A line of one's own can send any request too. But an API may repeat the secret
+    # that it was sent, which tests, runs and records mask, and a response does not.
+    Scope.SEND: frozenset(
+        {
+            Permission.TEST,
+            Permission.ADD_LINE,
+            Permission.RUN_LINE,
+            Permission.SET_SECRET,
+        }
+    ),
     Scope.MANAGE: frozenset(
         {
             Permission.VIEW,
