@@ -1,6 +1,9 @@
 """Backups of both databases: made under load, restored elsewhere, without a key."""
 
 import gzip
+import hashlib
+import io
+import json
 import shutil
 import subprocess
 import tarfile
@@ -123,10 +126,12 @@ def test_a_backup_under_load_is_restored_elsewhere(
             assert "The key is not in it" in done.out
         assert set(statuses) == {200}
 
-        done = succeed(elsewhere, "restore", str(file))
-        assert "The key is missing" in done.out
+        refused = elsewhere("restore", str(file))
         key = elsewhere.home / "config" / "key"
+        assert (refused.code, str(key) in refused.err) == (4, True)
         shutil.copy(source.home / "config" / "key", key)
+        done = succeed(elsewhere, "restore", str(file))
+        assert "the audit is intact" in done.out
         assert succeed(elsewhere, "audit", "verify").out.startswith("clean")
         assert "accepted" in succeed(elsewhere, "request", "acme", "/bearer").out
 
@@ -223,3 +228,63 @@ def test_a_backup_without_newer_tables_does_not_replace_a_database_that_has_them
     assert refused.code == 2
     assert "tables of a newer version" in refused.err
     assert "acme" in succeed(outkey, "list").out
+
+
+def test_a_sealed_home_is_not_backed_up(source: Terminal, tmp_path: Path) -> None:
+    """Nothing could sign the backup, or record that it was made."""
+    with Spar() as spar:
+        fill(source, spar)
+    (source.home / "config" / "key").unlink()
+    refused = source("backup", str(tmp_path / "backup"))
+    assert refused.code == 4
+    assert list(tmp_path.glob("*backup*")) == []
+    assert left_overs(source) == []
+
+
+def left_overs(outkey: Terminal) -> list[str]:
+    """Return what backups and restores have left in a home."""
+    return [path.name for path in outkey.home.glob("*/.*")]
+
+
+def test_a_changed_backup_is_restored_on_request_and_without_its_policy(
+    source: Terminal, elsewhere: Terminal, tmp_path: Path
+) -> None:
+    with Spar() as spar:
+        fill(source, spar)
+    (source.home / "config" / "policy.toml").write_text(
+        '[audit]\ndurability = "process"\n'
+    )
+    file = tmp_path / "backup"
+    succeed(source, "backup", str(file))
+    changed = tmp_path / "changed"
+    write_with_policy(file, changed, b"[proxy]\n")
+    key = elsewhere.home / "config" / "key"
+    key.parent.mkdir(parents=True, mode=0o700)
+    shutil.copy(source.home / "config" / "key", key)
+
+    refused = elsewhere("restore", str(changed))
+    assert (refused.code, "--unsigned" in refused.err) == (2, True)
+    assert succeed(elsewhere, "list", "--json").json == []
+    done = succeed(elsewhere, "restore", "--replace", "--unsigned", str(changed))
+    assert "its policy was not restored" in done.out
+    assert "the audit is intact" not in done.out
+    assert not (elsewhere.home / "config" / "policy.toml").exists()
+    assert "acme" in succeed(elsewhere, "list").out
+
+
+def write_with_policy(file: Path, changed: Path, policy: bytes) -> None:
+    """Write a backup again with another policy, as somebody without the key can."""
+    with tarfile.open(file) as archive:
+        members = {
+            info.name: archive.extractfile(info).read()  # type: ignore[union-attr]
+            for info in archive
+        }
+    manifest = json.loads(members["manifest.json"])
+    members["policy.toml"] = policy
+    manifest["sha256"]["policy.toml"] = hashlib.sha256(policy).hexdigest()
+    members["manifest.json"] = json.dumps(manifest).encode()
+    with tarfile.open(changed, "w:gz") as archive:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))

@@ -7,20 +7,29 @@ import os
 import sqlite3
 import tarfile
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from outkey.core.errors import ConfigError, StorageUnavailable
+from outkey.adapters.keyring import Keyring, new_keyring
+from outkey.adapters.keyring_file import KeySource
+from outkey.core.errors import ConfigError, Sealed, StorageUnavailable
 from outkey.hosts.server.backup import archive, sqlite_copy
-from outkey.hosts.server.backup.embedded import read_backup, restore
+from outkey.hosts.server.backup.archive import Manifest
+from outkey.hosts.server.backup.embedded import ReadBackup, RestoreOptions, restore
+from outkey.hosts.server.backup.signing import sign
 
+RING = new_keyring()
 MANIFEST = {
     "version": "0.1.0",
     "database": "sqlite",
     "created_at": "2026-01-01T00:00:00+00:00",
-    "format": 1,
+    "format": 2,
+    "key": RING.primary.name,
+    "code": "0" * 64,
 }
+UNSIGNED = {"format": 1, "key": "", "code": ""}
 
 
 @pytest.fixture
@@ -30,7 +39,12 @@ def home(tmp_path: Path) -> Path:
     (home / "data").mkdir(parents=True)
     (home / "config").mkdir()
     make_database(database_of(home), "old")
+    source_of(home).save(RING)
     return home
+
+
+def source_of(home: Path) -> KeySource:
+    return KeySource(home / "config" / "key", None)
 
 
 def database_of(home: Path) -> Path:
@@ -55,29 +69,64 @@ def row_in(path: Path) -> str:
 
 
 def write_backup(path: Path, members: dict[str, bytes], **facts: object) -> Path:
+    """Write a backup with these facts in its manifest, whatever they are."""
     hashes = {
         name: hashlib.sha256(content).hexdigest() for name, content in members.items()
     }
-    manifest = json.dumps(MANIFEST | {"sha256": hashes} | facts).encode()
+    return write_archive(path, members, MANIFEST | {"sha256": hashes} | facts)
+
+
+def write_archive(
+    path: Path, members: dict[str, bytes], manifest: dict[str, object]
+) -> Path:
+    content = {"manifest.json": json.dumps(manifest).encode(), **members}
     with tarfile.open(path, "w:gz") as written:
-        for name, content in {"manifest.json": manifest, **members}.items():
+        for name, text in content.items():
             info = tarfile.TarInfo(name)
-            info.size = len(content)
-            written.addfile(info, io.BytesIO(content))
+            info.size = len(text)
+            written.addfile(info, io.BytesIO(text))
     return path
 
 
+def write_signed(
+    path: Path, members: dict[str, bytes], ring: Keyring = RING, **facts: str
+) -> Path:
+    """Write a backup as outkey does."""
+    hashes = {
+        name: hashlib.sha256(content).hexdigest() for name, content in members.items()
+    }
+    made: dict[str, str] = {
+        "version": "0.1.0",
+        "database": "sqlite",
+        "created_at": "2026-01-01T00:00:00+00:00",
+    }
+    manifest = sign(Manifest(**made | facts, sha256=hashes), ring)  # type: ignore[arg-type]
+    return write_archive(path, members, asdict(manifest))
+
+
 @pytest.fixture
-def backup(tmp_path: Path) -> Path:
-    """A backup in which there is a new row."""
+def new_database(tmp_path: Path) -> bytes:
+    """A database in which there is a new row."""
     make_database(tmp_path / "new", "new")
-    content = (tmp_path / "new").read_bytes()
-    return write_backup(tmp_path / "backup", {"database": content})
+    return (tmp_path / "new").read_bytes()
+
+
+@pytest.fixture
+def backup(tmp_path: Path, new_database: bytes) -> Path:
+    """A backup in which there is a new row."""
+    return write_signed(tmp_path / "backup", {"database": new_database})
+
+
+def put_back(
+    home: Path, file: Path, *, replace: bool = True, unsigned: bool = False
+) -> ReadBackup:
+    options = RestoreOptions(replace=replace, accept_unsigned=unsigned)
+    return restore(home, settings_of(home), file, source_of(home), options)
 
 
 def refusal_of(home: Path, file: Path) -> ConfigError:
     with pytest.raises(ConfigError) as caught:
-        restore(home, settings_of(home), file, replace=True)
+        put_back(home, file)
     assert row_in(database_of(home)) == "old"
     assert [path.name for path in (home / "data").iterdir()] == ["outkey.sqlite3"]
     return caught.value
@@ -86,7 +135,7 @@ def refusal_of(home: Path, file: Path) -> ConfigError:
 def test_a_restored_database_is_for_its_owner_only(home: Path, backup: Path) -> None:
     umask = os.umask(0o022)
     try:
-        restore(home, settings_of(home), backup, replace=True)
+        put_back(home, backup)
     finally:
         os.umask(umask)
     assert row_in(database_of(home)) == "new"
@@ -104,6 +153,9 @@ def test_a_restored_database_is_for_its_owner_only(home: Path, backup: Path) -> 
         {"format": "1"},
         {"format": None},
         {"other": 1},
+        {"key": 1},
+        {"code": "ü"},
+        {"code": None},
     ],
 )
 def test_a_manifest_of_another_shape_is_refused(
@@ -118,7 +170,7 @@ def test_a_manifest_nested_too_deeply_is_refused(home: Path, tmp_path: Path) -> 
     assert "not a backup" in refusal_of(home, file).message
 
 
-@pytest.mark.parametrize("facts", [{"format": 2, "new": 1}, {"version": "999.0"}])
+@pytest.mark.parametrize("facts", [{"format": 3, "new": 1}, {"version": "999.0"}])
 def test_a_backup_of_a_newer_version_is_refused(
     home: Path, tmp_path: Path, facts: dict[str, object]
 ) -> None:
@@ -173,7 +225,7 @@ def test_a_member_larger_than_the_disk_is_not_written(
     with tarfile.open(file, "w:gz") as written:
         written.addfile(info)
     with pytest.raises(StorageUnavailable, match="no space"):
-        restore(home, settings_of(home), file, replace=True)
+        put_back(home, file)
     assert row_in(database_of(home)) == "old"
 
 
@@ -190,19 +242,21 @@ def test_a_restore_that_fails_at_the_last_step_keeps_the_old_database(
     monkeypatch.setattr(Path, "rename", fail_for_the_copy)
     monkeypatch.setattr(Path, "replace", fail_for_the_copy)
     with pytest.raises(StorageUnavailable):
-        restore(home, settings_of(home), backup, replace=True)
+        put_back(home, backup)
     assert row_in(database_of(home)) == "old"
 
 
 def test_a_config_folder_that_cannot_be_written_keeps_the_old_database(
-    home: Path, tmp_path: Path
+    home: Path, tmp_path: Path, new_database: bytes
 ) -> None:
-    make_database(tmp_path / "new", "new")
-    members = {"database": (tmp_path / "new").read_bytes(), "policy.toml": b""}
-    file = write_backup(tmp_path / "backup", members)
+    members = {"database": new_database, "policy.toml": b""}
+    file = write_signed(tmp_path / "backup", members)
+    key = home / "config" / "key"
+    key.rename(tmp_path / "key")
     (home / "config").rmdir()
+    source = KeySource(tmp_path / "key", None)
     with pytest.raises(StorageUnavailable):
-        restore(home, settings_of(home), file, replace=True)
+        restore(home, settings_of(home), file, source, RestoreOptions(replace=True))
     assert row_in(database_of(home)) == "old"
 
 
@@ -210,7 +264,7 @@ def test_a_database_in_use_is_not_replaced(home: Path, backup: Path) -> None:
     with closing(sqlite3.connect(database_of(home))) as other:
         other.execute("SELECT name FROM outkey_configuration").fetchone()
         with pytest.raises(ConfigError, match="another process"):
-            read_backup(home, settings_of(home), backup, replace=True)
+            put_back(home, backup)
     assert row_in(database_of(home)) == "old"
 
 
@@ -224,36 +278,33 @@ def test_what_is_only_in_the_log_does_not_reach_the_restored_database(
         content = log.read_bytes()
     assert content
     log.write_bytes(content)  # as a killed process leaves it
-    restore(home, settings_of(home), backup, replace=True)
+    put_back(home, backup)
     assert row_in(database_of(home)) == "new"
 
 
 def test_a_damaged_database_is_replaced(home: Path, backup: Path) -> None:
     database_of(home).write_bytes(b"damaged" * 1000)
-    restore(home, settings_of(home), backup, replace=True)
+    put_back(home, backup)
     assert row_in(database_of(home)) == "new"
 
 
 def test_a_policy_is_replaced_on_request_and_never_deleted(
-    home: Path, backup: Path, tmp_path: Path
+    home: Path, backup: Path, tmp_path: Path, new_database: bytes
 ) -> None:
     policy = home / "config" / "policy.toml"
     policy.write_bytes(b"# mine\n")
-    restore(home, settings_of(home), backup, replace=True)
+    put_back(home, backup)
     assert policy.read_bytes() == b"# mine\n"
 
-    members = {
-        "database": (tmp_path / "new").read_bytes(),
-        "policy.toml": b"# of the backup\n",
-    }
-    other = write_backup(tmp_path / "other", members)
+    members = {"database": new_database, "policy.toml": b"# of the backup\n"}
+    other = write_signed(tmp_path / "other", members)
     database_of(home).unlink()
     with pytest.raises(ConfigError, match="already"):
-        restore(home, settings_of(home), other, replace=False)
+        put_back(home, other, replace=False)
     assert policy.read_bytes() == b"# mine\n"
     assert not database_of(home).exists()
 
-    restore(home, settings_of(home), other, replace=True)
+    put_back(home, other)
     assert policy.read_bytes() == b"# of the backup\n"
 
 
@@ -280,3 +331,130 @@ def test_a_copy_that_is_no_database_of_outkey_is_refused(tmp_path: Path) -> None
         connection.execute("CREATE TABLE other (name TEXT)")
     with pytest.raises(ConfigError, match="not a backup"):
         sqlite_copy.load(tmp_path / "copy", tmp_path / "database", replace=True)
+
+
+# ── signatures ────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def members(new_database: bytes) -> dict[str, bytes]:
+    return {
+        "database": new_database,
+        "audit-checkpoints": b"{}\n",
+        "policy.toml": b"# of the backup\n",
+    }
+
+
+def assert_needs_consent(home: Path, file: Path, error: type[Exception]) -> None:
+    """Assert that a backup is refused, and restored without its policy on request."""
+    policy = home / "config" / "policy.toml"
+    policy.write_bytes(b"# mine\n")
+    with pytest.raises(error) as caught:
+        put_back(home, file)
+    assert "--unsigned" in str(caught.value.hint)  # type: ignore[attr-defined]
+    assert row_in(database_of(home)) == "old"
+    assert not (home / "config" / "audit-checkpoints").exists()
+
+    assert not put_back(home, file, unsigned=True).is_signed
+    assert row_in(database_of(home)) == "new"
+    assert policy.read_bytes() == b"# mine\n"
+
+
+def test_a_backup_that_was_signed_is_restored_with_its_policy(
+    home: Path, tmp_path: Path, members: dict[str, bytes]
+) -> None:
+    file = write_signed(tmp_path / "backup", members)
+    for unsigned in (False, True):
+        assert put_back(home, file, unsigned=unsigned).is_signed
+    assert row_in(database_of(home)) == "new"
+    config = home / "config"
+    for name in ("audit-checkpoints", "policy.toml"):
+        assert (config / name).read_bytes() == members[name]
+
+
+def test_a_backup_of_the_first_format_needs_consent(
+    home: Path, tmp_path: Path, members: dict[str, bytes]
+) -> None:
+    old = {name: value for name, value in MANIFEST.items() if name not in UNSIGNED}
+    hashes = {
+        name: hashlib.sha256(content).hexdigest() for name, content in members.items()
+    }
+    manifest = old | {"format": 1, "sha256": hashes}
+    file = write_archive(tmp_path / "backup", members, manifest)
+    assert_needs_consent(home, file, ConfigError)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"policy.toml": b"[proxy]\n"},
+        {"audit-checkpoints": b""},
+        {"audit-checkpoints": None},
+        {"policy.toml": None},
+    ],
+)
+def test_a_member_that_was_changed_or_removed_needs_consent(
+    home: Path,
+    tmp_path: Path,
+    members: dict[str, bytes],
+    changed: dict[str, bytes | None],
+) -> None:
+    whole = write_signed(tmp_path / "whole", members)
+    with tarfile.open(whole) as read:
+        manifest = json.load(read.extractfile("manifest.json"))  # type: ignore[arg-type]
+    after = {
+        name: content
+        for name, content in (members | changed).items()
+        if content is not None
+    }
+    hashes = {
+        name: hashlib.sha256(content).hexdigest() for name, content in after.items()
+    }
+    file = write_archive(tmp_path / "backup", after, manifest | {"sha256": hashes})
+    assert_needs_consent(home, file, ConfigError)
+
+
+@pytest.mark.parametrize(
+    "facts", [{"created_at": "2027-01-01T00:00:00+00:00"}, {"version": "0.0.1"}]
+)
+def test_a_fact_that_was_changed_needs_consent(
+    home: Path, tmp_path: Path, members: dict[str, bytes], facts: dict[str, str]
+) -> None:
+    whole = write_signed(tmp_path / "whole", members)
+    with tarfile.open(whole) as read:
+        manifest = json.load(read.extractfile("manifest.json"))  # type: ignore[arg-type]
+    file = write_archive(tmp_path / "backup", members, manifest | facts)
+    assert_needs_consent(home, file, ConfigError)
+
+
+def test_a_backup_of_another_installation_needs_consent(
+    home: Path, tmp_path: Path, members: dict[str, bytes]
+) -> None:
+    file = write_signed(tmp_path / "backup", members, new_keyring())
+    assert_needs_consent(home, file, Sealed)
+
+
+def test_a_backup_is_verified_with_a_retired_key(
+    home: Path, tmp_path: Path, members: dict[str, bytes]
+) -> None:
+    file = write_signed(tmp_path / "backup", members)
+    added, key = RING.add()
+    ring = added.promote(key.name).retire(RING.primary.name, secrets=0)
+    source_of(home).save(ring)
+    assert put_back(home, file).is_signed
+
+
+@pytest.mark.parametrize("key", [None, b"damaged"])
+def test_a_home_without_a_usable_key_verifies_nothing(
+    home: Path, tmp_path: Path, members: dict[str, bytes], key: bytes | None
+) -> None:
+    file = write_signed(tmp_path / "backup", members)
+    place = home / "config" / "key"
+    place.unlink()
+    if key is not None:
+        place.write_bytes(key)
+        place.chmod(0o600)
+    with pytest.raises(Sealed):
+        put_back(home, file)
+    assert row_in(database_of(home)) == "old"
+    assert not put_back(home, file, unsigned=True).is_signed

@@ -1,5 +1,6 @@
 """The commands that back up and restore an installation."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -42,38 +43,63 @@ def restore(
             help="Replace an existing database. Without it, one is never changed.",
         ),
     ] = False,
+    unsigned: Annotated[
+        bool,
+        typer.Option(
+            "--unsigned",
+            help=(
+                "Restore a backup without a valid signature. The policy of this home"
+                " stays as it is."
+            ),
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Restore a backup.
 
-    Stop the server and the workers first. The backup is verified before anything is
-    changed, and the audit afterwards.
+    Stop the server and the workers first, and put the key of the backup in its place.
+    The signature of the backup is verified before anything is changed, and the audit
+    afterwards.
     """
-    restored = current_host().restore(file, replace=replace)
+    restored = current_host().restore(file, replace=replace, accept_unsigned=unsigned)
     if as_json:
         print_json(
             {
                 "done": "restored",
                 "version": restored.version,
                 "created_at": restored.created_at,
+                "signed": restored.is_signed,
                 "audit_ok": restored.is_audit_intact,
                 "sealed": restored.is_sealed,
             }
         )
     else:
-        print_line(f"restored the backup of {created_text(restored)}")
-        if restored.has_other_key:
-            print_line(
-                f"The key in {restored.key_file} is not the one of this backup. Keep it"
-                " under another name, then put the right one there."
-            )
-        elif restored.is_sealed:
-            print_line(f"The key is missing. Put it here: {restored.key_file}")
-        elif restored.is_audit_intact:
-            print_line("the audit is intact")
-        else:
-            print_line("The audit is not intact. See: outkey audit verify")
+        for line in report_lines(restored):
+            print_line(line)
     return 0 if restored.is_audit_intact or restored.is_sealed else AUDIT_BROKEN
+
+
+def report_lines(restored: Restored) -> Iterator[str]:
+    """Yield what an operator must know of a restore."""
+    yield f"restored the backup of {created_text(restored)}"
+    if not restored.is_signed:
+        yield (
+            "The backup has no valid signature: its policy was not restored, and"
+            " nothing proves that its database and the end of its audit are complete."
+        )
+    if restored.has_other_key:
+        yield (
+            f"The key in {restored.key_file} is not the one of this backup. Keep it"
+            " under another name, then put the right one there."
+        )
+    elif restored.is_sealed:
+        yield f"The key is missing. Put it here: {restored.key_file}"
+    elif not restored.is_audit_intact:
+        yield "The audit is not intact. See: outkey audit verify"
+    elif restored.is_signed:
+        yield "the audit is intact"
+    else:
+        yield "the records of the audit are intact"
 
 
 def created_text(restored: Restored) -> str:

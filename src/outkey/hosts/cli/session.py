@@ -104,6 +104,7 @@ class Restored:
 
     version: str  # of outkey, that wrote it
     created_at: str  # ISO 8601
+    is_signed: bool  # by a key of this home; else its policy was not restored
     key_file: Path
     is_sealed: bool  # the key is missing or another
     has_other_key: bool  # in the file is a key that does not open the backup
@@ -113,8 +114,8 @@ class Restored:
 class Restore(Protocol):
     """Puts a backup in the place of the data."""
 
-    def __call__(self, file: Path, *, replace: bool) -> Restored:
-        """Restore, or raise ConfigError or StorageUnavailable."""
+    def __call__(self, file: Path, *, replace: bool, accept_unsigned: bool) -> Restored:
+        """Restore, or raise ConfigError, Sealed or StorageUnavailable."""
 
 
 def unknown_facts(_application: "Application | None") -> "ProductionFacts":

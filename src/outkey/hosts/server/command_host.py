@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from outkey.adapters.keyring_file import KeySource
 from outkey.core.audit.events import Tag
 from outkey.core.errors import ConfigError, Sealed
 from outkey.core.operating.checklist import ProductionFacts
@@ -125,33 +126,46 @@ def back_up(file: Path, progress: Callable[[int], None]) -> Path:
     from outkey.engine.operating.backups import note_backup
     from outkey.hosts.server.backup.embedded import back_up as write_backup
 
+    application.keys.ring()  # a sealed home could not sign it
+    ring = key_source().load()
+    if ring is None:
+        raise Sealed
     write_backup(
         home(),
         settings.DATABASES["default"],
         file,
         administration_of(application),
+        ring,
         progress,
     )
     note_backup(application)
     return application.key_file
 
 
+def key_source() -> KeySource:
+    """Return where the key of the embedded home is."""
+    return KeySource.from_environment(os.environ, home() / "config" / "key")
+
+
 @private_files()
-def restore(file: Path, *, replace: bool) -> Restored:
+def restore(file: Path, *, replace: bool, accept_unsigned: bool) -> Restored:
     """Put a backup in the place of what the embedded home has."""
     refuse_project()
     make_folders(home())
+    from outkey.hosts.server.backup.embedded import RestoreOptions
     from outkey.hosts.server.backup.embedded import restore as read_backup
     from outkey.hosts.server.settings import DATABASES
 
-    manifest = read_backup(home(), DATABASES["default"], file, replace=replace)
+    options = RestoreOptions(replace=replace, accept_unsigned=accept_unsigned)
+    backup = read_backup(home(), DATABASES["default"], file, key_source(), options)
     application = open_application()
     is_sealed = application.keys.is_sealed()
     if not is_sealed:
         administration_of(application).note(Tag.BACKUP_RESTORED)
     return Restored(
-        version=manifest.version,
-        created_at=manifest.created_at,
+        version=backup.manifest.version,
+        created_at=backup.manifest.created_at,
+        is_signed=backup.is_signed,
         key_file=application.key_file,
         is_sealed=is_sealed,
         has_other_key=is_sealed and application.key_file.exists(),

@@ -24,7 +24,7 @@ from typing import IO, BinaryIO, Self
 from outkey.core.errors import ConfigError, StorageUnavailable
 from outkey.core.text import Text
 
-FORMAT = 1
+FORMAT = 2  # 1 had no signature
 MANIFEST = "manifest.json"
 DATABASE = "database"
 CHECKPOINTS = "audit-checkpoints"
@@ -32,6 +32,7 @@ POLICY = "policy.toml"
 MAX_MANIFEST = 64 * 1024
 CHUNK = 1024 * 1024
 MAX_READ = 4 * CHUNK
+_HEXADECIMAL = re.compile("[0-9a-f]*")
 NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
 Progress = Callable[[int], None]
 
@@ -45,6 +46,8 @@ class Manifest:
     created_at: str  # ISO 8601
     sha256: Mapping[str, str]  # of each member
     format: int = FORMAT
+    key: str = ""  # the name of the key that signed it
+    code: str = ""  # over everything else in the manifest
 
     @classmethod
     def from_bytes(cls, text: bytes) -> Self:
@@ -57,15 +60,21 @@ class Manifest:
             raise not_a_backup() from None
         if manifest is None:
             raise made_by_newer_version()
-        texts = (manifest.version, manifest.database, manifest.created_at)
-        if not all(isinstance(text, str) for text in texts) or not isinstance(
-            manifest.sha256, dict
-        ):
+        if not manifest.is_well_formed():
             raise not_a_backup()
         # Its tables may be others than this version knows.
         if release_of(manifest.version) > release_of(version("outkey")):
             raise made_by_newer_version()
         return manifest
+
+    def is_well_formed(self) -> bool:
+        """Whether each fact has the form that a backup gives it."""
+        texts = (self.version, self.database, self.created_at, self.key, self.code)
+        return (
+            all(isinstance(text, str) for text in texts)
+            and isinstance(self.sha256, dict)
+            and all(_HEXADECIMAL.fullmatch(text) for text in (self.key, self.code))
+        )
 
     def to_bytes(self) -> bytes:
         """Return the manifest as it is stored."""

@@ -5,12 +5,16 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import NamedTuple
 
+from outkey.adapters.keyring import Keyring
+from outkey.adapters.keyring_file import KeySource
 from outkey.adapters.listeners_file import ListenerFiles
 from outkey.core.audit.events import Tag
-from outkey.core.errors import ConfigError, StorageUnavailable
+from outkey.core.errors import ConfigError, OutkeyError, Sealed, StorageUnavailable
 from outkey.core.moments import iso_moment
 from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration
@@ -26,6 +30,7 @@ from outkey.hosts.server.backup.archive import (
     read_archive,
     write_archive,
 )
+from outkey.hosts.server.backup.signing import sign, signature_error
 
 SQLITE = "sqlite"
 POSTGRESQL = "postgresql"
@@ -42,20 +47,24 @@ def back_up(
     settings: Settings,
     file: Path,
     administration: Administration,
+    ring: Keyring,
     progress: Progress = lambda _: None,
 ) -> None:
-    """Write a backup of a home whose database is open, while others work with it."""
+    """Write a backup of a home whose database is open, while others work with it.
+
+    It is signed with the primary key of the ring.
+    """
     try:
         if os.path.lexists(file):
             raise file_exists()
         administration.note(Tag.BACKUP_MADE)
-        write_backup(home, settings, file, progress)
+        write_backup(home, settings, file, ring, progress)
     except OSError:
         raise StorageUnavailable(Text("the backup cannot be written")) from None
 
 
 def write_backup(
-    home: Path, settings: Settings, file: Path, progress: Progress
+    home: Path, settings: Settings, file: Path, ring: Keyring, progress: Progress
 ) -> None:
     """Copy what a home has, and write the copies to a file."""
     # Beside the database, since the copy is as sensitive.
@@ -74,31 +83,58 @@ def write_backup(
             postgresql_copy.dump(settings, members[DATABASE])
 
         def manifest(hashes: Mapping[str, str]) -> Manifest:
-            return Manifest(
+            unsigned = Manifest(
                 version=version("outkey"),
                 database=vendor_of(settings),
                 created_at=iso_moment(time.time()),
                 sha256=hashes,
             )
+            return sign(unsigned, ring)
 
         write_archive(file, members, manifest, progress)
 
 
-def restore(home: Path, settings: Settings, file: Path, *, replace: bool) -> Manifest:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreOptions:
+    """What an operator allows a restore to do."""
+
+    replace: bool = False  # what the home has
+    accept_unsigned: bool = False  # restore what nobody with the key has vouched for
+
+
+class ReadBackup(NamedTuple):
+    """A backup that was restored."""
+
+    manifest: Manifest
+    is_signed: bool  # by a key of this home; else its policy was not restored
+
+
+def restore(
+    home: Path,
+    settings: Settings,
+    file: Path,
+    source: KeySource,
+    options: RestoreOptions,
+) -> ReadBackup:
     """Put a backup in the place of what a home has, and return what it was of.
 
-    A policy stays if the backup has none: its rules would be lifted unnoticed.
+    A policy stays if the backup has none: its rules would be lifted unnoticed. It stays
+    as well if the backup is not signed.
     """
     refuse_running_server(home)
     try:
-        return read_backup(home, settings, file, replace=replace)
+        return read_backup(home, settings, file, source, options)
     except OSError:
         raise StorageUnavailable(Text("the home folder cannot be written")) from None
 
 
 def read_backup(
-    home: Path, settings: Settings, file: Path, *, replace: bool
-) -> Manifest:
+    home: Path,
+    settings: Settings,
+    file: Path,
+    source: KeySource,
+    options: RestoreOptions,
+) -> ReadBackup:
     """Replace the database and the files beside it, all or nothing."""
     with tempfile.TemporaryDirectory(dir=home / "data", prefix=".restore-") as folder:
         manifest = read_archive(file, Path(folder))
@@ -111,7 +147,10 @@ def read_backup(
                 ),
                 field="FILE",
             )
-        if not replace:
+        is_signed = verify_signature(manifest, source, options)
+        if not is_signed:
+            (Path(folder) / POLICY).unlink(missing_ok=True)
+        if not options.replace:
             refuse_other_files(home, Path(folder))
         copy = Path(folder) / DATABASE
         with ExitStack() as stack:
@@ -123,14 +162,29 @@ def read_backup(
                 if (Path(folder) / name).exists()
             }
             if manifest.database == SQLITE:
-                sqlite_copy.load(copy, Path(str(settings["NAME"])), replace=replace)
+                database = Path(str(settings["NAME"]))
+                sqlite_copy.load(copy, database, replace=options.replace)
             else:
-                postgresql_copy.load(settings, copy, replace=replace)
+                postgresql_copy.load(settings, copy, replace=options.replace)
             for name, draft in drafts.items():
                 draft.replace(home / "config" / name)
             if CHECKPOINTS not in drafts:
                 (home / "config" / CHECKPOINTS).unlink(missing_ok=True)
-    return manifest
+    return ReadBackup(manifest, is_signed)
+
+
+def verify_signature(
+    manifest: Manifest, source: KeySource, options: RestoreOptions
+) -> bool:
+    """Return whether a key of the home has signed a backup; raise if it must have."""
+    error: OutkeyError | None
+    try:
+        error = signature_error(manifest, source.load(), source.file)
+    except (Sealed, ConfigError) as unreadable:  # the key
+        error = unreadable
+    if error is not None and not options.accept_unsigned:
+        raise error
+    return error is None
 
 
 def refuse_other_files(home: Path, folder: Path) -> None:
