@@ -3,6 +3,7 @@
 import hashlib
 import json
 import struct
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
@@ -12,6 +13,7 @@ import pytest
 
 from outkey.core.secret import Secret
 from outkey.core.webhooks.attempt import signed_digest
+from outkey.core.webhooks.body_signatures import adyen_message
 from outkey.core.webhooks.delivery import (
     Delivery,
     RefusalReason,
@@ -22,6 +24,7 @@ from outkey.core.webhooks.schemes import SCHEMES
 from outkey.core.webhooks.signing import sign
 from outkey.core.webhooks.verification import verify
 from outkey.engine.managing.applying import Applied
+from outkey.engine.webhooks.work import ReceivedEvent
 from outkey.ports.webhooks import DeliveryQuery
 from unit.test_webhook_reception import KEY, LINE, Hooks, signed
 from unit.test_webhook_signing import (
@@ -33,15 +36,18 @@ from unit.test_webhook_signing import (
 )
 from unit.test_webhook_work import Working
 from unit.webhook_vectors import (
+    ADYEN_KEY,
     FORM,
     KEYS,
     URL,
+    adyen_body,
     hook,
     post,
     with_header,
     without_header,
 )
 
+Item = dict[str, object]
 SIGNED_BODIES = [
     name
     for name, scheme in SCHEMES.items()
@@ -209,6 +215,91 @@ def test_a_form_of_twilio_is_recognized_however_it_is_written(body: bytes) -> No
     replayed = replace(with_header(delivery, name, "2"), body=body)
     assert hooks.receive(replayed).status == 200  # its signature is valid
     assert stored_ids(hooks) == ["1"]
+
+
+# ── Adyen ────────────────────────────────────────────────────────────────────────────
+
+ADYEN_RECORDS = (
+    "notificationItems[].NotificationRequestItem.{id: pspReference, name: reason}"
+)
+
+
+def adyen_item(reference: str, *, success: str = "true", **changes: object) -> Item:
+    """Return an item of Adyen with its signature; `changes` are not signed."""
+    item: Item = {
+        "pspReference": reference,
+        "merchantAccountCode": "M",
+        "amount": {"value": 1000, "currency": "EUR"},
+        "eventCode": "AUTHORISATION",
+        "success": success,
+        "reason": "genuine",
+    }
+    code = digest(bytes.fromhex(ADYEN_KEY), adyen_message(item), sha256)
+    data = {"hmacSignature": b64encode(code).decode()}
+    return {**item, **changes, "additionalData": data}
+
+
+def adyen_hooks() -> Working:
+    document = document_of("adyen", records=ADYEN_RECORDS).replace(
+        '{ api = "id", host = "number" }',
+        '{ api = "id", host = "number" }, { api = "name", host = "name" }',
+    )
+    working = Working(document)
+    working.changes.set_secret("shop", Secret(ADYEN_KEY))
+    return working
+
+
+def test_an_item_of_adyen_is_stored_once_in_whatever_company_it_comes() -> None:
+    working = adyen_hooks()
+    first = adyen_item("P1")
+    forged = adyen_item("P1", reason="forged", eventDate="2099-01-01")
+    second = adyen_item("P2")
+    for items, status in (
+        ([first], 200),
+        ([forged], 200),
+        ([forged, forged], 401),
+        ([first, second], 200),
+        ([second, forged], 200),
+        ([adyen_item("P2", reason="forged"), forged], 200),
+    ):
+        assert working.receive(post(adyen_body(*items))).status == status
+    assert stored_ids(working) == ["AUTHORISATION:P1", "AUTHORISATION:P2"]
+    working.work.round()
+    assert [(row["number"], row["name"]) for row in working.records()] == [
+        ("P1", "genuine"),
+        ("P2", "genuine"),
+    ]
+    assert working.refused() == {"body_unreadable": 1}
+
+
+def test_items_of_adyen_are_given_to_a_function_one_by_one() -> None:
+    events: list[ReceivedEvent] = []
+    document = document_of("adyen", 'handler = "shop.hooks.order"')
+    working = Working(document, order=events.append)
+    working.changes.set_secret("shop", Secret(ADYEN_KEY))
+    body = adyen_body(adyen_item("P1"), adyen_item("P2"))
+    assert working.receive(post(body)).status == 200
+    single = adyen_body(adyen_item("P3"))
+    assert working.receive(post(single)).status == 200
+    working.work.round()
+    assert [event.event_id for event in events] == [
+        "AUTHORISATION:P1",
+        "AUTHORISATION:P2",
+        "AUTHORISATION:P3",
+    ]
+    assert {event.event_type for event in events} == {"AUTHORISATION"}
+    payloads = [json.loads(event.body) for event in events]
+    assert [len(payload["notificationItems"]) for payload in payloads] == [1, 1, 1]
+    assert [payload["live"] for payload in payloads] == ["false"] * 3
+    assert events[2].body == single  # as it was received
+
+
+def test_a_payment_of_adyen_that_failed_may_succeed_later() -> None:
+    working = adyen_hooks()
+    failed = adyen_item("P1", success="false")
+    for item in (failed, adyen_item("P1"), failed, adyen_item("P1")):
+        assert working.receive(post(adyen_body(item))).status == 200
+    assert stored_ids(working) == ["AUTHORISATION:P1", "AUTHORISATION:P1"]
 
 
 # ── HubSpot ──────────────────────────────────────────────────────────────────────────

@@ -47,7 +47,9 @@ SETTINGS: dict[str, dict[str, object]] = {
 PRIVATE = ed25519.Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 PUBLIC = PRIVATE.public_key().public_bytes_raw()
 BODIES = {
-    "adyen": adyen_body(ADYEN_ITEM, {**ADYEN_ITEM, "additionalData": 1}),
+    "adyen": adyen_body(
+        ADYEN_ITEM, {**ADYEN_ITEM, "pspReference": "2", "additionalData": 1}
+    ),
     "graph": b'{"value": [{"changeType": "created"}]}',
     "linear": json.dumps({"webhookTimestamp": int(NOW * 1000)}).encode(),
     "mollie_classic": b"id=tr_1",

@@ -56,6 +56,7 @@ from unit.webhook_vectors import (
     ADYEN_COLON,
     ADYEN_ITEM,
     ADYEN_KEY,
+    ADYEN_OTHER,
     ADYEN_OTHER_KEY,
     ADYEN_SLASHES,
     FORM,
@@ -468,9 +469,15 @@ class TestBodySignatures:
         assert outcome.event_id == "AUTHORISATION:7914073381342284"
         assert outcome.event_type == "AUTHORISATION"
         two = accepted(
-            check(post(adyen_body(ADYEN_ITEM, ADYEN_ITEM)), hook("adyen"), ADYEN_KEY)
+            check(post(adyen_body(ADYEN_ITEM, ADYEN_OTHER)), hook("adyen"), ADYEN_KEY)
         )
         assert (two.event_id, two.event_type) == ("", "")
+        twice = check(
+            post(adyen_body(ADYEN_ITEM, {**ADYEN_ITEM, "reason": "x"})),
+            hook("adyen"),
+            ADYEN_KEY,
+        )
+        assert reason_of(twice) is RefusalReason.BODY_UNREADABLE
         forged = {**ADYEN_ITEM, "success": "false"}
         outcome = check(post(adyen_body(ADYEN_ITEM, forged)), hook("adyen"), ADYEN_KEY)
         assert reason_of(outcome) is RefusalReason.WRONG_SIGNATURE

@@ -110,6 +110,12 @@ ADYEN_ITEM = {
     "success": "true",
     "additionalData": {"hmacSignature": "coqCmt/IZ4E3CzPvMY8zTjQVL5hYJUiBRg8UU+iCWo0="},
 }
+# Signed here, with the same key.
+ADYEN_OTHER = {
+    **ADYEN_ITEM,
+    "eventCode": "CAPTURE",
+    "additionalData": {"hmacSignature": "TTqgucJHuZCec+mztKXAJ8ha1VvXlmBXgQFcmsilfRA="},
+}
 ADYEN_SLASHES = {
     "amount": {"currency": "EUR", "value": 1000},
     "eventCode": "AUTHORISATION",

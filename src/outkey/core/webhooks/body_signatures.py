@@ -3,6 +3,7 @@
 The body is read with limits before it is verified, and nothing else is done with it.
 """
 
+import json
 import re
 from urllib.parse import parse_qsl
 
@@ -18,6 +19,7 @@ from outkey.core.webhooks.delivery import (
     NotVerified,
     RefusalReason,
     SecretSlot,
+    SignedEvent,
     Verified,
 )
 from outkey.core.webhooks.limited_json import text_at
@@ -91,16 +93,38 @@ def verify_mailgun(attempt: Attempt) -> Verified:
 
 def verify_adyen(attempt: Attempt) -> Verified:
     """Verify each item of a delivery of Adyen, not only the first one."""
-    items = adyen_items(read_body(attempt, dict))
+    value = read_body(attempt, dict)
+    items = adyen_items(value)
     slots = [adyen_slot(attempt, item) for item in items]
-    is_single = len(items) == 1
-    code = text_at(items[0], "eventCode") if is_single else ""
-    reference = text_at(items[0], "pspReference") if is_single else ""
+    events = [adyen_event(value, item) for item in items]
+    if len({event.key for event in events}) != len(events):
+        raise NotVerified(RefusalReason.BODY_UNREADABLE)
+    if len(events) == 1:
+        events = [events[0]._replace(body=attempt.delivery.body)]
     return Verified(
         slot=SecretSlot.PREVIOUS if SecretSlot.PREVIOUS in slots else slots[0],
-        event_id=event_text(f"{code}:{reference}") if is_single else "",
-        event_type=event_text(code),
+        event_id=events[0].event_id if len(events) == 1 else "",
+        event_type=events[0].event_type if len(events) == 1 else "",
         covers_body=False,
+        events=tuple(events),
+    )
+
+
+def adyen_event(value: dict[str, object], item: dict[str, object]) -> SignedEvent:
+    """Return an item by what identifies it, all of which is signed.
+
+    A payment that has failed may succeed later under the same reference.
+    """
+    code, reference, success = (
+        adyen_text(item.get(name)) for name in ("eventCode", "pspReference", "success")
+    )
+    event_id = event_text(f"{code}:{reference}")
+    items = [{"NotificationRequestItem": item}]
+    return SignedEvent(
+        key=event_id if success == "true" else event_text(f"{event_id}:{success}"),
+        event_id=event_id,
+        event_type=event_text(code),
+        body=json.dumps({**value, "notificationItems": items}).encode(),
     )
 
 

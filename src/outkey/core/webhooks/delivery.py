@@ -78,6 +78,15 @@ class RefusalReason(StrEnum):
 CLOCK_REASONS = frozenset({RefusalReason.TOO_OLD, RefusalReason.TOO_FAR_AHEAD})
 
 
+class SignedEvent(NamedTuple):
+    """One of the events of a delivery that its sender signs apart from the others."""
+
+    key: str  # what it is recognized by
+    event_id: str
+    event_type: str
+    body: bytes  # of a delivery with this event alone
+
+
 @dataclass(frozen=True, slots=True)
 class Verified:
     """A delivery that comes from its sender.
@@ -85,8 +94,9 @@ class Verified:
     `event_id` and `event_type` are empty where the sender states none. `nonce` must be
     accepted only once. If `covers_body` is false, the sender signs only parts of the
     body, so that the other parts can be changed on the way; otherwise `digest` is that
-    of all that is signed. `fetch_id` names the object that has to be fetched from the
-    API, because the delivery itself proves nothing.
+    of all that is signed. Of a sender that signs events, `events` are stored one by
+    one. `fetch_id` names the object that has to be fetched from the API, because the
+    delivery itself proves nothing.
     """
 
     slot: SecretSlot
@@ -96,6 +106,7 @@ class Verified:
     nonce: str = ""
     covers_body: bool = True
     digest: str = ""
+    events: tuple[SignedEvent, ...] = ()
     fetch_id: str = ""
 
 

@@ -24,6 +24,7 @@ from outkey.core.webhooks.delivery import (
     Outcome,
     RefusalReason,
     Refused,
+    SignedEvent,
     Verified,
     WebhookSecrets,
 )
@@ -238,25 +239,33 @@ class Reception:
         self, stored: StoredWebhook, delivery: Delivery, verified: Verified
     ) -> None:
         """Commit a delivery; the same one again changes nothing."""
-        ports = self._ports
-        tested_by = ports.settings.samples.sender_of(stored.endpoint, delivery)
+        samples = self._ports.settings.samples
+        tested_by = samples.sender_of(stored.endpoint, delivery)
         delivery = without_mark(delivery)
+        for event in verified.events or (self._event(stored, delivery, verified),):
+            content = replace(delivery, body=event.body)
+            self._intake.store(
+                InboxDelivery(
+                    id="",
+                    endpoint=stored.endpoint,
+                    key=event.key,
+                    event_id=event.event_id,
+                    event_type=event.event_type,
+                    nonce=nonce_of(stored, delivery, verified, event.event_id),
+                    fetch_id=verified.fetch_id,
+                    tested_by=tested_by,
+                    body=self._ports.settings.seal_content(stored, event.key, content),
+                )
+            )
+
+    def _event(
+        self, stored: StoredWebhook, delivery: Delivery, verified: Verified
+    ) -> SignedEvent:
+        """Return the one event of a delivery."""
         event_id = verified.event_id or self._found_id(stored, delivery.body)
         digest = "" if is_notice(stored, verified) else verified.digest
         key = event_id or digest or secrets.token_hex(16)
-        self._intake.store(
-            InboxDelivery(
-                id="",
-                endpoint=stored.endpoint,
-                key=key,
-                event_id=event_id,
-                event_type=verified.event_type,
-                nonce=nonce_of(stored, delivery, verified, event_id),
-                fetch_id=verified.fetch_id,
-                tested_by=tested_by,
-                body=ports.settings.seal_content(stored, key, delivery),
-            )
-        )
+        return SignedEvent(key, event_id, verified.event_type, delivery.body)
 
     def _found_id(self, stored: StoredWebhook, body: bytes) -> str:
         """Return the id that a user's expression finds in a verified body."""
