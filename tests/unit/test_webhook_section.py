@@ -136,6 +136,17 @@ def test_a_webhook_is_written_as_it_was_read(text: str) -> None:
             "signature_header",
             "name of a header",
         ),
+        *(
+            (
+                (
+                    'scheme = "hmac"\nline = "a"\nsignature_header = "X"\n'
+                    f'id_header = "I"\nsigned = "{signed}"'
+                ),
+                "signed",
+                "may occur once only",
+            )
+            for signed in ("{body}" * 300, "{body}.{body}", "{id}{id}{body}")
+        ),
         (
             'scheme = "hmac"\nline = "a"\nsignature_header = "X"\nsigned = "{id}"',
             "signed",

@@ -48,6 +48,7 @@ from outkey.core.webhooks.scheme import (
 )
 from outkey.core.webhooks.schemes import ROWS, SCHEMES
 from outkey.core.webhooks.settings import Webhook
+from outkey.core.webhooks.signatures import fill_template, symmetric_signature
 from outkey.core.webhooks.signing import sign
 from outkey.core.webhooks.timestamps import whole_hours
 from outkey.core.webhooks.twilio import url_spellings
@@ -761,6 +762,17 @@ def sns_body(
     message = {name: value for name, value in message.items() if value is not None}
     signature = key.sign(sns_message(message), padding.PKCS1v15(), algorithm)
     return {**message, "Signature": b64encode(signature).decode()}
+
+
+def test_a_body_is_not_copied_to_be_signed() -> None:
+    body = b"x" * 1000
+    parts = {"timestamp": b"1", "body": body}
+    pieces = fill_template("{timestamp}.{body}", parts)
+    assert b"".join(pieces) == b"1." + body
+    assert any(piece is body for piece in pieces)
+    assert symmetric_signature(
+        SignatureAlgorithm.HMAC_SHA256, b"key", *pieces
+    ) == symmetric_signature(SignatureAlgorithm.HMAC_SHA256, b"key", b"1." + body)
 
 
 class TestSns:

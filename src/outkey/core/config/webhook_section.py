@@ -32,6 +32,7 @@ TARGETS = ("line", "run", "handler")
 REFERENCES = ("secret", "previous_secret", "verify_token")
 HEADERS = ("signature_header", "timestamp_header", "id_header", "token_header")
 PLACES = ("{body}", "{timestamp}", "{id}", "{method}", "{url}")
+EXAMPLE = "{timestamp}.{body}"  # of a signed text
 HMAC_KEYS = (
     "signature_header",
     "signature_prefix",
@@ -393,6 +394,15 @@ def template_errors(webhook: Webhook, place: str) -> Iterator[ConfigError]:
                 "must have {body}, and no other places than {places}",
                 body="{body}",
                 places=", ".join(PLACES),
+            ),
+            field=f"{place}signed",
+        )
+    if len(set(used)) < len(used):
+        # A short template could make gigabytes of a body.
+        yield ConfigError(
+            Text("each place may occur once only"),
+            hint=Text(
+                "Write what the sender documents, such as {example}.", example=EXAMPLE
             ),
             field=f"{place}signed",
         )

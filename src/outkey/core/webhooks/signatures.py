@@ -5,7 +5,7 @@ import hashlib
 import hmac
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -46,6 +46,8 @@ HUBSPOT_ESCAPES = {
     "%3B": ";",
 }
 HUBSPOT_ESCAPE = re.compile("|".join(HUBSPOT_ESCAPES), re.IGNORECASE)
+
+Message = bytes | Sequence[bytes]  # as a whole or in pieces
 
 
 def single_header(delivery: Delivery, names: Iterable[str]) -> str:
@@ -149,12 +151,15 @@ def scheme_for(scheme: WebhookScheme, secret: Secret) -> WebhookScheme:
     return scheme
 
 
-def fill_template(template: str, parts: Mapping[str, bytes]) -> bytes:
-    """Return the signed bytes: the template with the parts in its places."""
-    return b"".join(
+def fill_template(template: str, parts: Mapping[str, bytes]) -> list[bytes]:
+    """Return the signed bytes in pieces: the template with the parts in its places.
+
+    They are not joined: a body may be large.
+    """
+    return [
         parts[piece[1:-1]] if PLACE.fullmatch(piece) else piece.encode()
         for piece in PLACE.split(template)
-    )
+    ]
 
 
 def check_url(url: str) -> None:
@@ -178,18 +183,27 @@ def signed_url(scheme: WebhookScheme, url: str) -> bytes:
 
 
 def symmetric_signature(
-    algorithm: SignatureAlgorithm, key: bytes, message: bytes
+    algorithm: SignatureAlgorithm, key: bytes, *message: bytes
 ) -> bytes:
-    """Return the signature that sender and receiver compute with the same key."""
+    """Return the signature that sender and receiver compute with the same key.
+
+    The message may be in pieces.
+    """
     if algorithm is SignatureAlgorithm.SHA256:
-        return hashlib.sha256(message).digest()
-    return hmac.digest(key, message, HMAC_HASHES[algorithm])
+        plain = hashlib.sha256()
+        for piece in message:
+            plain.update(piece)
+        return plain.digest()
+    keyed = hmac.new(key, digestmod=HMAC_HASHES[algorithm])
+    for piece in message:
+        keyed.update(piece)
+    return keyed.digest()
 
 
 def is_signed(
     scheme: WebhookScheme,
     key: bytes,
-    messages: Iterable[bytes],
+    messages: Iterable[Message],
     signatures: list[bytes],
     keys: PublicKeys,
 ) -> bool:
@@ -208,15 +222,17 @@ def is_signed(
 def comparisons(
     scheme: WebhookScheme,
     key: bytes,
-    message: bytes,
+    message: Message,
     signatures: list[bytes],
     keys: PublicKeys,
 ) -> list[bool]:
     """Return for each signature whether it is that of a message."""
+    pieces = (message,) if isinstance(message, bytes) else message
     if scheme.algorithm in SYMMETRIC:
-        expected = symmetric_signature(scheme.algorithm, key, message)
+        expected = symmetric_signature(scheme.algorithm, key, *pieces)
         return [hmac.compare_digest(expected, signature) for signature in signatures]
+    joined = b"".join(pieces)
     return [
-        keys.is_valid(scheme.algorithm, key, message, signature)
+        keys.is_valid(scheme.algorithm, key, joined, signature)
         for signature in signatures
     ]

@@ -66,14 +66,14 @@ class Signing(NamedTuple):
             raise unusable_secret()
         return key
 
-    def sign(self, message: bytes) -> str:
-        """Return the signature of a message as it is sent."""
+    def sign(self, *message: bytes) -> str:
+        """Return the signature of a message as it is sent; it may be in pieces."""
         scheme = self.scheme
         if scheme.algorithm in SYMMETRIC:
-            signature = symmetric_signature(scheme.algorithm, self.key(), message)
+            signature = symmetric_signature(scheme.algorithm, self.key(), *message)
             return encode_signature(scheme.encoding, signature)
         private = private_key_bytes(self.secret, scheme.key)
-        result = self.keys.sign(private, message) if private else None
+        result = self.keys.sign(private, b"".join(message)) if private else None
         if result is None:
             raise unusable_secret()
         return encode_signature(scheme.encoding, result)
@@ -150,7 +150,7 @@ def sign_by_table(signing: Signing) -> Delivery:
         parts["secret"] = signing.key()
     if "{url}" in scheme.signed:
         parts["url"] = signed_url(scheme, signing.delivery.url)
-    signature = signing.sign(fill_template(scheme.signed, parts))
+    signature = signing.sign(*fill_template(scheme.signed, parts))
     headers = []
     if scheme.id_headers:
         headers.append((scheme.id_headers[0], signing.event_id))
