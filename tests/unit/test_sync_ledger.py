@@ -28,6 +28,7 @@ from outkey.core.sync.line import (
 from outkey.core.sync.records import HostRecord, WriteOutcome
 from outkey.core.sync.run import Counts, RunState
 from outkey.engine.sync import Effect
+from outkey.engine.sync.ledger_push import LedgerPush
 from unit.fake_orders_api import OrdersApi, reply
 from unit.test_sync_run import FakeSync, Killed, fake_sync, faulty, stored
 
@@ -106,6 +107,18 @@ def test_records_are_created_once_and_then_only_what_changed_is_sent() -> None:
     assert made.run().counts == Counts(updated=1, unchanged=2)
     assert api.calls() == ["PATCH /orders/r2"]
     assert is_equal(made, api)
+
+
+def test_a_large_value_does_not_fill_a_body_again_and_again() -> None:
+    body = json.dumps({"number": "{number}", "name": "{name}", "x": ["{name}"] * 100})
+    made, api = shop(replace(PUSH, body=body))
+    rename(made, "2", "x" * 100_000)
+    assert made.run().counts == Counts(created=2, failed=1)
+    assert rejections(made) == [("2", "", "too_long")]
+    assert api.calls() == ["POST /orders"] * 2
+    push = LedgerPush(made.ports, made.runner._plan("contacts"))
+    (record,) = made.records.by_id("contact", ["2"]).values()
+    assert push.digest_now(record) == UNSURE
 
 
 def test_a_record_that_is_deleted_or_archived_in_the_host_is_deleted_at_the_api() -> (

@@ -279,6 +279,8 @@ def test_dots_make_objects() -> None:
         ({"id": "%2e%2e"}, Unmapped("id", "not_for_a_path")),
         ({"id": ""}, Unmapped("id", "not_for_a_path")),
         ({}, Unmapped("id", "not_for_a_path")),
+        ({"id": "7" * 2000}, "/contacts/" + "7" * 2000),
+        ({"id": "7" * 2001}, Unmapped("id", "too_long")),
     ],
 )
 def test_a_value_stays_one_segment_of_the_path(

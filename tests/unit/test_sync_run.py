@@ -917,6 +917,16 @@ def test_a_push_fills_in_path_and_body() -> None:
     assert sent == {"contact": {"name": "Name 1", "label": "#n1"}}
 
 
+def test_a_large_value_does_not_fill_a_body_again_and_again() -> None:
+    sync = replace(PUSH, body=json.dumps({"names": ["{name}"] * 100 + ["#{name}"]}))
+    made, api = pushing(sync)
+    made.records.table("contact")["2"]["name"] = "x" * 100_000
+    run = made.run()
+    assert run.counts == Counts(created=2, failed=1)
+    assert made.runs.rejected(run.id, 9) == [RejectedRecord(2, "2", "", "too_long")]
+    assert len(api.asked) == 2
+
+
 def test_a_record_that_the_api_refuses_is_left_out() -> None:
     made, api = pushing(api=Api(odd={2: Response(422)}))
     run = made.run()

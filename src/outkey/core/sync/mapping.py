@@ -31,6 +31,7 @@ FITTING_TRANSFORMS: Mapping[FieldKind, set[Transform]] = {
     FieldKind.JSON: set(Transform) - {Transform.LOOKUP},
 }
 ANY_KIND = frozenset({Transform.AS_IS, Transform.CONSTANT})
+MAX_IN_PATH = 2000  # characters of a value; no ID is longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,8 @@ def fill_path(template: str, values: Mapping[str, object]) -> str | Unmapped:
         value = value_at(values, name)
         if value is None or str(value) in {"", "."} or leaves_path(str(value)):
             return Unmapped(name, "not_for_a_path")
+        if len(str(value)) > MAX_IN_PATH:
+            return Unmapped(name, "too_long")
     return PLACEHOLDER.sub(
         lambda name: segment(str(value_at(values, name[1]))), template
     )

@@ -4,12 +4,20 @@ import json
 import re
 from collections.abc import Mapping
 
+MAX_FILLED = 10_000_000  # characters of the values in a body
 PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w-]*(?:\.[\w-]+)*)\}", re.ASCII)
 
 
 def placeholders(template: str) -> list[str]:
     """Return the names in the braces of a template."""
     return PLACEHOLDER.findall(template)
+
+
+def is_too_long(template: str, values: Mapping[str, object]) -> bool:
+    """Whether a template would become too long: it may name a large value often."""
+    names = placeholders(template)
+    lengths = {name: len(str(value_at(values, name))) for name in set(names)}
+    return sum(lengths[name] for name in names) > MAX_FILLED
 
 
 def value_at(record: object, path: str) -> object:

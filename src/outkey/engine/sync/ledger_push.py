@@ -37,7 +37,7 @@ from outkey.core.sync.reasons import NO_REMOTE_ID, sync_failure
 from outkey.core.sync.records import HostRecord, WriteOutcome
 from outkey.core.sync.response import read_json
 from outkey.core.sync.run import Run
-from outkey.core.sync.templates import fill_body, value_at
+from outkey.core.sync.templates import fill_body, is_too_long, value_at
 from outkey.core.sync.transforms import MappingContext
 from outkey.core.text import Text
 from outkey.engine.sync.plan import Effect, LinePlan, Note, SyncPorts
@@ -192,6 +192,8 @@ class LedgerPush(RunInProgress):
         row = map_outgoing(self.sync.mappings, record.values, self._context)
         if isinstance(row, Unmapped):
             return Settled(refused_record(record.id, row.field, row.reason))
+        if is_too_long(self.sync.body, row):
+            return Settled(refused_record(record.id, "", "too_long"))
         digest = self._digest(record, row)
         action = self._requests.action_for(entry, digest)
         if action is None:
@@ -214,7 +216,9 @@ class LedgerPush(RunInProgress):
     def digest_now(self, record: HostRecord) -> str:
         """Return the digest of a record as it is; UNSURE if it cannot be sent."""
         row = map_outgoing(self.sync.mappings, record.values, self._context)
-        return UNSURE if isinstance(row, Unmapped) else self._digest(record, row)
+        if isinstance(row, Unmapped) or is_too_long(self.sync.body, row):
+            return UNSURE
+        return self._digest(record, row)
 
     def held_back(self, _records: Sequence[str]) -> set[str]:
         """Return those of these records that are not sent or deleted now."""

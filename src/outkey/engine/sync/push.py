@@ -12,7 +12,7 @@ from outkey.core.sync.paging import Position, parameters
 from outkey.core.sync.pauses import raise_for_cause
 from outkey.core.sync.records import HostRecord, WriteOutcome
 from outkey.core.sync.run import Run
-from outkey.core.sync.templates import fill_body
+from outkey.core.sync.templates import fill_body, is_too_long
 from outkey.core.sync.transforms import MappingContext
 from outkey.engine.sync.plan import Effect, LinePlan, Note, SyncPorts
 from outkey.engine.sync.requests import LineRequest, RequestBatch, ResponseOrError
@@ -139,6 +139,8 @@ class Push(RunInProgress):
         row = map_outgoing(self.sync.mappings, record.values, context)
         if isinstance(row, Unmapped):
             return refused_record(record.id, row.field, row.reason)
+        if is_too_long(self.sync.body, row):
+            return refused_record(record.id, "", "too_long")
         body: object = nest_values(self.sync.mappings, row)
         if self.sync.body:
             body = fill_body(json.loads(self.sync.body), row)
