@@ -20,10 +20,13 @@ from outkey.core.webhooks.delivery import (
     Refused,
     WebhookSecrets,
 )
+from outkey.core.webhooks.refusals import refusal_texts
 from outkey.core.webhooks.schemes import SCHEMES
 from outkey.core.webhooks.signing import sign
 from outkey.core.webhooks.verification import verify
 from outkey.engine.managing.applying import Applied
+from outkey.engine.webhooks import reception
+from outkey.engine.webhooks.reception import HookResponse
 from outkey.engine.webhooks.work import ReceivedEvent
 from outkey.ports.webhooks import DeliveryQuery
 from unit.test_webhook_reception import KEY, LINE, Hooks, signed
@@ -371,6 +374,38 @@ def test_unsigned_bodies_wait_as_one_only_where_the_object_is_fetched() -> None:
         for _ in range(2):
             assert hooks.receive(post(b'{"id": "a"}')).status == 200
         assert len(stored_ids(hooks)) == stored
+
+
+@pytest.mark.parametrize("scheme", ["unverified", "mollie_classic", "shopify"])
+def test_what_anybody_can_send_is_limited_by_the_minute(
+    monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    monkeypatch.setattr(reception, "UNSIGNED_PER_MINUTE", 3)
+    settings = {"configuration": "acme"} if scheme == "mollie_classic" else {}
+    action = 'run = "orders"' if settings else 'line = "orders"'
+    hooks = PublicHooks(document_of(scheme, action, **settings))
+    receiving = hooks.application.reception()
+
+    def send(number: int) -> HookResponse:
+        body = b"id=tr_%d" % number
+        delivery = signed(body, event=f"e{number}")
+        return receiving.receive(hooks.endpoint, delivery)
+
+    clock = hooks.host.world.clock
+    clock.advance(20)
+    statuses = [send(number).status for number in range(5)]
+    if scheme == "shopify":
+        assert statuses == [200] * 5  # a sender that proves who it is
+        return
+    assert statuses == [200, 200, 200, 429, 429]
+    assert send(9).headers == (("Retry-After", "40"),)
+    assert hooks.refused() == {"too_many": 3}
+    clock.advance(40)
+    assert send(3).status == 200
+    assert len(stored_ids(hooks)) == 4
+    text, hint = refusal_texts("too_many")
+    assert text
+    assert hint
 
 
 def test_a_digest_is_of_the_time_too() -> None:

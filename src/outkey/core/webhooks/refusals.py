@@ -14,6 +14,7 @@ from outkey.core.webhooks.timestamps import whole_hours
 
 # Not found by verifying: the secret cannot be read here.
 SECRET_UNRESOLVED = "secret_unresolved"  # noqa: S105 - the name of a reason
+TOO_MANY = "too_many"  # without a signature, within a minute
 CHECK_SCHEME = Text("Check which scheme the sender uses.")
 MALFORMED = Text(
     "The sender may use another scheme, or a proxy has changed the header."
@@ -125,6 +126,13 @@ COUNTED: dict[str, tuple[Text, Text]] = {
     SECRET_UNRESOLVED: (
         Text("the reference of the secret names nothing"),
         Text("Set the environment variable or the file that the webhook names."),
+    ),
+    TOO_MANY: (
+        Text("more deliveries came within a minute than are accepted unsigned"),
+        Text(
+            "The sender retries them. Choose a scheme with a signature if the sender"
+            " has one: an attacker may know the endpoint."
+        ),
     ),
 }
 

@@ -209,6 +209,11 @@ class WebhookScheme:
         return self.kind is VerificationKind.GRAPH
 
     @property
+    def proves_nothing(self) -> bool:
+        """Whether anybody who knows the endpoint can send a delivery."""
+        return self.kind in {VerificationKind.FETCH, VerificationKind.UNVERIFIED}
+
+    @property
     def headers(self) -> tuple[str, ...]:
         """Every header by which a delivery of this scheme is recognized."""
         clock = self.timestamp.headers if self.timestamp else ()

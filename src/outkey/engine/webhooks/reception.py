@@ -3,7 +3,10 @@
 Nothing of a delivery is believed, parsed or looked up before it is verified.
 """
 
+import math
 import secrets
+import threading
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -37,7 +40,7 @@ from outkey.core.webhooks.handshakes import (
 from outkey.core.webhooks.inbox import WAITING, InboxDelivery
 from outkey.core.webhooks.limited_json import read_limited_json
 from outkey.core.webhooks.public_keys import PublicKeys
-from outkey.core.webhooks.refusals import SECRET_UNRESOLVED, refusal
+from outkey.core.webhooks.refusals import SECRET_UNRESOLVED, TOO_MANY, refusal
 from outkey.core.webhooks.settings import scheme_of
 from outkey.core.webhooks.stored import StoredWebhook
 from outkey.core.webhooks.verification import verify
@@ -56,6 +59,8 @@ MEBIBYTE = 1024 * 1024
 MAX_BODY = MEBIBYTE  # unless the operator sets another limit
 RETRY_SECONDS = 60  # what a sender is told while deliveries cannot be stored
 METHODS = ("POST", "PUT", "PATCH")
+UNSIGNED_PER_MINUTE = 600  # deliveries of one webhook that anybody can send
+MINUTE = 60
 
 
 class HookResponse(NamedTuple):
@@ -73,6 +78,26 @@ WRONG_METHOD = HookResponse(405, headers=(("Allow", "POST"),))
 GONE = HookResponse(410)
 TOO_LARGE = HookResponse(413)
 RETRY_LATER = HookResponse(503, headers=(("Retry-After", str(RETRY_SECONDS)),))
+
+
+class UnsignedCounter:
+    """Counts the deliveries of this minute that prove nothing, by endpoint."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._minute = 0
+        self._counts: Counter[str] = Counter()
+
+    def seconds_to_wait(self, endpoint: str, now: float) -> int:
+        """Count a delivery; return for how long it is too much, 0 if it is not."""
+        minute = int(now // MINUTE)
+        with self._lock:
+            if minute != self._minute:
+                self._minute = minute
+                self._counts.clear()
+            self._counts[endpoint] += 1
+            is_over = self._counts[endpoint] > UNSIGNED_PER_MINUTE
+        return math.ceil((minute + 1) * MINUTE - now) if is_over else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +126,7 @@ class Reception:
         self._refusals: RefusalCounter = refusals or ports.refusals
         self._last: StoredWebhook | None = None
         self._intake = Intake(ports.deliveries, ports.database)
+        self._unsigned = UnsignedCounter()
         self._certificates = Certificates(ports.fetch, ports.clock.monotonic)
         self.max_body = ports.max_body
 
@@ -150,7 +176,20 @@ class Reception:
         if handshake is not None:
             return self._shake_hands(stored, handshake)
         body = without_proof(delivery.body, stored.webhook, opened.known())
-        self._store(stored, replace(delivery, body=body), outcome)
+        return self._accept(stored, replace(delivery, body=body), outcome)
+
+    def _accept(
+        self, stored: StoredWebhook, delivery: Delivery, verified: Verified
+    ) -> HookResponse:
+        """Store a delivery, unless it is one of too many that anybody can send."""
+        scheme = scheme_of(stored.webhook)
+        if scheme is not None and scheme.proves_nothing:
+            now = self._ports.clock.now()
+            seconds = self._unsigned.seconds_to_wait(stored.endpoint, now)
+            if seconds:
+                self._refusals.count(stored.name, TOO_MANY)
+                return HookResponse(429, headers=(("Retry-After", str(seconds)),))
+        self._store(stored, delivery, verified)
         return ACCEPTED
 
     def _verify(
