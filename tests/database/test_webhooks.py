@@ -158,7 +158,8 @@ def test_deliveries_become_rows_of_a_table(application: "Application") -> None:
     assert states == {"processed"}
     rows = application.stored_tables().rows("table:orders", "", 10)
     assert [row.values["id"] for row in rows] == [0, 1, 2]
-    assert application.runs.newest(9) == []
+    (run,) = application.runs.newest(9)
+    assert (run.trigger, run.pages, run.counts.created) == ("delivery", 3, 3)
 
 
 def test_a_delivery_whose_state_cannot_be_stored_leaves_no_record(

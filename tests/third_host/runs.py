@@ -16,14 +16,15 @@ ORDERS = {RunOrder.NEWEST: "id DESC", RunOrder.OLDEST: "id", RunOrder.DUE: "unti
 FIND = """
 SELECT * FROM run WHERE (:id = '' OR id = :id) AND :line IN ('', line)
 AND (:states = '[]' OR state IN (SELECT value FROM json_each(:states)))
-AND (:dry_run IS NULL OR dry_run = :dry_run) AND :digest IN ('', digest)
+AND (:dry_run IS NULL OR dry_run = :dry_run)
+AND (:received IS NULL OR is_received = :received) AND :digest IN ('', digest)
 AND (attempt > 0 OR NOT :requested) AND (:until IS NULL OR until <= :until)
 AND (:ended_before IS NULL OR ended_at < :ended_before)
 AND (:after = '' OR id > CAST(:after AS INTEGER))
 """
 LATEST = """
 SELECT run.*, line.configuration FROM run JOIN line ON line.name = run.line
-WHERE id IN (SELECT max(id) FROM run GROUP BY line, dry_run)
+WHERE id IN (SELECT max(id) FROM run WHERE NOT is_received GROUP BY line, dry_run)
 """
 
 

@@ -16,7 +16,7 @@ from outkey.core.sync.run import RunState
 from outkey.core.sync.schedule import ATTEMPTS
 from outkey.core.webhooks.handlers import parse_handlers
 from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery, ReplayScope
-from outkey.engine.sync.received_pull import ReceivedPull
+from outkey.engine.sync.received_pull import ReceivedOutcome, ReceivedPull
 from outkey.engine.sync.runner import refuse_unreceivable
 from outkey.engine.webhooks import inbox
 from outkey.engine.webhooks.work import HookWork, ReceivedEvent
@@ -72,7 +72,8 @@ def test_the_records_of_deliveries_are_stored_as_by_a_pull() -> None:
     assert working.states() == [("processed", "", 1), ("processed", "", 2)]
     assert numbers(working) == ["a", "b", "c"]
     assert working.work.round() == 0
-    assert working.application.runs.newest(9) == []
+    (run,) = working.application.runs.newest(9)
+    assert (run.state, run.trigger, run.pages) == ("done", "delivery", 2)
 
 
 def test_the_records_are_where_the_expression_finds_them() -> None:
@@ -400,7 +401,7 @@ def test_a_delivery_whose_records_a_script_skips_is_ignored() -> None:
     working = Working()
     working.send({"id": "a"})
     (delivery,) = working.host.deliveries.rows.values()
-    working.work._conclude(delivery, [], 0)
+    working.work._conclude(delivery, ReceivedOutcome([], 0, "1", has_rejected=False))
     assert working.states() == [("ignored", "no_records", 0)]
 
 

@@ -30,6 +30,7 @@ from outkey.core.errors import (
     ConfigError,
     OutkeyError,
     Sealed,
+    UnknownConfiguration,
     configuration_exists,
     line_exists,
     no_webhooks,
@@ -90,6 +91,7 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.core.sync.line_sample import LineSample
     from outkey.core.sync.suggest import Suggestion
     from outkey.core.webhooks.facts import ShownWebhook
+    from outkey.core.webhooks.inbox import InboxDelivery
     from outkey.core.webhooks.stored import StoredWebhook
     from outkey.engine.managing.api_tokens import ApiTokens
     from outkey.engine.managing.line_editing import RecordRights, UserRecords
@@ -455,6 +457,30 @@ class Application:
         self._note_line(Tag.RUN_RETRIED, self.registry.line(line), actor, run_id)
         return self.planner(records=records).request_retry(run_id, actor)
 
+    def retry_deliveries(
+        self,
+        administration: Administration,
+        run_id: str,
+        records: "UserRecords | None" = None,
+    ) -> "tuple[str, list[InboxDelivery]]":
+        """Process the deliveries again of which a run has rejected records.
+
+        Return the name of their webhook, and the deliveries.
+        """
+        from outkey.engine.sync.runner import refuse_unended  # noqa: PLC0415
+
+        run = self.runs.get(run_id)
+        inbox = self.inbox()
+        deliveries = inbox.rejected_by(run_id)
+        refuse_unended(run, has_rejected=bool(deliveries))
+        self._refuse_forbidden(run.line, records)
+        stored = inbox.settings.by_endpoint(deliveries[0].endpoint)
+        if stored is None:  # it was just deleted, and its deliveries soon are
+            raise UnknownConfiguration(field="webhook")
+        ids = [delivery.id for delivery in deliveries]
+        changes = self.webhook_administration(administration)
+        return stored.name, changes.replay(stored.name, ids)
+
     def run_line(
         self,
         name: str,
@@ -786,6 +812,7 @@ class Application:
                 database=ports.database,
                 finder=ports.finder,
                 runner=self.sync_runner(),
+                runs=self.runs,
                 planner=self.planner(stopping),
                 handler=self.handler,
                 listed_handlers=self.listed_handlers,

@@ -10,7 +10,10 @@ class LineRuns(Protocol):
     """The last runs of sync lines."""
 
     def latest(self) -> list[LineRun]:
-        """Return the last run of each line, and its last dry run, if any."""
+        """Return the last run of each line, and its last dry run, if any.
+
+        Runs of deliveries are not among them: they say nothing about the line.
+        """
 
 
 class Notifier(Protocol):

@@ -355,6 +355,7 @@ class RunQuery:
     line: str = ""
     states: tuple[RunState, ...] = ()
     dry_run: bool | None = None
+    received: bool | None = None  # whether of deliveries: `Run.is_received`
     digest: str = ""
     requested: bool = False  # only with an `attempt` of 1 or more: `Run.is_requested`
     until: float | None = None  # only with an `until` up to this time

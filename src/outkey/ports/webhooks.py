@@ -17,6 +17,7 @@ class DeliveryQuery:
     id: str = ""  # text from outside: not necessarily an id
     before: str = ""  # text from outside: only what was stored before this id
     endpoint: str = ""
+    run: str = ""  # only those of which this run has rejected records
     states: tuple[DeliveryState, ...] = ()
     due_by: float | None = None
     received_from: float | None = None

@@ -147,6 +147,9 @@ class RunRowsContract(ABC):
         ):
             assert list(rows.find(query)) == runs, query
         assert list(rows.find(RunQuery(), lock=False)) == [running, other, dry, done]
+        sent = insert(rows, state=RunState.DONE, is_received=True)
+        assert list(rows.find(RunQuery(received=True))) == [sent]
+        assert list(rows.find(RunQuery(received=False, limit=1))) == [running]
 
     def test_what_is_not_an_id_finds_no_run(self) -> None:
         rows, _ = self.make()
@@ -232,6 +235,7 @@ class LineRunsContract(ABC):
         dry_run = insert(rows, state=RunState.DONE, dry_run=True, until=2.5)
         waiting = insert(rows, state=RunState.WAITING, attempt=3, until=4.5)
         running = insert(rows, "orders")
+        insert(rows, state=RunState.FAILED, is_received=True)  # it is not the line's
         by_id = sorted(line_runs.latest(), key=lambda latest: int(latest.run.id))
         assert by_id == [LineRun("acme", run) for run in (dry_run, waiting, running)]
 
@@ -285,7 +289,9 @@ class RunsContract(ABC):
             runs.get(saved.id).notes[0].template == "the API returned status {status}"
         )
         again = runs.save(
-            replace(saved, pages=2, allows_removal=True, is_received=True)
+            replace(
+                saved, pages=2, allows_removal=True, is_received=True, repaired_by="7"
+            )
         )
         assert runs.get(again.id) == again
 

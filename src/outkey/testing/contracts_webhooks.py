@@ -19,6 +19,7 @@ FULL = InboxDelivery(
     fetch_id="tr_1",
     received_at=1_800_000_000.25,
     due_at=1_800_000_000.25,
+    run="17",
     tested_by="web:änn",
     body=bytes(range(256)),
 )
@@ -181,6 +182,10 @@ class DeliveryRowsContract(ABC):
         assert found(states=(DeliveryState.FAILED, DeliveryState.IGNORED)) == [third]
         assert found(received_from=20.0) == [third, second]
         assert found(received_before=20.0) == [first]
+        assert found(run="7") == []
+        ended = first.end(DeliveryState.FAILED, run="7")
+        assert rows.swap(first, ended) == ended
+        assert found(run="7") == [ended]
 
     def test_deliveries_are_counted_by_endpoint_state_and_hour(self) -> None:
         rows = self.make()

@@ -122,6 +122,7 @@ def is_in_query(run: Run, query: RunQuery) -> bool:
         and query.line in {"", run.line}
         and (not query.states or run.state in query.states)
         and query.dry_run in {None, run.dry_run}
+        and query.received in {None, run.is_received}
         and query.digest in {"", run.digest}
         and (run.attempt > 0 or not query.requested)
         and (query.until is None or run.until <= query.until)

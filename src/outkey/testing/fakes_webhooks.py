@@ -74,6 +74,7 @@ def is_in_query(row: InboxDelivery, query: DeliveryQuery) -> bool:
         query.id in {"", row.id}
         and (not query.before or is_before(row.id, query.before))
         and query.endpoint in {"", row.endpoint}
+        and query.run in {"", row.run}
         and (not query.states or row.state in query.states)
         and (query.due_by is None or row.due_at <= query.due_by)
         and (query.received_from is None or row.received_at >= query.received_from)

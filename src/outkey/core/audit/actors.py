@@ -3,6 +3,7 @@
 from outkey.core.text import Text
 
 SEPARATOR = ":"
+WEBHOOK_ACTOR = "webhook:"  # before the name: who does what a delivery causes
 # Where users do things; background work has a plain name of its own.
 ORIGINS = {"web": Text("pages"), "cli": Text("command line")}
 

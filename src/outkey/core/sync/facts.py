@@ -16,6 +16,7 @@ def run_facts(run: Run) -> dict[str, object]:
         "line": run.line,
         "state": str(run.state),
         "dry_run": run.dry_run,
+        "trigger": str(run.trigger),
         "full": run.is_full,
         "started_at": iso_moment(run.started_at),
         "ended_at": iso_or_none(run.ended_at),
@@ -25,6 +26,7 @@ def run_facts(run: Run) -> dict[str, object]:
         "attempt": run.attempt,
         "due_at": iso_or_none(run.due_at),
         "retry_of": run.retry_of or None,
+        "repaired_by": run.repaired_by or None,
     }
 
 

@@ -21,6 +21,17 @@ class RunState(StrEnum):
     CANCELLED = "cancelled"
 
 
+class RunTrigger(StrEnum):
+    """What made a run begin; the values are part of JSON output."""
+
+    DELIVERY = "delivery"  # of a webhook: the line itself was not read
+    RETRY = "retry"  # of what an earlier run rejected
+    DRY_RUN = "dry_run"
+    SCHEDULE = "schedule"
+    HAND = "hand"
+
+
+SCHEDULE_ACTOR = "schedule"  # who requests the runs that a schedule asks for
 OPEN_STATES = (RunState.WAITING, RunState.RUNNING)
 ENDED_STATES = (RunState.DONE, RunState.FAILED, RunState.CANCELLED)
 
@@ -182,7 +193,11 @@ class Run:
     # The run whose rejected records this one tries again, and nothing else; "" if it
     # is an ordinary run.
     retry_of: str = ""
-    # Whether its records are those of deliveries: the line was not read as a whole.
+    # The run that has accepted, or processed again, everything that this one rejected;
+    # its own id where nothing is left of it without another run.
+    repaired_by: str = ""
+    # Whether its records are those of deliveries, and not of the line: it says nothing
+    # about whether the line works, and nothing continues from it.
     is_received: bool = False
     # How many children were deleted since the last complete run, by target: a run that
     # the guard stopped must not remove as much again when it is repeated.
@@ -197,8 +212,18 @@ class Run:
 
     @property
     def is_full(self) -> bool:
-        """Whether the run reads everything, not only what has changed."""
-        return not self.since
+        """Whether the run reads everything, not only what has changed or was sent."""
+        return not self.since and not self.is_received
+
+    @property
+    def trigger(self) -> RunTrigger:
+        """What made the run begin."""
+        return trigger_of(
+            self.actor,
+            is_received=self.is_received,
+            is_retry=bool(self.retry_of),
+            dry_run=self.dry_run,
+        )
 
     @property
     def is_requested(self) -> bool:
@@ -209,6 +234,19 @@ class Run:
     def due_at(self) -> float | None:
         """When a waiting run is due; None in any other state."""
         return self.until if self.state is RunState.WAITING else None
+
+
+def trigger_of(
+    actor: str, *, is_received: bool, is_retry: bool, dry_run: bool
+) -> RunTrigger:
+    """Return what made a run of these facts begin."""
+    if is_received:
+        return RunTrigger.DELIVERY
+    if is_retry:
+        return RunTrigger.RETRY
+    if dry_run:
+        return RunTrigger.DRY_RUN
+    return RunTrigger.SCHEDULE if actor == SCHEDULE_ACTOR else RunTrigger.HAND
 
 
 @dataclass(frozen=True, slots=True)

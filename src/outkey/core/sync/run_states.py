@@ -26,6 +26,13 @@ from outkey.core.sync.run import OPEN_STATES, Counts, Run, RunState
 from outkey.core.text import Text
 
 GRACE_SECONDS = 60.0  # for the work of a page besides its request
+# The lease of a run that makes no requests: most of the longest work between two
+# checkpoints is that of a script on some records.
+SHORT_LEASE_SECONDS = 30.0
+# The deliveries of a line that are all accepted are one run for each hour and webhook,
+# or there would be one a second.
+FOLDED_SECONDS = 3600.0
+FOLDED_RECORDS = 10_000
 
 KILLED = "killed"  # the cause of a run whose process stopped extending the lease
 STOPPING = "stopping"  # the cause of a run whose process was told to stop
@@ -112,6 +119,22 @@ def run_to_begin(
     return run
 
 
+def run_to_extend(last: Run | None, request: RunRequest, now: float) -> Run | None:
+    """Return the last run of deliveries if the next ones are to be counted with it.
+
+    Not one that rejected a record: that one is listed with what it rejected.
+    """
+    if last is None or (last.actor, last.digest) != (request.actor, request.digest):
+        return None
+    was_interrupted = last.cause in {KILLED, STOPPING, PAUSED}
+    is_complete = last.state is RunState.DONE or was_interrupted
+    has_rejected = last.counts.failed or last.counts.children.failed
+    is_recent = now - last.started_at < FOLDED_SECONDS
+    is_small = last.counts.total < FOLDED_RECORDS
+    can_go_on = is_complete and not has_rejected and is_recent and is_small
+    return last if can_go_on else None
+
+
 def new_run(request: RunRequest, now: float, start: Start) -> Run:
     """Return a run that is not stored yet and has the first page before it."""
     return Run(
@@ -161,7 +184,6 @@ def begin(run: Run, actor: str, now: float, lease: float) -> Run:
         lease=lease,
         ended_at=None,
         cause="",
-        is_received=False,  # it may have been, and is continued as an ordinary one
     )
 
 
@@ -173,7 +195,6 @@ def enqueue(run: Run, actor: str, now: float) -> Run:
         state=RunState.WAITING,
         until=now,
         attempt=1,
-        is_received=False,
     )
 
 
@@ -211,6 +232,11 @@ def pause(run: Run, now: float) -> Run:
     if run.is_requested:
         return _next(run, state=RunState.WAITING, until=now, cause=PAUSED)
     return _next(run, state=RunState.FAILED, ended_at=now, cause=PAUSED)
+
+
+def repair(run: Run, by: str) -> Run:
+    """Name the run that has repaired what an ended run rejected."""
+    return _next(run, repaired_by=by)
 
 
 def checkpoint(run: Run, now: float) -> Run:

@@ -69,6 +69,7 @@ class InboxDelivery:
     attempts: int = 0
     reason: str = ""
     records: int | None = None  # how many it had, once it is processed
+    run: str = ""  # the run that rejected some of its records, and lists them
     tested_by: str = ""  # the user who sent it as a test; "": the sender did
     generation: int = 1  # each write raises it
     body: bytes = b""
@@ -87,7 +88,12 @@ class InboxDelivery:
         )
 
     def end(
-        self, state: DeliveryState, *, reason: str = "", records: int | None = None
+        self,
+        state: DeliveryState,
+        *,
+        reason: str = "",
+        records: int | None = None,
+        run: str = "",
     ) -> "InboxDelivery":
         """Return the delivery as it ended."""
         return replace(
@@ -95,6 +101,7 @@ class InboxDelivery:
             state=state,
             reason=reason,
             records=records,
+            run=run,
             generation=self.generation + 1,
         )
 

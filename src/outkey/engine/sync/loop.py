@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Protocol
 
+from outkey.core.sync.run import SCHEDULE_ACTOR
 from outkey.core.sync.schedule import next_in_line
 from outkey.engine.rounds import StopSignal, repeat
 from outkey.engine.sync.planner import Planner
 
-ACTOR = "schedule"  # who requests the runs that a schedule asks for
 LOOK_SECONDS = 1.0
 PLAN_SECONDS = 15.0
 RUNS_AT_ONCE = 4
@@ -57,7 +57,7 @@ class RunLoop:
         """Request what is due by its schedule; start due runs while there is room."""
         now = self._planner.clock.monotonic()
         if now - self._planned_at >= PLAN_SECONDS:
-            self._planner.plan(ACTOR)
+            self._planner.plan(SCHEDULE_ACTOR)
             self._planned_at = now
         self._working = {
             run: (owner, work)

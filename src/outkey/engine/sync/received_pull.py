@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from outkey.core.sync.keys import key_text
 from outkey.core.sync.mapping import Unmapped
+from outkey.core.sync.paging import Position
 from outkey.core.sync.records import WriteOutcome, Written
 from outkey.core.sync.response import Record
 from outkey.core.sync.run import Counts, Run
@@ -20,18 +21,27 @@ from outkey.engine.sync.children import ChildEffects
 from outkey.engine.sync.plan import Effect, LinePlan, SyncPorts
 from outkey.engine.sync.pull import PageRows, Pull
 from outkey.engine.sync.record_mapper import Row, key_of
+from outkey.engine.sync.run_in_progress import is_refused
 from outkey.ports.sync import Key
+
+
+class ReceivedOutcome(NamedTuple):
+    """What became of the records of one delivery."""
+
+    effects: Sequence[Effect]
+    outdated: int  # how many of the records were out of order
+    run: str
+    has_rejected: bool  # whether the run lists rejected records or children
 
 
 class ReceivedPage(NamedTuple):
     """The records of one delivery, and what stores how it ended.
 
-    `conclude` is called with the effects and how many of the records were out of order,
-    in the transaction that writes the records.
+    `conclude` is called in the transaction that writes the records.
     """
 
     records: Sequence[Record]
-    conclude: Callable[[Sequence[Effect], int], None]
+    conclude: Callable[[ReceivedOutcome], None]
 
 
 class ReceivedPull(Pull):
@@ -48,6 +58,17 @@ class ReceivedPull(Pull):
         # Where records of the page are that have no version, and older ones.
         self._unversioned: set[int] = set()
         self._outdated: set[int] = set()
+        self._worked_before = 0.0  # seconds, on the deliveries that the run had before
+
+    def adopt(self, run: Run) -> Run:
+        """Begin the run, or extend it: the limit of time is for these deliveries."""
+        adopted = super().adopt(run)
+        self._worked_before = adopted.worked
+        self._began_at = self._renewed_at
+        return adopted
+
+    def _seconds_worked(self) -> float:
+        return self._worked_before + super()._seconds_worked()
 
     def steps(self) -> Iterator[Run]:
         """Store delivery after delivery, each with its checkpoint."""
@@ -60,10 +81,17 @@ class ReceivedPull(Pull):
             with self.page_transaction(), self._target_transaction():
                 effects = self._write(page.rows)
                 children = self._write_children(page, effects)
-                saved = self.save_page(
-                    self.position(), effects, self.run.cursor, children
+                position = Position(pages=self.run.pages + 1)
+                saved = self.save_page(position, effects, self.run.cursor, children)
+                every_effect = (*effects, *(effect for _, effect in children.effects))
+                conclude(
+                    ReceivedOutcome(
+                        effects,
+                        len(self._outdated),
+                        self.run.id,
+                        has_rejected=any(map(is_refused, every_effect)),
+                    )
                 )
-                conclude(effects, len(self._outdated))
             self.run = saved
             yield self.run
         for _, columns in self._targets():

@@ -32,6 +32,7 @@ PREVIEW_SECONDS = 10.0
 # A checkpoint extends the lease of a run. Work on one page that takes longer than this
 # extends it too; the lease is a minute longer than a request may take.
 RENEWAL_SECONDS = 15.0
+RENEWALS = 4  # within one lease, at least
 # Statuses about the sender or the moment, not about the record or page requested.
 STATUSES_ABOUT_SENDER = frozenset({401, 403, 407, 408, 425, 429})
 NO_CHILDREN = ChildEffects()
@@ -171,7 +172,8 @@ class RunInProgress(ABC):
         self.refuse_more_time()
         now = self.ports.clock.monotonic()
         is_stored = bool(self.run.id)  # a preview is not
-        if is_stored and now - self._renewed_at > RENEWAL_SECONDS:
+        renewal = min(RENEWAL_SECONDS, self.run.lease / RENEWALS)
+        if is_stored and now - self._renewed_at > renewal:
             self.run = self.ports.runs.save(self.run)
             self._renewed_at = now
 
@@ -210,7 +212,8 @@ class RunInProgress(ABC):
         if run.retry_of:
             keys = {effect.key for effect in effects}
             rejected_again = {effect.key for _, effect in refused}
-            self.ports.runs.remove_rejected(run.retry_of, keys - rejected_again)
+            accepted = keys - rejected_again
+            self.ports.runs.remove_rejected(run.retry_of, accepted, run.id)
         if refused:
             masked = self.guard.mask([effect for _, effect in refused])
             self.ports.runs.add_rejected(

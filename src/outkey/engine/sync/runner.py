@@ -47,7 +47,7 @@ from outkey.core.sync.reasons import (
     sync_failure,
 )
 from outkey.core.sync.records import MissingTable, Target
-from outkey.core.sync.run import OPEN_STATES, Run, RunState
+from outkey.core.sync.run import OPEN_STATES, Run
 from outkey.core.sync.run_states import STOPPING
 from outkey.core.sync.shape import is_made_by_outkey, shape_of, shape_of_children
 from outkey.core.sync.suggest import Suggestion
@@ -216,12 +216,14 @@ class SyncRunner:
         is_stopping: Callable[[], bool] = never,
         *,
         secrets: Sequence[Secret] = (),
+        has_requests: bool = False,
     ) -> Run:
         """Store received records as a pull of the line would, and return the run.
 
         Records that repeat one of the sender's `secrets` are rejected too.
-        LineBusy while a run of the line is active. A run that rejected nothing is not
-        listed: there may be one for every delivery.
+        `has_requests`: what the pages have is requested from the API. LineBusy while a
+        run of the line is active. Deliveries that are all accepted extend the run of
+        those before them.
         """
         plan = self._with_vouched_script(self._plan(name))
         self._ports.runs.refuse_paused_line(name)
@@ -229,13 +231,13 @@ class SyncRunner:
         refuse_unreceivable(plan.sync, is_paired=self._pair_of(plan) is not None)
         progress = ReceivedPull(self._ports, plan, pages)
         progress.guard.others = secrets
-        begun, last = self._ports.runs.begin_received(name, actor)
+        begun, last = self._ports.runs.begin_received(
+            name, actor, has_requests=has_requests
+        )
         progress.adopt(begun)
         progress.marked_run = last
         for run in self._follow(progress, begun, is_stopping):
             begun = run
-        if begun.state is RunState.DONE and not begun.counts.failed:
-            self._ports.runs.discard(begun)
         return begun
 
     def refuse_unfit_retry(self, run_id: str) -> None:
@@ -479,6 +481,19 @@ def lookup_findings(
 
 def refuse_no_retry(rejecting: Run, *, has_rejected: bool) -> None:
     """Raise ConfigError for a run whose rejected records cannot be retried."""
+    if rejecting.is_received:
+        raise ConfigError(
+            Text("the run is one of webhook deliveries: the API does not have them"),
+            hint=Text(
+                "Process the deliveries again: outkey run retry {run}", run=rejecting.id
+            ),
+            field="run",
+        )
+    refuse_unended(rejecting, has_rejected=has_rejected)
+
+
+def refuse_unended(rejecting: Run, *, has_rejected: bool) -> None:
+    """Raise ConfigError for a run that has rejected nothing, or has not ended."""
     if not has_rejected:
         raise ConfigError(
             Text("the run has no rejected records"),

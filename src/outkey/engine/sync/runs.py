@@ -242,30 +242,34 @@ class Runs:
                 run = run_states.restart(before, request.digest, now, start)
             return self._swap(before, run_states.begin(run, actor, now, lease))
 
-    def begin_received(self, line: str, actor: str) -> tuple[Run, str]:
+    def begin_received(
+        self, line: str, actor: str, *, has_requests: bool = False
+    ) -> tuple[Run, str]:
         """Begin a run for received records; LineBusy while a run is active.
 
-        It leaves the next ordinary run where it is. Return it with the id of the run
-        that waits or was the last one, which may be continued; "" if there was none.
+        It extends the run of the deliveries before, if that rejected nothing. It leaves
+        the next ordinary run where it is. Return it with the id of the run that waits
+        or was the last one, which may be continued; "" if there was none.
+
+        Without requests the lease is short: a process that was killed does not keep the
+        line for as long as a request may take.
         """
         request = self._request(line, actor, dry_run=False)
-        stored_line = self._configurations.line(line)
-        lease = self._lease(self._configurations.get(stored_line.configuration))
+        lease = run_states.SHORT_LEASE_SECONDS
+        if has_requests:
+            stored_line = self._configurations.line(line)
+            lease = self._lease(self._configurations.get(stored_line.configuration))
+        received = RunQuery(line=line, dry_run=False, received=True)
         with self._database.transaction():
             self._claim_pair(line)
             now = self._database.now()
             self._end_killed(line, now)
             last = self._waiting(request) or self._last(request)
-            start = self._start_of_retry(request, now)
-            run = run_states.begin(
-                run_states.new_run(request, now, start), actor, now, lease
-            )
-            run = replace(run, is_received=True)
-            return self._swap(None, run), last.id if last else ""
-
-    def discard(self, run: Run) -> None:
-        """Delete a run that has ended and of which there is nothing to tell."""
-        self._rows.swap(run, None)
+            before = run_states.run_to_extend(self._first(received), request, now)
+            run = before or run_states.new_run(request, now, Start())
+            begun = run_states.begin(run, actor, now, lease)
+            begun = replace(begun, is_received=True)
+            return self._swap(before, begun), last.id if last else ""
 
     def request_retry(self, run_id: str, actor: str) -> Run:
         """Request a retry of what a run rejected; LineBusy while another run lives.
@@ -321,7 +325,8 @@ class Runs:
         Not retries: what they accept is no longer rejected by the earlier run.
         """
         rejecting: list[str] = []
-        for run in self._rows.find(RunQuery(line=line, dry_run=False)):
+        ordinary = RunQuery(line=line, dry_run=False, received=False)
+        for run in self._rows.find(ordinary):
             if run.retry_of:
                 continue
             if self._rows.rejected(run.id, 1):
@@ -330,10 +335,25 @@ class Runs:
                 break
         return rejecting
 
-    def remove_rejected(self, run_id: str, keys: Iterable[str]) -> None:
-        """Delete rejected records that a retry has accepted."""
+    def remove_rejected(self, run_id: str, keys: Iterable[str], by: str) -> None:
+        """Delete rejected records that a retry has accepted, whose id is `by`."""
         removed = {stored_key(key) for key in keys}
+        if not removed:
+            return
         self._rows.put_rejected(run_id, NO_NUMBER, (), removed)
+        if not self._rows.rejected(run_id, 1):
+            self.repair(run_id, by)
+
+    def repair(self, run_id: str, by: str = "") -> None:
+        """Store that nothing is left of what a run rejected.
+
+        `by` is the run that has accepted it, or processed it again; without one, the
+        run names itself.
+        """
+        run = self._first(RunQuery(id=run_id))
+        if run is not None:
+            self._rows.put_rejected(run.id, 1, ())
+            self._rows.swap(run, run_states.repair(run, by or run.id))
 
     def get(self, run_id: str) -> Run:
         """Return one run, or raise ConfigError."""
@@ -343,10 +363,18 @@ class Runs:
             raise unknown_run()
         return run
 
-    def newest(self, limit: int, line: str = "", state: str = "") -> Sequence[Run]:
-        """Return runs, newest first."""
+    def newest(
+        self,
+        limit: int,
+        line: str = "",
+        state: str = "",
+        *,
+        received: bool | None = None,
+    ) -> Sequence[Run]:
+        """Return runs, newest first; only those of deliveries, or only the others."""
         states = (RunState(state),) if state else ()
-        return self._rows.find(RunQuery(line=line, states=states, limit=limit))
+        query = RunQuery(line=line, states=states, received=received, limit=limit)
+        return self._rows.find(query)
 
     def follow(self, run_id: str, sleep: Callable[[float], object]) -> Iterator[Run]:
         """Yield a run whenever it has changed, until it has ended."""
@@ -551,8 +579,13 @@ class Runs:
         return None if run is None or run.retry_of else run
 
     def _last(self, request: RunRequest) -> Run | None:
-        """Return the line's last run; retries, which nothing continues, not counted."""
-        query = RunQuery(line=request.line, dry_run=False, limit=MAX_RETRIES)
+        """Return the line's last run.
+
+        Retries and runs of deliveries are not counted: nothing continues them.
+        """
+        query = RunQuery(
+            line=request.line, dry_run=False, received=False, limit=MAX_RETRIES
+        )
         runs = self._rows.find(query)
         return next((run for run in runs if not run.retry_of), None)
 
@@ -568,7 +601,9 @@ class Runs:
     def _complete(self, line: str, digest: str = "") -> Run | None:
         states = (RunState.DONE,)
         return self._first(
-            RunQuery(line=line, states=states, dry_run=False, digest=digest)
+            RunQuery(
+                line=line, states=states, dry_run=False, received=False, digest=digest
+            )
         )
 
     def _first(self, query: RunQuery) -> Run | None:

@@ -62,6 +62,11 @@ class Inbox:
             )
         return found[0]
 
+    def rejected_by(self, run: str) -> Sequence[InboxDelivery]:
+        """Return the deliveries of which a run has rejected records, oldest first."""
+        query = DeliveryQuery(run=run, oldest_first=True, limit=MAX_REPLAYED)
+        return self.deliveries.find(query) if run else ()
+
     def content(self, webhook: str, delivery_id: str) -> DeliveryContent:
         """Return the body of a delivery and its headers without credentials."""
         stored = self.settings.get(webhook)

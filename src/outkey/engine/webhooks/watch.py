@@ -84,7 +84,7 @@ class HookWatch:
         """Return when the last complete run of a line began; None without one."""
         if not line:
             return None
-        runs = self.runs.newest(10, line, RunState.DONE)
+        runs = self.runs.newest(10, line, RunState.DONE, received=False)
         begun = [run.started_at for run in runs if not run.dry_run and not run.retry_of]
         return max(begun, default=None)
 

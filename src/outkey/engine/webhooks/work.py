@@ -7,6 +7,7 @@ from functools import partial
 from itertools import groupby
 from operator import attrgetter
 
+from outkey.core.audit.actors import WEBHOOK_ACTOR
 from outkey.core.errors import (
     ConfigError,
     LineBusy,
@@ -34,10 +35,10 @@ from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery
 from outkey.core.webhooks.limited_json import read_limited_json
 from outkey.core.webhooks.stored import StoredWebhook
 from outkey.engine.sending.sender import Sender
-from outkey.engine.sync.plan import Effect
 from outkey.engine.sync.planner import Planner
-from outkey.engine.sync.received_pull import ReceivedPage
+from outkey.engine.sync.received_pull import ReceivedOutcome, ReceivedPage
 from outkey.engine.sync.runner import SyncRunner
+from outkey.engine.sync.runs import Runs
 from outkey.engine.webhooks.fetching import fetch_objects
 from outkey.engine.webhooks.hook_settings import HookSettings
 from outkey.ports.storage import Database
@@ -76,6 +77,7 @@ class WorkPorts:
     database: Database
     finder: PathCompiler
     runner: SyncRunner
+    runs: Runs
     planner: Planner
     handler: Callable[[str], Handler]  # by the name that a webhook states
     listed_handlers: Collection[str]  # those that the operator allows
@@ -289,6 +291,7 @@ class HookWork:
             self._pages(stored, taken),
             self._is_stopping,
             secrets=self._ports.settings.known_secrets(stored),
+            has_requests=bool(stored.webhook.confirm),
         )
 
     def _pages(
@@ -310,7 +313,14 @@ class HookWork:
 
     def _ignore(self, delivery: InboxDelivery, reason: str) -> None:
         ignored = delivery.end(DeliveryState.IGNORED, reason=reason, records=0)
-        self._ports.deliveries.swap(delivery, ignored)
+        if self._ports.deliveries.swap(delivery, ignored) is not None:
+            self._repair(delivery.run)
+
+    def _repair(self, earlier: str, by: str = "") -> None:
+        """Repair the run that rejected records of deliveries, once none is left."""
+        query = DeliveryQuery(run=earlier, limit=1)
+        if earlier and not self._ports.deliveries.find(query):
+            self._ports.runs.repair(earlier, by)
 
     def _records(
         self, stored: StoredWebhook, delivery: InboxDelivery
@@ -353,25 +363,25 @@ class HookWork:
             now=self._ports.database.now,
         )
 
-    def _conclude(
-        self, delivery: InboxDelivery, effects: Sequence[Effect], outdated: int
-    ) -> None:
+    def _conclude(self, delivery: InboxDelivery, outcome: ReceivedOutcome) -> None:
         """Store how a delivery ended, in the transaction of its records."""
-        count = len(effects)
-        outcomes = {effect.outcome for effect in effects}
-        ended = delivery.end(DeliveryState.PROCESSED, records=count)
+        count = len(outcome.effects)
+        outcomes = {effect.outcome for effect in outcome.effects}
+        end = partial(
+            delivery.end,
+            records=count,
+            run=outcome.run if outcome.has_rejected else "",
+        )
+        ended = end(DeliveryState.PROCESSED)
         if outcomes == {WriteOutcome.REFUSED}:
-            ended = delivery.end(
-                DeliveryState.FAILED, reason=ALL_REFUSED, records=count
-            )
+            ended = end(DeliveryState.FAILED, reason=ALL_REFUSED)
         elif not count:
-            ended = delivery.end(DeliveryState.IGNORED, reason=NO_RECORDS, records=0)
-        elif outdated == count:
-            ended = delivery.end(
-                DeliveryState.IGNORED, reason=OUT_OF_ORDER, records=count
-            )
+            ended = end(DeliveryState.IGNORED, reason=NO_RECORDS)
+        elif outcome.outdated == count:
+            ended = end(DeliveryState.IGNORED, reason=OUT_OF_ORDER)
         if self._ports.deliveries.swap(delivery, ended) is None:
             raise LineBusy  # another worker has it: its records are taken back
+        self._repair(delivery.run, outcome.run)
 
     def _body(self, stored: StoredWebhook, delivery: InboxDelivery) -> bytes:
         query = DeliveryQuery(id=delivery.id, has_body=True)
@@ -390,4 +400,4 @@ def read_payload(body: bytes) -> object:
 
 def actor_of(stored: StoredWebhook) -> str:
     """Return who does what a delivery causes."""
-    return f"webhook:{stored.name}"
+    return f"{WEBHOOK_ACTOR}{stored.name}"

@@ -47,6 +47,7 @@ from outkey.hosts.cli.run_texts import (
     COUNTED,
     changed_fields_text,
     counts_text,
+    extent_text,
     name_line_in_hint,
     next_steps,
     pages_text,
@@ -294,6 +295,13 @@ def list_runs(
             metavar="STATE",
         ),
     ] = None,
+    deliveries: Annotated[
+        bool | None,
+        typer.Option(
+            "--deliveries/--no-deliveries",
+            help="List only runs of webhook deliveries, or none of them.",
+        ),
+    ] = None,
     limit: Annotated[
         int,
         typer.Option(
@@ -303,7 +311,7 @@ def list_runs(
     as_json: AsJson = False,
 ) -> None:
     """List the newest runs."""
-    runs = open_application().runs.newest(limit, line, state or "")
+    runs = open_application().runs.newest(limit, line, state or "", received=deliveries)
     if as_json:
         print_json([run_facts(run) for run in runs])
         return
@@ -354,14 +362,13 @@ def show_run(run: RunId, *, as_json: AsJson = False) -> None:
         return
     print_line(run_text(stored))
     started = time_text(stored.started_at)
-    extent = "all records" if stored.is_full else "changed records only"
-    print_line(
-        f"started by {stored.actor} at {started}, {pages_text(stored.pages)}, {extent}"
-    )
+    print_line(f"started by {stored.actor} at {started}, {extent_text(stored)}")
     if remedy:
         print_line(f"hint: {with_local_times(remedy)}")
     if stored.retry_of:
         print_line(f"a retry of what run {stored.retry_of} rejected")
+    if stored.repaired_by:
+        print_line(f"what it rejected was processed by run {stored.repaired_by}")
     for note in stored.notes:
         print_line(note)
     if stored.counts.changed_fields:
@@ -437,7 +444,10 @@ def repeat_run(run: RunId, *, as_json: AsJson = False) -> None:
 def retry_run(run: RunId, *, as_json: AsJson = False) -> int:
     """Retry only the records that a run rejected."""
     application = open_application()
-    line = application.runs.get(run).line
+    rejecting = application.runs.get(run)
+    if rejecting.is_received:
+        return retry_deliveries(application, run, as_json=as_json)
+    line = rejecting.line
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C
     effects = FirstEffects(dry_run=False)
     actor = administration_of(application).actor
@@ -445,6 +455,18 @@ def retry_run(run: RunId, *, as_json: AsJson = False) -> int:
         run, actor, effects.note, effects.changes_to_target.append
     )
     return perform_run(application, line, steps, effects, as_json=as_json)
+
+
+def retry_deliveries(application: "Application", run: str, *, as_json: bool) -> int:
+    """Let workers process the deliveries again of which a run has rejected records."""
+    administration = administration_of(application)
+    name, deliveries = application.retry_deliveries(administration, run)
+    ids = [delivery.id for delivery in deliveries]
+    if as_json:
+        print_json({"done": "replayed", "webhook": name, "deliveries": ids})
+    else:
+        print_line(f"replayed: {name} {' '.join(ids)}; a worker processes them")
+    return 0
 
 
 @runs_app.command("follow")

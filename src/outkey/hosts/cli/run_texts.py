@@ -62,7 +62,7 @@ def changed_fields_text(counts: Counts) -> str:
 
 def state_text(run: Run) -> str:
     """Return a run's state with its cause, or when it is retried."""
-    dry = ", dry run" if run.dry_run else ""
+    dry = ", dry run" if run.dry_run else ", deliveries" if run.is_received else ""
     cause = f" ({cause_text(run.cause)})" if run.cause else ""
     if run.due_at is None:
         return f"{run.state}{cause}{dry}"
@@ -83,6 +83,14 @@ def waiting_text(run: Run, paused: Collection[str]) -> str:
 def is_later(run: Run) -> bool:
     """Whether a waiting run is not due yet."""
     return run.due_at is not None and run.due_at > time() + _SOON
+
+
+def extent_text(run: Run) -> str:
+    """Return how much a run has read, and of what."""
+    if run.is_received:
+        return "one delivery" if run.pages == 1 else f"{run.pages} deliveries"
+    extent = "all records" if run.is_full else "changed records only"
+    return f"{pages_text(run.pages)}, {extent}"
 
 
 def pages_text(count: int) -> str:
@@ -156,7 +164,8 @@ def next_steps(run: Run) -> Iterator[str]:
 
 def retry_steps(run: Run) -> Iterator[str]:
     """Yield how to retry rejected records, unless the next run does that anyway."""
-    if not run.dry_run and run.cause != ALL_REFUSED:
+    is_retried_anyway = run.cause == ALL_REFUSED and not run.is_received
+    if not run.dry_run and not is_retried_anyway:
         command = f"outkey run retry {rejecting_run(run)}"
         yield f"after correcting them or the line: {command}"
 

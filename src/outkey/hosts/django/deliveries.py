@@ -35,7 +35,16 @@ FACTS = tuple(
     field.name for field in fields(InboxDelivery) if field.name not in {"id", "body"}
 )
 INSERTED = (*FACTS, "body")
-CHANGING = ("nonce", "state", "due_at", "attempts", "reason", "records", "generation")
+CHANGING = (
+    "nonce",
+    "state",
+    "due_at",
+    "attempts",
+    "reason",
+    "records",
+    "run",
+    "generation",
+)
 # One statement without an error: one in a transaction would end it on PostgreSQL.
 INSERT = f"INSERT INTO outkey_delivery ({', '.join(INSERTED)}) VALUES "  # noqa: S608
 ROW = f"({', '.join(['%s'] * len(INSERTED))})"
@@ -133,6 +142,8 @@ def filtered(query: DeliveryQuery) -> QuerySet[models.Delivery]:
         rows = rows.none() if number is None else rows.filter(pk__lt=number)
     if query.endpoint:
         rows = rows.filter(endpoint=query.endpoint)
+    if query.run:
+        rows = rows.filter(run=query.run).exclude(run="")  # the index has only these
     if query.states:
         rows = rows.filter(state__in=query.states)
     if query.due_by is not None:

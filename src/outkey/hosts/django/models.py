@@ -229,6 +229,7 @@ class Run(models.Model):
     actor = models.CharField(max_length=150)
     state = models.CharField(max_length=10)
     dry_run = models.BooleanField()
+    is_received = models.BooleanField(default=False)  # of deliveries, not of the line
     # JSON as text: an API's cursor may hold what jsonb refuses
     checkpoint = models.TextField()
     counts = models.JSONField(default=dict)
@@ -402,6 +403,7 @@ class Delivery(models.Model):
     attempts = models.PositiveIntegerField(default=0)
     reason = models.TextField(blank=True)
     records = models.PositiveIntegerField(null=True)
+    run = models.CharField(max_length=20, blank=True, default="")
     tested_by = models.CharField(max_length=150, blank=True, default="")
     generation = models.PositiveIntegerField(default=1)
     body = models.BinaryField()
@@ -431,6 +433,11 @@ class Delivery(models.Model):
                 fields=["due_at"],
                 condition=models.Q(state="received"),
                 name="outkey_delivery_due",
+            ),
+            models.Index(
+                fields=["run"],
+                condition=~models.Q(run=""),
+                name="outkey_delivery_run",
             ),
         )
 

@@ -13,7 +13,8 @@ class DjangoLineRuns:
     """The newest row of each line and kind."""
 
     def latest(self) -> list[LineRun]:
-        newest = models.Run.objects.order_by().values("line", "dry_run")
+        ordinary = models.Run.objects.filter(is_received=False)
+        newest = ordinary.order_by().values("line", "dry_run")
         ids = newest.annotate(newest=Max("id")).values("newest")
         rows = models.Run.objects.select_related("line__configuration")
         return [

@@ -142,6 +142,7 @@ def _filters(query: RunQuery) -> dict[str, Any]:
         "line__name": query.line or None,
         "state__in": query.states or None,
         "dry_run": query.dry_run,
+        "is_received": query.received,
         "digest": query.digest or None,
         "attempt__gt": 0 if query.requested else None,
         "until__lte": query.until,
@@ -208,8 +209,8 @@ def _columns(run: Run) -> dict[str, Any]:
         checkpoint["removed"] = run.removed
     if run.allows_removal:
         checkpoint["allows_removal"] = True
-    if run.is_received:
-        checkpoint["is_received"] = True
+    if run.repaired_by:
+        checkpoint["repaired_by"] = run.repaired_by
     if run.expected:
         checkpoint["expected"] = run.expected
     if run.notes:
@@ -218,6 +219,7 @@ def _columns(run: Run) -> dict[str, Any]:
         "digest": run.digest,
         "actor": run.actor,
         "state": run.state.value,
+        "is_received": run.is_received,
         "checkpoint": json.dumps(checkpoint),
         "counts": json.dumps(asdict(run.counts)),
         "pages": run.pages,
@@ -234,6 +236,7 @@ def run_of(row: models.Run) -> Run:
     """Return a run as core has it."""
     checkpoint = json.loads(row.checkpoint)
     notes = tuple(text_from_data(note) for note in checkpoint.pop("notes", ()))
+    checkpoint.pop("is_received", None)  # version 0.2 had it there
     return Run(
         id=str(row.pk),
         line=row.line.name,
@@ -241,6 +244,7 @@ def run_of(row: models.Run) -> Run:
         started_at=row.started_at,
         state=RunState(row.state),
         dry_run=row.dry_run,
+        is_received=row.is_received,
         counts=Counts.from_facts(row.counts),
         pages=row.pages,
         ended_at=row.ended_at,

@@ -11,10 +11,10 @@ from procrastinate import App
 from procrastinate.contrib.django import app
 from procrastinate.jobs import Status
 
-from outkey.core.sync.run import Run
+from outkey.core.sync.run import SCHEDULE_ACTOR, Run
 from outkey.engine.application import Application
 from outkey.engine.rounds import repeat
-from outkey.engine.sync.loop import ACTOR, PLAN_SECONDS
+from outkey.engine.sync.loop import PLAN_SECONDS
 from outkey.hosts.django.heartbeats import heartbeat_thread
 from outkey.hosts.django.tasks import QUEUE, WORK
 from outkey.hosts.django.unattended_work import log_and_continue
@@ -114,7 +114,7 @@ class QueueWorker:
             await asyncio.sleep(PLAN_SECONDS)
 
     def _plan(self) -> None:
-        log_and_continue(logger, lambda: self._planner.plan(ACTOR))
+        log_and_continue(logger, lambda: self._planner.plan(SCHEDULE_ACTOR))
 
     def _do_run(self, run: str) -> None:
         if self._planner.try_work(run):

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from outkey.core.access.permissions import Permission
 from outkey.core.findings.health import Status
-from outkey.core.sync.run import RunState
+from outkey.core.sync.run import ENDED_STATES, RunState
 from outkey.hosts.django.models import Configuration, Run, SyncLine
 from outkey.hosts.django.statuses import status_conditions
 
@@ -36,8 +36,11 @@ def failing_configurations() -> int:
 
 def failing_lines() -> int:
     """Return how many sync lines failed in their newest run."""
-    ended = Run.objects.filter(line=OuterRef("pk"), dry_run=False).exclude(
-        state__in=[RunState.WAITING, RunState.RUNNING]
+    ended = Run.objects.filter(
+        line=OuterRef("pk"),
+        dry_run=False,
+        is_received=False,
+        state__in=ENDED_STATES,
     )
     newest = Subquery(ended.order_by("-id").values("state")[:1])
     lines = SyncLine.objects.filter(sync__isnull=False).annotate(newest=newest)

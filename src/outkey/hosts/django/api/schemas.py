@@ -171,6 +171,9 @@ class RunSchema(Schema):
     line: str = Field(examples=["contacts"])
     state: str = Field(examples=["running"])
     dry_run: bool
+    trigger: str = Field(
+        examples=["hand"], description="delivery, retry, dry_run, schedule or hand"
+    )
     started_at: datetime = Field(examples=["2026-03-01T09:30:00Z"])
     ended_at: datetime | None = Field(examples=["2026-03-01T09:31:05Z"])
     due_at: datetime | None = Field(

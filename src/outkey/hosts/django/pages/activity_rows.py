@@ -189,6 +189,7 @@ def run_spans(lines: Collection[str], first: float, last: float) -> list[RunSpan
     runs = models.Run.objects.select_related("line").filter(
         Q(ended_at__isnull=True) | Q(ended_at__gte=first),
         line__name__in=lines,
+        is_received=False,  # one of deliveries may go on for an hour beside others
         started_at__lte=last,
     )
     return [

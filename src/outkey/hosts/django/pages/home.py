@@ -31,7 +31,7 @@ from outkey.engine.managing.overview import Overview, build_overview
 from outkey.engine.managing.run_history import HISTORY_DAYS, RunHistory, run_history
 from outkey.hosts.django.models import AuditRecord, Configuration, Run, SyncLine
 from outkey.hosts.django.pages.access import installation, may, require
-from outkey.hosts.django.pages.runs import ListedRun
+from outkey.hosts.django.pages.runs import ListedRun, ordinary_runs
 from outkey.hosts.django.pages.shell import page
 from outkey.hosts.django.pages.webhooks import url_of as webhook_url
 from outkey.hosts.django.runs import DjangoRunRows
@@ -257,7 +257,7 @@ def rows_by_name(names: Iterable[str]) -> dict[str, Configuration]:
 
 def read_lines() -> dict[int, tuple[LineFacts, float]]:
     """Return the lines that synchronize, and when each ran last, by their ids."""
-    newest = Run.objects.filter(line=OuterRef("pk"), dry_run=False).order_by("-id")
+    newest = ordinary_runs().filter(line=OuterRef("pk"))
     lines = list(
         SyncLine.objects.filter(sync__isnull=False)
         .annotate(last=Subquery(newest.values("id")[:1]))
@@ -325,12 +325,10 @@ def shown_lines(
 
 def read_histories(lines: Sequence[int], now: float) -> dict[int, RunHistory]:
     """Return what the newest runs of these lines did, day by day."""
-    rows = Run.objects.filter(
-        line__in=lines, dry_run=False, started_at__gte=now - HISTORY_DAYS * DAY
+    rows = ordinary_runs().filter(
+        line__in=lines, started_at__gte=now - HISTORY_DAYS * DAY
     )
-    columns = rows.order_by("-id").values_list(
-        "line_id", "started_at", "state", "counts"
-    )
+    columns = rows.values_list("line_id", "started_at", "state", "counts")
     runs: defaultdict[int, list[tuple[float, str, Counts]]] = defaultdict(list)
     for line, started_at, state, counts in columns[:HISTORY_RUNS]:
         runs[line].append((started_at, state, Counts.from_facts(counts)))

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from django.contrib import messages
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, Subquery
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -25,7 +25,7 @@ from outkey.hosts.django.pages.access import (
     require,
     user_of,
 )
-from outkey.hosts.django.pages.runs import ListedRun
+from outkey.hosts.django.pages.runs import ListedRun, ordinary_runs
 from outkey.hosts.django.pages.shell import page
 from outkey.hosts.django.storage import line_of
 from outkey.hosts.django.wiring import records
@@ -92,7 +92,7 @@ class ListedLine:
 def list_page(request: HttpRequest) -> HttpResponse:
     """List sync lines with their last runs, fifty at a time."""
     require(request, Permission.VIEW_LINE)
-    last_run = real_runs().filter(line=OuterRef("pk"))
+    last_run = ordinary_runs().filter(line=OuterRef("pk"))
     lines = (
         models.SyncLine.objects.select_related("configuration")
         .filter(name__gt=request.GET.get("after", ""))
@@ -121,11 +121,6 @@ def list_page(request: HttpRequest) -> HttpResponse:
         "next": rows[PAGE_SIZE - 1].name if len(rows) > PAGE_SIZE else "",
     }
     return page(request, "outkey/lines.html", context)
-
-
-def real_runs() -> QuerySet[models.Run]:
-    """Return the runs that write, newest first; a dry run changes nothing."""
-    return models.Run.objects.filter(dry_run=False).order_by("-id")
 
 
 def delete_page(request: HttpRequest, record: int) -> HttpResponse:
@@ -202,7 +197,7 @@ def pause(request: HttpRequest, record: int) -> HttpResponse:
 def listed_line(row: models.SyncLine) -> ListedLine:
     """Return one line as the list has it."""
     application = installation()
-    last = real_runs().filter(line=row).first()
+    last = ordinary_runs().filter(line=row).first()
     return ListedLine(
         row=row,
         schedule=line_of(row).timed().schedule,

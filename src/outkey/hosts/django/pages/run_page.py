@@ -15,17 +15,18 @@ from django.http import (
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from outkey.core.access.permissions import Permission
+from outkey.core.audit.actors import WEBHOOK_ACTOR
 from outkey.core.audit.events import Tag
 from outkey.core.errors import OutkeyError
 from outkey.core.sync.reasons import rejection_text
 from outkey.core.sync.records import FieldKind
 from outkey.core.sync.remedies import RunHelp, help_after, page_remedy_of
-from outkey.core.sync.run import ChildCounts, RejectionGroup, RunState
+from outkey.core.sync.run import ChildCounts, RejectionGroup, RunState, RunTrigger
 from outkey.core.sync.targets import TABLE_PREFIX, FileFormat
-from outkey.engine.sync.loop import ACTOR
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (
     administration_for,
@@ -46,6 +47,7 @@ from outkey.hosts.django.pages.runs import (
     targets_of,
 )
 from outkey.hosts.django.pages.shell import page
+from outkey.hosts.django.pages.webhooks import url_of as webhook_url
 from outkey.hosts.django.row_ids import row_id
 from outkey.hosts.django.runs import REJECTED_COLUMNS, DjangoRunRows
 from outkey.hosts.django.translation import translate_text
@@ -57,6 +59,7 @@ EXPORT_PART = 1000
 LATE_SECONDS = 30
 SOON_SECONDS = 60
 REJECTED_NUMBER = "number"
+DELIVERIES_SIZE = 20
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,14 @@ def run_page(request: HttpRequest, record: int) -> HttpResponse:
         "title": _("Run %s") % run.pk,
         "busy": "busy" in request.GET and listed.is_open,
         "may_run": may(request, Permission.RUN_LINE),
-        "trigger": trigger_of(listed),
+        "may_retry": may(
+            request,
+            Permission.RUN_WEBHOOK if run.is_received else Permission.RUN_LINE,
+        ),
+        "trigger": TRIGGERS[listed.trigger],
+        "webhook": webhook_of(request, run),
+        "deliveries": rejected_deliveries(request, run),
+        "repaired_by": listed.repaired_by,
         "retry_of": row_id(listed.checkpoint.get("retry_of")),
         "since": listed.checkpoint.get("since"),
         "notes": notes_of(listed.checkpoint),
@@ -152,13 +162,35 @@ def progress_of(listed: ListedRun) -> dict[str, object]:
     }
 
 
-def trigger_of(listed: ListedRun) -> str:
-    """Return in words what made a run begin."""
-    if listed.checkpoint.get("retry_of"):
-        return _("retry of rejected records")
-    if listed.run.dry_run:
-        return _("dry run")
-    return _("by its schedule") if listed.run.actor == ACTOR else _("by hand")
+TRIGGERS = {
+    RunTrigger.DELIVERY: gettext_lazy("deliveries of a webhook"),
+    RunTrigger.RETRY: gettext_lazy("retry of rejected records"),
+    RunTrigger.DRY_RUN: gettext_lazy("dry run"),
+    RunTrigger.SCHEDULE: gettext_lazy("by its schedule"),
+    RunTrigger.HAND: gettext_lazy("by hand"),
+}
+
+
+def webhook_of(request: HttpRequest, run: models.Run) -> tuple[str, str]:
+    """Return name and URL of the webhook whose deliveries a run has stored."""
+    if not run.is_received:
+        return "", ""
+    name = run.actor.removeprefix(WEBHOOK_ACTOR)
+    is_open = may(request, Permission.VIEW_WEBHOOK)
+    is_stored = name in installation().stored_webhooks()
+    return name, webhook_url(name) if is_open and is_stored else ""
+
+
+def rejected_deliveries(request: HttpRequest, run: models.Run) -> list[tuple[str, str]]:
+    """Return id and URL of the deliveries of which a run has rejected records."""
+    name, url = webhook_of(request, run)
+    if not url or not may(request, Permission.VIEW_DELIVERY):
+        return []
+    deliveries = installation().inbox().rejected_by(str(run.pk))
+    return [
+        (delivery.id, webhook_url(name, "webhook_delivery", id=delivery.id))
+        for delivery in deliveries[:DELIVERIES_SIZE]
+    ]
 
 
 def help_of(listed: ListedRun) -> RunHelp | None:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.db.models import Exists, OuterRef, QuerySet
@@ -19,7 +21,15 @@ from outkey.core.access.permissions import Permission
 from outkey.core.errors import ConfigError, LineBusy
 from outkey.core.sync.reasons import GUARD
 from outkey.core.sync.remedies import cause_text
-from outkey.core.sync.run import OPEN_STATES, Counts, Run, RunState
+from outkey.core.sync.run import (
+    ENDED_STATES,
+    OPEN_STATES,
+    Counts,
+    Run,
+    RunState,
+    RunTrigger,
+    trigger_of,
+)
 from outkey.core.text import Text, text_from_data
 from outkey.engine.managing.charts import Chart, run_chart
 from outkey.hosts.django import models
@@ -29,16 +39,25 @@ from outkey.hosts.django.pages.access import (
     require,
     user_of,
 )
-from outkey.hosts.django.pages.shell import page
+from outkey.hosts.django.pages.shell import message_of, page
 from outkey.hosts.django.row_ids import row_id
 from outkey.hosts.django.translation import translate_text
 from outkey.hosts.django.wiring import records
+
+if TYPE_CHECKING:
+    from outkey.engine.managing.line_editing import UserRecords
 
 PAGE_SIZE = 50
 CHART_RUNS = 24  # the chart has room for as many
 LINES_SIZE = 1000
 LONGEST_SECONDS = 366 * 24 * 3600
+OTHER = "other"
 PERIODS = {"1": 86_400, "7": 7 * 86_400, "30": 30 * 86_400}  # by days, in seconds
+# The choices of the filter; the others are not told apart.
+TRIGGERS = {
+    RunTrigger.DELIVERY: gettext_lazy("deliveries of webhooks"),
+    OTHER: gettext_lazy("schedules and users"),
+}
 STATES: dict[str, tuple[str, object]] = {  # the colour of each, and its name
     RunState.WAITING: ("", gettext_lazy("waiting")),
     RunState.RUNNING: ("ok-notice", gettext_lazy("running")),
@@ -62,10 +81,27 @@ class ListedRun:
         return cls(run, Counts.from_facts(run.counts), checkpoint_of(run))
 
     @property
+    def repaired_by(self) -> int | None:
+        """The run that has accepted what this one rejected; None if there is none."""
+        return row_id(self.checkpoint.get("repaired_by"))
+
+    @property
+    def trigger(self) -> RunTrigger:
+        """What made it begin."""
+        return trigger_of(
+            self.run.actor,
+            is_received=self.run.is_received,
+            is_retry=bool(self.checkpoint.get("retry_of")),
+            dry_run=self.run.dry_run,
+        )
+
+    @property
     def chip(self) -> tuple[str, object]:
         """The colour and text of its state; rejected records make it a warning."""
         state = self.run.state
         rejected = self.counts.failed
+        if self.repaired_by and state in ENDED_STATES:
+            return "ok-success", _("repaired")
         if state != RunState.DONE or not rejected:
             return STATES.get(state, ("", state))
         if self.counts.is_all_rejected:
@@ -127,7 +163,10 @@ def list_page(request: HttpRequest) -> HttpResponse:
     state = request.GET.get("state", "").strip()
     days = request.GET.get("days", "").strip()
     before = row_id(request.GET.get("before", "").strip())
+    trigger = request.GET.get("trigger", "").strip()
     rows = rows_of_runs().order_by("-id")
+    if trigger in TRIGGERS:
+        rows = rows.filter(is_received=trigger == RunTrigger.DELIVERY)
     if line:
         rows = rows.filter(line__name=line)
     if state in STATES:
@@ -143,13 +182,23 @@ def list_page(request: HttpRequest) -> HttpResponse:
         "title": _("Runs"),
         "runs": runs[:PAGE_SIZE],
         "run_chart": newest_chart(runs),
-        "chosen": {"line": line, "state": state, "days": days},
-        "is_filtered": bool(line or state or days),
+        "chosen": {"line": line, "state": state, "days": days, "trigger": trigger},
+        "is_filtered": bool(line or state or days or trigger),
+        "triggers": TRIGGERS.items(),
         "states": [(name, text) for name, (_colour, text) in STATES.items()],
         "lines": names,
         "older": runs[PAGE_SIZE - 1].run.pk if len(runs) > PAGE_SIZE else None,
     }
     return page(request, "outkey/runs.html", context)
+
+
+def ordinary_runs() -> QuerySet[models.Run]:
+    """Return the runs that show whether a line works, newest first.
+
+    A dry run changes nothing, and a run of deliveries does not read the line.
+    """
+    rows = models.Run.objects.filter(dry_run=False, is_received=False)
+    return rows.order_by("-id")
 
 
 def rows_of_runs() -> QuerySet[models.Run]:
@@ -195,13 +244,36 @@ def request_run_of(
 @require_POST
 def retry(request: HttpRequest, record: int) -> HttpResponse:
     """Request a retry of what a run rejected, and show the page of the retry."""
-    require(request, Permission.RUN_LINE)
     run = get_object_or_404(models.Run, pk=record)
-    actor = administration_for(request.user).actor
     rights = records(user_of(request))
+    if run.is_received:
+        require(request, Permission.RUN_WEBHOOK)
+        return retry_deliveries(request, run, rights)
+    require(request, Permission.RUN_LINE)
+    actor = administration_for(request.user).actor
     return show_requested(
         lambda: installation().request_retry(str(run.pk), actor, rights)
     )
+
+
+def retry_deliveries(
+    request: HttpRequest, run: models.Run, rights: "UserRecords"
+) -> HttpResponse:
+    """Process the deliveries of a run again, and show the first of them."""
+    try:
+        name, deliveries = installation().retry_deliveries(
+            administration_for(request.user), str(run.pk), rights
+        )
+    except ConfigError as error:
+        messages.error(request, message_of(error))
+        return HttpResponseRedirect(url_of_run(run.pk))
+    count = len(deliveries)
+    messages.success(request, _("Deliveries that are processed again: %s.") % count)
+    if not request.user.has_perm(f"outkey.{Permission.VIEW_DELIVERY}"):  # type: ignore[union-attr]
+        return HttpResponseRedirect(url_of_run(run.pk))
+    view = "webhook_delivery" if count == 1 else "webhook_inbox"
+    query = {"name": name} | ({"id": deliveries[0].id} if count == 1 else {})
+    return HttpResponseRedirect(f"{reverse(f'admin:outkey_{view}')}?{urlencode(query)}")
 
 
 def show_requested(request_run: Callable[[], Run]) -> HttpResponse:
@@ -268,8 +340,7 @@ def notes_of(checkpoint: Mapping[str, object]) -> list[str]:
 
 def guard_stop(line: models.SyncLine) -> models.Run | None:
     """Return the newest run of a line, if the guard against removals stopped it."""
-    runs = line.runs.filter(dry_run=False).order_by("-id")
-    newest = runs.first()
+    newest = ordinary_runs().filter(line=line).first()
     return newest if newest is not None and newest.cause == GUARD else None
 
 
