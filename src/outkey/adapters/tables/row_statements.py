@@ -8,7 +8,7 @@ from sqlalchemy.dialects.mysql import insert as mysql_insert
 
 from outkey.adapters.tables.checked_rows import Row
 from outkey.adapters.tables.column_types import MYSQL, POSTGRESQL, Raw
-from outkey.adapters.tables.databases import error_code
+from outkey.adapters.tables.driver_errors import error_code
 from outkey.adapters.tables.layout import LINE, RUN
 from outkey.adapters.tables.open_table import GROUP, OpenTable
 from outkey.adapters.tables.row_ids import fill_ids

@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, exc, update
 from outkey.adapters.column_values import column_faults
 from outkey.adapters.tables.checked_rows import CheckedRows, Row
 from outkey.adapters.tables.column_types import MYSQL, Raw, comparable_json
-from outkey.adapters.tables.databases import driver_errors, error_code
+from outkey.adapters.tables.driver_errors import driver_errors, error_code
 from outkey.adapters.tables.layout import Layout
 from outkey.adapters.tables.open_table import GROUP, OpenTable
 from outkey.adapters.tables.row_reader import RowReader
