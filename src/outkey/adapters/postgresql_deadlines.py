@@ -18,6 +18,7 @@ Result = TypeVar("Result")
 LOGIN_SECONDS = 5.0  # for the first response after the login
 STATEMENT_SECONDS = 60
 LONG_STATEMENT_SECONDS = 600  # of one that is about all rows of a table
+LOCK_SECONDS = 5
 LATER_SECONDS = 5.0  # the server ends a statement first
 IDLE_SECONDS = 60  # a transaction whose process is suspended must not block others
 # For a server that is gone: noticed by the kernel within a minute.

@@ -71,6 +71,8 @@ class OwnDatabase:
             wrap_driver_errors(""),
             self._engines[vendor].connect() as connection,
         ):
+            if vendor == POSTGRESQL:
+                allow_long_statements(self._borrow().connection)
             yield connection
 
     def repeat(self, work: Callable[[Connection], Result]) -> Result:
@@ -277,6 +279,13 @@ class NamedDatabases:
         for opened in self._opened.values():
             opened.database.abandon()
         self._opened = {}
+
+
+def allow_long_statements(connection: object) -> None:
+    """Let statements of this transaction take minutes: a table may have any size."""
+    allow = getattr(connection, "allow_long_statements", None)
+    if allow is not None:  # it is one with deadlines of outkey's
+        allow()
 
 
 def parse_database_url(name: str, url: Secret) -> URL:

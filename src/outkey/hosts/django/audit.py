@@ -24,7 +24,12 @@ from outkey.core.text import Text
 from outkey.hosts.django.audit_connection import AuditConnection
 from outkey.hosts.django.columns import as_bytes, as_number
 from outkey.hosts.django.models import AuditRecord, Stream
-from outkey.hosts.django.raw_sql import insert_row, recover, wrap_errors_of_methods
+from outkey.hosts.django.raw_sql import (
+    allow_long_statements,
+    insert_row,
+    recover,
+    wrap_errors_of_methods,
+)
 
 BATCH = 2000
 ROW_COLUMNS = ("number", "body", "mac", *Label._fields)
@@ -166,6 +171,7 @@ class DjangoAuditRows:
             )
             if not is_later:
                 return 0
+            allow_long_statements()
             records = AuditRecord.objects.filter(
                 stream__in=streams, number__lte=tombstone.number
             )

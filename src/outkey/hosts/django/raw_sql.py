@@ -77,6 +77,14 @@ def with_question_marks(statement: str) -> str:
     return statement.replace("%s", "?")
 
 
+def allow_long_statements() -> None:
+    """Let statements of this transaction take minutes, since they touch many rows."""
+    allow = getattr(connection.connection, "allow_long_statements", None)
+    if allow is not None:
+        with connection.wrap_database_errors:
+            allow()
+
+
 def wrap_database_errors(
     function: Callable[Parameters, Result],
 ) -> Callable[Parameters, Result]:

@@ -7,10 +7,12 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from procrastinate import App
+from procrastinate import App, PsycopgConnector
 from procrastinate.contrib.django import app
+from procrastinate.contrib.django.utils import connector_params
 from procrastinate.jobs import Status
 
+from outkey.adapters.postgresql_deadlines import AsyncDeadlineConnection
 from outkey.core.sync.run import SCHEDULE_ACTOR, Run
 from outkey.engine.application import Application
 from outkey.engine.rounds import repeat
@@ -81,7 +83,10 @@ class QueueWorker:
         """Take jobs; connect again after the database was unavailable."""
         while not self._stop_signal.is_set():
             try:
-                connector = app.connector.get_worker_connector()  # type: ignore[attr-defined]
+                # As `get_worker_connector` makes it, with deadlines.
+                connector = PsycopgConnector(
+                    kwargs=connector_params(), connection_class=AsyncDeadlineConnection
+                )
                 connected = app.with_connector(connector)
                 async with connected.open_async():
                     await self._take_jobs(connected)

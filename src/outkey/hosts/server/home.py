@@ -28,6 +28,7 @@ DEMO_LABEL = "demo"  # recorded instead in databases of version 0.1
 DEMO_MARK_TEXT = (
     "The models of the demo belong to this home: it was served with --demo.\n"
 )
+MIGRATION_SECONDS = 3600
 MIGRATION_LOCK = 0x6F75746B6579  # any number that only outkey locks
 
 
@@ -173,7 +174,29 @@ def migration_lock(folder: Path) -> Iterator[None]:
         cursor.execute("SET lock_timeout = '60s'")
         cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATION_LOCK])
         try:
-            yield
+            with long_statements():
+                yield
         finally:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [MIGRATION_LOCK])
             cursor.execute("RESET lock_timeout")
+
+
+@contextmanager
+def long_statements() -> Iterator[None]:
+    """Let each statement of a migration take an hour, on PostgreSQL."""
+    # Here, since only PostgreSQL needs its driver.
+    from outkey.adapters.postgresql_deadlines import LATER_SECONDS
+
+    limits = ("statement_timeout", "idle_in_transaction_session_timeout")
+    ours = connection.connection
+    patience = ours.patience
+    with connection.cursor() as cursor:
+        for limit in limits:
+            cursor.execute(f"SET {limit} = '{MIGRATION_SECONDS}s'")
+        ours.patience = MIGRATION_SECONDS + LATER_SECONDS
+        try:
+            yield
+        finally:
+            for limit in limits:
+                cursor.execute(f"RESET {limit}")
+            ours.patience = patience

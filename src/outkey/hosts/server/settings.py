@@ -28,9 +28,17 @@ def database(url: str | None, data: Path) -> dict[str, object]:
                 ),
             },
         }
+    from outkey.adapters.postgresql_deadlines import (
+        KEEPALIVES,
+        LOCK_SECONDS,
+        STATEMENT_SECONDS,
+        server_limits,
+    )
+
     parts = split_database_url(url)
+    limits = server_limits(statement=STATEMENT_SECONDS, lock=LOCK_SECONDS)
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "outkey.hosts.django.postgresql",
         "NAME": unquote(parts.path.lstrip("/")),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
@@ -39,10 +47,11 @@ def database(url: str | None, data: Path) -> dict[str, object]:
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {
+            **KEEPALIVES,
             "connect_timeout": 5,
             # Waiting for a lock of another session ends, as it does on SQLite; and a
             # commit is on the disk, whatever the database's own default is.
-            "options": "-c lock_timeout=5000 -c synchronous_commit=on",
+            "options": f"{limits} -c synchronous_commit=on",
         }
         | tls_parameters(parts),
     }

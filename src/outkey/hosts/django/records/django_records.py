@@ -30,7 +30,7 @@ from outkey.core.sync.records import (
 from outkey.core.sync.shape import is_made_by_outkey
 from outkey.core.text import Text
 from outkey.hosts.django.models import Run, SyncMark
-from outkey.hosts.django.raw_sql import wrap_database_errors
+from outkey.hosts.django.raw_sql import allow_long_statements, wrap_database_errors
 from outkey.hosts.django.records.fields import (
     AnyField,
     clean_value,
@@ -143,6 +143,7 @@ class DjangoRecords:
     @wrap_database_errors
     def retire(self, target: str, line: str, run: str, gone: Gone) -> int:
         """Archive or delete what this line brought and this run has not seen."""
+        allow_long_statements()
         if gone is Gone.DELETE:
             return self._delete_unseen(target, line, run)
         return self._archive(target, line, run)

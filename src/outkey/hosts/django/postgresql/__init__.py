@@ -1,0 +1,1 @@
+"""Django's PostgreSQL with deadlines of the client, as an `ENGINE` of `DATABASES`."""
