@@ -13,6 +13,12 @@ def test_changes_of_users_groups_and_rights_are_recorded_first(tmp_path: Path) -
     assert_program_passes("browser/rights_audit", tmp_path / "home", timeout=300)
 
 
+def test_tokens_end_with_their_users_and_are_named_with_their_rights(
+    tmp_path: Path,
+) -> None:
+    assert_program_passes("browser/rights_tokens", tmp_path / "home", timeout=300)
+
+
 def test_guesses_of_the_old_password_count_and_lock_like_a_login(
     tmp_path: Path,
 ) -> None:

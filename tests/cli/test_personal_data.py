@@ -21,7 +21,10 @@ def test_a_person_gets_all_that_is_kept_about_them_and_is_then_forgotten(
     assert seen["status_without_rights"] == 403
     assert "400 days" in seen["protection"]
 
+    token = ("ci", "alice", "read")
+    assert_program_passes("cli/create_token_on_pages", outkey.home, *token)
     about = outkey("people", "export", "alice").json
+    assert [made["name"] for made in about["api_tokens"]] == ["ci"]
     assert about["account"]["email"] == "alice@corp.example"
     assert len(about["sessions"]) == 1
     assert {login["username"] for login in about["logins"]} == {"alice"}
@@ -51,6 +54,9 @@ def test_a_person_gets_all_that_is_kept_about_them_and_is_then_forgotten(
     erased = outkey("people", "erase", "alice", "--yes")
     assert erased.code == 0
     assert "erased:" in erased.out
+    assert "revoked API tokens: ci\n" in erased.out
+    (token_left,) = outkey("api-token", "list", "--json").json
+    assert token_left["state"] == "revoked"
     assert outkey("people", "export", "alice").code == 2
     # the only administrator
     assert outkey("people", "erase", "boss", "--yes").code == 2
@@ -62,4 +68,4 @@ def test_a_person_gets_all_that_is_kept_about_them_and_is_then_forgotten(
     assert remains["tables"] == []
     assert remains["set_by"][0].startswith("erased:")
     assert remains["is_tested"], "what a test found still holds"
-    assert remains["tags"][0] == "people:account:erased"
+    assert remains["tags"][:2] == ["people:api_token:revoked", "people:account:erased"]

@@ -85,6 +85,59 @@ def test_a_disabled_user_cannot_sign_in_and_the_last_administrator_stays(
     assert "people:user:updated" in tags(outkey)
 
 
+def test_the_tokens_of_a_disabled_user_are_revoked_and_listed(outkey: Terminal) -> None:
+    outkey("user", "add", "boss", "--role", "Administrator", stdin=PASSWORD)
+    outkey("user", "add", "eve", "--role", "Administrator", stdin=PASSWORD)
+    for token in (
+        ("one", "eve", "send"),
+        ("two", "eve", "read"),
+        ("b", "boss", "read"),
+    ):
+        assert_program_passes("cli/create_token_on_pages", outkey.home, *token)
+    outkey("api-token", "create", "operator", "--scope", "send")
+    users = outkey("user", "list", "--json").json
+    assert {user["name"]: user["tokens"] for user in users} == {"boss": 1, "eve": 2}
+    done = outkey("user", "disable", "eve", "--json").json
+    assert done == {
+        "done": "disabled",
+        "user": "eve",
+        "revoked_tokens": ["one", "two"],
+    }
+    states = {
+        token["name"]: token["state"]
+        for token in outkey("api-token", "list", "--json").json
+    }
+    assert states == {
+        "one": "revoked",
+        "two": "revoked",
+        "b": "active",
+        "operator": "active",
+    }
+    assert tags(outkey)[:2] == ["people:api_token:revoked"] * 2
+
+
+def test_the_doctor_names_tokens_that_do_more_than_their_creators_may(
+    outkey: Terminal,
+) -> None:
+    outkey("user", "add", "boss", "--role", "Administrator", stdin=PASSWORD)
+    outkey("user", "add", "eve", "--role", "Operator", stdin=PASSWORD)
+    for token in (
+        ("good", "boss", "send", "manage"),
+        ("run", "eve", "run"),
+        ("send", "eve", "send"),
+        ("gone", "nobody", "read"),
+    ):
+        assert_program_passes("cli/create_token_on_pages", outkey.home, *token)
+    outkey("api-token", "create", "operator", "--scope", "send")
+    found = outkey("doctor", "--json").json["findings"]
+    messages = [f["message"] for f in found if f["id"] == "P-token-owner"]
+    more = "an API token does more than the user who created it may do"
+    assert messages == [
+        f"{more}: gone: the user nobody does not exist",
+        f"{more}: send: the user eve lacks add_syncline, set_secret",
+    ]
+
+
 def test_wrong_names_roles_and_passwords_are_refused_and_nothing_is_stored(
     outkey: Terminal,
 ) -> None:

@@ -17,6 +17,7 @@ from outkey.core.access.api_tokens import (
 )
 from outkey.core.access.permissions import Permission
 from outkey.core.access.roles import ROLES
+from outkey.core.access.token_owners import TokenOwner, token_problems
 from outkey.core.access.token_permissions import (
     SCOPE_NEEDS,
     SCOPE_TEXTS,
@@ -26,6 +27,7 @@ from outkey.core.audit.events import Change, Tag
 from outkey.core.errors import (
     NAME_TAKEN,
     ConfigError,
+    EditConflict,
     ScopeMissing,
     TokenRefused,
     UnknownConfiguration,
@@ -295,3 +297,105 @@ def test_nobody_grants_more_than_they_may_do() -> None:
         assert Permission.SET_SECRET in token_needs([scope])
     assert token_needs([Scope.SEND]) - ROLES["Operator"]
     assert token_needs(list(Scope), allow_internal=True) <= ROLES["Administrator"]
+
+
+# ── the users who created them ──────────────────────────────────────────────────────
+
+
+def create_as(host: MemoryHost, actor: str, name: str, **wishes: object) -> ApiToken:
+    wish = replace(TokenWish(name=name, scopes=frozenset({Scope.READ})), **wishes)  # type: ignore[arg-type]
+    administration = host.application.administration(actor)
+    return host.application.api_tokens.create(administration, wish).token
+
+
+def test_the_tokens_of_a_user_are_revoked_together_and_others_stay() -> None:
+    host = memory_host(OPEN)
+    tokens = host.application.api_tokens
+    for name in ("one", "two", "gone"):
+        create_as(host, "web:ada", name)
+    create_as(host, "web:bob", "other")
+    create_as(host, "cli:ada", "operator")
+    revoke(host, "gone")
+    assert [token.name for token in tokens.active()] == [
+        "one",
+        "operator",
+        "other",
+        "two",
+    ]
+    host.audit.events.clear()
+    administration = host.application.administration("web:root")
+    assert tokens.revoke_all_of(administration, "web:ada") == ["one", "two"]
+    assert host.audit.events == [
+        Change(Tag.API_TOKEN_REVOKED, "web:root", key="one"),
+        Change(Tag.API_TOKEN_REVOKED, "web:root", key="two"),
+    ]
+    assert [token.name for token in tokens.active()] == ["operator", "other"]
+    assert tokens.revoke_all_of(administration, "web:ada") == []
+
+
+def test_the_creator_of_tokens_is_renamed_and_nothing_else_changes() -> None:
+    host = memory_host(OPEN)
+    tokens = host.application.api_tokens
+    ours = create_as(host, "web:ada", "ours")
+    other = create_as(host, "web:adam", "other")
+    tokens.rename_creator("web:ada", "erased:1")
+    assert tokens.all() == [other, replace(ours, created_by="erased:1")]
+
+
+def test_a_rename_does_not_undo_a_revocation(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = memory_host(OPEN)
+    tokens = host.application.api_tokens
+    create_as(host, "web:ada", "ours")
+    states = tokens._states
+    before = states.read(StateKind.API_TOKEN)
+    revoke(host, "ours")
+    monkeypatch.setattr(states, "read", lambda *_arguments: before)
+    with pytest.raises(EditConflict):
+        tokens.rename_creator("web:ada", "web:eve")
+    monkeypatch.undo()
+    assert tokens.all()[0].revoked_at is not None
+
+
+NEEDED = frozenset(map(str, token_needs([Scope.SEND])))
+SENDS = replace(
+    TOKEN, scopes=frozenset({Scope.SEND}), created_by="web:ada", expires_at=None
+)
+
+
+@pytest.mark.parametrize(
+    ("token", "owner", "problem"),
+    [
+        (SENDS, TokenOwner(is_active=True, permissions=None), None),
+        (SENDS, TokenOwner(is_active=True, permissions=NEEDED), None),
+        (SENDS, None, "ci: the user ada does not exist"),
+        (
+            SENDS,
+            TokenOwner(is_active=False, permissions=None),
+            "ci: the user ada is disabled",
+        ),
+        (
+            SENDS,
+            TokenOwner(
+                is_active=True,
+                permissions=NEEDED - {"set_secret", "test_configuration"},
+            ),
+            "ci: the user ada lacks set_secret, test_configuration",
+        ),
+        (
+            replace(SENDS, allow_internal=True),
+            TokenOwner(is_active=True, permissions=NEEDED),
+            "ci: the user ada lacks use_internal_network",
+        ),
+        (replace(SENDS, created_by="cli:root"), None, None),
+        (replace(SENDS, created_by="erased:1"), None, None),
+        (replace(SENDS, created_by="web:"), None, None),
+        (replace(SENDS, revoked_at=1.0), None, None),
+        (replace(SENDS, expires_at=5.0), None, None),
+    ],
+)
+def test_a_token_that_does_more_than_its_creator_may_is_a_problem(
+    token: ApiToken, owner: TokenOwner | None, problem: str | None
+) -> None:
+    owners = {"bob": TokenOwner(is_active=True)} | ({"ada": owner} if owner else {})
+    problems = [str(found.message) for found in token_problems([token], owners, 9.0)]
+    assert problems == ([problem] if problem else [])

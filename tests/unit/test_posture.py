@@ -40,6 +40,7 @@ from outkey.core.findings.posture import (
 )
 from outkey.core.request.script import ScriptCall
 from outkey.core.secret import Secret
+from outkey.core.text import Text
 from outkey.engine.managing.audit_trail import AuditTrail
 from outkey.engine.managing.doctor import Doctor
 from outkey.testing import configuration
@@ -188,6 +189,7 @@ BROKEN: list[tuple[InstallationFacts, str]] = [
     (replace(WELL, readable=("data",)), "P-files-readable"),
     (replace(WELL, scripts_locked=False), "P-scripts"),
     (replace(WELL, tls_library="OpenSSL 1.0.2"), "P-tls-library"),
+    (replace(WELL, token_problems=(Text("ci: x"),)), "P-token-owner"),
     (replace(WELL, first_bad="k.p:7"), "P-audit-broken"),
     (replace(WELL, tail=3), "P-audit-tail"),
     (replace(WELL, oldest=NOW - 402 * DAY), "P-audit-kept"),

@@ -5,7 +5,8 @@ from outkey.core.text import Text
 SEPARATOR = ":"
 WEBHOOK_ACTOR = "webhook:"  # before the name: who does what a delivery causes
 # Where users do things; background work has a plain name of its own.
-ORIGINS = {"web": Text("pages"), "cli": Text("command line")}
+PAGES = "web"
+ORIGINS = {PAGES: Text("pages"), "cli": Text("command line")}
 
 
 def possible_actors(name: str) -> tuple[str, ...]:
@@ -14,6 +15,12 @@ def possible_actors(name: str) -> tuple[str, ...]:
     if separator and origin in ORIGINS:
         return (name,)
     return (name, *(f"{origin}{SEPARATOR}{name}" for origin in ORIGINS))
+
+
+def user_of_pages(actor: str) -> str | None:
+    """Return the name of the user of the pages that an actor is; None for others."""
+    origin, _, name = actor.partition(SEPARATOR)
+    return name if origin == PAGES and name else None
 
 
 def actor_words(actor: str) -> Text:

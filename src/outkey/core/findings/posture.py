@@ -107,6 +107,8 @@ class InstallationFacts:
     on_hold: bool = False  # it was restored, and not resumed yet
     scripts_locked: bool = True
     tls_library: str = ""  # only one that is too old
+    # API tokens whose creators may not do what the tokens do.
+    token_problems: tuple[Text, ...] = ()
     first_bad: str | None = None
     tail: int = 0
     oldest: float | None = None
@@ -388,6 +390,12 @@ def audit_kept_too_long(facts: InstallationFacts) -> list[FindingPlace]:
     return [FindingPlace(None, detail)]
 
 
+def problems_of_tokens(facts: InstallationFacts) -> Iterator[FindingPlace]:
+    """Find API tokens that outlive the rights of the users who created them."""
+    for problem in facts.token_problems:
+        yield FindingPlace(None, problem)
+
+
 def readable_files(facts: InstallationFacts) -> Iterator[FindingPlace]:
     """Find files that other users can read."""
     for name in facts.readable:
@@ -636,6 +644,15 @@ INSTALLATION_CHECKS: tuple[PostureCheck[InstallationFacts], ...] = (
         "Use a Python with OpenSSL 3 or newer, which supports TLS 1.3.",
         Area.INSTALLATION,
         lambda facts: finding_if(facts.tls_library, None, facts.tls_library),
+    ),
+    PostureCheck(
+        "P-token-owner",
+        Level.WARNING,
+        "an API token does more than the user who created it may do",
+        "Revoke it: outkey api-token revoke. If a program needs it, create another one"
+        " with outkey api-token create.",
+        Area.ACCESS,
+        problems_of_tokens,
     ),
     PostureCheck(
         "P-audit-broken",

@@ -6,7 +6,7 @@ and one by its name, which no two tokens have at the same time.
 
 import secrets
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from outkey.core.access.api_tokens import (
     DEFAULT_PER_MINUTE,
@@ -20,7 +20,7 @@ from outkey.core.access.api_tokens import (
 )
 from outkey.core.audit.events import Tag
 from outkey.core.config.fields import BY_PATH
-from outkey.core.errors import NAME_TAKEN, ConfigError, TokenRefused
+from outkey.core.errors import NAME_TAKEN, ConfigError, EditConflict, TokenRefused
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration
@@ -123,6 +123,31 @@ class ApiTokens:
             self._states.put(StateKind.API_TOKEN, {stored.digest: revoked.facts()})
             self._memory.forget(stored.digest)
         return revoked
+
+    def active(self) -> list[ApiToken]:
+        """Return the tokens that are accepted, by name."""
+        now = self._database.now()
+        return [
+            token for token in self.all() if token.state(now) is ApiTokenState.ACTIVE
+        ]
+
+    def revoke_all_of(self, administration: Administration, creator: str) -> list[str]:
+        """Revoke the tokens that an actor has created; return their names."""
+        tokens = [token for token in self.active() if token.created_by == creator]
+        for token in tokens:
+            self.revoke(administration, token.name)
+        return [token.name for token in tokens]
+
+    def rename_creator(self, creator: str, replacement: str) -> None:
+        """Replace the actor who has created tokens, also revoked ones."""
+        for digest, state in self._states.read(StateKind.API_TOKEN).items():
+            token = ApiToken.from_facts(state.value)
+            if token.created_by == creator:
+                renamed = replace(token, created_by=replacement).facts()
+                # Not over a revocation that another process has just stored.
+                kind = StateKind.API_TOKEN
+                if not self._states.swap(kind, digest, state.generation, renamed):
+                    raise EditConflict
 
     def authenticate(self, text: str, now: float) -> ApiToken:
         """Return the token of a request, or raise TokenRefused.

@@ -1,6 +1,7 @@
 """Commands for the accounts of the pages: a way back in when nobody can sign in."""
 
 import sys
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
@@ -59,7 +60,7 @@ def list_users(*, as_json: AsJson = False) -> None:
     if not users:
         print_line("There are no users yet. Add one with: outkey user add NAME")
         return
-    columns = ("Name", "Active", "Superuser", "Groups", "Last sign-in")
+    columns = ("Name", "Active", "Superuser", "Groups", "Last sign-in", "API tokens")
     rows = [
         (
             user["name"],
@@ -67,6 +68,7 @@ def list_users(*, as_json: AsJson = False) -> None:
             "yes" if user["superuser"] else "no",
             ", ".join(user["groups"]),
             last_login_text(user["last_login"]),
+            str(user["tokens"]),
         )
         for user in users
     ]
@@ -80,10 +82,23 @@ def last_login_text(moment: datetime | None) -> str:
 
 @accounts_app.command("disable")
 def disable_user(name: UserName, *, as_json: AsJson = False) -> None:
-    """Disable a user, who can no longer sign in, and end the user's sessions."""
+    """Disable a user, who can no longer sign in, and end the user's sessions.
+
+    The API tokens that the user has created on the pages are revoked.
+    """
     application, accounts = current_host().open_users()
-    accounts.disable(name, administration=administration_of(application))
-    print_done("disabled", as_json=as_json, user=name)
+    revoked = accounts.disable(name, administration=administration_of(application))
+    if as_json:
+        print_json({"done": "disabled", "user": name, "revoked_tokens": revoked})
+        return
+    print_done("disabled", as_json=False, user=name)
+    print_revoked(revoked)
+
+
+def print_revoked(tokens: Sequence[str]) -> None:
+    """Print the names of API tokens that were revoked with their user."""
+    if tokens:
+        print_line(f"revoked API tokens: {', '.join(tokens)}")
 
 
 @accounts_app.command("password")

@@ -173,6 +173,7 @@ def examine(home: Path) -> "Examination":
             key_readable=is_open_to_others(application.key_file),
             sealed=application.keys.is_sealed(),
             on_hold=application.is_on_hold(),
+            token_problems=problems_of_tokens(application),
         )
         configurations = application.registry.all()
         findings = examine_all(application, configurations, facts)
@@ -188,6 +189,18 @@ def examine(home: Path) -> "Examination":
             for finding in installation_posture(replace(facts, storage=False))
         ]
         return Examination(findings, 0, None)
+
+
+def problems_of_tokens(application: "Application") -> tuple[Text, ...]:
+    """Return what is wrong with the users who created API tokens."""
+    from outkey.core.access.token_owners import token_problems
+
+    owners = current_host().token_owners(application)
+    if owners is None:
+        return ()
+    tokens = application.api_tokens.all()
+    problems = token_problems(tokens, owners, application.database.now())
+    return tuple(problem.message for problem in problems)
 
 
 def examine_all(

@@ -7,7 +7,7 @@ project of the process, or the embedded home.
 import os
 import pwd
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -21,6 +21,7 @@ from outkey.core.errors import ConfigError
 from outkey.core.text import Text
 
 if TYPE_CHECKING:
+    from outkey.core.access.token_owners import TokenOwner
     from outkey.core.operating.checklist import ProductionFacts
     from outkey.core.sync.run import Run
     from outkey.engine.application import Application
@@ -39,6 +40,7 @@ class AccountFacts(TypedDict):
     superuser: bool
     groups: list[str]
     last_login: datetime | None
+    tokens: int  # API tokens that the user has created and that are accepted
 
 
 class UserAccounts(Protocol):
@@ -55,8 +57,11 @@ class UserAccounts(Protocol):
     def list_users(self) -> list[AccountFacts]:
         """Return the facts of all accounts, by name."""
 
-    def disable(self, name: str, *, administration: "Administration") -> None:
-        """Refuse further sign-ins of a user, unless no administrator is left."""
+    def disable(self, name: str, *, administration: "Administration") -> list[str]:
+        """Refuse further sign-ins of a user, unless no administrator is left.
+
+        Returns the names of the user's API tokens, which are revoked.
+        """
 
     def set_password(
         self, name: str, *, password: str, administration: "Administration"
@@ -71,6 +76,11 @@ class UserAccounts(Protocol):
 
     def refuse_erasure(self, name: str) -> None:
         """Raise ConfigError if the account must stay."""
+
+    def revoke_tokens(
+        self, name: str, *, administration: "Administration"
+    ) -> list[str]:
+        """Revoke the API tokens that a user has created; return their names."""
 
     def erase(self, name: str) -> str:
         """Delete an account; return the name that replaces it beside secrets."""
@@ -163,6 +173,10 @@ class CommandHost:
     restore: Restore = refuse_command
     # What the production check list is about; without a database that responds, None.
     production_facts: "Callable[[Application | None], ProductionFacts]" = unknown_facts
+    # The users who created API tokens, by name; None where they are not known.
+    token_owners: "Callable[[Application], Mapping[str, TokenOwner] | None]" = (
+        lambda _application: None
+    )
 
 
 _host: ContextVar[CommandHost | None] = ContextVar("host", default=None)

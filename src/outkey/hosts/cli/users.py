@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from outkey.core.audit.events import Tag
+from outkey.hosts.cli.accounts import print_revoked
 from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.output import confirm, print_done, print_json, print_line
 from outkey.hosts.cli.session import AsJson, Yes, administration_of, current_host
@@ -26,18 +27,29 @@ def export(user: User) -> None:
 def erase(user: User, *, yes: Yes = False, as_json: AsJson = False) -> None:
     """Delete an account with its sessions and sign-ins.
 
-    Its name is also removed beside the secrets that the user has set.
+    The API tokens that the user has created are revoked. The name is also removed
+    beside these and the secrets that the user has set.
     """
     application, accounts = current_host().open_users()
     key = accounts.audit_key(user)
     accounts.refuse_erasure(user)
     confirm(f"Erase {user} for good?", yes=yes)
-    administration_of(application).note(Tag.PERSON_ERASED, key=key)
+    administration = administration_of(application)
+    administration.note(Tag.PERSON_ERASED, key=key)
+    revoked = accounts.revoke_tokens(user, administration=administration)
     replacement = accounts.erase(user)
     if as_json:
-        print_json({"done": "erased", "user": user, "instead": replacement})
+        print_json(
+            {
+                "done": "erased",
+                "user": user,
+                "instead": replacement,
+                "revoked_tokens": revoked,
+            }
+        )
         return
     print_line(f"erased; beside secrets the name is replaced by {replacement}")
+    print_revoked(revoked)
     print_line(
         "the audit contains the name until its records are pruned: outkey audit prune"
     )

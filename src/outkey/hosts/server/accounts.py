@@ -1,5 +1,6 @@
 """Accounts of the pages, as the command line manages them: nobody has to sign in."""
 
+from collections import Counter
 from secrets import token_urlsafe
 
 from axes.utils import reset  # type: ignore[import-untyped]  # axes has no types
@@ -12,8 +13,10 @@ from outkey.core.access.roles import ROLES
 from outkey.core.audit.events import Tag
 from outkey.core.errors import ConfigError
 from outkey.core.text import Text
+from outkey.engine.managing.api_tokens import ApiTokens
 from outkey.engine.managing.changes import Administration
 from outkey.hosts.cli.session import AccountFacts
+from outkey.hosts.django.pages.access import web_actor
 from outkey.hosts.server.personal import (
     refuse_last_administrator,
     sessions_of,
@@ -125,8 +128,9 @@ def disable_user(name: str, administration: Administration) -> None:
             session.delete()
 
 
-def list_users() -> list[AccountFacts]:
+def list_users(tokens: ApiTokens) -> list[AccountFacts]:
     """Return the facts of all accounts, by name."""
+    counts = Counter(token.created_by for token in tokens.active())
     users = User.objects.prefetch_related("groups").order_by("username")
     return [
         {
@@ -135,6 +139,7 @@ def list_users() -> list[AccountFacts]:
             "superuser": user.is_superuser,
             "groups": sorted(group.name for group in user.groups.all()),
             "last_login": user.last_login,
+            "tokens": counts[web_actor(user.username)],
         }
         for user in users
     ]

@@ -5,7 +5,7 @@ takes or uses rights beyond their own. Django's admin saves inside a transaction
 nothing can be recorded: so a form is validated once for the record, then by Django.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from django.apps import apps
@@ -25,6 +25,7 @@ from outkey.core.access.user_rights import STAFF, SUPERUSER, Rights
 from outkey.core.audit.events import Tag
 from outkey.hosts.django.pages.shell import errors_as_page
 from outkey.hosts.server.light_admin import LightAdmin
+from outkey.hosts.server.tokens_of_users import end_tokens, watch_tokens
 from outkey.hosts.server.user_changes import (
     key_of,
     note_change,
@@ -66,6 +67,9 @@ class GuardedAdmin(LightAdmin):
     def rights_after(self, form: BaseForm) -> Rights:
         """Return the rights that the values of a form would give."""
         raise NotImplementedError
+
+    def finish_change(self, request: HttpRequest, targets: Sequence[Target]) -> None:
+        """Do what follows a change or a deletion; `targets` are as they were before."""
 
     def has_change_permission(
         self, request: HttpRequest, obj: Target | None = None
@@ -133,8 +137,12 @@ class GuardedAdmin(LightAdmin):
             )
             if request.method == "POST" and is_allowed:
                 self._record_save(request, self.updated_tag, target)
-            return super(GuardedAdmin, self).change_view(
-                request, object_id, form_url, extra_context
+            return self._watch(
+                request,
+                target if is_allowed else None,
+                lambda: super(GuardedAdmin, self).change_view(
+                    request, object_id, form_url, extra_context
+                ),
             )
 
         return page_or_error(view, request)
@@ -153,8 +161,12 @@ class GuardedAdmin(LightAdmin):
                 if not self.has_delete_permission(request, target):
                     raise PermissionDenied
                 note_plain(request.user, self.deleted_tag, target)
-            return super(GuardedAdmin, self).delete_view(
-                request, object_id, extra_context
+            return self._watch(
+                request,
+                target,
+                lambda: super(GuardedAdmin, self).delete_view(
+                    request, object_id, extra_context
+                ),
             )
 
         return page_or_error(view, request)
@@ -172,7 +184,26 @@ class GuardedAdmin(LightAdmin):
         if not all(self.has_delete_permission(request, target) for target in targets):
             raise PermissionDenied
         note_plain(request.user, self.deleted_tag, *targets)
-        super().delete_queryset(request, queryset)
+        with watch_tokens(request):
+            super().delete_queryset(request, queryset)
+            self.finish_change(request, targets)
+
+    def _watch(
+        self,
+        request: HttpRequest,
+        target: Target | None,
+        view: Callable[[], HttpResponse],
+    ) -> HttpResponse:
+        """Show a view that may change a target, and do what follows the change."""
+        if request.method != "POST" or target is None:
+            return view()
+        # As it was: the form of the view changes another object.
+        before = type(target).objects.filter(pk=target.pk).first()
+        with watch_tokens(request):
+            response = view()
+            if before is not None:
+                self.finish_change(request, [before])
+        return response
 
     def _covers(self, request: HttpRequest, obj: Target | None) -> bool:
         # Otherwise a user could set the password of one who has more rights.
@@ -216,6 +247,12 @@ class GuardedUserAdmin(GuardedAdmin, UserAdmin):  # type: ignore[type-arg]
         return rights_of(
             user, values.get("groups", ()), values.get("user_permissions", ())
         )
+
+    def finish_change(self, request: HttpRequest, targets: Sequence[Target]) -> None:
+        """Revoke the API tokens of users who are disabled or deleted."""
+        for user in targets:
+            assert isinstance(user, User)  # noqa: S101 - for the type checker
+            end_tokens(request, user)
 
     def save_model(
         self,

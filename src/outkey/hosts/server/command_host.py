@@ -6,12 +6,13 @@ Whatever imports a model is imported after Django is set up.
 import logging.config
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from outkey.adapters.keyring_file import KeySource
+from outkey.core.access.token_owners import TokenOwner
 from outkey.core.audit.events import Tag
 from outkey.core.errors import ConfigError, Sealed
 from outkey.core.operating.checklist import ProductionFacts
@@ -58,6 +59,7 @@ def django_host() -> CommandHost:
         back_up=back_up,
         restore=restore,
         production_facts=production_facts,
+        token_owners=token_owners,
     )
 
 
@@ -184,6 +186,21 @@ def production_facts(application: Application | None) -> ProductionFacts:
     return embedded_facts(application, home(), os.environ)
 
 
+def token_owners(application: Application) -> Mapping[str, TokenOwner] | None:
+    """Return the users who created API tokens, by name; None without any users."""
+    if in_project():
+        from django.apps import apps
+
+        if not apps.is_installed("django.contrib.auth"):
+            return None
+        from outkey.hosts.django import token_owners as project
+
+        return project.token_owners(application)
+    from outkey.hosts.server import production
+
+    return production.token_owners()
+
+
 @private_files()
 def run_worker(
     runs_at_once: int,
@@ -240,13 +257,14 @@ class EmbeddedAccounts:
         """Return the facts of all accounts, by name."""
         from outkey.hosts.server import accounts
 
-        return accounts.list_users()
+        return accounts.list_users(self._application.api_tokens)
 
-    def disable(self, name: str, *, administration: "Administration") -> None:
+    def disable(self, name: str, *, administration: "Administration") -> list[str]:
         """Refuse further sign-ins of a user, but not of the last administrator."""
         from outkey.hosts.server import accounts
 
         accounts.disable_user(name, administration)
+        return self.revoke_tokens(name, administration=administration)
 
     def set_password(
         self, name: str, *, password: str, administration: "Administration"
@@ -268,7 +286,10 @@ class EmbeddedAccounts:
         from outkey.hosts.server import personal
 
         user = personal.user_named(name)
-        return personal.data_about(user, self._application.audit_trail.rows)
+        application = self._application
+        return personal.data_about(
+            user, application.audit_trail.rows, application.api_tokens
+        )
 
     def refuse_erasure(self, name: str) -> None:
         """Refuse to erase the last administrator."""
@@ -276,12 +297,22 @@ class EmbeddedAccounts:
 
         personal.refuse_last_administrator(personal.user_named(name))
 
+    def revoke_tokens(
+        self, name: str, *, administration: "Administration"
+    ) -> list[str]:
+        """Revoke the API tokens that a user has created; return their names."""
+        from outkey.hosts.django.pages.access import web_actor
+
+        tokens = self._application.api_tokens
+        return tokens.revoke_all_of(administration, web_actor(name))
+
     def erase(self, name: str) -> str:
         """Delete an account; return the name that replaces it beside secrets."""
         from outkey.hosts.server import personal
 
         user = personal.user_named(name)
-        return personal.erase(user, self._application.registry)
+        application = self._application
+        return personal.erase(user, application.registry, application.api_tokens)
 
     def prune(self, days: int) -> int:
         """Delete sign-ins older than this and ended sessions; return how many."""

@@ -22,6 +22,7 @@ from outkey.core.audit.events import Tag
 from outkey.core.errors import ConfigError
 from outkey.core.moments import iso_or_none, record_iso
 from outkey.core.text import Text
+from outkey.engine.managing.api_tokens import ApiTokens
 from outkey.engine.managing.registry import Registry
 from outkey.hosts.django.models import Delivery, SecretValue, UserSettings
 from outkey.hosts.django.pages.access import web_actor
@@ -45,7 +46,7 @@ def user_named(name: str) -> User:
         ) from None
 
 
-def data_about(user: User, rows: AuditRows) -> dict[str, object]:
+def data_about(user: User, rows: AuditRows, tokens: ApiTokens) -> dict[str, object]:
     """Return everything that is stored about a user."""
     secrets = SecretValue.objects.filter(set_by=web_actor(user.username))
     return {
@@ -75,6 +76,11 @@ def data_about(user: User, rows: AuditRows) -> dict[str, object]:
                 tested_by=web_actor(user.username)
             ).values_list("received_at", flat=True)
         ],
+        "api_tokens": [
+            {"name": token.name, "created_at": iso_or_none(token.created_at)}
+            for token in tokens.all()
+            if token.created_by == web_actor(user.username)
+        ],
         "audit": list(records_about(user, rows)),
     }
 
@@ -89,8 +95,11 @@ def refuse_last_administrator(user: User) -> None:
         )
 
 
-def erase(user: User, registry: Registry) -> str:
-    """Delete a user and their data; return the name that replaces theirs elsewhere.
+def erase(user: User, registry: Registry, tokens: ApiTokens) -> str:
+    """Delete a user and their data; return the name that replaces theirs.
+
+    It is beside secrets that they have set, API tokens that they have created and test
+    deliveries that they have sent.
 
     The audit is not changed: a changed record would break its chain.
     """
@@ -98,6 +107,7 @@ def erase(user: User, registry: Registry) -> str:
     with transaction.atomic():
         actor = web_actor(user.username)
         registry.rename_setter(actor, replacement)
+        tokens.rename_creator(actor, replacement)
         Delivery.objects.filter(tested_by=actor).update(tested_by=replacement)
         for model in _LOGINS:
             model.objects.filter(username=user.username).delete()

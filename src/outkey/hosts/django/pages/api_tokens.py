@@ -18,6 +18,7 @@ from outkey.core.access.api_tokens import (
     read_scopes,
 )
 from outkey.core.access.permissions import Permission
+from outkey.core.access.token_owners import TokenProblem
 from outkey.core.access.token_permissions import SCOPE_NEEDS, SCOPE_TEXTS, token_needs
 from outkey.core.audit.actors import actor_words
 from outkey.core.errors import ConfigError
@@ -31,6 +32,7 @@ from outkey.hosts.django.pages.access import (
 )
 from outkey.hosts.django.pages.shell import page
 from outkey.hosts.django.pages.webhook_form import names_of_configurations
+from outkey.hosts.django.token_owners import problems_of_tokens
 
 MARKED = ("name", "scope", "expires", "per_minute")  # inputs that show their errors
 STATES = {  # the colour of each, and its name
@@ -47,6 +49,7 @@ class ListedToken:
     token: ApiToken
     state: ApiTokenState
     configurations: Sequence[str] | None  # None: all
+    problem: Text | None = None  # with the user who created it
 
     @property
     def chip(self) -> tuple[str, object]:
@@ -82,7 +85,11 @@ class OfferedScope:
 def list_page(request: HttpRequest) -> HttpResponse:
     """List the API tokens."""
     require(request, Permission.VIEW_TOKENS)
-    tokens = [listed_token(token) for token in installation().api_tokens.all()]
+    problems = problems_of_tokens(installation())
+    tokens = [
+        listed_token(token, problems.get(token.name))
+        for token in installation().api_tokens.all()
+    ]
     tokens.sort(key=lambda listed: not listed.is_active)
     context = {
         "title": _("API tokens"),
@@ -167,11 +174,16 @@ def revoke_page(request: HttpRequest) -> HttpResponse:
     return page(request, "outkey/api_token_revoke.html", context)
 
 
-def listed_token(token: ApiToken) -> ListedToken:
+def listed_token(token: ApiToken, problem: TokenProblem | None = None) -> ListedToken:
     """Return a token as the pages show it."""
     application = installation()
     state = token.state(application.database.now())
-    return ListedToken(token, state, application.api_tokens.configurations_of(token))
+    return ListedToken(
+        token,
+        state,
+        application.api_tokens.configurations_of(token),
+        None if problem is None else problem.message,
+    )
 
 
 def offered_scope(

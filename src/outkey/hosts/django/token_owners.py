@@ -1,0 +1,42 @@
+"""Users who created API tokens, in a process that has Django's users."""
+
+from typing import Any
+
+from django.contrib.auth import get_user_model
+
+from outkey.core.access.token_owners import TokenOwner, TokenProblem, token_problems
+from outkey.core.audit.actors import user_of_pages
+from outkey.engine.application import Application
+
+OUTKEY = "outkey."  # before the names of permissions, as Django has them
+
+
+def token_owners(application: Application) -> dict[str, TokenOwner]:
+    """Return the users who created API tokens, by name."""
+    creators = {token.created_by for token in application.api_tokens.all()}
+    names = [name for name in map(user_of_pages, creators) if name]
+    model: Any = get_user_model()  # a project may have its own
+    users = model.objects.filter(**{f"{model.USERNAME_FIELD}__in": names})
+    return {
+        user.get_username(): TokenOwner(
+            is_active=user.is_active,
+            permissions=None
+            if user.is_superuser
+            else frozenset(
+                name.removeprefix(OUTKEY)
+                for name in user.get_all_permissions()
+                if name.startswith(OUTKEY)
+            ),
+        )
+        for user in users
+    }
+
+
+def problems_of_tokens(application: Application) -> dict[str, TokenProblem]:
+    """Return what is wrong with the creators of accepted tokens, by token."""
+    problems = token_problems(
+        application.api_tokens.all(),
+        token_owners(application),
+        application.database.now(),
+    )
+    return {problem.token: problem for problem in problems}
