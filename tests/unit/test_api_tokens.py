@@ -32,6 +32,8 @@ from outkey.core.errors import (
     TokenRefused,
     UnknownConfiguration,
 )
+from outkey.core.findings.posture import Policy
+from outkey.core.moments import DAY_SECONDS
 from outkey.core.shared_state import StateKind
 from outkey.engine.managing.api_tokens import ApiTokens, CreatedToken, TokenWish
 from outkey.testing import configuration
@@ -297,6 +299,39 @@ def test_nobody_grants_more_than_they_may_do() -> None:
         assert Permission.SET_SECRET in token_needs([scope])
     assert token_needs([Scope.SEND]) - ROLES["Operator"]
     assert token_needs(list(Scope), allow_internal=True) <= ROLES["Administrator"]
+
+
+@pytest.mark.parametrize(
+    ("days", "expires_in", "is_allowed"),
+    [
+        (None, None, True),
+        (None, 9999.0, True),
+        (90, None, False),
+        (90, 92.0, False),
+        (90, 90.9, True),  # the date of the last day
+        (90, 1.0, True),
+    ],
+)
+def test_the_policy_limits_the_life_of_a_new_token(
+    *, days: int | None, expires_in: float | None, is_allowed: bool
+) -> None:
+    host = memory_host(OPEN)
+    now = host.application.database.now()
+    administration = replace(
+        host.application.administration("ada"), policy=lambda: Policy(token_days=days)
+    )
+    wish = TokenWish(
+        name="ci",
+        scopes=frozenset({Scope.READ}),
+        expires_at=None if expires_in is None else now + expires_in * DAY_SECONDS,
+    )
+    if is_allowed:
+        host.application.api_tokens.create(administration, wish)
+        return
+    with pytest.raises(ConfigError, match="for 90 days at most") as caught:
+        host.application.api_tokens.create(administration, wish)
+    assert caught.value.field == "expires"
+    assert host.application.api_tokens.all() == []
 
 
 # ── the users who created them ──────────────────────────────────────────────────────

@@ -375,6 +375,9 @@ def test_all_that_the_policy_blocks_is_named_at_once() -> None:
         ('[audit]\ndurability = "disk"', "audit.durability"),
         ("[audit]\ndurability = 1", "audit.durability"),
         ('[audit]\ndurability = "power"\nmore = 1', "audit.durability"),
+        ("api_tokens = 90", "api_tokens.longest_days"),
+        ("[api_tokens]\nlongest_days = 0", "api_tokens.longest_days"),
+        ("[api_tokens]\nlongest_days = 9\nmore = 1", "api_tokens.longest_days"),
     ],
 )
 def test_a_policy_that_is_not_understood_is_refused(text: str, field: str) -> None:
@@ -396,6 +399,11 @@ def test_the_policy_sets_what_an_audit_record_survives(
     text: str, level: Durability
 ) -> None:
     assert parse_policy(text).durability is level
+
+
+def test_the_policy_limits_api_tokens() -> None:
+    assert parse_policy("").token_days is None
+    assert parse_policy("[api_tokens]\nlongest_days = 90").token_days == 90
 
 
 def test_the_policy_is_a_file_and_a_variable_decides_about_retention(

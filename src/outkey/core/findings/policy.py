@@ -81,6 +81,7 @@ def parse_policy(text: str) -> Policy:
     blocking: dict[str, frozenset[str]] = {}
     durability = Durability.PROCESS
     proxy = ProxyPolicy()
+    token_days: int | None = None
     for key, value in document.items():
         if key in day_keys:
             days[key] = parse_days(value, key)
@@ -88,16 +89,36 @@ def parse_policy(text: str) -> Policy:
             durability = parse_audit(value)
         elif key == "proxy":
             proxy = parse_proxy(value)
+        elif key == "api_tokens":
+            token_days = parse_api_tokens(value)
         elif key in set(Environment):
             blocking[key] = parse_blocking(value, key)
         else:
-            names = ", ".join([*day_keys, "audit", "proxy", *Environment])
+            names = ", ".join([*day_keys, "api_tokens", "audit", "proxy", *Environment])
             raise ConfigError(
                 Text("the policy has an unknown key"),
                 field=key,
                 hint=Text("Known: {names}.", names=names),
             )
-    return Policy(**days, durability=durability, blocking=blocking, proxy=proxy)
+    return Policy(
+        **days,
+        durability=durability,
+        blocking=blocking,
+        proxy=proxy,
+        token_days=token_days,
+    )
+
+
+def parse_api_tokens(section: object) -> int:
+    """Return how many days an API token may be valid, or refuse the section."""
+    place = "api_tokens.longest_days"
+    if not isinstance(section, dict) or set(section) != {"longest_days"}:
+        raise ConfigError(
+            Text("the section api_tokens of the policy has one key: longest_days"),
+            field=place,
+            hint=CORRECT_FILE,
+        )
+    return parse_days(section["longest_days"], place)
 
 
 def parse_audit(section: object) -> Durability:

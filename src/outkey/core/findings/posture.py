@@ -67,6 +67,8 @@ class Policy:
     durability: Durability = Durability.PROCESS  # of audit records
     blocking: Mapping[str, frozenset[str]] = field(default_factory=dict)
     proxy: ProxyPolicy = field(default_factory=ProxyPolicy)
+    # How long a new API token may be valid, in days; None for ever.
+    token_days: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from outkey.core.access.api_tokens import (
 from outkey.core.audit.events import Tag
 from outkey.core.config.fields import BY_PATH
 from outkey.core.errors import NAME_TAKEN, ConfigError, EditConflict, TokenRefused
+from outkey.core.moments import DAY_SECONDS, day_of
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration
@@ -69,6 +70,7 @@ class ApiTokens:
         name = str(BY_PATH["name"].parse(wish.name))
         text = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
         now = self._database.now()
+        refuse_long_life(wish.expires_at, administration.policy().token_days, now)
         token = ApiToken(
             name=name,
             digest=str(digest_of(text)),
@@ -181,6 +183,24 @@ class ApiTokens:
         digest = row.value.get("digest", "")
         state = self._states.read(StateKind.API_TOKEN, [digest]).get(digest)
         return row, None if state is None else ApiToken.from_facts(state.value)
+
+
+def refuse_long_life(expires_at: float | None, days: int | None, now: float) -> None:
+    """Refuse a token that is valid for longer than the policy allows.
+
+    An expiry date includes its whole day.
+    """
+    if days is None:
+        return
+    if expires_at is None or expires_at > now + (days + 1) * DAY_SECONDS:
+        raise ConfigError(
+            Text("the policy allows an API token for {days} days at most", days=days),
+            hint=Text(
+                "Choose an expiry date until {day}.",
+                day=day_of(now + days * DAY_SECONDS),
+            ),
+            field="expires",
+        )
 
 
 def name_taken() -> ConfigError:
