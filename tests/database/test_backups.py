@@ -178,6 +178,9 @@ def test_existing_data_are_replaced_only_on_request(
     done = succeed(elsewhere, "restore", str(file), "--replace")
     assert "the audit is intact" in done.out
     assert "other" not in succeed(elsewhere, "list").out
+    checklist = elsewhere("doctor", "--production", "--json").json["checklist"]
+    passed = {line["code"]: line["passed"] for line in checklist}
+    assert passed["backup"] is True  # of a moment ago
 
 
 def test_a_running_server_is_not_replaced(source: Terminal, tmp_path: Path) -> None:

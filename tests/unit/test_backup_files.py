@@ -19,6 +19,11 @@ from outkey.hosts.server.backup import archive, sqlite_copy
 from outkey.hosts.server.backup.archive import Manifest
 from outkey.hosts.server.backup.embedded import ReadBackup, RestoreOptions, restore
 from outkey.hosts.server.backup.signing import sign
+from outkey.hosts.server.backup.work_folders import (
+    backup_folder,
+    restore_folder,
+    settle_left_overs,
+)
 
 RING = new_keyring()
 MANIFEST = {
@@ -60,6 +65,10 @@ def make_database(path: Path, row: str) -> None:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("CREATE TABLE outkey_configuration (name TEXT)")
         connection.execute("INSERT INTO outkey_configuration VALUES (?)", (row,))
+        connection.execute(
+            "CREATE TABLE outkey_sharedstate (kind TEXT, key TEXT, generation INTEGER,"
+            " value TEXT, UNIQUE (kind, key))"
+        )
 
 
 def row_in(path: Path) -> str:
@@ -128,7 +137,10 @@ def refusal_of(home: Path, file: Path) -> ConfigError:
     with pytest.raises(ConfigError) as caught:
         put_back(home, file)
     assert row_in(database_of(home)) == "old"
-    assert [path.name for path in (home / "data").iterdir()] == ["outkey.sqlite3"]
+    assert {path.name for path in (home / "data").iterdir()} == {
+        "backup.lock",
+        "outkey.sqlite3",
+    }
     return caught.value
 
 
@@ -330,7 +342,7 @@ def test_a_copy_that_is_no_database_of_outkey_is_refused(tmp_path: Path) -> None
     with closing(sqlite3.connect(tmp_path / "copy")) as connection, connection:
         connection.execute("CREATE TABLE other (name TEXT)")
     with pytest.raises(ConfigError, match="not a backup"):
-        sqlite_copy.load(tmp_path / "copy", tmp_path / "database", replace=True)
+        sqlite_copy.check(tmp_path / "copy")
 
 
 # ── signatures ────────────────────────────────────────────────────────────────────────
@@ -458,3 +470,55 @@ def test_a_home_without_a_usable_key_verifies_nothing(
         put_back(home, file)
     assert row_in(database_of(home)) == "old"
     assert not put_back(home, file, unsigned=True).is_signed
+
+
+# ── what killed processes leave ───────────────────────────────────────────────────────
+
+
+def test_what_a_backup_at_work_has_is_not_removed(home: Path) -> None:
+    with backup_folder(home / "data") as first, backup_folder(home / "data") as second:
+        settle_left_overs(home)
+        assert first.exists()
+        assert second.exists()
+    assert not first.exists()
+    assert not second.exists()
+
+
+def test_nothing_begins_while_a_restore_is_at_work(home: Path) -> None:
+    with restore_folder(home / "data") as folder:
+        with pytest.raises(ConfigError, match="restore of this home is running"):
+            settle_left_overs(home)
+        with pytest.raises(ConfigError), backup_folder(home / "data"):
+            pass
+        assert folder.exists()
+    settle_left_overs(home)
+
+
+def test_left_overs_are_removed_with_the_unfinished_file_of_a_backup(
+    home: Path, tmp_path: Path
+) -> None:
+    unfinished = tmp_path / ".backup-file"
+    unfinished.write_bytes(b"half of it")
+    for name in (".backup-a", ".restore-b"):  # the second as of version 0.2.0
+        (home / "data" / name).mkdir()
+        (home / "data" / name / "database").write_bytes(b"a copy of all data")
+    (home / "data" / ".backup-a" / "draft").write_text(str(unfinished))
+    (home / "config" / ".restore-c").write_bytes(b"a part")
+    (home / "data" / ".restore-file").write_bytes(b"of somebody else")
+    settle_left_overs(home)
+    assert sorted(path.name for path in home.glob("*/.*")) == [".restore-file"]
+    assert not unfinished.exists()
+
+
+def test_a_database_that_swallows_what_a_restore_adds_is_refused(
+    home: Path, tmp_path: Path
+) -> None:
+    database = tmp_path / "trigger"
+    make_database(database, "new")
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute(
+            "CREATE TRIGGER swallow BEFORE INSERT ON outkey_sharedstate"
+            " BEGIN SELECT RAISE(IGNORE); END"
+        )
+    file = write_signed(tmp_path / "backup", {"database": database.read_bytes()})
+    assert "not a backup" in refusal_of(home, file).message

@@ -29,6 +29,7 @@ from outkey.hosts.cli.session import (
     refuse_home,
 )
 from outkey.hosts.django.project import in_project, project_home
+from outkey.hosts.server.backup.work_folders import NOT_RECORDED, settle_left_overs
 from outkey.hosts.server.home import (
     PAGES,
     make_folders,
@@ -84,7 +85,21 @@ def application_at(folder: Path) -> Application:
     """Return the application of a home whose Django is set up."""
     from outkey.hosts.django.wiring import install
 
-    return install(folder)
+    application = install(folder)
+    record_restore(application, folder)
+    return application
+
+
+def record_restore(application: Application, folder: Path) -> None:
+    """Record that the home was restored, if that was not possible before.
+
+    It needs the restored database and the key; and the process that restored it may
+    have been killed.
+    """
+    mark = folder / "data" / NOT_RECORDED
+    if mark.exists() and not application.keys.is_sealed():
+        administration_of(application).note(Tag.BACKUP_RESTORED)
+        mark.unlink(missing_ok=True)
 
 
 def open_users() -> tuple[Application, UserAccounts]:
@@ -97,6 +112,7 @@ def open_users() -> tuple[Application, UserAccounts]:
 def serve_pages(address: str, port: int, *, demo: bool) -> None:
     """Serve the pages of the embedded home."""
     folder = prepare(PAGES, demo=demo)
+    from outkey.hosts.django.installed import installation
     from outkey.hosts.server import demo as samples
     from outkey.hosts.server import serve as server
     from outkey.hosts.server.exposure import warn_about_exposure
@@ -104,6 +120,7 @@ def serve_pages(address: str, port: int, *, demo: bool) -> None:
 
     # Before a password is generated: wrong settings and a port in use end the command.
     threads = server.helpers()
+    record_restore(installation(), folder)
     listener = server.listen(address, port)
     warn_about_exposure(address)
     server.warn_about_second_server()
@@ -154,6 +171,7 @@ def restore(file: Path, *, replace: bool, accept_unsigned: bool) -> Restored:
     """Put a backup in the place of what the embedded home has."""
     refuse_project()
     make_folders(home())
+    settle_left_overs(home())
     from outkey.hosts.server.backup.embedded import RestoreOptions
     from outkey.hosts.server.backup.embedded import restore as read_backup
     from outkey.hosts.server.settings import DATABASES
@@ -162,8 +180,6 @@ def restore(file: Path, *, replace: bool, accept_unsigned: bool) -> Restored:
     backup = read_backup(home(), DATABASES["default"], file, key_source(), options)
     application = open_application()
     is_sealed = application.keys.is_sealed()
-    if not is_sealed:
-        administration_of(application).note(Tag.BACKUP_RESTORED)
     return Restored(
         version=backup.manifest.version,
         created_at=backup.manifest.created_at,

@@ -17,6 +17,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from outkey.core.errors import ConfigError, StorageUnavailable
 from outkey.core.text import Text
 from outkey.hosts.django.project import LABEL, MARK, in_project, open_project
+from outkey.hosts.server.backup.work_folders import settle_left_overs
 from outkey.hosts.server.location import DEMO_MARK, home
 
 COMMANDS = "outkey.hosts.server.settings"
@@ -46,6 +47,7 @@ def prepare(settings_module: str = COMMANDS, *, demo: bool = False) -> Path:
     folder = home()
     with private_files():
         make_folders(folder)
+        settle_left_overs(folder)
         if demo:
             mark_as_demo(folder)
         configure_django(settings_module)

@@ -19,10 +19,12 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
+from secrets import token_hex
 from typing import IO, BinaryIO, Self
 
 from outkey.core.errors import ConfigError, StorageUnavailable
 from outkey.core.text import Text
+from outkey.hosts.server.backup.work_folders import DRAFT
 
 FORMAT = 2  # 1 had no signature
 MANIFEST = "manifest.json"
@@ -86,22 +88,27 @@ def write_archive(
     members: Mapping[str, Path],
     manifest: Callable[[Mapping[str, str]], Manifest],
     progress: Progress,
+    folder: Path,
 ) -> None:
-    """Write a backup: whole, or not at all."""
+    """Write a backup: whole, or not at all.
+
+    The folder gets to know where the unfinished file is.
+    """
     hashes = {name: hash_of(path, progress) for name, path in members.items()}
     text = manifest(hashes).to_bytes()
-    # Its mode is 0600.
-    handle, draft = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}-")
+    draft = file.absolute().with_name(f".{file.name}-{token_hex(4)}")
+    (folder / DRAFT).write_text(str(draft), encoding="utf-8")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(handle, "wb") as output:
             write_members(output, text, members, progress)
             output.flush()
             os.fsync(output.fileno())
-        give_name(Path(draft), file)
+        give_name(draft, file)
     except FileExistsError:
         raise file_exists() from None
     finally:
-        Path(draft).unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
 
 
 def give_name(draft: Path, file: Path) -> None:

@@ -3,11 +3,11 @@
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from secrets import token_hex
 from typing import NamedTuple
 
 from outkey.adapters.keyring import Keyring
@@ -30,16 +30,22 @@ from outkey.hosts.server.backup.archive import (
     read_archive,
     write_archive,
 )
+from outkey.hosts.server.backup.postgresql_copy import Settings
+from outkey.hosts.server.backup.replacement import (
+    SQLITE,
+    Plan,
+    complete,
+    prepare_database,
+    replace_database,
+    vendor_of,
+)
+from outkey.hosts.server.backup.restored_states import restored_states
 from outkey.hosts.server.backup.signing import sign, signature_error
-
-SQLITE = "sqlite"
-POSTGRESQL = "postgresql"
-Settings = Mapping[str, object]  # Django's, of one database
-
-
-def vendor_of(settings: Settings) -> str:
-    """Return which database an installation has."""
-    return SQLITE if str(settings["ENGINE"]).endswith("sqlite3") else POSTGRESQL
+from outkey.hosts.server.backup.work_folders import (
+    RESTORE,
+    backup_folder,
+    restore_folder,
+)
 
 
 def back_up(
@@ -68,15 +74,15 @@ def write_backup(
 ) -> None:
     """Copy what a home has, and write the copies to a file."""
     # Beside the database, since the copy is as sensitive.
-    with tempfile.TemporaryDirectory(dir=home / "data", prefix=".backup-") as folder:
+    with backup_folder(home / "data") as folder:
         members = {}
         # Before the database: a checkpoint may state less than the audit has, but a
         # statement about rows that are not there would look like a cut.
         for name in (CHECKPOINTS, POLICY):
-            place = Path(folder) / name
+            place = folder / name
             if copy_if_there(home / "config" / name, place):
                 members[name] = place
-        members[DATABASE] = Path(folder) / DATABASE
+        members[DATABASE] = folder / DATABASE
         if vendor_of(settings) == SQLITE:
             sqlite_copy.dump(Path(str(settings["NAME"])), members[DATABASE])
         else:
@@ -91,7 +97,7 @@ def write_backup(
             )
             return sign(unsigned, ring)
 
-        write_archive(file, members, manifest, progress)
+        write_archive(file, members, manifest, progress, folder)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,9 +141,12 @@ def read_backup(
     source: KeySource,
     options: RestoreOptions,
 ) -> ReadBackup:
-    """Replace the database and the files beside it, all or nothing."""
-    with tempfile.TemporaryDirectory(dir=home / "data", prefix=".restore-") as folder:
-        manifest = read_archive(file, Path(folder))
+    """Replace the database and the files beside it, all or nothing.
+
+    Whatever ends the process, it is undone or completed by the next one of this home.
+    """
+    with restore_folder(home / "data") as folder:
+        manifest = read_archive(file, folder)
         if manifest.database != vendor_of(settings):
             raise ConfigError(
                 Text("the backup is of {database}", database=manifest.database),
@@ -149,28 +158,26 @@ def read_backup(
             )
         is_signed = verify_signature(manifest, source, options)
         if not is_signed:
-            (Path(folder) / POLICY).unlink(missing_ok=True)
+            (folder / POLICY).unlink(missing_ok=True)
         if not options.replace:
-            refuse_other_files(home, Path(folder))
-        copy = Path(folder) / DATABASE
-        with ExitStack() as stack:
-            # Before the database: what cannot be written must not be found out when
-            # that is replaced.
-            drafts = {
-                name: stack.enter_context(drafted(Path(folder) / name, home / "config"))
-                for name in (CHECKPOINTS, POLICY)
-                if (Path(folder) / name).exists()
-            }
-            if manifest.database == SQLITE:
-                database = Path(str(settings["NAME"]))
-                sqlite_copy.load(copy, database, replace=options.replace)
-            else:
-                postgresql_copy.load(settings, copy, replace=options.replace)
-            for name, draft in drafts.items():
-                draft.replace(home / "config" / name)
-            if CHECKPOINTS not in drafts:
-                (home / "config" / CHECKPOINTS).unlink(missing_ok=True)
+            refuse_other_files(home, folder)
+        # What cannot be written must not be found out after the database is replaced.
+        refuse_read_only(home / "config")
+        files = (name for name in (CHECKPOINTS, POLICY) if (folder / name).exists())
+        plan = Plan(token_hex(16), tuple(files))
+        states = restored_states(manifest, plan.id, time.time())
+        copy = folder / DATABASE
+        prepare_database(settings, copy, states)
+        plan.write(folder)
+        replace_database(settings, copy, states, replace=options.replace)
+        complete(home, folder, plan)
     return ReadBackup(manifest, is_signed)
+
+
+def refuse_read_only(config: Path) -> None:
+    """Raise OSError if no file can be written to a folder."""
+    with tempfile.NamedTemporaryFile(dir=config, prefix=RESTORE):
+        pass
 
 
 def verify_signature(
@@ -196,20 +203,6 @@ def refuse_other_files(home: Path, folder: Path) -> None:
             continue
         if not restored.exists() or restored.read_bytes() != place.read_bytes():
             raise sqlite_copy.has_data()
-
-
-@contextmanager
-def drafted(source: Path, folder: Path) -> Iterator[Path]:
-    """Copy a file to a folder, which may be another disk; delete what is left."""
-    handle, name = tempfile.mkstemp(dir=folder, prefix=".restore-")  # its mode is 0600
-    try:
-        with os.fdopen(handle, "wb") as output:
-            output.write(source.read_bytes())
-            output.flush()
-            os.fsync(output.fileno())
-        yield Path(name)
-    finally:
-        Path(name).unlink(missing_ok=True)
 
 
 def refuse_running_server(home: Path) -> None:

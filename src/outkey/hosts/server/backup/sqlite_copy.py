@@ -1,5 +1,7 @@
 """A consistent copy of a SQLite database, while others write to it, and back."""
 
+import json
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -8,6 +10,7 @@ from pathlib import Path
 from outkey.core.errors import ConfigError, StorageUnavailable
 from outkey.core.text import Text
 from outkey.hosts.server.backup.archive import not_a_backup
+from outkey.hosts.server.backup.restored_states import PUT_STATE, READ_STATE, States
 
 PRIMARY_CODE = 0xFF  # of an error; the other bits are details
 LOG = ("-wal", "-shm")  # the files of the log, beside the database
@@ -34,13 +37,34 @@ def check(copy: Path) -> None:
         raise not_a_backup()
 
 
+def put_states(copy: Path, states: States) -> None:
+    """Put shared states into a copy, and write it onto the disk.
+
+    ConfigError if they do not stay there, as with a trigger that swallows them.
+    """
+    try:
+        with closing(sqlite3.connect(copy)) as connection:
+            connection.execute("PRAGMA journal_mode=DELETE")
+            with connection:
+                for (kind, key), value in states.items():
+                    text = json.dumps(value)
+                    connection.execute(PUT_STATE.format("?"), (kind, key, text))
+                    select = READ_STATE.format("?")
+                    stored = connection.execute(select, (kind, key)).fetchone()
+                    if stored != (text,):
+                        raise not_a_backup()
+    except sqlite3.Error:
+        raise not_a_backup() from None
+    with copy.open("rb") as file:
+        os.fsync(file.fileno())
+
+
 def load(copy: Path, database: Path, *, replace: bool) -> None:
     """Put a copy in the place of the database; an existing one only if `replace`.
 
     At every moment there is the old database or the new one: a killed process or a
     full disk loses neither.
     """
-    check(copy)
     if database.exists() and not replace:
         raise has_data()
     try:

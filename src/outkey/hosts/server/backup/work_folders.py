@@ -1,0 +1,131 @@
+"""The folders that backups and restores work in, and what killed processes leave.
+
+A process at work has a lock, which the kernel releases whatever ends it: a folder
+without a lock is left over. It is loaded by every command, so it imports little.
+"""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from outkey.core.errors import ConfigError, StorageUnavailable
+from outkey.core.text import Text
+
+LOCK = "backup.lock"
+BACKUP = ".backup-"
+RESTORE = ".restore-"
+# In the folder of a restore that is ready; what is to be done after the database.
+PLAN = "plan.json"
+# In the folder of a backup: the path of its unfinished file, which is elsewhere.
+DRAFT = "draft"
+NOT_RECORDED = ".restored"  # in `data`: a restore that the audit does not have yet
+
+
+@contextmanager
+def backup_folder(data: Path) -> Iterator[Path]:
+    """Yield a new folder for a backup; several can be made at the same time."""
+    with work_folder(data, BACKUP, fcntl.LOCK_SH) as folder:
+        yield folder
+
+
+@contextmanager
+def restore_folder(data: Path) -> Iterator[Path]:
+    """Yield a new folder for a restore, beside which nothing else may work."""
+    with work_folder(data, RESTORE, fcntl.LOCK_EX) as folder:
+        yield folder
+
+
+@contextmanager
+def work_folder(data: Path, prefix: str, operation: int) -> Iterator[Path]:
+    """Lock the home, and yield a new folder that is removed at the end."""
+    with lock(data, operation) as is_locked:
+        if not is_locked:
+            raise at_work()
+        folder = Path(tempfile.mkdtemp(dir=data, prefix=prefix))  # mode 0700
+        try:
+            yield folder
+        finally:
+            remove(folder)
+
+
+@contextmanager
+def lock(data: Path, operation: int) -> Iterator[bool]:
+    """Lock a home without waiting; yield whether that was possible."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    descriptor = os.open(data / LOCK, flags, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(descriptor)
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder with all that belongs to it.
+
+    The plan first: with one and without a database, the folder would be that of a
+    restore that has replaced the database.
+    """
+    (folder / PLAN).unlink(missing_ok=True)
+    with suppress(OSError):  # there is none, or its disk is gone
+        Path((folder / DRAFT).read_text(encoding="utf-8")).unlink()
+    shutil.rmtree(folder)
+
+
+def settle_left_overs(home: Path) -> None:
+    """Complete or undo what a killed backup or restore has left in a home.
+
+    ConfigError while a restore is at work: the home is half of one and half of another.
+    """
+    data = home / "data"
+    try:
+        if not left_overs(data):
+            return
+        with lock(data, fcntl.LOCK_EX) as is_locked:
+            if is_locked:
+                settle(home)
+            elif left_overs(data, RESTORE):
+                raise at_work()
+    except OSError:
+        raise StorageUnavailable(Text("the home folder cannot be written")) from None
+
+
+def settle(home: Path) -> None:
+    """Settle what is left in a home that is locked."""
+    for folder in left_overs(home / "data"):
+        if folder.name.startswith(RESTORE) and (folder / PLAN).exists():
+            # Takes a while to load, and is hardly ever needed.
+            from outkey.hosts.server.backup.replacement import settle_restore
+
+            settle_restore(home, folder)
+        remove(folder)
+    for draft in (home / "config").glob(f"{RESTORE}*"):
+        draft.unlink(missing_ok=True)
+
+
+def left_overs(data: Path, *prefixes: str) -> list[Path]:
+    """Return the folders of backups and restores, of killed ones and of others."""
+    with suppress(FileNotFoundError), os.scandir(data) as entries:
+        return [
+            Path(entry.path)
+            for entry in entries
+            if entry.name.startswith(prefixes or (BACKUP, RESTORE))
+            and entry.is_dir(follow_symlinks=False)
+        ]
+    return []
+
+
+def at_work() -> ConfigError:
+    """Return the error for a home that a backup or a restore works on."""
+    return ConfigError(
+        Text("a backup or a restore of this home is running"),
+        hint=Text("Wait until it has ended."),
+    )
