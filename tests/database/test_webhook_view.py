@@ -158,6 +158,47 @@ def test_only_endpoints_are_answered_by_the_gate(
     assert statuses == ["404 Not Found", "200 OK"]
 
 
+@pytest.mark.parametrize(
+    ("remote", "forwarded", "address"),
+    [
+        ("203.0.113.7", "", "203.0.113.7"),
+        ("203.0.113.7", "198.51.100.1", "203.0.113.7"),  # of a client that lies
+        ("10.0.0.1", "198.51.100.1, 192.0.2.9", "192.0.2.9"),
+        ("10.0.0.1", "", ""),
+        ("::ffff:203.0.113.7", "", "203.0.113.7"),
+        ("", "", ""),
+    ],
+)
+def test_an_offered_secret_is_noted_with_the_address_of_its_sender(
+    application: "Application",
+    monkeypatch: pytest.MonkeyPatch,
+    remote: str,
+    forwarded: str,
+    address: str,
+) -> None:
+    from outkey.hosts.django.hooks import HookGate, receive
+    from outkey.hosts.server.middleware import ClientAddress
+
+    monkeypatch.setenv("OUTKEY_PROXIES", "10.0.0.0/8")
+    document = DOCUMENT.replace('scheme = "shopify"', 'scheme = "asana"')
+    document = document.replace("[webhook.shop]", "[webhook.tasks]")
+    administration = application.administration("tester")
+    application.apply(administration, parse_document(document), dry_run=False)
+    stored = application.inbox().settings.get("tasks")
+    request = RequestFactory().post(
+        f"/hooks/{stored.endpoint}",
+        HTTP_X_HOOK_SECRET="a" * 32,
+        REMOTE_ADDR=remote,
+        HTTP_X_FORWARDED_FOR=forwarded,
+    )
+    gate = HookGate(lambda *_: [], ClientAddress())
+    environ = request.environ | {"wsgi.input": BytesIO(b"")}
+    assert b"".join(gate(environ, lambda *_: None)) == b""  # type: ignore[arg-type, return-value]
+    stored = application.inbox().settings.get("tasks")
+    assert stored.secrets["secret"].offered_from == address
+    assert receive(request, stored.endpoint).status_code == 200  # the same one again
+
+
 def test_a_host_without_deliveries_has_no_endpoints(
     application: "Application", monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
 """A secret that a sender offers is accepted once, while there is none."""
 
 import json
+from dataclasses import replace
 from hashlib import sha256
 from hmac import new
 
@@ -8,6 +9,7 @@ import pytest
 
 from outkey.core.audit.events import Change, Tag
 from outkey.core.errors import ConfigError
+from outkey.core.findings.checks import Level
 from outkey.core.secret import Secret
 from outkey.core.webhooks.delivery import Delivery
 from outkey.core.webhooks.stored import SECRET
@@ -51,6 +53,31 @@ def test_the_first_offer_is_stored_sealed_and_audited() -> None:
         ("shop", "secret"),
     )
     assert hooks.receive(signed("X-Hook-Signature")).status == 200
+
+
+def test_a_notice_shows_where_an_offer_came_from() -> None:
+    hooks = Hooks(ASANA, secret="")
+    hooks.receive(replace(asana(), address="203.0.113.7"))
+    (event,) = hooks.host.audit.events
+    assert isinstance(event, Change)
+    assert event.fields == ("shop", "secret", "203.0.113.7")
+    stored = hooks.settings.get("shop")
+    assert stored.secrets[SECRET].offered_from == "203.0.113.7"
+    (notice,) = [
+        finding
+        for finding in hooks.application.webhook_findings(stored)
+        if finding.id == "H014"
+    ]
+    assert notice.level is Level.NOTICE
+    assert notice.message == (
+        "the secret was offered from 203.0.113.7 at 2027-01-15 08:00:00 UTC"
+    )
+    hooks.receive(replace(asana("c" * 32), address="198.51.100.1"))  # refused
+    assert hooks.settings.get("shop") == stored
+    hooks.changes.set_secret("shop", Secret("entered"))
+    entered = hooks.settings.get("shop")
+    findings = hooks.application.webhook_findings(entered)
+    assert "H014" not in {finding.id for finding in findings}
 
 
 def test_a_later_offer_replaces_nothing() -> None:

@@ -117,6 +117,13 @@ ID_NOT_SIGNED = Check(
     " count as one whatever their IDs are",
     "Put {{id}} into signed if the sender signs it, or remove id_header.",
 )
+SECRET_OFFERED = Check(
+    "H014",
+    Level.NOTICE,
+    "the secret was offered from {address} at {moment}",
+    "Compare this IP address with those of the sender. If it is not one of them, delete"
+    " the webhook and make it again.",
+)
 MANY_REFUSALS = 5
 WAITING_SECONDS = 900.0
 FAILED_SECONDS = 7.0 * DAY_SECONDS  # older ones are known, or nobody cares
@@ -220,6 +227,16 @@ def webhook_findings(
     yield from secrets_of_other_scheme(stored)
     if scheme is not None and scheme.kind is VerificationKind.UNVERIFIED:
         yield UNVERIFIED.finding("scheme")
+    yield from offered_secret(stored)
+
+
+def offered_secret(stored: StoredWebhook) -> Iterator[Finding]:
+    """Yield where a secret came from that the first handshake has set."""
+    secret = stored.secrets.get(SECRET)
+    if secret is not None and secret.offered_from:
+        yield SECRET_OFFERED.finding(
+            SECRET, address=secret.offered_from, moment=moment_text(secret.set_at)
+        )
 
 
 def secrets_of_other_scheme(stored: StoredWebhook) -> Iterator[Finding]:

@@ -15,13 +15,14 @@ class Delivery:
 
     `url` is the public URL with its query, as the sender was given it: built from the
     operator's setting, never from the header Host. It may be empty if the operator has
-    set none.
+    set none. `address` is the IP address of the client, "" if the host does not know.
     """
 
     method: str
     url: str
     headers: tuple[tuple[str, str], ...]
     body: bytes
+    address: str = ""
 
     def header_values(self, name: str) -> list[str]:
         """Return every value of a header, in order; names are the same in any case."""

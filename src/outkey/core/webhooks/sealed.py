@@ -8,16 +8,21 @@ from typing import Any, Self
 from outkey.core.vault.envelope import Place
 
 PLACE_TABLE = "webhook"
+OFFERED_BY = "handshake"  # who has set a secret that the sender offered
 
 
 @dataclass(frozen=True, slots=True)
 class SealedHookSecret:
-    """One secret of a webhook: its ciphertext, and who has entered it when."""
+    """One secret of a webhook: its ciphertext, and who has entered it when.
+
+    `offered_from` is the IP address of the handshake that offered it, if one did.
+    """
 
     version: int
     sealed: bytes
     set_at: float = 0.0
     set_by: str = ""
+    offered_from: str = ""
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Self:
@@ -31,6 +36,7 @@ class SealedHookSecret:
             "sealed": b64encode(self.sealed).decode(),
             "set_at": self.set_at,
             "set_by": self.set_by,
+            "offered_from": self.offered_from,
         }
 
 

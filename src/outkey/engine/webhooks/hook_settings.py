@@ -166,13 +166,17 @@ class HookSettings:
 
         self.change(name, set_secret)
 
-    def accept_secret(self, name: str, secret: Secret, by: str) -> bool:
+    def accept_secret(
+        self, name: str, secret: Secret, by: str, address: str = ""
+    ) -> bool:
         """Store a secret unless the scheme has one; return whether it was stored."""
 
         def accept(stored: StoredWebhook) -> StoredWebhook:
             if stored.has_secret and stored.is_bound(SECRET):
                 raise EditConflict
-            return self._sealed(stored, SECRET, secret, by)
+            accepted = self._sealed(stored, SECRET, secret, by)
+            sealed = replace(accepted.secrets[SECRET], offered_from=address)
+            return accepted.with_secret(SECRET, sealed)
 
         try:
             self.change(name, accept)

@@ -3,21 +3,25 @@
 from outkey.core.audit.events import Change, ChangeEffect, Tag
 from outkey.core.secret import Secret
 from outkey.core.webhooks.scheme import HandshakeKind
+from outkey.core.webhooks.sealed import OFFERED_BY
 from outkey.core.webhooks.settings import scheme_of
 from outkey.core.webhooks.stored import SECRET, StoredWebhook
 from outkey.engine.webhooks.hook_settings import HookSettings
 from outkey.ports.sending import Audit
 
-OFFERED_BY = "handshake"  # who has set such a secret
-
 
 def accept_offer(
-    settings: HookSettings, audit: Audit, stored: StoredWebhook, offered: Secret
+    settings: HookSettings,
+    audit: Audit,
+    stored: StoredWebhook,
+    offered: Secret,
+    address: str = "",
 ) -> bool:
     """Store an offered secret; return whether it is now that of the webhook.
 
     Only the first one is accepted: another would let a stranger who knows the endpoint
-    sign deliveries. A handshake with the secret that is set changes nothing.
+    sign deliveries. A handshake with the secret that is set changes nothing. The
+    address it came from is recorded: the first one may be a stranger's.
     """
     if stored.has_secret and stored.is_bound(SECRET):
         return settings.open_secrets(stored).current == offered
@@ -25,11 +29,11 @@ def accept_offer(
         Change(
             Tag.SECRET_SET,
             OFFERED_BY,
-            fields=(stored.name, SECRET),
+            fields=(stored.name, SECRET, *filter(None, [address])),
             effect=ChangeEffect.CREATED,
         )
     )
-    return settings.accept_secret(stored.name, offered, OFFERED_BY)
+    return settings.accept_secret(stored.name, offered, OFFERED_BY, address)
 
 
 def has_offer(stored: StoredWebhook) -> bool:

@@ -166,7 +166,7 @@ class Reception:
             return RETRY_LATER
         handshake = answer_open_handshake(delivery, stored.webhook, opened)
         if handshake is not None:
-            return self._shake_hands(stored, handshake)
+            return self._shake_hands(stored, handshake, delivery.address)
         if delivery.method not in METHODS:
             return WRONG_METHOD
         outcome = self._verify(stored, delivery, opened)
@@ -174,7 +174,7 @@ class Reception:
             return self._refuse(stored, delivery, opened, outcome)
         handshake = answer_signed_handshake(delivery, stored.webhook, opened, outcome)
         if handshake is not None:
-            return self._shake_hands(stored, handshake)
+            return self._shake_hands(stored, handshake, delivery.address)
         body = without_proof(delivery.body, stored.webhook, opened.known())
         return self._accept(stored, replace(delivery, body=body), outcome)
 
@@ -263,11 +263,13 @@ class Reception:
         return REFUSED
 
     def _shake_hands(
-        self, stored: StoredWebhook, handshake: HandshakeResponse
+        self, stored: StoredWebhook, handshake: HandshakeResponse, address: str = ""
     ) -> HookResponse:
         offered = handshake.offered_secret
         ports = self._ports
-        if offered and not accept_offer(ports.settings, ports.audit, stored, offered):
+        if offered and not accept_offer(
+            ports.settings, ports.audit, stored, offered, address
+        ):
             return REFUSED  # another handshake was faster
         if handshake.fetch_url:
             self._ports.fetch(handshake.fetch_url)

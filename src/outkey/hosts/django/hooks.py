@@ -45,8 +45,15 @@ class HookGate:
     by their signatures.
     """
 
-    def __init__(self, others: WSGIApplication) -> None:
+    def __init__(
+        self,
+        others: WSGIApplication,
+        address_of: Callable[[WSGIEnvironment], str] = lambda environ: environ.get(
+            "REMOTE_ADDR", ""
+        ),
+    ) -> None:
         self._others = others
+        self._address_of = address_of
 
     def __call__(
         self, environ: WSGIEnvironment, start_response: StartResponse
@@ -57,7 +64,9 @@ class HookGate:
             return self._others(environ, start_response)
         endpoint = path.removeprefix(PREFIX)
         read = environ["wsgi.input"].read
-        response = answer(self._application, environ, endpoint, read)
+        response = answer(
+            self._application, environ, endpoint, read, self._address_of(environ)
+        )
         if stated_size(environ) > LARGE:
             # Its statements keep the values that they were last used with.
             connections.close_all()
@@ -75,7 +84,9 @@ class HookGate:
 @transaction.non_atomic_requests  # one thread commits what others answer for
 def receive(request: HttpRequest, endpoint: str) -> HttpResponse:
     """Receive a delivery at an endpoint."""
-    response = answer(installation(), request.META, endpoint, reader_of(request))
+    address = request.META.get("REMOTE_ADDR", "")
+    read = reader_of(request)
+    response = answer(installation(), request.META, endpoint, read, address)
     result = HttpResponse(response.body, status=response.status)
     del result["Content-Type"]
     keep_out_of_log(result)  # an endpoint is known to its sender alone
@@ -96,6 +107,7 @@ def answer(
     environ: Mapping[str, Any],
     endpoint: str,
     read: Callable[[int], bytes],
+    address: str,
 ) -> HookResponse:
     """Receive the delivery of a request, and return the response."""
     if application.hook_ports is None:
@@ -112,6 +124,7 @@ def answer(
             url=url_of(environ, application.public_url),
             headers=tuple(headers_of(environ)),
             body=read(reception.max_body + 1),
+            address=address,
         )
         return reception.receive(endpoint, delivery)
 

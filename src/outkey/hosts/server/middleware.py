@@ -4,7 +4,8 @@ import ipaddress
 import os
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse, HttpResponseForbidden
@@ -122,6 +123,20 @@ def _address(text: str) -> Address | None:
 def is_in_networks(address: Address | None, networks: list[Network]) -> bool:
     """Whether an address belongs to one of the networks."""
     return address is not None and any(address in network for network in networks)
+
+
+class ClientAddress:
+    """Returns the address of a client, as a proxy of OUTKEY_PROXIES forwards it."""
+
+    def __init__(self) -> None:
+        self._proxies = _networks("OUTKEY_PROXIES")
+
+    def __call__(self, environ: Mapping[str, Any]) -> str:
+        """Return the address; "" if it is unknown."""
+        address = _address(environ.get("REMOTE_ADDR", ""))
+        if is_in_networks(address, self._proxies):
+            address = _address(_last_entry(environ.get(_CLIENT, "")))
+        return str(address or "")
 
 
 class InterfaceMiddleware:

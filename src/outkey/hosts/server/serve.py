@@ -26,6 +26,7 @@ from outkey.hosts.django.time_zones import installation_zone, read_zone
 from outkey.hosts.server.background import ACTOR, Background
 from outkey.hosts.server.listener import LEAST_DESCRIPTORS, Server
 from outkey.hosts.server.memory import give_large_blocks_back
+from outkey.hosts.server.middleware import ClientAddress
 from outkey.hosts.server.personal import delete_old
 from outkey.hosts.server.user_changes import key_of
 from outkey.hosts.webhook_ports import body_limit, read_mebibytes
@@ -42,7 +43,7 @@ def listen(host: str, port: int) -> Server:
     max_body = body_limit() + READ_ABOVE_LIMIT
     max_sent = read_mebibytes(os.environ, SENT_LIMIT, low=32, high=1024)
     try:
-        application = HookGate(get_wsgi_application())
+        application = HookGate(get_wsgi_application(), ClientAddress())
         return Server(
             application,
             host,
