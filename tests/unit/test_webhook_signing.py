@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ed25519
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,6 +47,7 @@ SETTINGS: dict[str, dict[str, object]] = {
 }
 PRIVATE = ed25519.Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 PUBLIC = PRIVATE.public_key().public_bytes_raw()
+OTHER = ed25519.Ed25519PrivateKey.from_private_bytes(bytes(32))
 BODIES = {
     "adyen": adyen_body(
         ADYEN_ITEM, {**ADYEN_ITEM, "pspReference": "2", "additionalData": 1}
@@ -68,6 +70,13 @@ def key_pair(name: str, number: int = 0) -> tuple[str, str]:
             secret = data.hex()
         case KeyForm.PUBLIC_HEX:
             return PRIVATE.private_bytes_raw().hex(), PUBLIC.hex()
+        case KeyForm.PUBLIC_DER:
+            key = PRIVATE if number == 0 else OTHER
+            public = key.public_key().public_bytes(
+                Encoding.DER, PublicFormat.SubjectPublicKeyInfo
+            )
+            private = b64encode(PRIVATE.private_bytes_raw()).decode()
+            return private, b64encode(public).decode()
         case _:
             secret = f"c2VjcmV0{number:04}"
     return secret, secret

@@ -61,11 +61,16 @@ from unit.webhook_vectors import (
     ADYEN_OTHER_KEY,
     ADYEN_SLASHES,
     FORM,
+    HIGHLEVEL_BODY,
+    HIGHLEVEL_PUBLISHED,
+    HIGHLEVEL_SIGNATURE,
     KEYS,
     TWILIO_FORM,
     TWILIO_URL,
     URL,
+    VECTORS,
     adyen_body,
+    flip,
     hook,
     post,
     with_header,
@@ -1282,6 +1287,73 @@ class TestPublicKeys:
         changed = replace(delivery, body=body + b" ")
         outcome = check(changed, hook("highlevel"), public_pem(private_key))
         assert reason_of(outcome) is RefusalReason.WRONG_SIGNATURE
+
+    def test_highlevel_signs_with_ed25519_in_its_newer_header(self) -> None:
+        vector = next(each for each in VECTORS if each.name == "highlevel_v2")
+        outcome = accepted(vector.verify())
+        assert (outcome.event_id, outcome.event_type) == ("w1", "ContactCreate")
+        bare = "".join(vector.secret.splitlines()[1:-1])
+        outcome = check(vector.delivery, hook("highlevel_v2"), bare)
+        assert accepted(outcome).event_id == "w1"
+        for header, value in (("x-wh-signature", HIGHLEVEL_SIGNATURE), ("X", "N/A")):
+            other = post(HIGHLEVEL_BODY, (header, value))
+            outcome = check(other, hook("highlevel_v2"), vector.secret)
+            assert reason_of(outcome) is RefusalReason.SIGNATURE_MISSING
+        unsigned = post(HIGHLEVEL_BODY, ("X-GHL-Signature", "N/A"))
+        outcome = check(unsigned, hook("highlevel_v2"), vector.secret)
+        assert reason_of(outcome) is RefusalReason.SIGNATURE_MALFORMED
+
+    def test_the_key_that_highlevel_publishes_is_one_of_ed25519(self) -> None:
+        key = key_bytes(Secret(HIGHLEVEL_PUBLISHED), KeyForm.PUBLIC_DER)
+        assert key is not None
+        assert KEYS.algorithm_of(key) is SignatureAlgorithm.ED25519
+
+
+class TestPersona:
+    """While a secret is replaced, the header has a list for each of the two."""
+
+    body = b'{"data": {"id": "evt_1", "attributes": {"name": "inquiry.approved"}}}'
+    time = int(NOW)
+
+    def signed(self, secret: str, time: int = time) -> str:
+        message = f"{time}.".encode() + self.body
+        return f"t={time},v1={hmac.new(secret.encode(), message, 'sha256').hexdigest()}"
+
+    def check(self, value: str, *secrets: str) -> Outcome:
+        delivery = post(self.body, ("Persona-Signature", value))
+        return check(delivery, hook("persona"), *secrets)
+
+    @pytest.mark.parametrize("secret", ["new", "old"])
+    def test_either_list_is_accepted(self, secret: str) -> None:
+        value = f"{self.signed('new')} {self.signed('old')}"
+        outcome = accepted(self.check(value, secret))
+        assert (outcome.event_id, outcome.timestamp) == ("evt_1", NOW)
+        assert accepted(self.check(self.signed(secret), secret))
+        assert accepted(self.check(self.signed(secret).replace(",", ", "), secret))
+
+    def test_no_list_of_another_time_or_secret_is_accepted(self) -> None:
+        earlier = self.signed("old", self.time - 10)
+        for value, reason in (
+            (f"{self.signed('a')} {self.signed('b')}", RefusalReason.WRONG_SIGNATURE),
+            (f"{self.signed('new')} {earlier}", RefusalReason.SIGNATURE_MALFORMED),
+            (f"{earlier} {self.signed('new')}", RefusalReason.SIGNATURE_MALFORMED),
+            ("v1=" + self.signed("new")[-64:], RefusalReason.TIMESTAMP_MISSING),
+            (" ".join([self.signed("b")] * 9), RefusalReason.SIGNATURE_MALFORMED),
+        ):
+            assert reason_of(self.check(value, "new")) is reason
+
+    def test_no_bit_of_two_lists_can_be_changed(self) -> None:
+        value = f"{self.signed('new')} {self.signed('old')}"
+        time = range(value.index("=") + 1, value.index(","))
+        signature = range(value.index("v1=") + 3, value.index(" "))
+        for index in (*time, *signature):
+            changed = flip(value.encode(), index, index % 5).decode("latin-1")
+            assert isinstance(self.check(changed, "new"), Refused), changed
+
+    def test_only_persona_sends_two_lists(self) -> None:
+        value = f"{self.signed('new')} {self.signed('old')}"
+        delivery = post(self.body, ("Stripe-Signature", value))
+        assert isinstance(check(delivery, hook("stripe"), "new"), Refused)
 
 
 class TestTexts:

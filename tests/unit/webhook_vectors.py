@@ -281,7 +281,31 @@ def adyen_body(*items: Mapping[str, object]) -> bytes:
     return json.dumps({"live": "false", "notificationItems": rows}).encode()
 
 
+# HighLevel publishes its key, but no signature: this one is of another key.
+HIGHLEVEL_PUBLISHED = (
+    "-----BEGIN PUBLIC KEY-----\n"
+    "MCowBQYDK2VwAyEAi2HR1srL4o18O8BRa7gVJY7G7bupbN3H9AwJrHCDiOg=\n"
+    "-----END PUBLIC KEY-----"
+)
+HIGHLEVEL_KEY = (
+    "-----BEGIN PUBLIC KEY-----\n"
+    "MCowBQYDK2VwAyEAA6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=\n"
+    "-----END PUBLIC KEY-----"
+)
+HIGHLEVEL_BODY = (
+    b'{"type":"ContactCreate","webhookId":"w1","timestamp":"2026-11-17T09:00:00.000Z"}'
+)
+HIGHLEVEL_SIGNATURE = (
+    "4foqQlGLylHTclOA+s7b2KbmjQumZq7pL095T3/VTB5f7siuca+ROHtaxL7Ewkv3QmbCLiTgaKujkVca"
+    "S3zZBQ=="
+)
 VECTORS = (
+    Vector(
+        "highlevel_v2",
+        hook("highlevel_v2"),
+        HIGHLEVEL_KEY,
+        post(HIGHLEVEL_BODY, ("X-GHL-Signature", HIGHLEVEL_SIGNATURE)),
+    ),
     Vector(
         "standard",
         hook("standard"),

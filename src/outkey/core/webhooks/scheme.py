@@ -124,6 +124,8 @@ class SignatureList:
     mark: str  # between version and signature
     version: str
     timestamp: str = ""  # the name of the timestamp in the same header
+    # Between whole lists: while a secret is replaced, there is one of each secret.
+    between_lists: str = ""
 
 
 @dataclass(frozen=True, slots=True)

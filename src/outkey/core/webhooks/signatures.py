@@ -84,6 +84,8 @@ def signature_header(delivery: Delivery, scheme: WebhookScheme) -> str:
 
 def listed_values(listing: SignatureList, value: str, name: str) -> list[str]:
     """Return the values of a name in a header with several signatures."""
+    if listing.between_lists:
+        value = value.replace(listing.between_lists, listing.separator)
     items = value.split(listing.separator)
     if len(items) > MAX_SIGNATURES:
         raise NotVerified(RefusalReason.SIGNATURE_MALFORMED)

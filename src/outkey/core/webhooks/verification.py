@@ -137,6 +137,8 @@ def stated_timestamp(attempt: Attempt, signature: str) -> str:
         return ""
     if scheme.listing is not None and scheme.listing.timestamp:
         texts = listed_values(scheme.listing, signature, scheme.listing.timestamp)
+        if scheme.listing.between_lists:
+            texts = list(dict.fromkeys(texts))  # each list has it
         if len(texts) > 1:
             raise NotVerified(RefusalReason.SIGNATURE_MALFORMED)
         timestamp = "".join(texts)
