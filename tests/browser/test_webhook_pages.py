@@ -117,6 +117,8 @@ def test_a_webhook_is_created_tested_and_its_delivery_replayed(page: Page) -> No
     expect(page.get_by_role("status")).to_contain_text("The response is 200")
     page.get_by_role("link", name=re.compile("Open delivery")).click()
     expect(page.locator("h1")).to_contain_text("processed")
+    expect(page.locator("h1")).to_contain_text("test")
+    expect(page.locator(".ok-facts").first).to_contain_text("A test delivery of")
     expect(page.locator(".ok-facts").first).to_contain_text("records: 1")
     expect(page.locator("pre")).to_have_count(0)
     page.get_by_role("button", name="Show headers and body").click()
@@ -144,6 +146,7 @@ def test_what_was_looked_at_and_done_is_in_the_audit(page: Page) -> None:
         "saved the webhook",
         "looked at the body of a delivery",
         "processed a delivery again",
+        "sent a test delivery",
     ):
         expect(main).to_contain_text(sentence)
     assert SECRET not in page.content()
@@ -284,6 +287,34 @@ def test_failed_deliveries_are_replayed_together(page: Page, served: Served) -> 
     expect(page.locator("h1")).to_contain_text("some failed")
     page.get_by_role("button", name="Replay all that failed").click()
     expect(page.get_by_text("Deliveries that are processed again: 2.")).to_be_visible()
+
+
+def test_a_rejected_delivery_is_retried_from_its_run_and_the_line_is_fine(
+    page: Page, served: Served
+) -> None:
+    make_webhook(served, "rejecting")
+    served.command("webhook", "send", "rejecting", "-", stdin='{"id": null}')
+    page.goto(url_of("rejecting", "inbox"))
+    wait_for_count(page, page.locator(".ok-chip.ok-error"), 1)
+    page.locator("tbody a").first.click()
+    page.get_by_role("link", name=re.compile("rejected records of run")).click()
+    expect(page.locator("#rejected")).to_contain_text("external_id")
+    facts = page.locator(".ok-run-facts")
+    expect(facts).to_contain_text("deliveries of a webhook rejecting")
+    expect(page.get_by_role("button", name="Run again")).to_have_count(0)
+    assert_accessible(page, "a run of deliveries")
+    page.get_by_role("button", name="Retry rejected").click()
+    expect(page.get_by_text("Deliveries that are processed again: 1.")).to_be_visible()
+    page.goto("/outkey/run/?trigger=delivery")
+    wait_for_count(page, page.locator("tbody .ok-chip", has_text="repaired"), 1)
+    page.get_by_role("link", name=re.compile("by run")).first.click()
+    expect(page.locator(".ok-tally-bad")).to_contain_text("1")
+    # The line itself has not run, and does not need attention because of deliveries.
+    page.goto("/outkey/syncline/")
+    people = page.locator("tbody tr", has_text="people")
+    expect(people).not_to_contain_text("failed")
+    page.goto("/outkey/run/?trigger=other")
+    expect(page.get_by_text("No run matches.")).to_be_visible()
 
 
 def test_deliveries_of_a_period_are_replayed(page: Page, served: Served) -> None:

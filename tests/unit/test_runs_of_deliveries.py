@@ -286,3 +286,39 @@ def test_an_ordinary_retry_names_the_run_that_it_repairs() -> None:
     runs.remove_rejected(first.id, [key], again.id)
     assert runs.get(first.id).repaired_by == again.id
     runs.repair("99")  # a run that was deleted meanwhile
+
+
+# ── what users are told ─────────────────────────────────────────────────────────────
+
+
+def conditions(working: Working) -> list[str]:
+    return [kind for kind, *_ in working.application._webhook_conditions()]
+
+
+def test_rejected_records_of_deliveries_are_reported_once_and_until_retried() -> None:
+    working = Working()
+    deliver(working, [{"id": None}, {"id": "a"}])
+    assert conditions(working) == ["S-webhook-rejecting"]
+    stored = working.settings.get("shop")
+    (finding,) = working.application.webhook_findings(stored)
+    assert (finding.id, "1; the newest in run 1" in finding.message) == ("H015", True)
+    deliver(working, {"id": None})
+    assert conditions(working) == ["S-webhook-failing"]  # not both
+    allow_empty_numbers(working)
+    working.changes.replay("shop", ["1", "2"])
+    working.work.round()
+    assert conditions(working) == []
+
+
+def test_what_other_webhooks_or_an_old_run_rejected_is_not_reported() -> None:
+    working = Working()
+    deliver(working, [{"id": None}, {"id": "a"}])
+    runs = working.application.runs
+    run = runs.get("1")
+    other = replace(run, actor="webhook:other", generation=run.generation + 1)
+    runs._rows.swap(run, other)
+    assert conditions(working) == []
+    runs._rows.swap(other, replace(run, generation=other.generation + 1))
+    assert conditions(working) == ["S-webhook-rejecting"]
+    working.host.world.clock.sleep(8 * 86_400)
+    assert "S-webhook-rejecting" not in conditions(working)

@@ -131,6 +131,11 @@ NOTICE_KINDS: Mapping[str, NoticeKind] = {
             "See the inbox of the webhook, and replay them when the cause is removed."
         ),
     ),
+    "S-webhook-rejecting": NoticeKind(
+        Level.WARNING,
+        Text("records of a webhook's deliveries were rejected"),
+        Text("Open the run to see why, correct the cause, and retry them."),
+    ),
     "S-token-ends-0": NoticeKind(
         Level.ERROR,
         Text("the token has ended"),

@@ -8,6 +8,7 @@ from outkey.core.errors import SecretMissing
 from outkey.core.findings.checks import Check, Finding, Level
 from outkey.core.moments import DAY_SECONDS, elapsed_text, moment_text
 from outkey.core.sync.line import Sync, Transform
+from outkey.core.sync.run import Run
 from outkey.core.sync.shape import is_made_by_outkey
 from outkey.core.sync.suggest_names import snake_case
 from outkey.core.sync.versions import TIME_WORDS, version_mapping
@@ -124,6 +125,13 @@ SECRET_OFFERED = Check(
     "Compare this IP address with those of the sender. If it is not one of them, delete"
     " the webhook and make it again.",
 )
+REJECTED = Check(
+    "H015",
+    Level.WARNING,
+    "rejected records in deliveries of a week: {count}; the newest in run {run}",
+    "See them with outkey run show {run}, and process the deliveries again with outkey"
+    " run retry {run}.",
+)
 MANY_REFUSALS = 5
 WAITING_SECONDS = 900.0
 FAILED_SECONDS = 7.0 * DAY_SECONDS  # older ones are known, or nobody cares
@@ -134,6 +142,7 @@ NOTICE_OF_CHECK = {
     REFUSED.id: "S-webhook-refusing",
     WAITING.id: "S-webhook-waiting",
     FAILED.id: "S-webhook-failing",
+    REJECTED.id: "S-webhook-rejecting",
 }
 
 
@@ -150,6 +159,8 @@ class WatchedWebhook:
     explained: Mapping[str, tuple[Text, Text]] = field(default_factory=dict)
     waiting: Sequence[InboxDelivery] = ()  # for too long, the oldest first
     failed: Sequence[InboxDelivery] = ()  # the newest first
+    # The runs of its deliveries that rejected some of the records, the newest first.
+    rejecting: Sequence[Run] = ()
 
 
 def watch_findings(watched: WatchedWebhook) -> Iterator[Finding]:
@@ -182,6 +193,12 @@ def watch_findings(watched: WatchedWebhook) -> Iterator[Finding]:
             count=len(watched.failed),
             reason=watched.failed[0].reason,
             name=watched.name,
+        )
+    elif watched.rejecting:  # each is mentioned once
+        yield REJECTED.finding(
+            None,
+            count=sum(run.counts.failed for run in watched.rejecting),
+            run=watched.rejecting[0].id,
         )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from outkey.core.audit.actors import WEBHOOK_ACTOR
 from outkey.core.findings.checks import Finding
 from outkey.core.findings.monitoring import Condition
 from outkey.core.findings.webhook_checks import (
@@ -14,7 +15,7 @@ from outkey.core.findings.webhook_checks import (
     watch_findings,
 )
 from outkey.core.shared_state import StateKind
-from outkey.core.sync.run import RunState
+from outkey.core.sync.run import Run, RunState
 from outkey.core.webhooks.activity import HookActivity
 from outkey.core.webhooks.inbox import DeliveryState
 from outkey.core.webhooks.stored import StoredWebhook
@@ -24,6 +25,7 @@ from outkey.ports.storage import Database, StateRows
 from outkey.ports.webhooks import DeliveryQuery, DeliveryRows
 
 SAMPLE = 500  # deliveries that are read at a time to learn what is usual
+NEWEST_RUNS = 50  # of deliveries that are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,21 @@ class HookWatch:
             explained=self.refusals.explanations(name),
             waiting=self.deliveries.find(waiting),
             failed=self.deliveries.find(failed),
+            rejecting=self._rejecting_runs(stored, now - FAILED_SECONDS),
         )
+
+    def _rejecting_runs(self, stored: StoredWebhook, since: float) -> list[Run]:
+        """Return the runs whose rejected records nobody has retried, newest first."""
+        line = stored.webhook.line
+        runs = self.runs.newest(NEWEST_RUNS, line, received=True) if line else ()
+        return [
+            run
+            for run in runs
+            if run.started_at >= since
+            and run.actor == f"{WEBHOOK_ACTOR}{stored.name}"
+            and run.counts.failed
+            and not run.repaired_by
+        ]
 
     def _pulled_at(self, line: str) -> float | None:
         """Return when the last complete run of a line began; None without one."""
