@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from browser.conftest import Served, log_in, serving
+from browser.test_accessibility import assert_accessible
 from browser.test_pages import people
 from browser.test_sync_pages import ended, fact
 from outkey.spar import Spar
@@ -138,6 +139,13 @@ def test_a_user_sees_both_versions_decides_and_the_next_runs_apply_it(
     call(api, "PATCH", "/s2", name="Grace H.")
     rename(served, "s2", "Grace Hopper")
     served.command("pair", "run", NAME)
+    page.goto("/")
+    item = page.locator(".ok-attention li", has_text=NAME)
+    expect(item).to_contain_text("2 records were changed on both sides")
+    expect(item.get_by_role("link", name="Decide")).to_be_visible()
+    badge = page.locator("#ok-menu a", has_text="Pairs").locator(".ok-badge")
+    expect(badge).to_have_text("1 needs attention", use_inner_text=False)
+    assert_accessible(page, "a pair that needs attention")
     page.goto("/outkey/syncline/")
     page.get_by_role("link", name="Pairs", exact=True).last.click()
     row = page.get_by_role("row", name=NAME)
@@ -159,6 +167,7 @@ def test_a_user_sees_both_versions_decides_and_the_next_runs_apply_it(
     expect(conflict_of(page, "s1")).to_contain_text("the API's version was chosen")
     keep(page, "s2", "ours")
     expect(page.get_by_text("Our version of s2 will be kept")).to_be_visible()
+    expect(badge).to_have_count(0)
     assert names_in_host(served) == [HOSTILE, "Grace Hopper", "Hedy"]
     page.get_by_role("link", name=NAME, exact=True).click()
     expect(page).to_have_title(re.compile(f"^{re.escape(NAME)}"))

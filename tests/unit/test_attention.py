@@ -22,6 +22,7 @@ from outkey.engine.managing.attention import (
     configuration_item,
     line_item,
     notice_item,
+    pair_item,
     with_rejection,
 )
 from outkey.engine.managing.overview import AttentionEntry
@@ -255,3 +256,25 @@ def test_what_does_not_work_comes_before_what_soon_will_not() -> None:
         "acme",
         "new",
     ]
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (1, "1 record was changed on both sides and waits for a decision"),
+        (2, "2 records were changed on both sides and wait for a decision"),
+    ],
+)
+def test_open_conflicts_of_a_pair_wait_for_a_user(count: int, words: str) -> None:
+    (item,) = attention_items(
+        [], [], [], allowed=everything, now=NOW, conflicts={"orders": count}
+    )
+    assert (item.subject, item.name, item.urgency) == (
+        Subject.PAIR,
+        "orders",
+        Urgency.SOON,
+    )
+    assert item.reason == words
+    assert (item.action, item.label) == (HelpfulAction.DECIDE, "Decide")
+    looking = pair_item("orders", count, role("Auditor"))
+    assert looking.action is HelpfulAction.OPEN

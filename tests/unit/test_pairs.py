@@ -16,6 +16,7 @@ from outkey.core.sync.line import (
     Transform,
 )
 from outkey.core.sync.pairs import (
+    OPEN_END,
     Decision,
     PairAgreement,
     PairConflict,
@@ -295,6 +296,17 @@ def test_an_agreement_is_stored_in_columns_and_read_from_them() -> None:
     conflict = PairConflict({"name": "A"}, None, HOST)
     for known in (AGREED, PairAgreement("1", "n1", conflict=conflict)):
         assert stored_agreement(known.as_columns()) == known
+
+
+@pytest.mark.parametrize("side", [{"choice": None}, {}, None])
+def test_a_stored_conflict_shows_at_its_end_whether_it_is_open(
+    side: dict[str, object] | None,
+) -> None:
+    for choice in (None, HOST, API):
+        known = PairAgreement("1", conflict=PairConflict(side, side, choice))
+        stored = str(known.as_columns()["conflict"])
+        assert stored.endswith(OPEN_END) is known.is_open
+    assert not str(AGREED.as_columns()["conflict"]).endswith(OPEN_END)
 
 
 @pytest.mark.parametrize(

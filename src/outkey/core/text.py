@@ -77,6 +77,11 @@ class Text(str):
         return build_text, (self.template, self.values)
 
 
+def counted(count: int, one: Text, many: Text) -> Text:
+    """Return the text for one, or that for any other number."""
+    return one if count == 1 else many
+
+
 def build_text(template: str, values: Mapping[str, object]) -> Text:
     """Return a text whose template comes from a table or a store."""
     return Text(template, **values)

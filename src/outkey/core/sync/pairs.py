@@ -42,6 +42,9 @@ class Decision(StrEnum):
     DELETE = "delete"  # the agreement: neither side has the record
 
 
+OPEN_END = ", null]"  # of the JSON of a conflict: without a choice
+
+
 @dataclass(frozen=True, slots=True)
 class PairConflict:
     """Two versions of a record between which a user decides; None: it is deleted."""
@@ -76,7 +79,10 @@ class PairAgreement:
         return replace(self, conflict=replace(self.conflict, choice=choice))
 
     def as_columns(self) -> dict[str, object]:
-        """Return the agreement as a table stores it."""
+        """Return the agreement as a table stores it.
+
+        Its conflict ends with `OPEN_END` while a user has to decide.
+        """
         conflict = self.conflict
         return {
             "record": self.record,

@@ -6,6 +6,7 @@ Everything is computed from facts that lists have anyway: no secret is opened.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
+from types import MappingProxyType
 
 from outkey.core.access.permissions import Permission
 from outkey.core.findings.health import Health, Status
@@ -15,10 +16,11 @@ from outkey.core.moments import day_of
 from outkey.core.sync.reasons import rejection_text
 from outkey.core.sync.remedies import summary_of
 from outkey.core.sync.run import Counts, RejectionGroup, RunState
-from outkey.core.text import NO_TEXT, Text
+from outkey.core.text import NO_TEXT, Text, counted
 from outkey.engine.managing.overview import AttentionEntry
 
 Allowed = Callable[[Permission], bool]
+NO_CONFLICTS: Mapping[str, int] = MappingProxyType({})
 # Notices that the list shows as the state of a line, with more than they say.
 REPEATED_NOTICES = frozenset({"S-line-failing"})
 
@@ -37,6 +39,7 @@ class Subject(StrEnum):
     CONFIGURATION = "configuration"
     LINE = "line"
     WEBHOOK = "webhook"
+    PAIR = "pair"
     INSTALLATION = "installation"
 
 
@@ -56,6 +59,7 @@ class HelpfulAction(StrEnum):
     OPEN_RUNS = "open_runs"
     OPEN_WEBHOOK = "open_webhook"
     RESUME_LINE = "resume_line"
+    DECIDE = "decide"
 
 
 ACTION_LABELS = {
@@ -72,6 +76,7 @@ ACTION_LABELS = {
     HelpfulAction.OPEN_RUNS: Text("Open runs"),
     HelpfulAction.OPEN_WEBHOOK: Text("Open"),
     HelpfulAction.RESUME_LINE: Text("Resume"),
+    HelpfulAction.DECIDE: Text("Decide"),
 }
 # The actions that help with a status, the best first, with what a user needs for each.
 STATUS_ACTIONS: Mapping[
@@ -174,10 +179,15 @@ def attention_items(
     *,
     allowed: Allowed,
     now: float,
+    conflicts: Mapping[str, int] = NO_CONFLICTS,
 ) -> list[AttentionItem]:
-    """Return what needs attention, the most urgent first."""
+    """Return what needs attention, the most urgent first.
+
+    `conflicts` has how many of each pair wait for a user.
+    """
     items = [configuration_item(entry, allowed, now) for entry in entries]
     items += [item for line in lines if (item := line_item(line, allowed))]
+    items += [pair_item(name, count, allowed) for name, count in conflicts.items()]
     items += [
         notice_item(notice, allowed)
         for notice in notices
@@ -285,6 +295,25 @@ def line_item(line: LineFacts, allowed: Allowed) -> AttentionItem | None:
         since=line.ended_at,
         action=HelpfulAction.OPEN_MAPPING if may_map else open_run,
         run=line.run,
+    )
+
+
+def pair_item(name: str, count: int, allowed: Allowed) -> AttentionItem:
+    """Return a pair with conflicts that a user has to decide."""
+    may_decide = allowed(Permission.RUN_LINE)
+    return AttentionItem(
+        urgency=Urgency.SOON,
+        subject=Subject.PAIR,
+        name=name,
+        reason=counted(
+            count,
+            Text("1 record was changed on both sides and waits for a decision"),
+            Text(
+                "{count} records were changed on both sides and wait for a decision",
+                count=count,
+            ),
+        ),
+        action=HelpfulAction.DECIDE if may_decide else HelpfulAction.OPEN,
     )
 
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Sequence
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 
 from outkey.core.errors import unknown_line
 from outkey.core.groups import groups_of
-from outkey.core.sync.pairs import PairAgreement, stored_agreement
+from outkey.core.sync.pairs import OPEN_END, PairAgreement, stored_agreement
 from outkey.hosts.django.models import Agreement, SyncLine
 from outkey.hosts.django.raw_sql import wrap_errors_of_methods
 from outkey.ports.sync import PairQuery
@@ -52,6 +52,20 @@ class DjangoPairRows:
     def delete(self, line: str, records: Collection[str]) -> None:
         for group in groups_of(records, GROUP):
             of_line(line).filter(record__in=group).delete()
+
+
+def count_open_conflicts(lines: Collection[str]) -> dict[str, int]:
+    """Return how many conflicts of these push lines wait for a user, by line."""
+    if not lines:
+        return {}
+    rows = Agreement.objects.filter(line__name__in=lines).exclude(conflict="null")
+    counts = (
+        rows.filter(conflict__endswith=OPEN_END)
+        .order_by()
+        .values_list("line__name")
+        .annotate(count=Count("pk"))
+    )
+    return dict(counts)
 
 
 def of_line(line: str) -> "QuerySet[Agreement]":

@@ -15,7 +15,9 @@ from django.utils.translation import gettext_lazy as _
 from outkey.core.access.permissions import Permission
 from outkey.core.findings.health import Status
 from outkey.core.sync.run import ENDED_STATES, RunState
+from outkey.hosts.django.installed import installation
 from outkey.hosts.django.models import Configuration, Run, SyncLine
+from outkey.hosts.django.pairs import count_open_conflicts
 from outkey.hosts.django.statuses import status_conditions
 
 PROBLEMS = (
@@ -45,6 +47,12 @@ def failing_lines() -> int:
     newest = Subquery(ended.order_by("-id").values("state")[:1])
     lines = SyncLine.objects.filter(sync__isnull=False).annotate(newest=newest)
     return lines.filter(newest=RunState.FAILED).count()
+
+
+def pairs_with_conflicts() -> int:
+    """Return how many pairs have conflicts that a user has to decide."""
+    pairs = installation().sync_settings.pairs().values()
+    return len(count_open_conflicts([pair.push for pair in pairs]))
 
 
 @dataclass(frozen=True)
@@ -119,7 +127,13 @@ GROUPS = (
                 Permission.VIEW_WEBHOOK,
             ),
             Entry(_("Data"), "table", "outkey_data", Permission.VIEW_DATA),
-            Entry(_("Pairs"), "swap", "outkey_pairs", Permission.VIEW_LINE),
+            Entry(
+                _("Pairs"),
+                "swap",
+                "outkey_pairs",
+                Permission.VIEW_LINE,
+                problems=pairs_with_conflicts,
+            ),
         ),
     ),
     Group(

@@ -31,6 +31,7 @@ from outkey.engine.managing.overview import Overview, build_overview
 from outkey.engine.managing.run_history import HISTORY_DAYS, RunHistory, run_history
 from outkey.hosts.django.models import AuditRecord, Configuration, Run, SyncLine
 from outkey.hosts.django.pages.access import installation, may, require
+from outkey.hosts.django.pages.pairs import open_conflicts, url_of_pair
 from outkey.hosts.django.pages.runs import ListedRun, ordinary_runs
 from outkey.hosts.django.pages.shell import page
 from outkey.hosts.django.pages.webhooks import url_of as webhook_url
@@ -96,6 +97,7 @@ def home_page(request: HttpRequest) -> HttpResponse:
         overview.notices,
         allowed=partial(may, request),
         now=now,
+        conflicts=open_conflicts() if may(request, Permission.VIEW_LINE) else {},
     )
     name = request.GET.get("configuration", "")
     may_audit = may(request, Permission.VIEW_AUDIT)
@@ -202,6 +204,10 @@ def shown_item(
     if item.subject is Subject.WEBHOOK:
         url = webhook_url(item.name) if item.action else ""
         return ShownItem(item, url, url)
+    if item.subject is Subject.PAIR:
+        is_decided = item.action is HelpfulAction.DECIDE
+        url = url_of_pair(item.name, "pair_conflicts" if is_decided else "pair")
+        return ShownItem(item, url_of_pair(item.name), url)
     if item.subject is Subject.INSTALLATION:
         return ShownItem(item, "", url_of_section(item))
     row = configurations.get(item.name)

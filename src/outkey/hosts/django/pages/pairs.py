@@ -37,6 +37,7 @@ from outkey.hosts.django.pages.runs import (
     rows_of_runs,
 )
 from outkey.hosts.django.pages.shell import message_of, page
+from outkey.hosts.django.pairs import count_open_conflicts
 from outkey.hosts.django.wiring import records
 
 PAGE_SIZE = 20
@@ -194,6 +195,18 @@ def resolve(request: HttpRequest) -> HttpResponse:
     number = page_number(request.POST.get("page", ""))
     query = urlencode({"name": pair.name, "page": number})
     return HttpResponseRedirect(f"{reverse('admin:outkey_pair_conflicts')}?{query}")
+
+
+def open_conflicts() -> dict[str, int]:
+    """Return how many conflicts of each pair wait for a user; only pairs with some."""
+    pairs = installation().sync_settings.pairs().values()
+    counts = count_open_conflicts([pair.push for pair in pairs])
+    return {pair.name: counts[pair.push] for pair in pairs if pair.push in counts}
+
+
+def url_of_pair(name: str, view: str = "pair") -> str:
+    """Return the URL of a page of a pair."""
+    return f"{reverse(f'admin:outkey_{view}')}?{urlencode({'name': name})}"
 
 
 def pair_at(name: str) -> Pair:
