@@ -21,6 +21,7 @@ __all__ = [
     "HeaderFormatError",
     "HostError",
     "InactiveConfiguration",
+    "InternalError",
     "InvalidRequest",
     "KeyStepRefused",
     "LineBusy",

@@ -53,6 +53,7 @@ class Terminal:
         done = forks.run([*forks.OUTKEY, *arguments], seen, stdin=stdin)
         printed = (done.stdout + done.stderr).encode()
         assert list(self.canary.leaks("what the command printed", printed)) == []
+        assert "error[unexpected]" not in done.stderr
         if "--json" in arguments and arguments[0] not in WITH_FOREIGN_NUMBERS:
             assert list(unix_times(json_in(done.stdout))) == []
         return Done(done.returncode, done.stdout, done.stderr)

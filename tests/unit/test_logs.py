@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from outkey.core.errors import ConfigError
-from outkey.hosts.server.logs import JsonFormatter, logging_settings
+from outkey.hosts.server.logs import JsonFormatter, PlainFormatter, logging_settings
 from outkey.ports.request_id import current_request_id
 
 
@@ -56,12 +56,22 @@ def test_a_line_names_configuration_and_outcome_where_they_apply() -> None:
     assert "other" not in line
 
 
-def test_a_failure_has_its_traceback_in_the_same_line() -> None:
+def test_a_failure_has_its_places_in_the_same_line_and_not_its_text() -> None:
     try:
-        raise ValueError("wrong")
+        raise ValueError("hunter2")
     except ValueError:
         line = logged("x", error=sys.exc_info())
-    assert line["exception"].endswith("ValueError: wrong")
+        record = logging.LogRecord(
+            "django.request", logging.ERROR, "file", 1, "x", (), sys.exc_info()
+        )
+    assert line["exception"].startswith("Traceback without values:\nbuiltins.V")
+    assert "in test_a_failure_has_its_places" in line["exception"]
+    text = PlainFormatter().format(record)
+    assert text == f"x\n{line['exception']}"
+    assert "hunter2" not in text
+    record.exc_text = None
+    record.exc_info = (None, None, None)
+    assert PlainFormatter().format(record).rstrip() == "x"
 
 
 def test_an_unknown_format_is_refused() -> None:

@@ -42,7 +42,8 @@
         ├── ChainBroken            the audit was tampered with
         ├── AuditUnavailable       no record, no send
         ├── ServerBusy             too many requests at the same time
-        └── WorkerMissing          nothing does runs and processes deliveries
+        ├── WorkerMissing          nothing does runs and processes deliveries
+        └── InternalError          a fault of outkey itself
 
 The docstring of a class is its default message. Remote text and secret values never
 enter a message.
@@ -597,6 +598,10 @@ class WorkerMissing(
     hint="Start `outkey serve` (with SQLite) or `outkey worker` (with PostgreSQL).",
 ):
     """No process does runs and processes deliveries."""
+
+
+class InternalError(HostError, code="unexpected"):
+    """outkey could not finish this because of an unexpected error."""
 
 
 class Sealed(

@@ -5,6 +5,7 @@ A connection responds to its login and to the check before each use within
 so, and the client gives up a little later: a server that hangs does not obey.
 """
 
+import logging
 import os
 import socket
 from collections.abc import Callable, Mapping
@@ -26,6 +27,9 @@ NO_FILE = "/dev/null/none"  # which cannot exist
 ENGINE_ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     MYSQL: {"isolation_level": "READ COMMITTED"}
 }
+POOL = "outkey"
+# The pool logs errors of drivers with their text; what matters is raised.
+logging.getLogger(f"sqlalchemy.pool.impl.QueuePool.{POOL}").setLevel(logging.CRITICAL)
 DriverConnection = Any  # of psycopg, pymysql or sqlite3
 
 
@@ -42,6 +46,7 @@ class LimitedEngine:
             pool_pre_ping=True,
             pool_recycle=1800,
             hide_parameters=True,
+            pool_logging_name=POOL,
             **ENGINE_ARGUMENTS.get(self._vendor, {}),
         )
         self._in_use: dict[int, DriverConnection] = {}  # by the record of the pool

@@ -11,7 +11,7 @@ EXIT_CODES: Mapping[int, str] = {
     2: "The call or the configuration is wrong, or a user has to act.",
     3: "Refused by a rule or by the policy. Nothing was sent.",
     4: "Sealed: the key is missing, wrong or damaged.",
-    5: "The database, the audit or a file is unavailable.",
+    5: "The database, the audit or a file is unavailable, or outkey itself failed.",
     130: "Stopped by the user.",
 }
 EXIT_CODES_IN_SHORT = (

@@ -7,16 +7,20 @@ and prints the result.
 import os
 import re
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from outkey.core.errors import ConfigError, OutkeyError
+from outkey.core.errors import ConfigError, InternalError, OutkeyError
+from outkey.core.failure_places import failure_places
 from outkey.core.text import Text
 from outkey.hosts.cli.commands import CONTEXT, Commands, RootGroup
 from outkey.hosts.cli.output import exit_code_of, print_error, print_line
-from outkey.hosts.cli.session import CommandHost, use_host
+from outkey.hosts.cli.session import CommandHost, current_host, use_host
 from outkey.hosts.cli.times import begin_in_local_zone
 
 app = Commands(
@@ -32,6 +36,7 @@ def main(host: CommandHost | None = None) -> None:
     from outkey.adapters.undumpable import forbid_dumps  # not for `run` alone
 
     forbid_dumps()
+    threading.excepthook = report_thread
     sys.exit(run(sys.argv[1:], host=host))
 
 
@@ -68,6 +73,10 @@ def run(
     except (typer.Abort, KeyboardInterrupt):
         sys.stderr.write("stopped\n")
         code = 130
+    except Exception as error:  # noqa: BLE001 - its text may hold a secret
+        failure = unexpected_error(error, host)
+        print_error(failure, as_json=as_json)
+        code = exit_code_of(failure)
     return flush_output(code or 0)
 
 
@@ -80,6 +89,30 @@ def flush_output(code: int) -> int:
         sys.stderr.write("error[output]: the output could not be written\n")
         return 5
     return code
+
+
+def unexpected_error(error: Exception, host: CommandHost | None) -> InternalError:
+    """Return what is printed of a fault of outkey; its places are in a file."""
+    from outkey.adapters.failure_reports import write_report  # rarely needed
+
+    report: Path | None = None
+    with suppress(Exception), use_host(host):  # whatever failed may fail here too
+        report = write_report(current_host().home_folder(), error)
+    if report is None:
+        hint = Text("The details could not be written to the home.")
+    else:
+        hint = Text(
+            "Report it with this file, which has places in the code and no values:"
+            " {file}",
+            file=str(report),
+        )
+    return InternalError(hint=hint)
+
+
+def report_thread(failure: threading.ExceptHookArgs) -> None:
+    """Print where the error of a thread came from; its text may hold a secret."""
+    if failure.exc_value is not None:
+        sys.stderr.write(f"a thread failed: {failure_places(failure.exc_value)}\n")
 
 
 def usage_error(error: Exception) -> ConfigError:

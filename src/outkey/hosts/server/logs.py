@@ -4,17 +4,32 @@ import json
 import logging
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from types import TracebackType
 
 from outkey.core.errors import ConfigError
+from outkey.core.failure_places import failure_places
 from outkey.core.text import Text
 from outkey.ports.request_id import current_request_id
 
 FORMAT = "OUTKEY_LOG_FORMAT"
 FORMATS = ("text", "json")
+# As `sys.exc_info` returns them.
+ErrorFacts = (
+    tuple[type[BaseException], BaseException, TracebackType | None]
+    | tuple[None, None, None]
+)
 EXTRA = ("configuration", "outcome")  # where they apply
 
 
-class JsonFormatter(logging.Formatter):
+class PlainFormatter(logging.Formatter):
+    """Text, in which an error is its type and its places: its text may hold a value."""
+
+    def formatException(self, ei: ErrorFacts) -> str:  # noqa: N802 - of logging
+        """Return where an error came from."""
+        return failure_places(ei[1]) if ei[1] is not None else ""
+
+
+class JsonFormatter(PlainFormatter):
     """One JSON object a line, with the id of the request that it belongs to."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -43,7 +58,10 @@ def logging_settings(environment: Mapping[str, str]) -> dict[str, object]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"text": {}, "json": {"()": JsonFormatter}},
+        "formatters": {
+            "text": {"()": PlainFormatter},
+            "json": {"()": JsonFormatter},
+        },
         "handlers": {"console": {"class": "logging.StreamHandler", "formatter": form}},
         "root": {
             "handlers": ["console"],
@@ -55,6 +73,9 @@ def logging_settings(environment: Mapping[str, str]) -> dict[str, object]:
             # Also refused, but logged by Django as a failure: anybody can send any
             # host.
             "django.security.DisallowedHost": {"level": "CRITICAL"},
+            # Their messages have the text of drivers and servers.
+            "psycopg": {"level": "CRITICAL"},
+            "procrastinate": {"level": "CRITICAL"},
             # The audit has the failed login.
             "axes": {"level": "ERROR"},
             # A request that waits for a thread is not a problem.

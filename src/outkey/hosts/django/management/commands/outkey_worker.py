@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from outkey.adapters.undumpable import forbid_dumps
 from outkey.core.errors import OutkeyError, Sealed
 from outkey.core.sync.run import Run
+from outkey.hosts.cli.main import unexpected_error
 from outkey.hosts.cli.output import exit_code_of, print_error
 from outkey.hosts.django.local_workers import LocalWorkers
 from outkey.hosts.django.pages.access import installation
@@ -29,6 +30,10 @@ class Command(BaseCommand):
         except OutkeyError as error:
             print_error(error, as_json=False)
             sys.exit(exit_code_of(error))
+        except Exception as error:  # noqa: BLE001 - its text may hold a secret
+            failure = unexpected_error(error, None)
+            print_error(failure, as_json=False)
+            sys.exit(exit_code_of(failure))
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Take the number of runs."""
