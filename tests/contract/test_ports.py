@@ -24,6 +24,10 @@ from outkey.adapters.secrets_stored import StoredSecrets
 from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.adapters.transport_urllib3 import Urllib3Transport
+from outkey.adapters.vouching import (
+    KeyedVouchers,
+    SeenRowsFile,
+)
 from outkey.core.config.configuration import Configuration, build
 from outkey.core.config.reference import parse_reference
 from outkey.core.errors import ConnectionFailed, OutkeyError
@@ -44,6 +48,8 @@ from outkey.ports.storage import (
     AuditCheckpoints,
     AuditRows,
     Database,
+    RowVouchers,
+    SeenRows,
     StateRows,
     Storage,
 )
@@ -82,7 +88,9 @@ from outkey.testing.contracts_storage import (
     SecretRowsContract,
 )
 from outkey.testing.contracts_tokens import TokensContract
+from outkey.testing.contracts_vouching import RowVouchersContract, SeenRowsContract
 from outkey.testing.fakes_storage import memory_registry, memory_storage
+from outkey.testing.fakes_vouching import FakeVouchers, MemorySeenRows
 
 FLOOD = b"x" * (2 * 1024 * 1024)
 
@@ -343,6 +351,39 @@ class TestLeasedPermits(PermitsContract):
 class TestMemoryStateRows(StateRowsContract):
     def make(self) -> StateRows:
         return MemoryStateRows()
+
+
+class TestMemorySeenRows(SeenRowsContract):
+    def make(self) -> SeenRows:
+        return MemorySeenRows()
+
+    def reopened(self, rows: SeenRows) -> SeenRows:
+        return rows
+
+
+class TestSeenRowsFile(SeenRowsContract):
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path: Path) -> None:
+        self.file = tmp_path / "config" / "seen"
+
+    def make(self) -> SeenRows:
+        return SeenRowsFile(self.file)
+
+    def reopened(self, rows: SeenRows) -> SeenRows:
+        return SeenRowsFile(self.file)
+
+
+class TestFakeVouchers(RowVouchersContract):
+    def make(self) -> tuple[RowVouchers, Database]:
+        database = MemoryDatabase(FakeClock())
+        return FakeVouchers(database), database
+
+
+class TestKeyedVouchers(RowVouchersContract):
+    def make(self) -> tuple[RowVouchers, Database]:
+        database = MemoryDatabase(FakeClock())
+        ring = FixedRing(new_keyring())
+        return KeyedVouchers(ring, MemorySeenRows(), database), database
 
 
 class TestMemoryTokens(TokensContract):

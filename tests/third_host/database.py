@@ -4,7 +4,7 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -62,13 +62,30 @@ class SqliteDatabase:
         """
         is_nested = self.connection.in_transaction
         self.execute("SAVEPOINT nested" if is_nested else "BEGIN IMMEDIATE", {})
+        waiting = self._after_commit()
+        count = len(waiting)
         try:
             yield
             self.execute("RELEASE nested" if is_nested else "COMMIT", {})
         except BaseException:
+            del waiting[count:]
             if self.connection.in_transaction:  # some errors have ended it already
                 self.execute("ROLLBACK TO nested" if is_nested else "ROLLBACK", {})
             raise
+        while waiting and not is_nested:
+            waiting.pop(0)()
+
+    def after_commit(self, work: Callable[[], None]) -> None:
+        """Do some work when the transaction around is committed, or now."""
+        if self.connection.in_transaction:
+            self._after_commit().append(work)
+        else:
+            work()
+
+    def _after_commit(self) -> list[Callable[[], None]]:
+        waiting: list[Callable[[], None]]
+        waiting = vars(self._local).setdefault("waiting", [])
+        return waiting
 
     def now(self) -> float:
         """Return the time of this machine: no other one shares the file."""

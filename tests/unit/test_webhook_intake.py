@@ -41,6 +41,9 @@ class SlowDatabase:
         self.rows.insert(self._together)
         self.commits.append(len(self._together))
 
+    def after_commit(self, work: Callable[[], None]) -> None:
+        raise NotImplementedError
+
     def now(self) -> float:
         return NOW
 

@@ -1,6 +1,6 @@
 """What an installation stores: configurations, secrets, tokens, audit rows."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -13,6 +13,7 @@ from outkey.core.rows import ConfigurationRow, LineRow
 from outkey.core.secret import Secret
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.vault.envelope import TokenRow
+from outkey.core.vault.row_voucher import RowName
 from outkey.core.vault.versions import SecretVersion
 from outkey.core.vault.voucher import Voucher
 from outkey.ports.sending import Secrets
@@ -28,6 +29,12 @@ class Database(Protocol):
         if the process does, and not after a later one that is durable.
 
         Raises StorageUnavailable if the database fails.
+        """
+
+    def after_commit(self, work: Callable[[], None]) -> None:
+        """Do some work when the transaction around is committed, or now without one.
+
+        If it is rolled back, the work is not done.
         """
 
     def now(self) -> float:
@@ -69,7 +76,10 @@ class LineRows(Protocol):
     """The table of sync lines."""
 
     def find(self, names: Collection[str] | None = None) -> list[LineRow]:
-        """Return the lines of these names, or all of them, by name."""
+        """Return the lines of these names, or all of them, by name.
+
+        Each with the record of its configuration and the voucher that was stored.
+        """
 
     def swap(self, before: LineRow | None, after: LineRow | None) -> bool:
         """Replace the line that has the name of `before`.
@@ -268,3 +278,55 @@ class StateRows(Protocol):
         self, kind: StateKind, values: Mapping[str, Mapping[str, Any] | None]
     ) -> None:
         """Store values by key, unconditionally; None deletes."""
+
+
+class SeenRows(Protocol):
+    """Remembers, apart from the database, the newest serial number of each row.
+
+    So that a row which was replaced or deleted is not believed when it is put back.
+    """
+
+    def newest(self, name: RowName) -> int:
+        """Return the highest serial number that was seen of a row; 0 for none."""
+
+    def names(self, kind: str) -> list[RowName]:
+        """Return the rows of a kind that were seen."""
+
+    def note(self, name: RowName, serial: int) -> None:
+        """Remember a serial number, unless a higher one was seen."""
+
+    def clear(self) -> None:
+        """Forget all rows, for a database that was restored from a backup."""
+
+
+class RowVouchers(Protocol):
+    """Vouches for rows with a key that the database does not have.
+
+    A content is JSON, and a voucher is a text that is stored with it.
+    """
+
+    def vouch(
+        self, name: RowName, content: Mapping[str, Any], *, replaces: bool = False
+    ) -> str:
+        """Return the voucher for what is about to be stored, or raise Sealed.
+
+        `replaces`: in the place of a row that was checked a moment ago.
+        """
+
+    def check(self, name: RowName, content: Mapping[str, Any], voucher: object) -> None:
+        """Raise SecretUnreadable for a row that outkey did not store, or an old one.
+
+        Sealed without a key to check it with.
+        """
+
+    def note_stored(self, name: RowName, voucher: str) -> None:
+        """Remember that a row was stored: older ones are not accepted from now on."""
+
+    def note_removed(self, name: RowName) -> None:
+        """Remember that a row was deleted: it is not accepted if it is put back."""
+
+    def is_known(self, name: RowName) -> bool:
+        """Whether a row of this name was seen before."""
+
+    def known_keys(self, kind: str) -> list[str]:
+        """Return the keys of the rows of a kind that were seen before."""

@@ -49,6 +49,32 @@ class DatabaseContract(ABC):
             raise LookupError
         assert states.read(MARK).keys() == {"a", "b"}
 
+    def test_work_after_a_commit_is_done_when_all_of_it_is_committed(self) -> None:
+        database, _ = self.make()
+        done: list[str] = []
+        database.after_commit(lambda: done.append("no transaction"))
+        assert done == ["no transaction"]
+        with database.transaction():
+            database.after_commit(lambda: done.append("outer"))
+            with database.transaction():
+                database.after_commit(lambda: done.append("inner"))
+            assert done == ["no transaction"]
+        assert done == ["no transaction", "outer", "inner"]
+
+    def test_work_after_a_commit_is_not_done_for_what_is_rolled_back(self) -> None:
+        database, _ = self.make()
+        done: list[str] = []
+        with database.transaction():
+            database.after_commit(lambda: done.append("outer"))
+            with pytest.raises(LookupError), database.transaction():  # noqa: PT012
+                database.after_commit(lambda: done.append("inner"))
+                raise LookupError
+        with pytest.raises(LookupError), database.transaction():  # noqa: PT012
+            with database.transaction():
+                database.after_commit(lambda: done.append("nested"))
+            raise LookupError
+        assert done == ["outer"]
+
     def test_a_nested_transaction_fails_alone_and_with_the_outer_one(self) -> None:
         database, states = self.make()
         with database.transaction():

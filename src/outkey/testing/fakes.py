@@ -384,6 +384,7 @@ class MemoryDatabase:
         self._clock = clock
         self._tables = tables
         self._lock = threading.RLock()
+        self._local = threading.local()
 
     @contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[None]:
@@ -397,12 +398,29 @@ class MemoryDatabase:
                 }
                 for table in self._tables
             ]
+            self._open_transactions().append([])
             try:
                 yield
             except BaseException:
+                self._open_transactions().pop()
                 for table, values in zip(self._tables, before, strict=True):
                     vars(table).update(values)
                 raise
+            for work in self._open_transactions().pop():
+                self.after_commit(work)
+
+    def after_commit(self, work: Callable[[], None]) -> None:
+        """Do some work after the outermost transaction, or now without one."""
+        if self._open_transactions():
+            self._open_transactions()[-1].append(work)
+        else:
+            work()
+
+    def _open_transactions(self) -> list[list[Callable[[], None]]]:
+        """Return what this thread has to do after each of its transactions."""
+        transactions: list[list[Callable[[], None]]]
+        transactions = vars(self._local).setdefault("transactions", [])
+        return transactions
 
     def now(self) -> float:
         """Return the time of the clock."""

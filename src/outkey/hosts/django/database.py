@@ -1,7 +1,7 @@
 """The transactions and the clock of Django's default database."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from django.db import DatabaseError, connection, transaction
@@ -23,6 +23,10 @@ class DjangoDatabase:
         except DatabaseError:
             recover()
             raise StorageUnavailable from None
+
+    def after_commit(self, work: Callable[[], None]) -> None:
+        """Do some work when the transaction around is committed, or now."""
+        transaction.on_commit(work)
 
     @wrap_database_errors
     def now(self) -> float:

@@ -1,0 +1,79 @@
+"""What was seen of rows, and vouchers for them, in memory."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from outkey.core.vault.row_voucher import (
+    RowName,
+    RowVoucher,
+    changed_row_error,
+    parse_row_voucher,
+    vouched_bytes,
+)
+from outkey.ports.storage import Database
+
+KEY_NAME = "0f" * 8
+
+
+class MemorySeenRows:
+    """Serial numbers in a dictionary."""
+
+    def __init__(self) -> None:
+        self.serials: dict[RowName, int] = {}
+
+    def newest(self, name: RowName) -> int:
+        return self.serials.get(name, 0)
+
+    def names(self, kind: str) -> list[RowName]:
+        return [name for name in self.serials if name.kind == kind]
+
+    def note(self, name: RowName, serial: int) -> None:
+        self.serials[name] = max(serial, self.newest(name))
+
+    def clear(self) -> None:
+        self.serials.clear()
+
+
+class FakeVouchers:
+    """Remembers what it has vouched for, in the place of a key."""
+
+    def __init__(self, database: Database) -> None:
+        self.seen = MemorySeenRows()
+        self._database = database
+        self._issued: dict[str, bytes] = {}
+
+    def vouch(
+        self, name: RowName, content: Mapping[str, Any], *, replaces: bool = False
+    ) -> str:
+        lowest = self.seen.newest(name) + 1
+        serial = lowest if replaces else max(lowest, int(self._database.now() * 1000))
+        voucher = RowVoucher(serial, KEY_NAME, f"{len(self._issued):064x}").text
+        self._issued[voucher] = vouched_bytes(name, serial, content)
+        return voucher
+
+    def check(self, name: RowName, content: Mapping[str, Any], voucher: object) -> None:
+        stored = parse_row_voucher(voucher)
+        if stored is None or self._issued.get(stored.text) != vouched_bytes(
+            name, stored.serial, content
+        ):
+            raise changed_row_error(name)
+        if stored.serial < self.seen.newest(name):
+            raise changed_row_error(name)
+        self._note(name, stored.serial)
+
+    def note_stored(self, name: RowName, voucher: str) -> None:
+        stored = parse_row_voucher(voucher)
+        assert stored is not None
+        self._note(name, stored.serial)
+
+    def note_removed(self, name: RowName) -> None:
+        self._note(name, self.seen.newest(name) + 1)
+
+    def is_known(self, name: RowName) -> bool:
+        return self.seen.newest(name) > 0
+
+    def known_keys(self, kind: str) -> list[str]:
+        return [name.key for name in self.seen.names(kind)]
+
+    def _note(self, name: RowName, serial: int) -> None:
+        self._database.after_commit(lambda: self.seen.note(name, serial))
