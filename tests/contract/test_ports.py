@@ -5,6 +5,7 @@ import contextlib
 import os
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -27,6 +28,8 @@ from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.adapters.vouching import (
     KeyedVouchers,
     SeenRowsFile,
+    VouchedLines,
+    VouchedStates,
 )
 from outkey.core.config.configuration import Configuration, build
 from outkey.core.config.reference import parse_reference
@@ -34,6 +37,7 @@ from outkey.core.errors import ConnectionFailed, OutkeyError
 from outkey.core.request.message import Request, Response, ResponseHeaders, Route
 from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
+from outkey.core.shared_state import StateKind
 from outkey.core.vault.voucher import vouchable_facts
 from outkey.ports.sending import (
     Audit,
@@ -351,6 +355,27 @@ class TestLeasedPermits(PermitsContract):
 class TestMemoryStateRows(StateRowsContract):
     def make(self) -> StateRows:
         return MemoryStateRows()
+
+
+class TestVouchedStates(StateRowsContract):
+    kind = StateKind.WEBHOOK
+
+    def make(self) -> StateRows:
+        rows = MemoryStateRows()
+        return VouchedStates(rows, FakeVouchers(MemoryDatabase(FakeClock(), rows)))
+
+
+class TestVouchedStatesThatAreNotDeleted(TestVouchedStates):
+    kind = StateKind.PAUSED_LINE
+
+
+class TestRegistryWithVouchedLines(RegistryContract):
+    def make(self) -> Storage:
+        storage = memory_storage()
+        lines = VouchedLines(
+            storage.lines, storage.configurations, FakeVouchers(storage.database)
+        )
+        return replace(storage, lines=lines)
 
 
 class TestMemorySeenRows(SeenRowsContract):

@@ -15,7 +15,7 @@ CREATE TABLE IF NOT EXISTS line (
     configuration TEXT NOT NULL REFERENCES configuration (name)
         ON DELETE CASCADE ON UPDATE CASCADE,
     method TEXT NOT NULL, path TEXT NOT NULL, sync TEXT,
-    source TEXT NOT NULL DEFAULT ''
+    source TEXT NOT NULL DEFAULT '', voucher TEXT NOT NULL DEFAULT ''
 ) STRICT;
 
 CREATE TABLE IF NOT EXISTS line_version (

@@ -62,7 +62,12 @@ class LineTable(Table):
     """Sync lines."""
 
     def find(self, names: Collection[str] | None = None) -> list[LineRow]:
-        query = f"SELECT * FROM line WHERE {NAMES} ORDER BY name"
+        where = NAMES.replace("(name", "(line.name", 1)
+        query = (
+            "SELECT line.*, configuration.record FROM line JOIN configuration"
+            f" ON configuration.name = line.configuration WHERE {where}"
+            " ORDER BY line.name"
+        )
         rows = self.database.rows(query, names=names)
         return [
             LineRow(**dict(row) | {"sync": row["sync"] and json.loads(row["sync"])})
@@ -71,7 +76,7 @@ class LineTable(Table):
 
     def swap(self, before: LineRow | None, after: LineRow | None) -> bool:
         old = None if before is None else {"name": before.name}
-        new = None if after is None else asdict(after)
+        new = None if after is None else line_columns(after)
         return self.database.swap("line", old, new)
 
     def versions(self, name: str, limit: int) -> list[LineVersion]:
@@ -231,6 +236,14 @@ class StateTable(Table):
             for key, value in values.items():
                 statement = delete if value is None else store
                 self.database.write(statement, kind=kind, key=key, value=value)
+
+
+def line_columns(row: LineRow) -> dict[str, object]:
+    """Return the columns of a line."""
+    columns = asdict(row)
+    for name in ("record", "error"):  # of its configuration, and of a check
+        del columns[name]
+    return columns
 
 
 def stamp_of(row: ConfigurationRow) -> dict[str, object]:

@@ -181,7 +181,8 @@ def test_a_process_is_seen_once_a_minute_with_the_keys_it_holds_by_then(
     clock.advance(BEAT_SECONDS)
     presence.beat()
     presence.beat()
-    ((_, heartbeat),) = heartbeats(states).values()
+    (state,) = heartbeats(states).values()
+    heartbeat = state.value
     assert heartbeat["keys"] == [first, key.name]
     assert heartbeat["seen_at"] == clock.now()
     presence.end()

@@ -242,7 +242,7 @@ def processes_without_key(
 ) -> list[str]:
     """Return the processes with a heartbeat since then that do not hold this key."""
     return [
-        f"{heartbeat['host']}:{process}"
-        for process, (_, heartbeat) in sorted(heartbeats.items())
-        if heartbeat["seen_at"] >= since and key not in heartbeat["keys"]
+        f"{state.value['host']}:{process}"
+        for process, state in sorted(heartbeats.items())
+        if state.value["seen_at"] >= since and key not in state.value["keys"]
     ]

@@ -1,7 +1,7 @@
 """The ciphertexts of an installation with those of its webhooks, for key rotations."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from outkey.core.shared_state import SharedState, StateKind
@@ -14,9 +14,20 @@ from outkey.ports.storage import SecretRows, StateRows
 class SecretsWithWebhooks:
     """The rows of a host, and the secrets that webhooks have in shared states."""
 
-    def __init__(self, rows: SecretRows, states: StateRows) -> None:
+    def __init__(
+        self,
+        rows: SecretRows,
+        states: StateRows,
+        *,
+        unvouched: StateRows | None = None,
+        code_uses: Callable[[], Mapping[str, int]] = dict,
+    ) -> None:
         self._rows = rows
         self._states = states
+        # Where webhooks are stored that nobody has confirmed yet: their secrets follow
+        # a rotation, and stay unconfirmed.
+        self._unvouched = unvouched or states
+        self._code_uses = code_uses  # how many rows each key vouches for
 
     def read(self, records: Collection[str], field: str = "") -> list[SecretVersion]:
         return self._rows.read(records, field)
@@ -43,6 +54,8 @@ class SecretsWithWebhooks:
         uses.update(
             named_key(version.sealed or b"") for _, _, version in self._versions()
         )
+        if vouchers:
+            uses.update(self._code_uses())
         return dict(uses)
 
     def needs_key(self) -> bool:
@@ -65,4 +78,5 @@ class SecretsWithWebhooks:
         changed = replace(secret, sealed=after.sealed or b"").facts()
         secrets = {**state.value["secrets"], field: changed}
         value = {**state.value, "secrets": secrets}
-        return self._states.swap(StateKind.WEBHOOK, name, state.generation, value)
+        states = self._states if state.error is None else self._unvouched
+        return states.swap(StateKind.WEBHOOK, name, state.generation, value)

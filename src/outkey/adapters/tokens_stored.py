@@ -65,6 +65,10 @@ class StoredTokens:
             return TokenState()
         if not opened:
             return TokenState(row.generation, row.serial)
+        if isinstance(row.error, SecretUnreadable):
+            raise changed_token_error(configuration)
+        if row.error is not None:
+            raise row.error
         content = None
         origin = configuration.binding_of("client_secret")
         if row.sealed is not None and row.origin == origin:
@@ -74,14 +78,7 @@ class StoredTokens:
         try:
             return TokenState.from_facts(row.facts, row.generation, row.serial, content)
         except ValueError:
-            raise SecretUnreadable(
-                Text("the stored token was changed outside of outkey"),
-                hint=Text(
-                    "Delete it: outkey token forget {name}.",
-                    name=quote(configuration.name),
-                ),
-                field="token",
-            ) from None
+            raise changed_token_error(configuration) from None
 
     def swap(
         self, configuration: Configuration, before: TokenState, after: TokenState
@@ -119,3 +116,15 @@ class StoredTokens:
                     row, replace(row, health=health)
                 ):
                     raise EditConflict
+
+
+def changed_token_error(configuration: Configuration) -> SecretUnreadable:
+    """Return the error for a token that was changed, or put back, without outkey."""
+    return SecretUnreadable(
+        Text("the stored token was changed outside of outkey"),
+        hint=Text(
+            "Delete it: outkey token forget {name}.",
+            name=quote(configuration.name),
+        ),
+        field="token",
+    )

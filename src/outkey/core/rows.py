@@ -6,6 +6,7 @@ Settings are plain JSON, so that a host can store those that it has no column fo
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from datetime import date
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from outkey.core.config.configuration import (
 from outkey.core.config.custom_rows import CustomHeader, QueryParameter
 from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import FIELDS, FORMER_KEYS
-from outkey.core.errors import ConfigError
+from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.findings.health import Health
 from outkey.core.sync.schedule import TimedLine
 from outkey.core.sync.table import read_sync, sync_table
@@ -148,6 +149,20 @@ class LineRow:
     path: str
     sync: Mapping[str, object] | None  # the table that a TOML document has
     source: str = ""  # the TOML of that table as a user wrote it
+    record: str = ""  # the id of its configuration, which a host fills in
+    voucher: str = ""  # that outkey has stored it (`core.vault.row_voucher`)
+    # Why it must not run: it was changed without outkey, or outkey is sealed.
+    error: OutkeyError | None = dataclass_field(default=None, compare=False)
+
+    def vouched_content(self) -> dict[str, object]:
+        """Return what is vouched for; its configuration by the id, which stays."""
+        return {
+            "configuration": self.record,
+            "method": self.method,
+            "path": self.path,
+            "sync": self.sync,
+            "source": self.source,
+        }
 
     def line(self) -> SyncLine:
         """Return the line, or raise ConfigError where its table cannot be read."""
@@ -159,6 +174,7 @@ class LineRow:
             path=self.path,
             sync=sync,
             source=self.source,
+            error=self.error,
         )
 
     def timed(self) -> TimedLine:

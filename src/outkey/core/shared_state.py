@@ -10,6 +10,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
+from outkey.core.errors import OutkeyError
+
 
 class StateKind(StrEnum):
     """What a shared state is about, and what its key names."""
@@ -43,6 +45,8 @@ class SharedState(NamedTuple):
 
     generation: int = 0
     value: Mapping[str, Any] = MappingProxyType({})
+    # Why nothing may be done by it: it was changed without outkey, or outkey is sealed.
+    error: OutkeyError | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from outkey.core.shared_state import SharedState, StateKind
 from outkey.ports.sending import Clock, Permits
 from outkey.ports.storage import StateRows
 
-MARK = StateKind.MARK
-
 
 class StateRowsContract(ABC):
     """What every table of shared states promises."""
+
+    kind = StateKind.MARK
 
     @abstractmethod
     def make(self) -> StateRows:
@@ -26,51 +26,51 @@ class StateRowsContract(ABC):
 
     def test_an_empty_table_has_no_states(self) -> None:
         states = self.make()
-        assert states.read(MARK) == {}
-        assert states.read(MARK, ["a"]) == {}
-        assert states.read(MARK, []) == {}
+        assert states.read(self.kind) == {}
+        assert states.read(self.kind, ["a"]) == {}
+        assert states.read(self.kind, []) == {}
 
     def test_a_value_comes_back_as_it_was(self) -> None:
         states = self.make()
         value = {"at": 1_800_000_000.123456, "names": ["ä", ""], "hours": [[1, 2]]}
-        assert states.swap(MARK, "a", 0, value)
-        assert states.read(MARK, ["a", "b"]) == {"a": SharedState(1, value)}
-        assert states.read(MARK) == {"a": SharedState(1, value)}
+        assert states.swap(self.kind, "a", 0, value)
+        assert states.read(self.kind, ["a", "b"]) == {"a": SharedState(1, value)}
+        assert states.read(self.kind) == {"a": SharedState(1, value)}
 
     def test_a_state_is_replaced_only_in_the_generation_that_was_read(self) -> None:
         states = self.make()
-        assert not states.swap(MARK, "a", 1, {"n": 0})
-        assert states.swap(MARK, "a", 0, {"n": 1})
-        assert not states.swap(MARK, "a", 0, {"n": 2})
-        assert states.swap(MARK, "a", 1, {"n": 3})
-        assert not states.swap(MARK, "a", 1, {"n": 4})
-        assert states.read(MARK, ["a"]) == {"a": SharedState(2, {"n": 3})}
+        assert not states.swap(self.kind, "a", 1, {"n": 0})
+        assert states.swap(self.kind, "a", 0, {"n": 1})
+        assert not states.swap(self.kind, "a", 0, {"n": 2})
+        assert states.swap(self.kind, "a", 1, {"n": 3})
+        assert not states.swap(self.kind, "a", 1, {"n": 4})
+        assert states.read(self.kind, ["a"]) == {"a": SharedState(2, {"n": 3})}
 
     def test_kinds_and_keys_are_apart(self) -> None:
         states = self.make()
-        assert states.swap(MARK, "a", 0, {"n": 1})
+        assert states.swap(self.kind, "a", 0, {"n": 1})
         assert states.swap(StateKind.LEASE, "a", 0, {"n": 2})
-        assert states.swap(MARK, "b", 0, {"n": 3})
+        assert states.swap(self.kind, "b", 0, {"n": 3})
         assert states.read(StateKind.LEASE) == {"a": SharedState(1, {"n": 2})}
-        assert states.read(MARK, ["b"]) == {"b": SharedState(1, {"n": 3})}
+        assert states.read(self.kind, ["b"]) == {"b": SharedState(1, {"n": 3})}
 
     def test_many_values_are_stored_replaced_and_deleted_at_once(self) -> None:
         states = self.make()
         keys = [f"key{number}" for number in range(1000)]
-        states.put(MARK, {key: {"n": 1} for key in keys})
-        states.put(MARK, {"key0": {"n": 2}, "key1": None, "unknown": None})
-        states.put(MARK, {})
-        assert states.read(MARK, ["key0"]) == {"key0": SharedState(2, {"n": 2})}
-        assert states.read(MARK, keys).keys() == set(keys) - {"key1"}
-        states.put(MARK, dict.fromkeys(keys))
-        assert states.read(MARK) == {}
+        states.put(self.kind, {key: {"n": 1} for key in keys})
+        states.put(self.kind, {"key0": {"n": 2}, "key1": None, "unknown": None})
+        states.put(self.kind, {})
+        assert states.read(self.kind, ["key0"]) == {"key0": SharedState(2, {"n": 2})}
+        assert states.read(self.kind, keys).keys() == set(keys) - {"key1"}
+        states.put(self.kind, dict.fromkeys(keys))
+        assert states.read(self.kind) == {}
 
     def test_a_value_that_was_put_is_another_generation(self) -> None:
         states = self.make()
-        states.swap(MARK, "a", 0, {"n": 1})
-        states.put(MARK, {"a": {"n": 2}})
-        assert not states.swap(MARK, "a", 1, {"n": 3})
-        assert states.swap(MARK, "a", 2, {"n": 4})
+        states.swap(self.kind, "a", 0, {"n": 1})
+        states.put(self.kind, {"a": {"n": 2}})
+        assert not states.swap(self.kind, "a", 1, {"n": 3})
+        assert states.swap(self.kind, "a", 2, {"n": 4})
 
     def test_of_many_who_swap_at_once_one_succeeds(self) -> None:
         states = self.make()
@@ -79,7 +79,7 @@ class StateRowsContract(ABC):
 
         def swap(number: int) -> None:
             started.wait(10)
-            if states.swap(MARK, "a", 0, {"n": number}):
+            if states.swap(self.kind, "a", 0, {"n": number}):
                 winners.append(number)
             self.end_thread()
 
@@ -88,7 +88,9 @@ class StateRowsContract(ABC):
             thread.start()
         for thread in threads:
             thread.join(30)
-        assert [{"n": number} for number in winners] == [states.read(MARK)["a"].value]
+        assert [{"n": number} for number in winners] == [
+            states.read(self.kind)["a"].value
+        ]
 
 
 class PermitsContract(ABC):

@@ -1,6 +1,7 @@
 """Contract suites of the tables of a host, used like those of `contracts`."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from uuid import uuid4
@@ -183,11 +184,13 @@ class LineRowsContract(ABC):
 
     def test_lines_come_back_by_name_and_can_be_changed_and_deleted(self) -> None:
         storage = self.make()
-        for owner in ("contract", "other"):
-            storage.configurations.swap(None, _row(owner))
-        first = LineRow("b", "contract", "GET", "/b", None)
+        owner = _row("contract")
+        other = _row("other")
+        for configuration in (owner, other):
+            storage.configurations.swap(None, configuration)
+        first = _line(owner, "b", path="/b")
         table = {"direction": "pull", "schedule": "0 * * * *", "nested": {"x": [1]}}
-        second = LineRow("a", "contract", "POST", "/a", table)
+        second = _line(owner, "a", method="POST", sync=table)
         for row in (first, second):
             assert storage.lines.swap(None, row)
             assert not storage.lines.swap(None, row)
@@ -195,7 +198,7 @@ class LineRowsContract(ABC):
         assert storage.lines.find(["b"]) == [first]
         assert storage.lines.find(["a", "b", "nobody"]) == [second, first]
         assert storage.lines.find(["nobody"]) == []
-        moved = LineRow("b", "other", "PUT", "/c", {"schedule": ""})
+        moved = _line(other, "b", method="PUT", sync={"schedule": ""})
         assert storage.lines.swap(first, moved)
         assert storage.lines.find(["b"]) == [moved]
         assert storage.lines.swap(moved, None)
@@ -204,8 +207,9 @@ class LineRowsContract(ABC):
 
     def test_a_renamed_line_keeps_its_versions(self) -> None:
         storage = self.make()
-        storage.configurations.swap(None, _row("contract"))
-        row = LineRow("a", "contract", "GET", "/", None)
+        owner = _row("contract")
+        storage.configurations.swap(None, owner)
+        row = _line(owner, "a")
         assert storage.lines.swap(None, row)
         version = LineVersion("a", 1, 1.5, "ann", "path = '/'")
         assert storage.lines.add_version(version, oldest=1)
@@ -217,13 +221,29 @@ class LineRowsContract(ABC):
 
     def test_the_text_that_a_user_wrote_comes_back(self) -> None:
         storage = self.make()
-        storage.configurations.swap(None, _row("contract"))
-        row = LineRow("a", "contract", "GET", "/", {"keys": []}, source="# mine\n")
+        owner = _row("contract")
+        storage.configurations.swap(None, owner)
+        row = replace(_line(owner, "a", sync={"keys": []}), source="# mine\n")
         assert storage.lines.swap(None, row)
         assert storage.lines.find(["a"]) == [row]
         changed = replace(row, source="")
         assert storage.lines.swap(row, changed)
         assert storage.lines.find(["a"]) == [changed]
+
+    def test_the_voucher_and_the_record_of_the_configuration_come_back(self) -> None:
+        storage = self.make()
+        owner = _row("contract")
+        storage.configurations.swap(None, owner)
+        row = replace(_line(owner, "a"), voucher="1.k.first")
+        assert storage.lines.swap(None, replace(row, record=""))
+        assert storage.lines.find(["a"]) == storage.lines.find() == [row]
+        changed = replace(row, voucher="2.k.second")
+        assert storage.lines.swap(row, changed)
+        assert storage.lines.find(["a"]) == storage.lines.find() == [changed]
+        with storage.database.transaction():
+            storage.configurations.swap(owner, owner.after_rename("another", at=7.0))
+        (found,) = storage.lines.find(["a"])
+        assert (found.configuration, found.record) == ("another", owner.record)
 
     def test_versions_come_back_newest_first_and_go_with_their_line(self) -> None:
         storage = self.make()
@@ -407,6 +427,24 @@ def contract_configuration() -> Configuration:
 
 def _row(name: str) -> ConfigurationRow:
     return new_row(replace(contract_configuration(), name=name), uuid4().hex)
+
+
+def _line(
+    owner: ConfigurationRow,
+    name: str,
+    *,
+    method: str = "GET",
+    path: str = "/",
+    sync: Mapping[str, object] | None = None,
+) -> LineRow:
+    return LineRow(
+        name,
+        configuration=owner.name,
+        method=method,
+        path=path,
+        sync=sync,
+        record=owner.record,
+    )
 
 
 def _version(record: str, field: str, number: int = 1) -> SecretVersion:

@@ -1,7 +1,7 @@
 """Rows of configurations, lines, secrets and keys in memory, and their registry."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from operator import attrgetter
 
@@ -23,10 +23,12 @@ class MemoryLineRows:
     def __init__(self) -> None:
         self.rows: dict[str, LineRow] = {}
         self.versions_of: dict[str, tuple[LineVersion, ...]] = {}
+        self.record_of: Callable[[str], str] = lambda _: ""  # of a configuration
 
     def find(self, names: Collection[str] | None = None) -> list[LineRow]:
         wanted = self.rows.keys() if names is None else self.rows.keys() & set(names)
-        return [self.rows[name] for name in sorted(wanted)]
+        rows = [self.rows[name] for name in sorted(wanted)]
+        return [replace(row, record=self.record_of(row.configuration)) for row in rows]
 
     def swap(self, before: LineRow | None, after: LineRow | None) -> bool:
         if before is None:
@@ -129,6 +131,7 @@ class MemoryConfigurationRows:
     def __init__(self, lines: MemoryLineRows, secrets: MemorySecretRows) -> None:
         self.rows: dict[str, ConfigurationRow] = {}
         self._of_configurations = (lines, secrets)
+        lines.record_of = lambda name: self.rows[name].record
 
     def find(
         self,
@@ -182,10 +185,10 @@ class MemoryConfigurationRows:
 
     def _delete(self, row: ConfigurationRow) -> None:
         lines, secrets = self._of_configurations
-        del self.rows[row.name]
         for line in lines.find():
             if line.configuration == row.name:
                 lines.swap(line, None)
+        del self.rows[row.name]
         for key in [key for key in secrets.rows if key[0] == row.record]:
             del secrets.rows[key]
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from outkey.core.vault.changed_rows import ChangedRow
 from outkey.core.vault.row_voucher import (
     RowName,
     RowVoucher,
@@ -77,3 +78,28 @@ class FakeVouchers:
 
     def _note(self, name: RowName, serial: int) -> None:
         self._database.after_commit(lambda: self.seen.note(name, serial))
+
+
+class FakeVouchedRows:
+    """Rows that were changed, and what was done with them."""
+
+    def __init__(self) -> None:
+        self.rows: list[ChangedRow] = []
+        self.deleted: list[ChangedRow] = []
+        self.rewraps = 0
+
+    def changed(self, kind: str = "") -> list[ChangedRow]:
+        return [row for row in self.rows if kind in {"", row.name.kind}]
+
+    def confirm(self, row: ChangedRow) -> bool:
+        if row not in self.rows:
+            return False
+        self.rows.remove(row)
+        return True
+
+    def delete(self, row: ChangedRow) -> None:
+        self.rows.remove(row)
+        self.deleted.append(row)
+
+    def rewrap(self) -> None:
+        self.rewraps += 1

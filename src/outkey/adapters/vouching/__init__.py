@@ -1,4 +1,4 @@
-"""Rows that are vouched for: their codes, and what a home has seen of them."""
+"""Rows that are vouched for: their codes, what a home has seen, and the tables."""
 
 from outkey.adapters.vouching.codes import KeyedVouchers
 from outkey.adapters.vouching.seen_file import (
@@ -6,5 +6,19 @@ from outkey.adapters.vouching.seen_file import (
     clear_seen_rows,
     seen_rows_file,
 )
+from outkey.adapters.vouching.vouched_lines import VouchedLines
+from outkey.adapters.vouching.vouched_rows import VouchedRows, VouchedTables
+from outkey.adapters.vouching.vouched_states import VouchedStates
+from outkey.adapters.vouching.vouched_tokens import VouchedTokens
 
-__all__ = ["KeyedVouchers", "SeenRowsFile", "clear_seen_rows", "seen_rows_file"]
+__all__ = [
+    "KeyedVouchers",
+    "SeenRowsFile",
+    "VouchedLines",
+    "VouchedRows",
+    "VouchedStates",
+    "VouchedTables",
+    "VouchedTokens",
+    "clear_seen_rows",
+    "seen_rows_file",
+]

@@ -29,7 +29,7 @@ from outkey.core.config.sections import (
     ProxySettings,
     Verification,
 )
-from outkey.core.errors import ConfigError, SecretRebindRequired
+from outkey.core.errors import ConfigError, OutkeyError, SecretRebindRequired
 from outkey.core.request.headers import check_name, check_value, is_header_name
 from outkey.core.request.message import TlsSettings
 from outkey.core.request.origin import (
@@ -372,6 +372,8 @@ class SyncLine:
     sync: Sync | None = None
     # The TOML of `sync` as a user wrote it, with comments; empty: nobody wrote it.
     source: str = attribute(default="", compare=False, repr=False)
+    # Why it must not run: it was changed without outkey, or outkey is sealed.
+    error: OutkeyError | None = attribute(default=None, compare=False, repr=False)
 
 
 MAX_NAMES = 10

@@ -10,9 +10,9 @@ where it was written: in its table, record, field and version, and for its origi
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from outkey.core.errors import SecretUnreadable
+from outkey.core.errors import OutkeyError, SecretUnreadable
 from outkey.core.text import Text
 
 FORMAT = 1
@@ -95,6 +95,8 @@ class TokenRow:
     origin: str
     sealed: bytes | None
     facts: Mapping[str, object]
+    # Why it must not be used: it was changed without outkey, or outkey is sealed.
+    error: OutkeyError | None = field(default=None, compare=False)
 
 
 def key_name_of(stored: bytes) -> str:

@@ -27,6 +27,7 @@ from outkey.core.config.line_history import (
 from outkey.core.errors import (
     ConfigError,
     EditConflict,
+    SecretUnreadable,
     UnknownConfiguration,
     configuration_exists,
     line_exists,
@@ -215,7 +216,12 @@ class Registry:
         Raises UnknownConfiguration.
         """
         with self.transaction():
-            self._swap(self._row(name, lock=True), None)
+            row = self._row(name, lock=True)
+            # One by one, so that none of them is believed when it is put back.
+            for line in self._storage.lines.find():
+                if line.configuration == name:
+                    self._storage.lines.swap(line, None)
+            self._swap(row, None)
         self._cache.pop(name, None)
 
     # ── sync lines ──────────────────────────────────────────────────────────────────
@@ -223,9 +229,12 @@ class Registry:
     def line(self, name: str) -> SyncLine:
         """Return one sync line, or raise UnknownConfiguration.
 
-        Every page of a run calls this.
+        SecretUnreadable if it was changed without outkey. Every page of a run calls
+        this.
         """
         row = self._line_row(name)
+        if row.error is not None:
+            raise row.error
         cached = self._lines.get(name)
         if cached is not None and cached[0] == row:
             return cached[1]
@@ -235,9 +244,24 @@ class Registry:
         self._lines[name] = (row, line)
         return line
 
+    def shown_line(self, name: str) -> SyncLine:
+        """Return one sync line to look at it, also while outkey is sealed.
+
+        SecretUnreadable if it was changed without outkey.
+        """
+        row = self._line_row(name)
+        if isinstance(row.error, SecretUnreadable):
+            raise row.error
+        return row.line()
+
     def lines(self) -> list[SyncLine]:
-        """Return every sync line, by name."""
+        """Return every sync line to list it, by name; also those changed outside."""
         return [row.line() for row in self._storage.lines.find()]
+
+    def changed_lines(self) -> set[str]:
+        """Return the names of the lines that were changed outside of outkey."""
+        rows = self._storage.lines.find()
+        return {row.name for row in rows if isinstance(row.error, SecretUnreadable)}
 
     def timetable(self, names: Collection[str] | None = None) -> list[TimedLine]:
         """Return when these lines run, or all, also where they cannot be read."""
@@ -319,6 +343,10 @@ class Registry:
                 raise line_exists()
             if not self._storage.lines.swap(row, replace(row, name=new_name)):
                 raise EditConflict  # another process deleted it just now
+
+    def owner_of_line(self, name: str) -> str:
+        """Return the configuration of a line, also of one that was changed outside."""
+        return self._line_row(name).configuration
 
     def remove_line(self, name: str) -> None:
         """Delete a sync line, or raise UnknownConfiguration."""

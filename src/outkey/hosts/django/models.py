@@ -173,6 +173,8 @@ class SyncLine(models.Model):
     path = models.CharField(max_length=2000)
     sync = models.JSONField(null=True)  # the table that a TOML document has
     source = models.TextField(default="")  # the TOML of `sync` as a user wrote it
+    # That outkey has saved it; the default is for processes of an older version.
+    voucher = models.CharField(max_length=200, default="", db_default="")
 
     class Meta:
         """Names as the specification has them."""

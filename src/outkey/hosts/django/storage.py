@@ -50,8 +50,8 @@ _COUNT = (
     " AND (coalesce(tested_revision, 0) = revision) = %s AND needs_person = %s"
 )
 _LINE = (
-    "SELECT line.name, line.method, line.path, line.sync, line.source,"
-    " configuration.name"
+    "SELECT line.name, line.method, line.path, line.sync, line.source, line.voucher,"
+    " configuration.id, configuration.name"
     " FROM outkey_syncline line JOIN outkey_configuration configuration"
     " ON configuration.id = line.configuration_id WHERE line.name = %s"
 )
@@ -209,6 +209,7 @@ class DjangoLineRows:
             "path": after.path,
             "sync": None if after.sync is None else dict(after.sync),
             "source": after.source,
+            "voucher": after.voucher,
         }
         if before is not None:
             return bool(stored.update(**columns))
@@ -449,6 +450,8 @@ def line_of(row: models.SyncLine) -> LineRow:
         path=row.path,
         sync=row.sync,
         source=row.source,
+        record=row.configuration_id.hex,
+        voucher=row.voucher,
     )
 
 

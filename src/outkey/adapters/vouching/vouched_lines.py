@@ -1,0 +1,73 @@
+"""Sync lines that are vouched for."""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from outkey.core.config.line_history import LineVersion
+from outkey.core.errors import ConfigError, Sealed, SecretUnreadable
+from outkey.core.rows import LineRow
+from outkey.core.vault.row_voucher import LINE_KIND, RowName
+from outkey.ports.storage import ConfigurationRows, LineRows, RowVouchers
+
+
+class VouchedLines:
+    """The lines of a host; vouchers are added and checked.
+
+    A line that was changed without outkey is found with its error. It can be deleted,
+    but not replaced: that would vouch for it.
+    """
+
+    def __init__(
+        self, rows: LineRows, configurations: ConfigurationRows, vouchers: RowVouchers
+    ) -> None:
+        self._rows = rows
+        self._configurations = configurations
+        self._vouchers = vouchers
+
+    def find(self, names: Collection[str] | None = None) -> list[LineRow]:
+        return [self._check(row) for row in self._rows.find(names)]
+
+    def swap(self, before: LineRow | None, after: LineRow | None) -> bool:
+        if before is not None and before.error is not None and after is not None:
+            raise before.error
+        return self._swap(before, after)
+
+    def confirm(self, seen: LineRow) -> bool:
+        """Vouch for a line as a user has seen it; return whether it is still so."""
+        return self._rows.find([seen.name]) == [seen] and self._swap(seen, seen)
+
+    def versions(self, name: str, limit: int) -> list[LineVersion]:
+        return self._rows.versions(name, limit)
+
+    def add_version(self, version: LineVersion, oldest: int) -> bool:
+        return self._rows.add_version(version, oldest)
+
+    def _swap(self, before: LineRow | None, after: LineRow | None) -> bool:
+        voucher = ""
+        if after is not None:
+            owners = self._configurations.find(names=[after.configuration])
+            after = replace(after, record=owners[0].record if owners else "")
+            is_same = before is not None and before.name == after.name
+            voucher = self._vouchers.vouch(
+                row_name(after), after.vouched_content(), replaces=is_same
+            )
+            after = replace(after, voucher=voucher, error=None)
+        if not self._rows.swap(before, after):
+            return False
+        if before is not None and (after is None or after.name != before.name):
+            self._vouchers.note_removed(row_name(before))
+        if after is not None:
+            self._vouchers.note_stored(row_name(after), voucher)
+        return True
+
+    def _check(self, row: LineRow) -> LineRow:
+        try:
+            self._vouchers.check(row_name(row), row.vouched_content(), row.voucher)
+        except (SecretUnreadable, Sealed, ConfigError) as error:
+            return replace(row, error=error.with_traceback(None))
+        return row
+
+
+def row_name(row: LineRow) -> RowName:
+    """Return the name of a line's row."""
+    return RowName(LINE_KIND, row.name)
