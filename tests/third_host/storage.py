@@ -192,6 +192,7 @@ class TokenTable(Table):
         self, configuration: Configuration, generation: int, row: TokenRow
     ) -> bool:
         new = asdict(row) | {"key_name": key_name(row.sealed)}
+        del new["error"]  # of a check
         old: dict[str, object] = {"record": configuration.record}
         if not generation:
             return self.database.swap("token", None, old | new)

@@ -35,6 +35,7 @@ from outkey.testing.fakes import Answer, FakeWorld, MemoryDatabase
 from outkey.testing.fakes_monitoring import MemoryLineRuns
 from outkey.testing.fakes_storage import memory_registry, memory_storage
 from outkey.testing.fakes_sync import MemorySync
+from outkey.testing.fakes_vouching import FakeVouchedRows
 from outkey.testing.fakes_webhooks import MemoryDeliveryRows
 
 KEY = b"a" * 32
@@ -148,6 +149,7 @@ def memory_host(
         runs=memory.runs,
         line_runs=MemoryLineRuns(),
         clock=clock,
+        vouched_rows=FakeVouchedRows(),
         listeners=FakeListeners(),  # type: ignore[arg-type]  # nothing is served here
         presets=PresetFiles(),
         sender=world.sender,

@@ -19,7 +19,7 @@ def test_every_id_has_its_form_and_one_level() -> None:
         assert check.level is levels[check.id]
     numbers = sorted(check for check in levels if not check.startswith("P-"))
     assert numbers == [
-        *(f"H{number:03}" for number in range(1, 16)),  # webhooks
+        *(f"H{number:03}" for number in range(1, 17)),  # webhooks
         *(f"L{number:03}" for number in range(1, 25)),
         *(f"L{number:03}" for number in range(30, 41)),  # the requests of a push
         "N001",

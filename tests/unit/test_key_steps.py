@@ -45,6 +45,7 @@ def test_every_step_is_recorded_with_its_key_and_the_user(tmp_path: Path) -> Non
     assert steps.rewrap_count() == 1
     assert sum(steps.rewrap()) == 1
     assert steps.rewrap_count() == 0
+    assert application.vouched_rows.rewraps == 1
     steps.retire(first)
     steps.reopen(first)
     assert host.audit.events == [

@@ -51,6 +51,7 @@ from outkey.testing.fakes import (
     MemorySecrets,
 )
 from outkey.testing.fakes_storage import memory_registry
+from outkey.testing.fakes_vouching import FakeVouchedRows
 
 NOW = 1_800_000_000.0  # 2027-01-15
 DAY = 86_400
@@ -186,6 +187,7 @@ BROKEN: list[tuple[InstallationFacts, str]] = [
     (replace(WELL, key_readable=True), "P-key-readable"),
     (replace(WELL, sealed=True), "P-sealed"),
     (replace(WELL, on_hold=True), "P-on-hold"),
+    (replace(WELL, changed_rows="line:orders"), "P-rows-changed"),
     (replace(WELL, readable=("data",)), "P-files-readable"),
     (replace(WELL, scripts_locked=False), "P-scripts"),
     (replace(WELL, tls_library="OpenSSL 1.0.2"), "P-tls-library"),
@@ -445,6 +447,7 @@ class Runtime:
         self.registry = memory_registry(configurations)
         self.secrets, self.scripts = MemorySecrets(), FakeScripts()
         self.rows, self.checkpoints = MemoryAuditRows(), MemoryCheckpoints()
+        self.vouched_rows = FakeVouchedRows()
         self.premises = WELL
         self.looked = 0
 
@@ -466,7 +469,14 @@ class Runtime:
             self.looked += count
 
         audit = AuditTrail(self.rows, self.checkpoints, lambda _: KEY)
-        doctor = Doctor(self.registry, self.secrets, self.scripts, audit, PresetFiles())
+        doctor = Doctor(
+            self.registry,
+            self.secrets,
+            self.scripts,
+            audit,
+            PresetFiles(),
+            self.vouched_rows,
+        )
         return doctor.examine(self.registry.all(), self.premises, iter, advance)
 
     def ids(self) -> list[tuple[str, str]]:

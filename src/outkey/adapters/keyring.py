@@ -98,12 +98,6 @@ class Keyring:
         """Whether the key of this name is in the ring."""
         return any(key.name == name for key in self.keys)
 
-    def opens(self, name: str) -> bool:
-        """Whether the key of this name is in the ring and not retired."""
-        return any(
-            key.name == name and key.state is not KeyState.RETIRED for key in self.keys
-        )
-
     def check_values(self) -> dict[str, bytes]:
         """Return a value per key that proves the key and does not reveal it."""
         return {key.name: self.derive("check", key.name) for key in self.keys}

@@ -80,6 +80,7 @@ from outkey.ports.installation import (
     Presets,
     SealedSecrets,
     ServerAddresses,
+    VouchedRows,
 )
 from outkey.ports.monitoring import LineRuns, Notifier
 from outkey.ports.sending import Audit, Clock, Tokens
@@ -129,6 +130,7 @@ class Application:
     runs: Runs
     line_runs: LineRuns
     clock: Clock
+    vouched_rows: VouchedRows
     listeners: ServerAddresses
     presets: Presets
     sender: Sender
@@ -165,7 +167,9 @@ class Application:
 
     def key_administration(self, administration: Administration) -> KeyAdministration:
         """Return what a user takes the steps of a key rotation with."""
-        return KeyAdministration(administration, self.rotation, self.secrets, self.keys)
+        return KeyAdministration(
+            administration, self.rotation, self.secrets, self.keys, self.vouched_rows
+        )
 
     def apply(
         self,
@@ -245,6 +249,7 @@ class Application:
             self.sender.context.scripts,
             self.audit_trail,
             self.presets,
+            self.vouched_rows,
         )
 
     def create_from_preset(
@@ -765,7 +770,7 @@ class Application:
 
         webhooks = self.stored_webhooks()
         if name:
-            webhooks = {name: self.webhook_ports().settings.get(name)}
+            webhooks = {name: self.webhook_ports().settings.listed(name)}
         if not webhooks:
             return []
         ports = self.webhook_ports()

@@ -29,6 +29,16 @@ from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tokens_stored import StoredTokens
 from outkey.adapters.transport_asyncio import AsyncioTransport
 from outkey.adapters.transport_urllib3 import Urllib3Transport
+from outkey.adapters.vouching import (
+    KeyedVouchers,
+    SeenRowsFile,
+    VouchedLines,
+    VouchedRows,
+    VouchedStates,
+    VouchedTables,
+    VouchedTokens,
+    seen_rows_file,
+)
 from outkey.core.findings.posture import Policy
 from outkey.engine.application import Application
 from outkey.engine.managing.audit_trail import AuditTrail
@@ -45,6 +55,7 @@ from outkey.hosts.webhook_ports import (
 from outkey.ports.monitoring import LineRuns
 from outkey.ports.storage import (
     AuditRows,
+    SeenRows,
     StateRows,
     Storage,
     TokenRows,
@@ -99,13 +110,11 @@ def build_application(
 ) -> Application:
     """Put the adapters around a host's tables; by default the policy is the home's."""
     clock = SystemClock()
-    storage = replace(
-        tables.storage,
-        secrets=SecretsWithWebhooks(tables.storage.secrets, tables.states),
-    )
-    registry = Registry(storage)
     source = KeySource.from_environment(environment, home / "config" / "key")
-    keys = KeyringLoader(source, storage.keys, storage.secrets)
+    seen = SeenRowsFile(seen_rows_file(home))
+    tables, keys, vouched_rows = vouch_for_rows(tables, source, seen)
+    storage = tables.storage
+    registry = Registry(storage)
     # No configuration may have these read and sent: the key, the database and what
     # lies beside them.
     own = (source.file, home / "config", home / "data")
@@ -179,6 +188,7 @@ def build_application(
         runs=runs,
         line_runs=tables.line_runs,
         clock=clock,
+        vouched_rows=vouched_rows,
         listeners=listeners,
         presets=PresetFiles(),
         sender=sender,
@@ -207,6 +217,36 @@ def build_application(
         listed_handlers=(*listed_handlers(environment), *handlers),
         public_url=public_url or environment.get("OUTKEY_PUBLIC_URL", ""),
     )
+
+
+def vouch_for_rows(
+    tables: Tables, source: KeySource, seen: SeenRows
+) -> tuple[Tables, KeyringLoader, VouchedRows]:
+    """Return tables whose rows are vouched for, with the keys that do so.
+
+    Nothing else may use the host's own tables: what is read there could have been
+    written by anybody.
+    """
+    rows = tables.storage
+    stored = VouchedTables(
+        rows.configurations, rows.lines, tables.states, tables.tokens
+    )
+    uses = SecretsWithWebhooks(rows.secrets, tables.states, code_uses=stored.key_uses)
+    keys = KeyringLoader(source, rows.keys, uses)
+    vouchers = KeyedVouchers(keys, seen, rows.database)
+    states = VouchedStates(tables.states, vouchers)
+    lines = VouchedLines(rows.lines, rows.configurations, vouchers)
+    tokens = VouchedTokens(tables.tokens, vouchers)
+    secrets = SecretsWithWebhooks(
+        rows.secrets, states, unvouched=tables.states, code_uses=stored.key_uses
+    )
+    vouched = replace(
+        tables,
+        storage=replace(rows, lines=lines, secrets=secrets),
+        states=states,
+        tokens=tokens,
+    )
+    return vouched, keys, VouchedRows(stored, states, lines, tokens, vouchers)
 
 
 class StoredTablesOnDemand:

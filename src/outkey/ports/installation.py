@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from outkey.core.config.presets import Preset
+from outkey.core.vault.changed_rows import ChangedRow
 from outkey.ports.sending import Listeners
 from outkey.ports.storage import SecretStore
 
@@ -73,6 +74,28 @@ class SealedSecrets(SecretStore, Protocol):
 
     def rewrap(self) -> Iterator[int]:
         """Bring every secret under the primary key; yield how many at each step."""
+
+
+class VouchedRows(Protocol):
+    """The rows that outkey believes because it has vouched for them.
+
+    They are databases, lines, pairs, webhooks, tables and tokens.
+    """
+
+    def changed(self, kind: str = "") -> list[ChangedRow]:
+        """Return the rows of a kind, or of all, that were changed outside of outkey.
+
+        Raises Sealed without a key.
+        """
+
+    def confirm(self, row: ChangedRow) -> bool:
+        """Vouch for a row as it was read; return whether it is still there."""
+
+    def delete(self, row: ChangedRow) -> None:
+        """Delete a row; of a token nothing stays that could be used."""
+
+    def rewrap(self) -> None:
+        """Vouch with the primary key for what other keys vouch for."""
 
 
 class Presets(Protocol):

@@ -2,9 +2,11 @@
 
 import threading
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from outkey.adapters.states_memory import MemoryStateRows
+from outkey.core.errors import SecretUnreadable
 from outkey.core.sync.ledger import LedgerEntry
 from outkey.core.sync.line import Gone
 from outkey.core.sync.pairs import PairAgreement
@@ -58,7 +60,8 @@ class MemoryRunRows:
             if self._is_taken(after):
                 return None
             if before is None:
-                self.configurations.line(after.line)  # it must exist
+                with suppress(SecretUnreadable):  # a changed line has runs too
+                    self.configurations.line(after.line)  # it must exist
                 newest = max((int(run_id) for run_id in self.runs), default=0)
                 after = replace(after, id=str(newest + 1))
             self.runs[after.id] = after

@@ -201,7 +201,10 @@ class NamedDatabases:
         os.register_at_fork(after_in_child=self._drop_connections)
 
     def settings(self, name: str) -> OtherDatabase:
-        """Return what the operator says about a database, or raise ConfigError."""
+        """Return what the operator says about a database, or raise ConfigError.
+
+        SecretUnreadable if somebody else has written it.
+        """
         databases = self._settings()
         if name not in databases:
             raise ConfigError(
@@ -214,6 +217,9 @@ class NamedDatabases:
                 ),
                 field="target",
             )
+        error = databases[name].error
+        if error is not None:
+            raise error
         return databases[name]
 
     def open(self, name: str) -> NamedDatabase:

@@ -6,7 +6,7 @@ needs no salt and no slow function: nobody can guess what it was made from.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from hashlib import sha256
@@ -39,6 +39,7 @@ class ApiTokenState(StrEnum):
     ACTIVE = "active"
     EXPIRED = "expired"
     REVOKED = "revoked"
+    CHANGED = "changed"  # outside of outkey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,7 @@ class ApiToken:
     revoked_at: float | None = None
     allow_internal: bool = False
     per_minute: int = DEFAULT_PER_MINUTE
+    is_changed: bool = field(default=False, compare=False)  # outside of outkey
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Self:
@@ -95,6 +97,8 @@ class ApiToken:
 
     def state(self, now: float) -> ApiTokenState:
         """Return whether the token is accepted at this moment."""
+        if self.is_changed:
+            return ApiTokenState.CHANGED
         if self.revoked_at is not None:
             return ApiTokenState.REVOKED
         if self.expires_at is not None and self.expires_at <= now:

@@ -58,6 +58,8 @@ class Tag(StrEnum):
     SECRET_CLEARED = "api:secret:cleared"  # noqa: S105 - the name of an event
     OFFER_VIEWED = "api:offer:viewed"
     SECRETS_CONFIRMED = "api:secret:confirmed"
+    ROW_CONFIRMED = "api:row:confirmed"
+    ROW_REJECTED = "api:row:rejected"
     RUN_REQUESTED = "api:run:requested"
     RUN_RETRIED = "api:run:retried"
     RUN_CANCELLED = "api:run:cancelled"

@@ -39,6 +39,8 @@ SENTENCES: dict[str, Text] = {
     Tag.SECRET_CLEARED: Text("deleted a secret"),
     Tag.OFFER_VIEWED: Text("looked at the token that a sender offered"),
     Tag.SECRETS_CONFIRMED: Text("confirmed the settings"),
+    Tag.ROW_CONFIRMED: Text("accepted what was changed outside of outkey"),
+    Tag.ROW_REJECTED: Text("deleted what was changed outside of outkey"),
     Tag.RUN_REQUESTED: Text("started a run of the sync line"),
     Tag.RUN_RETRIED: Text("retried what a run of the sync line rejected"),
     Tag.RUN_CANCELLED: Text("cancelled a run of the sync line"),

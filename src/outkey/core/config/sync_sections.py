@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from urllib.parse import unquote
 
@@ -11,7 +11,7 @@ from outkey.core.config.database_urls import refuse_unsafe_literal
 from outkey.core.config.field_kinds import Field, Kind, LineTab, read_table
 from outkey.core.config.fields import BY_PATH
 from outkey.core.config.reference import is_reference, parse_reference
-from outkey.core.errors import ConfigError
+from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.sync.table import written_table
 from outkey.core.sync.targets import NAME
 from outkey.core.text import Text
@@ -38,6 +38,8 @@ class OtherDatabase:
     name: str
     url: str = ""  # of SQLAlchemy, or a reference to it
     adopt: tuple[str, ...] = ()  # tables of others that lines may write
+    # Why it must not be opened: it was changed without outkey, or outkey is sealed.
+    error: OutkeyError | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class Pair:
     conflict: ConflictRule = ConflictRule.API
     host_changed: str = ""  # the host's field with the time of a change
     api_changed: str = ""  # JMESPath of the time in the API's record
+    # Why its lines must not run: it was changed without outkey, or outkey is sealed.
+    error: OutkeyError | None = field(default=None, compare=False)
 
     def other(self, line: str) -> str:
         """Return the other line of the pair; "" for a line that is not in it."""

@@ -114,6 +114,7 @@ class InstallationFacts:
     first_bad: str | None = None
     tail: int = 0
     oldest: float | None = None
+    changed_rows: str = ""  # the names of those that outkey did not store
 
 
 class FindingPlace(NamedTuple):
@@ -622,6 +623,15 @@ INSTALLATION_CHECKS: tuple[PostureCheck[InstallationFacts], ...] = (
         " outkey resume --all.",
         Area.INSTALLATION,
         lambda facts: finding_if(facts.on_hold),
+    ),
+    PostureCheck(
+        "P-rows-changed",
+        Level.ERROR,
+        "rows of the database were changed outside of outkey, and are not used",
+        "List and accept them with: outkey secret confirm. Delete those that you do"
+        " not know: outkey secret reject.",
+        Area.INSTALLATION,
+        lambda facts: finding_if(facts.changed_rows, None, facts.changed_rows),
     ),
     PostureCheck(
         "P-files-readable",

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from outkey.core.config.webhook_section import scheme_keys
-from outkey.core.errors import SecretMissing
+from outkey.core.errors import SecretMissing, SecretUnreadable
 from outkey.core.findings.checks import Check, Finding, Level
 from outkey.core.moments import DAY_SECONDS, elapsed_text, moment_text
 from outkey.core.sync.line import Sync, Transform
@@ -132,6 +132,13 @@ REJECTED = Check(
     "See them with outkey run show {run}, and process the deliveries again with outkey"
     " run retry {run}.",
 )
+CHANGED_OUTSIDE = Check(
+    "H016",
+    Level.ERROR,
+    "the webhook was changed outside of outkey, so that senders are asked to retry"
+    " later",
+    "Look at the change with outkey secret confirm, which accepts it after a question.",
+)
 MANY_REFUSALS = 5
 WAITING_SECONDS = 900.0
 FAILED_SECONDS = 7.0 * DAY_SECONDS  # older ones are known, or nobody cares
@@ -238,6 +245,8 @@ def webhook_findings(
 ) -> Iterator[Finding]:
     """Yield what is wrong or risky; `unresolved` is a secret that cannot be read."""
     scheme = scheme_of(stored.webhook)
+    if isinstance(stored.error, SecretUnreadable):
+        yield CHANGED_OUTSIDE.finding(None)
     if unresolved is not None:
         yield SECRET_UNRESOLVED.finding(unresolved.field)
     yield from missing_secret(stored)

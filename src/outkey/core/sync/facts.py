@@ -31,7 +31,10 @@ def run_facts(run: Run) -> dict[str, object]:
 
 
 def line_facts(line: SyncLine, paused: Collection[str]) -> dict[str, object]:
-    """Return a line as programs read it: the keys of the TOML, and if it is paused."""
+    """Return a line as programs read it: the keys of the TOML, and if it is paused.
+
+    `problem` says of a listed line why it does not run.
+    """
     facts: dict[str, object] = {
         "name": line.name,
         "configuration": line.configuration,
@@ -39,4 +42,6 @@ def line_facts(line: SyncLine, paused: Collection[str]) -> dict[str, object]:
         "path": line.path,
         "paused": line.name in paused,
     }
+    if line.error is not None:
+        facts["problem"] = line.error.message
     return facts | (sync_table(line.sync) if line.sync else {})

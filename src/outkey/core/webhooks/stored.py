@@ -10,6 +10,7 @@ from outkey.core.config.webhook_section import (
     read_webhook,
     webhook_table,
 )
+from outkey.core.errors import OutkeyError
 from outkey.core.vault.envelope import Place
 from outkey.core.webhooks.sealed import (
     SealedHookSecret,
@@ -46,6 +47,8 @@ class StoredWebhook:
     is_paused: bool = False
     secrets: Mapping[str, SealedHookSecret] = field(default_factory=dict, repr=False)
     bound: Mapping[str, str] = field(default_factory=dict)
+    # Why it accepts nothing: it was changed without outkey, or outkey is sealed.
+    error: OutkeyError | None = field(default=None, compare=False, repr=False)
 
     @property
     def name(self) -> str:

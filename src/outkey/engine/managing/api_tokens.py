@@ -20,7 +20,13 @@ from outkey.core.access.api_tokens import (
 )
 from outkey.core.audit.events import Tag
 from outkey.core.config.fields import BY_PATH
-from outkey.core.errors import NAME_TAKEN, ConfigError, EditConflict, TokenRefused
+from outkey.core.errors import (
+    NAME_TAKEN,
+    ConfigError,
+    EditConflict,
+    SecretUnreadable,
+    TokenRefused,
+)
 from outkey.core.moments import DAY_SECONDS, day_of
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.text import Text
@@ -101,7 +107,13 @@ class ApiTokens:
     def all(self) -> list[ApiToken]:
         """Return all tokens by name, also those that are accepted no more."""
         states = self._states.read(StateKind.API_TOKEN).values()
-        tokens = (ApiToken.from_facts(state.value) for state in states)
+        tokens = (
+            replace(
+                ApiToken.from_facts(state.value),
+                is_changed=isinstance(state.error, SecretUnreadable),
+            )
+            for state in states
+        )
         return sorted(tokens, key=lambda token: token.name)
 
     def configurations_of(self, token: ApiToken) -> list[str] | None:
@@ -154,15 +166,18 @@ class ApiTokens:
     def authenticate(self, text: str, now: float) -> ApiToken:
         """Return the token of a request, or raise TokenRefused.
 
-        The error does not tell an unknown token from an expired or a revoked one. `now`
-        is the time by the monotonic clock.
+        The error does not tell an unknown token from an expired or a revoked one, or
+        from one that outkey did not store. `now` is the time by the monotonic clock.
         """
         digest = digest_of(text)
         if digest is None:
             raise TokenRefused
         if recent := self._memory.find(digest, now):
             return recent
-        state = self._states.read(StateKind.API_TOKEN, [digest]).get(digest)
+        try:
+            state = self._states.read(StateKind.API_TOKEN, [digest]).get(digest)
+        except SecretUnreadable:
+            raise TokenRefused from None
         if state is None:
             raise TokenRefused
         token = ApiToken.from_facts(state.value)

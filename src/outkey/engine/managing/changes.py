@@ -408,7 +408,7 @@ class Administration:
 
         ConfigError if a webhook needs it.
         """
-        configuration = self.registry.line(name).configuration
+        configuration = self.registry.owner_of_line(name)
         self._refuse_removal("", [name])
         self.note(Tag.LINE_REMOVED, configuration, name)
         pairs = self._note_pairs(settings, [name])

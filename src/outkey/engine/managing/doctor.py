@@ -32,7 +32,7 @@ from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.managing.audit_trail import AuditTrail, RowsWrapper
 from outkey.engine.managing.registry import Registry
-from outkey.ports.installation import Presets
+from outkey.ports.installation import Presets, VouchedRows
 from outkey.ports.sending import Scripts, Secrets
 
 NO_CONFIGURATION = ""  # the name that findings about the installation have
@@ -40,6 +40,7 @@ SETTLED_MS = 600_000  # a running process signs its records every minute
 TEST_MS = 60_000
 FAILURES_IN_A_ROW = 3
 MOST_NAMES = 3
+MOST_ROWS = 20
 EMPTY_SCRIPT = "def compute_auth_header(sync_line):\n    return {}\n"
 # A stopped clock means a process of its own: one that was locked in earlier would go on
 # to work where the kernel refuses to lock in another.
@@ -120,6 +121,7 @@ class Doctor:
     scripts: Scripts
     audit: AuditTrail
     presets: Presets
+    vouched_rows: VouchedRows
 
     def examine(
         self,
@@ -134,6 +136,9 @@ class Doctor:
         `advance` is called for each configuration.
         """
         history, facts = self._read_audit(premises, passing)
+        if not facts.sealed:
+            labels = [row.label for row in self.vouched_rows.changed()]
+            facts = replace(facts, changed_rows=first_names(labels, MOST_ROWS))
         if any(configuration.is_scripted for configuration in configurations):
             facts = replace(facts, scripts_locked=self._can_lock_scripts())
         findings = [
@@ -242,10 +247,10 @@ class SecretComparison:
             self._token_ends[configuration.name] = ends
 
 
-def first_names(names: Sequence[str]) -> str:
+def first_names(names: Sequence[str], most: int = MOST_NAMES) -> str:
     """Return the first of these names, and how many more there are."""
-    listed = ", ".join(names[:MOST_NAMES])
-    more = len(names) - MOST_NAMES
+    listed = ", ".join(names[:most])
+    more = len(names) - most
     if more <= 0:
         return listed
     return Text("{names} and {count} more", names=listed, count=more)

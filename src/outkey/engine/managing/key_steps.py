@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from outkey.core.audit.events import Tag
 from outkey.engine.managing.changes import Administration
-from outkey.ports.installation import Keys, KeySteps, SealedSecrets
+from outkey.ports.installation import Keys, KeySteps, SealedSecrets, VouchedRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +16,7 @@ class KeyAdministration:
     rotation: KeySteps
     secrets: SealedSecrets
     keys: Keys
+    vouched_rows: VouchedRows
 
     def add(self) -> str:
         """Add a key that only opens, and return its name."""
@@ -40,8 +41,12 @@ class KeyAdministration:
         return sum(count for key, count in uses.items() if key != primary)
 
     def rewrap(self) -> Iterator[int]:
-        """Bring every secret under the primary key; yield how many at each step."""
+        """Bring every secret under the primary key; yield how many at each step.
+
+        The rows that other keys vouch for are vouched for with it as well.
+        """
         self._note(Tag.KEY_REWRAPPED, self.keys.ring().primary.name)
+        self.vouched_rows.rewrap()
         yield from self.secrets.rewrap()
 
     def _note(self, tag: Tag, key: str) -> None:

@@ -13,6 +13,8 @@ from outkey.core.errors import (
     ConfigError,
     LineBusy,
     LinePaused,
+    Sealed,
+    SecretUnreadable,
     UnknownConfiguration,
     resume_line_hint,
     unknown_run,
@@ -636,14 +638,15 @@ class Runs:
     def _request(self, name: str, actor: str, *, dry_run: bool) -> RunRequest:
         """Return the request for a run of a line; without a digest if it is unreadable.
 
-        A run of such a line can still be requested: it reports what is wrong.
+        A run of such a line can still be requested: it reports what is wrong. So one
+        that was changed outside of outkey does not stop the schedules of others.
         """
         try:
             line = self._configurations.line(name)
             digest = line_digest(line, self._configurations.get(line.configuration))
         except UnknownConfiguration:
             raise
-        except ConfigError:
+        except (ConfigError, SecretUnreadable, Sealed):
             return RunRequest(name, "", actor, dry_run)
         return RunRequest(name, digest, actor, dry_run, full_every_of(line))
 

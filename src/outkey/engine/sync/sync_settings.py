@@ -22,18 +22,23 @@ class SyncSettings:
         self._states = states
 
     def databases(self) -> dict[str, OtherDatabase]:
-        """Return the other databases, by name."""
+        """Return the other databases, by name; with an error those changed outside."""
         states = self._states.read(StateKind.DATABASE)
         return {
-            name: read_database(name, state.value, f"database.{name}.")
+            name: replace(
+                read_database(name, state.value, f"database.{name}."),
+                error=state.error,
+            )
             for name, state in sorted(states.items())
         }
 
     def pairs(self) -> dict[str, Pair]:
-        """Return the pairs, by name."""
+        """Return the pairs, by name; with an error those changed outside."""
         states = self._states.read(StateKind.PAIR)
         return {
-            name: read_pair(name, state.value, f"pair.{name}.")
+            name: replace(
+                read_pair(name, state.value, f"pair.{name}."), error=state.error
+            )
             for name, state in sorted(states.items())
         }
 

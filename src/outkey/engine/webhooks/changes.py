@@ -237,7 +237,7 @@ class WebhookAdministration:
 
     def remove(self, name: str) -> None:
         """Delete a webhook with its secrets and deliveries."""
-        self.settings.get(name)
+        self.settings.listed(name)
         self._note(Tag.WEBHOOK_REMOVED, name)
         with self.administration.registry.transaction():
             removed = self.settings.remove(name)

@@ -65,16 +65,25 @@ class HookSettings:
         self._names: dict[str, str] = {}  # of webhooks, by endpoint
 
     def all(self) -> dict[str, StoredWebhook]:
-        """Return the webhooks, by name."""
+        """Return the webhooks, by name; with an error those changed outside."""
         states = self._states.read(StateKind.WEBHOOK)
         return {
-            name: StoredWebhook.from_facts(name, state.value)
+            name: replace(
+                StoredWebhook.from_facts(name, state.value), error=state.error
+            )
             for name, state in sorted(states.items())
         }
 
     def get(self, name: str) -> StoredWebhook:
         """Return one webhook, or raise UnknownConfiguration."""
         return self._as_read(name, self._state(name))
+
+    def listed(self, name: str) -> StoredWebhook:
+        """Return one webhook to look at it, or raise UnknownConfiguration.
+
+        Also one that was changed outside of outkey, with its error.
+        """
+        return self.all().get(name) or self.get(name)
 
     def _state(self, name: str) -> SharedState:
         state = self._states.read(StateKind.WEBHOOK, [name]).get(name)
@@ -189,8 +198,11 @@ class HookSettings:
         self.change(name, lambda stored: replace(stored, is_paused=is_paused))
 
     def remove(self, name: str) -> StoredWebhook:
-        """Delete a webhook with its secrets; its endpoint stays known as deleted."""
-        stored = self.get(name)
+        """Delete a webhook with its secrets; its endpoint stays known as deleted.
+
+        One that was changed outside of outkey can be deleted too.
+        """
+        stored = self.listed(name)
         self._states.put(StateKind.HOOK_ENDPOINT, {stored.endpoint: {"webhook": ""}})
         self._states.put(StateKind.WEBHOOK, {name: None})
         self._states.put(StateKind.HOOK_REFUSALS, {name: None})
@@ -300,7 +312,8 @@ class HookSettings:
         """Return what is wrong or risky about a webhook, as this process sees it."""
         unresolved: SecretMissing | None = None
         try:
-            self.open_secrets(stored)
+            if stored.error is None:
+                self.open_secrets(stored)
         except SecretMissing as error:
             unresolved = error
         except HostError:

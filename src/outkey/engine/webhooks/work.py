@@ -16,6 +16,7 @@ from outkey.core.errors import (
     PolicyError,
     RemoteError,
     RunStopped,
+    SecretUnreadable,
     UnknownConfiguration,
 )
 from outkey.core.sync.reasons import ALL_REFUSED, sync_failure
@@ -112,7 +113,11 @@ class HookWork:
         for endpoint, deliveries in groupby(due, key=attrgetter("endpoint")):
             if self._is_stopping():
                 break
-            stored = ports.settings.by_endpoint(endpoint)
+            try:
+                stored = ports.settings.by_endpoint(endpoint)
+            except SecretUnreadable as error:  # until an operator has confirmed it
+                self._defer(list(deliveries), reason=error.code)
+                continue
             if stored is not None:
                 self._process(stored, list(deliveries))
                 continue
@@ -154,11 +159,13 @@ class HookWork:
         query = DeliveryQuery(id=delivery.id, states=(DeliveryState.RECEIVED,))
         return bool(self._ports.deliveries.find(query))
 
-    def _defer(self, deliveries: Sequence[InboxDelivery]) -> None:
+    def _defer(self, deliveries: Sequence[InboxDelivery], reason: str = "") -> None:
         """Let deliveries that were not taken wait for a moment."""
         at = self._ports.database.now() + DEFERRED_SECONDS
         for delivery in deliveries:
-            waiting = delivery.postpone(at, delivery.reason, delivery.attempts)
+            waiting = delivery.postpone(
+                at, reason or delivery.reason, delivery.attempts
+            )
             self._ports.deliveries.swap(delivery, waiting)
 
     def _take(self, deliveries: Sequence[InboxDelivery]) -> list[InboxDelivery]:

@@ -3,8 +3,8 @@
 import json
 import os
 import signal
-from collections.abc import Callable, Collection, Generator
-from contextlib import suppress
+from collections.abc import Callable, Collection, Generator, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from shlex import quote
 from time import sleep
@@ -107,9 +107,12 @@ def line_row(line: SyncLine, paused: Collection[str]) -> tuple[object, ...]:
     """Return a line for the list; one that is only a request has no target."""
     sync = line.sync
     if sync is None:
-        return line.name, line.configuration, "request only", "", ""
+        problem = line.error.message if line.error else ""
+        return line.name, line.configuration, "request only", "", problem
     schedule = sync.schedule
-    if line.name in paused:
+    if line.error is not None:
+        schedule = line.error.message
+    elif line.name in paused:
         schedule = f"paused ({schedule})" if schedule else "paused"
     return line.name, line.configuration, sync.direction, sync.target, schedule
 
@@ -118,8 +121,10 @@ def line_row(line: SyncLine, paused: Collection[str]) -> tuple[object, ...]:
 def show_line(name: Line, *, as_json: AsJson = False) -> None:
     """Show a sync line, and what is wrong or risky about it."""
     application = open_application()
-    line = find_line(application, name)
-    findings = application.sync_runner().check(name) if line.sync else []
+    with naming_the_list():
+        line = application.registry.shown_line(name)
+    is_checked = line.sync is not None and line.error is None
+    findings = application.sync_runner().check(name) if is_checked else []
     paused = application.runs.paused_lines()
     if as_json:
         facts = [finding_facts(finding, line.configuration) for finding in findings]
@@ -270,7 +275,8 @@ def delete_line(
     The pair that it is in is deleted too.
     """
     application = open_application()
-    find_line(application, name)
+    with naming_the_list():
+        application.registry.owner_of_line(name)
     pairs = application.sync_settings.pairs_of([name])
     also = "".join(f" The pair {pair} will be deleted too." for pair in pairs)
     confirm(f"Delete the sync line {name} and its runs?{also}", yes=yes)
@@ -533,8 +539,15 @@ def exit_code_after(run: Run) -> int:
 
 def find_line(application: "Application", name: str) -> SyncLine:
     """Return a line; the error for an unknown one says how to list them."""
-    try:
+    with naming_the_list():
         return application.registry.line(name)
+
+
+@contextmanager
+def naming_the_list() -> Iterator[None]:
+    """Let the error for an unknown line say how to list them."""
+    try:
+        yield
     except UnknownConfiguration as error:
         raise UnknownConfiguration(
             error.message, hint=Text("See: outkey line list"), field=error.field

@@ -71,7 +71,13 @@ def list_pairs(*, as_json: AsJson = False) -> None:
         )
         return
     rows = (
-        (pair.name, pair.pull, pair.push, pair.conflict, runner.count_open(pair.name))
+        (
+            pair.name,
+            pair.pull,
+            pair.push,
+            pair.error.message if pair.error else pair.conflict,
+            runner.count_open(pair.name),
+        )
         for pair in pairs
     )
     print_table(("Pair", "Pull", "Push", "Conflict", "Open conflicts"), rows)
@@ -273,6 +279,7 @@ def pair_facts(runner: "PairRunner", pair: Pair) -> dict[str, object]:
         "host_changed": pair.host_changed or None,
         "api_changed": pair.api_changed or None,
         "conflicts": runner.count_open(pair.name),
+        **({"problem": pair.error.message} if pair.error else {}),
     }
 
 

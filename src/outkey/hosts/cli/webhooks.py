@@ -106,7 +106,7 @@ def show_webhook(
         return
     if body:
         raise ConfigError(Text("--body needs --delivery"), field="--body")
-    stored = application.inbox().settings.get(name)
+    stored = application.inbox().settings.listed(name)
     facts = webhook_facts(application, stored)
     if as_json:
         print_json(facts)
@@ -338,7 +338,7 @@ def delete_webhook(name: Name, *, yes: Yes = False, as_json: AsJson = False) -> 
     Its endpoint responds with 410 from then on.
     """
     application = open_application()
-    application.inbox().settings.get(name)
+    application.inbox().settings.listed(name)
     confirm(f"Delete {name} with its deliveries?", yes=yes)
     changes_of(application).remove(name)
     print_done("deleted", as_json=as_json, webhook=name)

@@ -39,6 +39,7 @@ STATES = {  # the colour of each, and its name
     ApiTokenState.ACTIVE: ("ok-success", gettext_lazy("active")),
     ApiTokenState.EXPIRED: ("", gettext_lazy("expired")),
     ApiTokenState.REVOKED: ("", gettext_lazy("revoked")),
+    ApiTokenState.CHANGED: ("ok-error", gettext_lazy("changed outside of outkey")),
 }
 
 

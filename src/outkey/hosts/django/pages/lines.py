@@ -44,6 +44,7 @@ class ListedLine:
     next_at: float | None
     is_paused: bool
     last: ListedRun | None
+    is_changed: bool  # without outkey, so that it does not run
 
     @property
     def synchronizes(self) -> bool:
@@ -80,6 +81,8 @@ class ListedLine:
     @property
     def chip(self) -> tuple[str, str]:
         """The colour and text of its state."""
+        if self.is_changed:
+            return "ok-error", _("changed outside of outkey")
         if self.is_paused:
             return "ok-warning", _("paused")
         if not self.synchronizes:
@@ -103,6 +106,7 @@ def list_page(request: HttpRequest) -> HttpResponse:
     runs = models.Run.objects.in_bulk([row.last for row in rows if row.last])
     next_runs = installation().next_runs([row.name for row in rows[:PAGE_SIZE]])
     paused = installation().runs.paused_lines()
+    changed = installation().registry.changed_lines()
     entries = [
         ListedLine(
             row=row,
@@ -110,6 +114,7 @@ def list_page(request: HttpRequest) -> HttpResponse:
             next_at=next_runs.get(row.name),
             is_paused=row.name in paused,
             last=ListedRun.of(runs[row.last]) if row.last in runs else None,
+            is_changed=row.name in changed,
         )
         for row in rows[:PAGE_SIZE]
     ]
@@ -204,12 +209,13 @@ def listed_line(row: models.SyncLine) -> ListedLine:
         next_at=application.next_runs([row.name]).get(row.name),
         is_paused=row.name in application.runs.paused_lines(),
         last=ListedRun.of(last) if last else None,
+        is_changed=row.name in application.registry.changed_lines(),
     )
 
 
 def stored_line(row: models.SyncLine | None) -> SyncLine | None:
     """Return the line of a row; None for a new one."""
-    return installation().registry.line(row.name) if row else None
+    return installation().registry.shown_line(row.name) if row else None
 
 
 def pairs_with(line: str) -> list[str]:

@@ -256,7 +256,7 @@ def changes_of(request: HttpRequest) -> WebhookAdministration:
 def stored_at(name: str) -> StoredWebhook:
     """Return the webhook of a page, or respond with 404."""
     try:
-        return installation().inbox().settings.get(name)
+        return installation().inbox().settings.listed(name)
     except UnknownConfiguration:
         raise Http404 from None
 

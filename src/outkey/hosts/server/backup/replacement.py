@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from outkey.adapters.vouching import clear_seen_rows
 from outkey.hosts.server.backup import postgresql_copy, sqlite_copy
 from outkey.hosts.server.backup.archive import CHECKPOINTS, DATABASE
 from outkey.hosts.server.backup.postgresql_copy import Settings
@@ -52,18 +53,10 @@ def complete(home: Path, folder: Path, plan: Plan) -> None:
         draft.replace(config / name)
     if CHECKPOINTS not in plan.files:
         (config / CHECKPOINTS).unlink(missing_ok=True)
-    forget_replaced_database(config)
+    # The rows of the backup are older than those that this home has seen.
+    clear_seen_rows(home)
     sync_folder(config)
     (home / "data" / NOT_RECORDED).touch(mode=0o600)
-
-
-def forget_replaced_database(config: Path) -> None:
-    """Delete what the home remembers of the database that was replaced.
-
-    The place for every memory outside of the database of how new its rows are: rows of
-    a backup are older, and would look like rows that somebody has put back. It may be
-    called twice for one restore.
-    """
 
 
 def settle_restore(home: Path, folder: Path) -> None:

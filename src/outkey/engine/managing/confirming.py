@@ -1,0 +1,38 @@
+"""Accepting and deleting what was changed in the database without outkey."""
+
+from collections.abc import Sequence
+
+from outkey.core.audit.events import Change, Tag
+from outkey.core.errors import EditConflict
+from outkey.core.vault.changed_rows import ChangedRow
+from outkey.engine.managing.changes import Administration
+from outkey.ports.installation import VouchedRows
+
+MAX_LABEL = 200  # characters; somebody else may have chosen a name of any length
+
+
+def confirm_rows(
+    administration: Administration, rows: VouchedRows, seen: Sequence[ChangedRow]
+) -> None:
+    """Vouch for rows as a user has seen them: all of them or none."""
+    _note(administration, Tag.ROW_CONFIRMED, seen)
+    with administration.registry.transaction():
+        for row in seen:
+            if not rows.confirm(row):
+                raise EditConflict
+
+
+def reject_rows(
+    administration: Administration, rows: VouchedRows, seen: Sequence[ChangedRow]
+) -> None:
+    """Delete rows that somebody else has written: all of them or none."""
+    _note(administration, Tag.ROW_REJECTED, seen)
+    with administration.registry.transaction():
+        for row in seen:
+            rows.delete(row)
+
+
+def _note(administration: Administration, tag: Tag, rows: Sequence[ChangedRow]) -> None:
+    labels = [row.name.label[:MAX_LABEL] for row in rows]
+    actor = administration.actor
+    administration.audit.note(*(Change(tag, actor, fields=(each,)) for each in labels))
