@@ -114,6 +114,7 @@ def test_what_was_changed_in_the_database_is_listed_and_can_be_confirmed(
     assert ready("secret", "confirm", "--json").json == {
         "done": "confirmed",
         "configurations": [],
+        "rows": [],
     }
 
 

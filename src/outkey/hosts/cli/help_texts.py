@@ -51,7 +51,12 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "outkey secret set acme token < token.txt",
         "outkey secret set acme header:X-API-Key --from env:ACME_KEY",
     ),
-    "secret confirm": ("outkey secret confirm", "outkey secret confirm acme --yes"),
+    "secret confirm": (
+        "outkey secret confirm",
+        "outkey secret confirm acme --yes",
+        "outkey secret confirm line:orders webhook:shop",
+    ),
+    "secret reject": ("outkey secret reject line:unknown",),
     "list": ("outkey list", "outkey list --json"),
     "show": ("outkey show acme", "outkey show acme --all"),
     "export": ("outkey export > all.toml", "outkey export acme shop"),

@@ -1,9 +1,13 @@
 """The commands that set and confirm secrets."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from outkey.core.errors import ConfigError
+from outkey.core.text import Text
+from outkey.core.vault.row_voucher import is_row_name
 from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.input import read_secret
 from outkey.hosts.cli.output import (
@@ -21,6 +25,13 @@ from outkey.hosts.cli.session import (
     administration_of,
     open_application,
 )
+
+if TYPE_CHECKING:
+    from outkey.core.config.configuration import Configuration
+    from outkey.core.vault.changed_rows import ChangedRow
+    from outkey.engine.application import Application
+
+    ChangedFacts = tuple[Configuration, list[str]]
 
 secrets_app = Commands(help="Set and confirm secrets. They are never shown.")
 
@@ -79,44 +90,148 @@ def set_secret(
 def confirm_secrets(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="The configurations. Without a name, all of them."),
+        typer.Argument(
+            help=(
+                "Configurations, and rows as the list names them, such as line:orders."
+                " Without a name, all of them."
+            )
+        ),
     ] = None,
     *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List the changes only.")
+    ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Confirm what was changed in the database without outkey.
 
     Lists each secret with its reference and origin, each script, and each setting that
-    decides where secrets go, if it is not as outkey saved it. Sending works again once
+    decides where secrets go, if it is not as outkey saved it; and each database, sync
+    line, pair, webhook, table and token that outkey did not save. They work again once
     they are confirmed.
     """
+    from outkey.engine.managing.confirming import confirm_rows
+
     application = open_application()
-    registry = application.registry
-    chosen = [registry.get(name) for name in names] if names else registry.all()
-    changes = {
-        configuration.name: application.secrets.voucher(configuration).differences(
-            configuration
-        )
-        for configuration in chosen
-    }
-    changed = [configuration for configuration in chosen if changes[configuration.name]]
-    if not changed and not as_json:
+    changes, rows = find_changes(application, names or [])
+    if dry_run and as_json:
+        print_json(change_facts(changes, rows))
+        return
+    if not changes and not rows and not as_json:
         print_line("nothing to confirm: everything is as outkey saved it")
         return
-    if changed:
-        if not as_json:
-            print_table(
-                ("Configuration", "What", "Value", "Sent to"),
-                [
-                    (configuration.name, fact, *fact_columns(configuration, fact))
-                    for configuration in changed
-                    for fact in changes[configuration.name]
-                ],
-            )
+    if not as_json:
+        print_changes(changes, rows)
+    if dry_run:
+        return
+    if changes or rows:
         confirm("Confirm what is listed?", yes=yes)
     administration = administration_of(application)
-    for configuration in changed:
+    for configuration, _ in changes:
         administration.confirm(configuration)
-    confirmed = [configuration.name for configuration in changed]
-    print_done("confirmed", as_json=as_json, configurations=confirmed)
+    if rows:
+        confirm_rows(administration, application.vouched_rows, rows)
+    print_done(
+        "confirmed",
+        as_json=as_json,
+        configurations=[configuration.name for configuration, _ in changes],
+        rows=[row.label for row in rows],
+    )
+
+
+@secrets_app.command("reject")
+def reject_changes(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            help="Rows as `outkey secret confirm` names them, such as line:orders."
+        ),
+    ],
+    *,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete databases, sync lines, webhooks and tokens that outkey did not save.
+
+    Settings and secrets of configurations are set again instead, by `outkey apply` and
+    `outkey secret set`.
+    """
+    from outkey.engine.managing.confirming import reject_rows
+
+    application = open_application()
+    rows = application.vouched_rows.changed()
+    for name in names:
+        if not any(row.is_named(name) for row in rows):
+            raise ConfigError(
+                Text("no row of this name was changed outside of outkey"),
+                hint=Text("See: outkey secret confirm --dry-run"),
+                field="name",
+            )
+    rows = [row for row in rows if any(map(row.is_named, names))]
+    if not as_json:
+        print_changes([], rows)
+    confirm("Delete what is listed?", yes=yes)
+    reject_rows(administration_of(application), application.vouched_rows, rows)
+    labels = [row.label for row in rows]
+    print_done("deleted", as_json=as_json, rows=labels)
+
+
+def find_changes(
+    application: "Application", names: Sequence[str]
+) -> "tuple[list[ChangedFacts], list[ChangedRow]]":
+    """Return what was changed of configurations, and the rows that were changed.
+
+    A name is that of a configuration, whose token is a row, or of a row.
+    """
+    registry = application.registry
+    rows = application.vouched_rows.changed()
+    chosen = registry.all()
+    if names:
+        rows = [
+            row
+            for row in rows
+            if row.configuration in names or any(map(row.is_named, names))
+        ]
+        known = registry.find(names)
+        chosen = [
+            registry.get(name)
+            for name in names
+            if name in known or not is_row_name(name)
+        ]
+    vouchers = [application.secrets.voucher(configuration) for configuration in chosen]
+    differences = [
+        (configuration, voucher.differences(configuration))
+        for configuration, voucher in zip(chosen, vouchers, strict=True)
+    ]
+    return [(each, facts) for each, facts in differences if facts], rows
+
+
+def print_changes(
+    changes: "Sequence[ChangedFacts]", rows: "Sequence[ChangedRow]"
+) -> None:
+    """List what was changed: of configurations, and rows."""
+    if changes:
+        print_table(
+            ("Configuration", "What", "Value", "Sent to"),
+            [
+                (configuration.name, fact, *fact_columns(configuration, fact))
+                for configuration, facts in changes
+                for fact in facts
+            ],
+        )
+    if rows:
+        print_table(("Row", "Content"), [(row.label, row.summary()) for row in rows])
+
+
+def change_facts(
+    changes: "Sequence[ChangedFacts]", rows: "Sequence[ChangedRow]"
+) -> dict[str, object]:
+    """Return what was changed, for programs."""
+    return {
+        "configurations": [
+            {"name": configuration.name, "changed": facts}
+            for configuration, facts in changes
+        ],
+        "rows": [{"row": row.label, "content": row.summary()} for row in rows],
+    }
