@@ -126,6 +126,29 @@ def test_labels_that_sql_swapped_bring_no_replaced_secret_back(
     assert spar.journal == []
 
 
+def test_an_older_copy_of_a_whole_configuration_brings_no_secret_back(
+    application: "Application",  # noqa: F811
+    spar: Spar,  # noqa: F811
+) -> None:
+    from outkey.hosts.django.models import Configuration, SecretValue
+
+    administration = application.administration("tester")
+    administration.set_secret("acme", "header:X-API-Key", Secret("a-key"))
+    administration.set_secret("acme", "token", Secret("replaced-long-ago"))
+    copies = [*Configuration.objects.all(), *SecretValue.objects.all()]
+    administration.set_secret("acme", "token", Secret("the-current-one"))
+    assert application.gateway.send("acme", "GET", "/echo").status == 200
+    spar.clear()
+    SecretValue.objects.all().delete()
+    for row in copies:
+        row.save()
+    Configuration.objects.update(revision=F("revision") + 1)
+    wait_for_caches()
+    with pytest.raises(SecretUnreadable):
+        application.gateway.send("acme", "GET", "/echo")
+    assert spar.journal == []
+
+
 def test_an_editor_who_saves_in_between_gets_no_secret_of_an_administrator(
     application: "Application",  # noqa: F811
     spar: Spar,  # noqa: F811

@@ -6,11 +6,12 @@ from outkey.adapters.keyring import Keyring, new_keyring
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import OPENED_SECONDS, StoredSecrets
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import Sealed
+from outkey.core.errors import Sealed, SecretUnreadable
 from outkey.core.secret import Secret
 from outkey.core.vault.voucher import vouchable_facts
 from outkey.testing import FakeClock, configuration
 from outkey.testing.fakes_storage import memory_registry, memory_storage
+from outkey.testing.fakes_vouching import MemorySeenRows
 
 
 class CountingRing:
@@ -37,11 +38,13 @@ class Vault:
 
     def __init__(self) -> None:
         storage = memory_storage()
+        self.storage = storage
+        self.seen = MemorySeenRows()
         self.registry = memory_registry(storage=storage)
         self.clock = FakeClock()
         self.ring = CountingRing()
         self.secrets = StoredSecrets(
-            storage, ReferencedSecrets(), self.ring, self.clock
+            storage, ReferencedSecrets(), self.ring, self.clock, self.seen
         )
         for name in ("acme", "shop"):
             self.registry.add(configuration(name))
@@ -102,3 +105,22 @@ def test_what_is_not_used_any_more_is_forgotten(vault: Vault) -> None:
     assert vault.held() == ["token"]
     vault.clock.advance(OPENED_SECONDS)
     assert vault.held() == []
+
+
+def test_an_older_copy_of_a_configuration_does_not_bring_its_secret_back(
+    vault: Vault,
+) -> None:
+    configurations = dict(vault.storage.configurations.rows)
+    secrets = dict(vault.storage.secrets.rows)
+    vault.set_token("acme", "acme-2")
+    vault.storage.configurations.rows = configurations
+    vault.storage.secrets.rows = secrets
+    with pytest.raises(SecretUnreadable, match="changed outside of outkey"):
+        vault.secrets.open(vault.stored(), "token")
+    assert vault.secrets.open(vault.stored("shop"), "token") == Secret("shop-1")
+    stored = vault.stored()  # an operator confirms it
+    vault.secrets.vouch(stored, vouchable_facts(stored))
+    vault.registry.note_vouched("acme")
+    assert vault.secrets.open(vault.stored(), "token") == Secret("acme-1")
+    vault.seen.clear()  # as after a restore
+    assert vault.secrets.voucher(vault.stored()).facts

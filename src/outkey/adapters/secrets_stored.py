@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from shlex import quote
 from typing import NamedTuple, Protocol
 
@@ -19,6 +20,7 @@ from outkey.core.request.script import SCRIPT_FACT
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.core.vault.envelope import Place, SealedRow, key_name_of, unpack
+from outkey.core.vault.row_voucher import RowName
 from outkey.core.vault.versions import (
     SecretVersion,
     Swap,
@@ -35,7 +37,7 @@ from outkey.core.vault.voucher import (
 )
 from outkey.core.webhooks.sealed import PLACE_TABLE
 from outkey.ports.sending import Clock, Secrets
-from outkey.ports.storage import Storage
+from outkey.ports.storage import SeenRows, Storage
 
 _REWRAPPED_AT_ONCE = 200
 _MAX_PAUSE = 0.25
@@ -85,12 +87,18 @@ class StoredSecrets:
     """Opens, replaces and vouches for secrets."""
 
     def __init__(
-        self, storage: Storage, references: Secrets, keys: Keyrings, clock: Clock
+        self,
+        storage: Storage,
+        references: Secrets,
+        keys: Keyrings,
+        clock: Clock,
+        seen: SeenRows | None = None,
     ) -> None:
         self._storage = storage
         self._references = references
         self._keys = keys
         self._clock = clock
+        self._seen = seen  # which vouchers were replaced, and are not accepted again
         self._vouchers: dict[SealedRow, Voucher] = {}
         self._cache: dict[str, CachedSecrets] = {}  # by record
         self._will_forget = False
@@ -155,7 +163,23 @@ class StoredSecrets:
             if len(self._vouchers) >= _MAX_CACHED:
                 self._vouchers.clear()
             self._vouchers[row] = voucher
-        return voucher
+        return voucher if self._is_newest(row.place) else Voucher({})
+
+    def _is_newest(self, place: Place) -> bool:
+        """Whether no later voucher of a configuration was seen; remember this one."""
+        newest = self._newest_version(place.record)
+        if place.version > newest:
+            self._note_version(place)
+        return place.version >= newest
+
+    def _newest_version(self, record: str) -> int:
+        return self._seen.newest(RowName(VOUCHER_FIELD, record)) if self._seen else 0
+
+    def _note_version(self, place: Place) -> None:
+        if self._seen is not None:
+            name = RowName(VOUCHER_FIELD, place.record)
+            note = partial(self._seen.note, name, place.version)
+            self._storage.database.after_commit(note)
 
     def refuse_changed_settings(self, configuration: Configuration) -> None:
         if not configuration.record:
@@ -186,11 +210,15 @@ class StoredSecrets:
             configuration, changed, ciphertexts
         )
         before = configuration.voucher
-        place = voucher_place(record, int(before.place.version) + 1 if before else 1)
+        version = max(
+            before.place.version if before else 0, self._newest_version(record)
+        )
+        place = voucher_place(record, version + 1)
         sealed = seal(voucher.text(), place, self._keys.fresh())
         with self._storage.database.transaction():
             self._apply(delete_all(self._storage.secrets.read([record], VOUCHER_FIELD)))
             self._apply([(None, SecretVersion(place, sealed=sealed))])
+            self._note_version(place)
 
     def set_value(
         self, configuration: Configuration, field: str, secret: Secret, *, by: str = ""

@@ -120,7 +120,7 @@ def build_application(
     own = (source.file, home / "config", home / "data")
     files = ConfiguredFiles(own)
     references = ReferencedSecrets(files)
-    secrets = StoredSecrets(storage, references, keys, clock)
+    secrets = StoredSecrets(storage, references, keys, clock, seen)
     policy = policy or partial(read_policy, home, environment)
     checkpoints = CheckpointFile(home / "config" / "audit-checkpoints")
     heartbeat = ProcessHeartbeat(tables.states, keys, clock)
