@@ -78,6 +78,7 @@ TESTED_ELSEWHERE = "needs a state that tests/browser has a test of its own for"
 NOT_PAGES: Final = {
     "": REDIRECT,
     "index": REDIRECT,
+    "login/": "the same page as login",
     "password_change/": REDIRECT,
     "auth/user/<path:object_id>/": REDIRECT,
     "auth/group/<path:object_id>/": REDIRECT,

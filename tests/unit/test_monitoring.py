@@ -609,6 +609,20 @@ def test_what_happened_once_closes_after_a_day_without_a_word() -> None:
     assert bench.open_notices() == []
 
 
+def test_a_user_whose_sign_ins_fail_again_and_again_is_told_once_a_day() -> None:
+    bench = Bench()
+    for _ in range(2):
+        bench.record({"at": 1, "tag": "people:session:slowed", "key": "user ada"})
+    (told,) = bench.look()
+    assert told == (
+        "warning: many sign-ins of a user have failed within an hour: ada"
+    )
+    bench.record({"at": 1, "tag": "people:session:slowed", "key": "user ada"})
+    assert bench.look() == []
+    assert bench.look(24 * 60) == []
+    assert bench.open_notices() == []
+
+
 def test_an_unusual_volume_is_told_until_its_hour_ends() -> None:
     bench = Bench()
     bench.put_baseline("acme", Baseline((), {HOUR - n: 10 for n in range(1, 9)}))

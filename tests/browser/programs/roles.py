@@ -151,7 +151,7 @@ clients = {
 table: dict[str, dict[str, list[str]]] = {}
 pages: dict[tuple[str, str], str] = {}
 for name, route in routes(get_resolver()):
-    if name in {"logout", "login", "(?P<url>.*)$"}:
+    if name in {"logout", "login", "login/", "(?P<url>.*)$"}:
         continue
     table[name] = {"GET": [], "POST": []}
     for role, client in clients.items():

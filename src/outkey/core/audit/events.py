@@ -75,6 +75,7 @@ class Tag(StrEnum):
     SESSION_BEGAN = "people:session:began"
     SESSION_ENDED = "people:session:ended"
     SESSION_REFUSED = "people:session:refused"
+    SESSIONS_SLOWED = "people:session:slowed"
     USER_CREATED = "people:user:created"
     USER_UPDATED = "people:user:updated"
     USER_DELETED = "people:user:deleted"
@@ -98,6 +99,9 @@ class ChangeEffect(StrEnum):
 
     CREATED = "created"  # there was none before
     REPLACED = "replaced"
+    # Events of one minute, whose number is the field.
+    COUNTED = "counted"
+    COUNTED_LOCKED = "counted_locked"  # while the sign-in was locked
 
 
 class Intent(NamedTuple):
@@ -156,7 +160,7 @@ class Change(NamedTuple):
 
     `changes` has the fields with their old and new values, as far as no secret can be
     in them: `changed_values` decides that. `effect` is `created` for a new line or
-    secret, and `replaced` for a secret that had a value.
+    secret, and `replaced` for a secret that had a value; failed sign-ins are `counted`.
     """
 
     tag: Tag

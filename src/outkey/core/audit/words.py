@@ -56,6 +56,7 @@ SENTENCES: dict[str, Text] = {
     Tag.SESSION_BEGAN: Text("signed in"),
     Tag.SESSION_ENDED: Text("signed out"),
     Tag.SESSION_REFUSED: Text("failed to sign in"),
+    Tag.SESSIONS_SLOWED: Text("failed so often that sign-ins are slowed down for"),
     Tag.USER_CREATED: Text("created the user"),
     Tag.USER_UPDATED: Text("changed the user"),
     Tag.USER_DELETED: Text("deleted the user"),
@@ -81,6 +82,12 @@ SENTENCES: dict[str, Text] = {
 SENTENCES_BY_EFFECT: dict[tuple[str, str], Text] = {
     (Tag.LINE_SAVED, ChangeEffect.CREATED): Text("created the sync line"),
     (Tag.SECRET_SET, ChangeEffect.REPLACED): Text("replaced a secret"),
+    (Tag.SESSION_REFUSED, ChangeEffect.COUNTED): Text(
+        "failed to sign in, more times within a minute:"
+    ),
+    (Tag.SESSION_REFUSED, ChangeEffect.COUNTED_LOCKED): Text(
+        "tried to sign in while that was locked, times within a minute:"
+    ),
 }
 LINE_TAGS = frozenset(
     {

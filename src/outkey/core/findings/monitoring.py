@@ -109,6 +109,15 @@ NOTICE_KINDS: Mapping[str, NoticeKind] = {
         Text("more than ten times as many requests as usual"),
         Text("Check the audit for what sends, or set a rate limit."),
     ),
+    "S-sign-ins": NoticeKind(
+        Level.WARNING,
+        Text("many sign-ins of a user have failed within an hour"),
+        Text(
+            "The password may be guessed by an attacker. Ask the user, and restrict who"
+            " can reach the pages."
+        ),
+        duration=DAY_SECONDS,
+    ),
     "S-webhook-silent": NoticeKind(
         Level.WARNING,
         Text("a webhook has had no delivery for three times the usual gap"),

@@ -124,6 +124,7 @@ NOTICE_ACTIONS = {
     "S-accepted-after-refusals": (HelpfulAction.OPEN_AUDIT, Permission.VIEW_AUDIT),
     "S-volume": (HelpfulAction.OPEN_AUDIT, Permission.VIEW_AUDIT),
     "S-no-worker": (HelpfulAction.OPEN_RUNS, Permission.VIEW_RUN),
+    "S-sign-ins": (HelpfulAction.OPEN_AUDIT, Permission.VIEW_AUDIT),
 }
 # Instead of a hint that names a command, which needs a terminal.
 NOTICE_DETAILS = {

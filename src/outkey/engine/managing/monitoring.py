@@ -67,13 +67,13 @@ class Monitor:
         before = {
             notice.condition: notice for notice in open_notices(self._rows.states)
         }
-        position, attempts = self._read_attempts()
+        position, attempts, slowed = self._read_records()
         self._drop_old_attempts(now)
         baselines, events = self._update_baselines(attempts)
         lasting = {*self._lasting_conditions(before, baselines, now)}
         opened = [
             Notice(condition, now)
-            for condition in sorted({*events, *lasting} - before.keys())
+            for condition in sorted({*events, *slowed, *lasting} - before.keys())
         ]
         closed = [
             replace(notice, closed_at=now)
@@ -87,10 +87,14 @@ class Monitor:
                 notifier.send(reported)
         return reported
 
-    def _read_attempts(self) -> tuple[int, list[EndedAttempt]]:
-        """Return the position after the records that were read, and their attempts."""
+    def _read_records(self) -> tuple[int, list[EndedAttempt], list[Condition]]:
+        """Return the position after the records that were read, and what they say.
+
+        That are attempts, and users whose sign-ins are slowed down.
+        """
         position = self._position()
         attempts: list[EndedAttempt] = []
+        slowed: list[Condition] = []
         for _ in range(MAX_BATCHES):
             records = self._rows.audit.after(position, READ_AT_ONCE)
             for facts in records:
@@ -98,10 +102,13 @@ class Monitor:
                 attempt = self._attempt(facts)
                 if attempt is not None:
                     attempts.append(attempt)
+                elif facts.get("tag") == Tag.SESSIONS_SLOWED:
+                    user = str(facts.get("key")).removeprefix("user ")
+                    slowed.append(Condition("S-sign-ins", about=user))
             if len(records) < READ_AT_ONCE:
                 break
         self._recent.extend(attempts)
-        return position, attempts
+        return position, attempts, slowed
 
     def _position(self) -> int:
         """Return the id of the last record that was read; at first the newest one's."""

@@ -28,11 +28,13 @@ from outkey.hosts.server.listener import LEAST_DESCRIPTORS, Server
 from outkey.hosts.server.memory import give_large_blocks_back
 from outkey.hosts.server.middleware import ClientAddress
 from outkey.hosts.server.personal import delete_old
+from outkey.hosts.server.sign_ins import SignInRounds
 from outkey.hosts.server.user_changes import key_of
 from outkey.hosts.webhook_ports import body_limit, read_mebibytes
 
 SENT_LIMIT = "OUTKEY_SEND_MEBIBYTES"
 READ_ABOVE_LIMIT = 1024 * 1024  # bytes
+Helper = Background | LocalWorkers | SignInRounds
 
 
 def listen(host: str, port: int) -> Server:
@@ -153,17 +155,20 @@ def warn_about_second_server() -> None:
         )
 
 
-def helpers() -> list[Background | LocalWorkers]:
+def helpers() -> list[Helper]:
     """Return the threads that work beside the pages; wrong settings raise here."""
     application = installation()
     if installation_zone():
         read_zone(installation_zone(), field="OUTKEY_TIME_ZONE")
-    background = Background(application, delete_older_than=delete_old)
+    threads: list[Helper] = [
+        Background(application, delete_older_than=delete_old),
+        SignInRounds(),
+    ]
     # The queue of PostgreSQL is for `outkey worker`, on any number of machines.
-    return [background] if has_queue() else [background, LocalWorkers(application)]
+    return threads if has_queue() else [*threads, LocalWorkers(application)]
 
 
-def serve(server: Server, threads: list[Background | LocalWorkers]) -> None:
+def serve(server: Server, threads: list[Helper]) -> None:
     """Serve until SIGTERM or Ctrl-C."""
     give_large_blocks_back()
     server.stop_at_signals()

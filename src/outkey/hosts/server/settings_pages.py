@@ -127,7 +127,7 @@ TEMPLATES = [
     }
 ]
 AUTHENTICATION_BACKENDS = [
-    "axes.backends.AxesStandaloneBackend",
+    "outkey.hosts.server.sign_ins.LockingBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
 AUTH_PASSWORD_VALIDATORS = [
@@ -144,7 +144,12 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25  # hours
+# By both, so that nobody locks out another user; guesses from many addresses are slowed
+# down by `sign_ins`.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_CLIENT_IP_CALLABLE = "outkey.hosts.server.sign_ins.counted_address"
+# An attempt while it is locked is not even stored, and the lock ends when it was to.
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 # What is logged of a failed attempt has no password, also of a password change.
 AXES_SENSITIVE_PARAMETERS = [
     "username",

@@ -11,6 +11,7 @@ from django.urls import include, path, reverse
 from outkey.hosts.server import errors
 from outkey.hosts.server.navigation import first_url
 from outkey.hosts.server.own_password import password_change
+from outkey.hosts.server.sign_ins import sign_in
 
 
 def first_page(request: HttpRequest) -> HttpResponseBase:
@@ -27,7 +28,9 @@ def first_page(request: HttpRequest) -> HttpResponseBase:
 urlpatterns = [
     path("", first_page),
     path("api/v1/", include("outkey.hosts.django.api.urls")),
-    path("password_change/", password_change),  # instead of the admin's own
+    # Instead of the admin's own:
+    path("login/", sign_in),
+    path("password_change/", password_change),
     path("", admin.site.urls),
 ]
 handler400 = errors.bad_request
