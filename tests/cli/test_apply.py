@@ -203,15 +203,23 @@ def test_a_secret_of_a_webhook_survives_in_the_same_way(shop: Terminal) -> None:
     assert "  secret  stored, version 1 → env:HOOK_SECRET\n" in resolved.out
 
 
-def test_a_line_is_not_reduced_to_its_request_without_a_warning(shop: Terminal) -> None:
+def test_a_line_is_reduced_to_its_request_only_where_that_is_wanted(
+    shop: Terminal,
+) -> None:
     bare = '[line.orders]\nconfiguration = "shop"\npath = "/orders"\n'
-    warning = "warning shop.line.orders: the line synchronizes"
-    assert warning in shop("apply", "-", "--dry-run", stdin=bare).err
-    strict = shop("apply", "-", "--strict", stdin=bare)
-    assert strict.code == 2
-    assert "delete the section [line.orders] from this one" in strict.err
+    lost = "the document names [line.orders] without direction, target, keys, fields"
+    dry = shop("apply", "-", "--dry-run", stdin=bare)
+    assert (dry.code, f"warning line.orders: {lost}" in dry.err) == (0, True)
+    for arguments in ((), ("--strict",)):
+        refused = shop("apply", "-", *arguments, stdin=bare)
+        assert (refused.code, lost in refused.err) == (2, True)
+        assert "--replace" in refused.err
+    refused = shop("apply", "-", "--json", stdin=bare)
+    assert refused.json["error"]["field"] == "line.orders"
     assert shop("line", "show", "orders", "--json").json["target"] == "table:orders"
-    assert warning in shop("apply", "-", stdin=bare).err
+    replaced = shop("apply", "-", "--replace", "--strict", stdin=bare)
+    assert (replaced.code, lost in replaced.err) == (0, False)
+    assert "target" not in shop("line", "show", "orders", "--json").json
 
 
 def test_a_new_webhook_without_a_secret_names_the_next_command(shop: Terminal) -> None:

@@ -199,7 +199,9 @@ def test_applying_tells_what_is_wrong_with_a_line(shop: Shop, spar: Spar) -> Non
         in said
     )
     closed = document(spar).replace("demo.contact", "demo.unknown")
-    applied = json.loads(shop.run("apply", "-", "--json", stdin=closed, code=0).out)
+    applied = json.loads(
+        shop.run("apply", "-", "--replace", "--json", stdin=closed, code=0).out
+    )
     fields = [(found["id"], found["field"]) for found in applied["findings"]]
     assert ("L014", "line.contacts.target") in fields
 
@@ -551,7 +553,7 @@ def test_rejected_records_are_counted_shown_and_tried_again(
         ("c2", "text"),
         ("c4", "text"),
     ]
-    shop.run("apply", "-", stdin=text, code=0)
+    shop.run("apply", "-", "--replace", stdin=text, code=0)
     retry = json.loads(shop.run("run", "retry", "1", "--json", code=0).out)
     assert (retry["created"], retry["unchanged"], retry["retry_of"]) == (2, 0, "1")
     facts = json.loads(shop.run("run", "show", "1", "--json", code=0).out)

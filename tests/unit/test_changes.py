@@ -137,13 +137,16 @@ class Office:
             PathsOnDemand(),
         )
 
-    def apply(self, text: str, *, dry_run: bool = False) -> Applied:
+    def apply(
+        self, text: str, *, dry_run: bool = False, replaces: bool = False
+    ) -> Applied:
         return apply(
             self.administration,
             self.sender,
             parse_document(text),
             settings=self.settings,
             dry_run=dry_run,
+            replaces=replaces,
         )
 
 
@@ -918,17 +921,98 @@ path = "/orders"
 """
 
 
-@pytest.mark.parametrize("dry_run", [True, False])
-def test_a_line_of_which_only_the_request_is_left_is_a_warning(
-    *, dry_run: bool
-) -> None:
+def warned(applied: Applied) -> list[str]:
+    return [f.message for _, f in applied.findings if f.id == "W011"]
+
+
+def test_a_line_whose_keys_a_document_does_not_name_is_not_changed() -> None:
     office = Office()
-    assert "W011" not in [f.id for _, f in office.apply(WHOLE_LINE).findings]
-    findings = office.apply(BARE_LINE, dry_run=dry_run).findings
-    ((name, finding),) = [(name, f) for name, f in findings if f.id == "W011"]
-    assert (name, finding.field) == ("acme", "line.orders")
-    assert "[line.orders]" in finding.hint
-    assert warnings_error(findings) is not None
+    assert warned(office.apply(WHOLE_LINE)) == []
+    before = office.registry.line("orders")
+    with pytest.raises(ConfigError) as refused:
+        office.apply(BARE_LINE)
+    assert refused.value.field == "line.orders"
+    assert "without direction, target, keys, fields" in refused.value.message
+    assert "--replace" in refused.value.hint
+    assert office.registry.line("orders") == before
+
+
+def test_a_dry_run_lists_what_a_document_would_remove() -> None:
+    office = Office()
+    office.apply(WHOLE_LINE)
+    applied = office.apply(BARE_LINE, dry_run=True)
+    (message,) = warned(applied)
+    assert "[line.orders] without direction, target, keys, fields" in message
+    assert warnings_error(applied.findings) is not None
+
+
+def test_a_document_that_replaces_removes_what_it_does_not_name() -> None:
+    office = Office()
+    office.apply(WHOLE_LINE)
+    assert warned(office.apply(BARE_LINE, replaces=True)) == []
+    assert office.registry.line("orders").sync is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "removed"),
+    [
+        ('schedule = "@daily"\n', "", "schedule"),
+        ('schedule = "@daily"\n', 'schedule = ""\n', ""),
+        ('path = "/orders"', "", "path"),
+        ('path = "/orders"', 'path = "/"', ""),
+        ('path = "/orders"', 'path = "/all"', ""),
+        ('method = "POST"\n', "", "method"),
+        ('fields = [{ api = "id"', 'fields = [{ api = "other"', ""),
+    ],
+)
+def test_a_key_that_a_document_names_replaces_what_is_stored(
+    old: str, new: str, removed: str
+) -> None:
+    line = WHOLE_LINE + 'schedule = "@daily"\nmethod = "POST"\n'
+    office = Office()
+    office.apply(line)
+    assert old in line
+    changed = line.replace(old, new)
+    if not removed:
+        office.apply(changed)
+        return
+    with pytest.raises(ConfigError, match=rf"without {removed}, and"):
+        office.apply(changed)
+
+
+@pytest.mark.parametrize(
+    ("section", "key"),
+    [
+        ('[database.store]\nurl = "env:STORE_URL"', 'adopt = ["orders"]'),
+        ('[pair.both]\npull = "orders"\npush = "back"', 'conflict = "host"'),
+    ],
+)
+def test_what_a_document_removes_of_other_sections_is_a_warning(
+    section: str, key: str
+) -> None:
+    push = """
+[line.back]
+configuration = "acme"
+direction = "push"
+target = "table:orders"
+fields = [{ api = "id", host = "id" }]
+[line.back.create]
+method = "POST"
+path = "/orders"
+[line.back.update]
+method = "PATCH"
+path = "/orders/{remote_id}"
+"""
+    office = Office()
+    office.apply(f"{WHOLE_LINE}{push}{section}\n{key}\n")
+    place = section.partition("]")[0][1:]
+    message = f"the document names [{place}] without {key.split(maxsplit=1)[0]}, and"
+    for dry_run in (True, False):
+        (warning,) = warned(office.apply(section, dry_run=dry_run))
+        assert warning.startswith(message)
+    assert warned(office.apply(section)) == []
+    office.apply(f"{section}\n{key}\n")
+    assert warned(office.apply(section, replaces=True)) == []
 
 
 def test_a_line_that_was_only_a_request_may_stay_one() -> None:

@@ -100,11 +100,14 @@ class Hooks:
             self.changes.set_secret("shop", Secret(secret))
         self.host.audit.events.clear()
 
-    def apply(self, document: str, *, dry_run: bool = False) -> Applied:
+    def apply(
+        self, document: str, *, dry_run: bool = False, replaces: bool = False
+    ) -> Applied:
         return self.application.apply(
             self.application.administration("tester"),
             parse_document(document),
             dry_run=dry_run,
+            replaces=replaces,
         )
 
     @property

@@ -263,7 +263,7 @@ def test_a_line_that_was_changed_since_fails_with_what_is_wrong(
         line = LINE.replace('direction = "pull"', change).replace("keys", "# keys")
     with pytest.raises(ConfigError, match=reason):
         working.apply(line + '[webhook.other]\nscheme = "shopify"\nline = "orders"\n')
-    working.apply(line)
+    working.apply(line, replaces=True)
     working.send({"id": "a"})
     working.work.round()
     assert working.states()[0][0] == "failed"
@@ -497,3 +497,12 @@ def test_a_replay_is_bounded_and_leaves_what_waits(
     deliveries = working.application.inbox().in_scope("shop", ReplayScope())
     assert working.application.inbox().replay_all(deliveries[:1]) == 1
     assert working.application.inbox().replay_all(deliveries) == 1  # one has changed
+
+
+def test_what_a_document_removes_of_a_webhook_is_a_warning() -> None:
+    working = Working(DOCUMENT + 'records = "data"\n')
+    places = [f.field for _, f in working.apply(DOCUMENT, dry_run=True).findings]
+    assert places == ["webhook.shop"]
+    # It has one consumer: another one that is named takes its place.
+    other = '[webhook.shop]\nscheme = "shopify"\nrecords = "data"\nrun = "orders"\n'
+    assert working.apply(other, dry_run=True).findings == ()

@@ -177,16 +177,21 @@ class Application:
         document: Document,
         *,
         dry_run: bool,
+        replaces: bool = False,
         progress: Callable[[int], None] = lambda _: None,
         check: Callable[[ConfigurationChange], None] = lambda _: None,
     ) -> Applied:
-        """Create and update what a document names, if `check` accepts each change."""
+        """Create and update what a document names, if `check` accepts each change.
+
+        What it would remove of a line by not naming it is refused unless it `replaces`.
+        """
         return apply(
             administration,
             self.sender.context,
             document,
             settings=self.sync_settings,
             dry_run=dry_run,
+            replaces=replaces,
             targets=self._targets,
             hooks=partial(self.webhook_administration, administration)
             if self.hook_ports

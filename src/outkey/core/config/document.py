@@ -7,6 +7,7 @@ message repeats a value.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from dataclasses import field as attribute
 from typing import TypeVar
 
 from outkey.core.config.configuration import (
@@ -111,6 +112,9 @@ class Document:
     databases: tuple[OtherDatabase, ...] = ()
     pairs: tuple[Pair, ...] = ()
     webhooks: tuple[Webhook, ...] = ()
+    # The keys that it names of each section, by the section's place: line.orders.
+    # Configurations are not among them: what is not named of one is not changed.
+    named_keys: Mapping[str, frozenset[str]] = attribute(default_factory=dict)
 
 
 def parse_document(text: str) -> Document:
@@ -135,7 +139,12 @@ def parse_document(text: str) -> Document:
         read_webhook(name, table, f"webhook.{name}.")
         for name, table in tables_of(tree, "webhook")
     )
-    return Document(drafts, lines, databases, pairs, webhooks)
+    named_keys = {
+        f"{section}.{name}": frozenset(table)
+        for section in ("database", "line", "pair", "webhook")
+        for name, table in tables_of(tree, section)
+    }
+    return Document(drafts, lines, databases, pairs, webhooks, named_keys)
 
 
 def parse_sync(text: str) -> Sync:

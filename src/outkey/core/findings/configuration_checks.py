@@ -112,13 +112,12 @@ REFERENCE_UNRESOLVED = Check(
     "Set the variable or the file and apply again, or remove the key from the"
     " document.",
 )
-LINE_BECOMES_REQUEST = Check(
+KEYS_NOT_NAMED = Check(
     "W011",
     Level.WARNING,
-    "the line synchronizes, and the document has only its request: direction,"
-    " target, keys and fields are removed",
-    "If another document has the whole line, delete the section [line.{name}] from this"
-    " one, and apply the other again.",
+    "the document names [{place}] without {keys}, and applying it removes that",
+    "Add what is missing, as outkey export prints it; delete the section from the"
+    " document, and what is stored stays; or apply with --replace.",
 )
 CLOCK_AHEAD = Check(
     "W007",

@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from outkey.core.config.configuration import Configuration, SecretState, SyncLine
 from outkey.core.config.document import Document, naming
+from outkey.core.config.removals import Removal, line_table, removals_of
 from outkey.core.config.secret_values import refuse_control_characters
-from outkey.core.config.sync_sections import OtherDatabase, Pair
-from outkey.core.config.webhook_section import REFERENCES
+from outkey.core.config.sync_sections import (
+    OtherDatabase,
+    Pair,
+    database_table,
+    pair_table,
+)
+from outkey.core.config.webhook_section import REFERENCES, webhook_table
 from outkey.core.errors import (
     ConfigError,
     InactiveConfiguration,
@@ -21,7 +27,7 @@ from outkey.core.errors import (
 )
 from outkey.core.findings.checks import Finding, Level
 from outkey.core.findings.configuration_checks import (
-    LINE_BECOMES_REQUEST,
+    KEYS_NOT_NAMED,
     REFERENCE_REPLACES_VALUE,
     REFERENCE_UNRESOLVED,
     configuration_findings,
@@ -33,7 +39,7 @@ from outkey.core.request.assembly import SecretOpener
 from outkey.core.request.script import check_transform
 from outkey.core.secret import Secret
 from outkey.core.sync.records import Target
-from outkey.core.text import Text
+from outkey.core.text import Text, join_texts
 from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.stored import StoredWebhook, without_references
 from outkey.engine.managing.changes import Administration, ConfigurationChange
@@ -100,6 +106,7 @@ def apply(  # noqa: PLR0913 - a document is about all of these
     *,
     settings: SyncSettings,
     dry_run: bool,
+    replaces: bool = False,
     targets: Callable[[], Sequence[Target]] = tuple,
     hooks: Callable[[], DocumentWebhooks] | None = None,
     progress: Callable[[int], None] = lambda _: None,
@@ -112,7 +119,8 @@ def apply(  # noqa: PLR0913 - a document is about all of these
     transaction would block every send. `targets` are those that lines may write to,
     and `hooks` saves webhooks: it is called only for a document that has some.
     `check` raises if a change is more than the actor may do, `check_database` if
-    outkey must not open a database.
+    outkey must not open a database. What the document would remove of a line by not
+    naming it is refused, unless it `replaces` what is stored.
     """
     changes, unresolved = compare_configurations(administration, context, document)
     for change in changes:
@@ -127,7 +135,10 @@ def apply(  # noqa: PLR0913 - a document is about all of these
         compared.hooks.refuse_unfit(document)
     refuse_blocked(administration.policy(), (change.made for change in changes))
     refuse_unfit_settings(context, document, changes)
+    removals = list(document_removals(document, compared))
     if not dry_run:
+        if not replaces:
+            refuse_removals_of_lines(removals)
         save_configurations(administration, changes, progress)
         save_rest(administration, settings, compared)
     return Applied(
@@ -139,7 +150,7 @@ def apply(  # noqa: PLR0913 - a document is about all of these
         findings=(
             *unresolved,
             *compared.findings,
-            *lost_synchronizations(compared.lines),
+            *(() if replaces else removal_findings(removals)),
             *replaced_values(changes),
             *document_findings(context, changes),
         ),
@@ -443,15 +454,48 @@ def replaced_values(
                 yield change.made.name, REFERENCE_REPLACES_VALUE.finding(field)
 
 
-def lost_synchronizations(
-    lines: Iterable[tuple[SyncLine | None, SyncLine]],
-) -> Iterator[tuple[str, Finding]]:
-    """Yield a finding for each line of which a document leaves only the request."""
-    for before, made in lines:
-        if before is not None and before.sync is not None and made.sync is None:
-            place = f"line.{made.name}"
-            finding = LINE_BECOMES_REQUEST.finding(place, name=made.name)
-            yield made.configuration, finding
+def document_removals(
+    document: Document, compared: ComparedDocument
+) -> Iterator[Removal]:
+    """Yield what a document would remove of the sections that it names."""
+    tables = [
+        *removable_tables("line", compared.lines, line_table),
+        *removable_tables("database", compared.databases, database_table),
+        *removable_tables("pair", compared.pairs, pair_table),
+        *removable_tables("webhook", compared.webhooks, webhook_table),
+    ]
+    for place, stored, made in tables:
+        yield from removals_of(place, stored, made, document.named_keys)
+
+
+def removable_tables(
+    section: str,
+    pairs: Iterable[tuple[Named | None, Named]],
+    table_of: Callable[[Named], Mapping[str, object]],
+) -> Iterator[tuple[str, Mapping[str, object], Mapping[str, object]]]:
+    """Yield the places of what is stored already, with its tables before and after."""
+    for stored, made in pairs:
+        if stored is not None:
+            yield f"{section}.{made.name}", table_of(stored), table_of(made)
+
+
+def removal_findings(removals: Iterable[Removal]) -> Iterator[tuple[str, Finding]]:
+    """Yield a finding for each section of which a document would remove something."""
+    for place, keys in removals:
+        yield "", KEYS_NOT_NAMED.finding(place, place=place, keys=", ".join(keys))
+
+
+def refuse_removals_of_lines(removals: Iterable[Removal]) -> None:
+    """Refuse to remove a mapping, a target, keys or a schedule by not naming them.
+
+    The other sections have only settings, whose removal is a warning.
+    """
+    of_lines = [removal for removal in removals if removal.is_of_line]
+    if not of_lines:
+        return
+    findings = [finding for _, finding in removal_findings(of_lines)]
+    messages = join_texts([finding.message for finding in findings], "; ")
+    raise ConfigError(messages, hint=findings[0].hint, field=of_lines[0].place)
 
 
 def refuse_stray_lines(registry: Registry, document: Document) -> None:

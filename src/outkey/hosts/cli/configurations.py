@@ -58,6 +58,13 @@ def apply(
     strict: Annotated[
         bool, typer.Option("--strict", help="Save nothing if there is any warning.")
     ] = False,
+    replaces: Annotated[
+        bool,
+        typer.Option(
+            "--replace",
+            help="Also remove what the document does not name of a stored line.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Create or update what a TOML document describes.
@@ -66,8 +73,10 @@ def apply(
     prints the fields of what would be created. A secret is printed as its reference or
     version, never as its value.
 
-    A setting that is not in the document does not change. A sync line is replaced as a
-    whole. A reference that cannot be read never replaces a stored secret.
+    A setting that is not in the document does not change. A document that names a
+    stored line without some of its keys is refused, since they would be removed;
+    --replace permits that. A reference that cannot be read never replaces a stored
+    secret.
     """
     from outkey.core.config.document import parse_document
     from outkey.engine.managing.applying import warnings_error
@@ -76,14 +85,20 @@ def apply(
     document = parse_document(read_text(file))
     administration = administration_of(application)
     if strict:
-        trial = application.apply(administration, document, dry_run=True)
+        trial = application.apply(
+            administration, document, dry_run=True, replaces=replaces
+        )
         findings = [*trial.findings, *application.line_findings(document)]
         if error := warnings_error(findings):
             print_strict_error(error, findings, as_json=as_json)
             return exit_code_of(error)
     with progress_bar("applying", len(document.drafts)) as advance:
         applied = application.apply(
-            administration, document, dry_run=dry_run, progress=advance
+            administration,
+            document,
+            dry_run=dry_run,
+            replaces=replaces,
+            progress=advance,
         )
     findings = [
         (name, with_command(name, finding))

@@ -130,7 +130,7 @@ def add_samples(application: Application, url: str) -> None:
     common = f'"]\nbase_url = "{url}"\nenvironment = "test"\nnetwork = "internal"\n'
     configurations = _DOCUMENT.replace('"]\n', common).replace("SPAR/", f"{url}/")
     document = parse_document(configurations + _LINES)
-    application.apply(administration, document, dry_run=False)
+    application.apply(administration, document, dry_run=False, replaces=True)
     for name, (field, value) in _SECRETS.items():
         administration.set_secret(name, field, Secret(value))
     for draft in document.drafts:
