@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tarfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -291,3 +292,47 @@ def write_with_policy(file: Path, changed: Path, policy: bytes) -> None:
             info = tarfile.TarInfo(name)
             info.size = len(content)
             archive.addfile(info, io.BytesIO(content))
+
+
+@pytest.mark.parametrize("command", [("worker",), ("serve", "--port")])
+def test_a_database_that_another_machine_works_with_is_not_replaced(
+    postgresql: Cluster, tmp_path: Path, canary: Canaries, command: tuple[str, ...]
+) -> None:
+    url = postgresql.create("backup_running")
+    ours = Terminal(tmp_path / "ours", canary, {"OUTKEY_DATABASE_URL": url})
+    theirs = Terminal(tmp_path / "theirs", canary, {"OUTKEY_DATABASE_URL": url})
+    file = tmp_path / "backup"
+    with Spar() as spar:
+        fill(ours, spar)
+    succeed(ours, "backup", str(file))
+    key = theirs.home / "config" / "key"
+    key.parent.mkdir(parents=True, mode=0o700)
+    shutil.copy(ours.home / "config" / "key", key)
+    if "--port" in command:
+        command = (*command, str(free_port()))
+    with (tmp_path / "log").open("wb") as log:
+        process = forks.Popen(
+            [*forks.OUTKEY, *command], stdout=log, stderr=log, env=theirs.environment
+        )
+    try:
+        wait_for_state(url)
+        refused = ours("restore", "--replace", str(file))
+        assert refused.code == 2
+        assert "processes of outkey use the database: 1" in refused.err
+    finally:
+        process.terminate()
+        process.wait(60)
+    succeed(ours, "restore", "--replace", str(file))
+
+
+def wait_for_state(url: str) -> None:
+    """Wait until a process has stored that it works."""
+    query = (
+        "SELECT 1 FROM outkey_sharedstate WHERE kind = 'worker'"
+        " OR kind = 'lease' AND key = 'monitoring'"
+    )
+    end = time.monotonic() + 60
+    with psycopg.connect(url, autocommit=True) as connection:
+        while connection.execute(query).fetchone() is None:
+            assert time.monotonic() < end
+            time.sleep(0.1)

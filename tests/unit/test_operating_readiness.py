@@ -7,12 +7,14 @@ import pytest
 from outkey.adapters.clock_system import SystemClock
 from outkey.core.errors import Sealed, WorkerMissing
 from outkey.core.shared_state import StateKind
+from outkey.engine.managing.duties import MONITORING
 from outkey.engine.operating.backups import backed_up_at, note_backup
 from outkey.engine.operating.parts import readiness_checks
 from outkey.engine.operating.readiness import FRESH_SECONDS, Readiness, is_ready
 from outkey.engine.operating.workers import (
     ALIVE_SECONDS,
     WorkerHeartbeat,
+    count_running,
     count_workers,
 )
 from outkey.testing import FakeClock, configuration
@@ -119,3 +121,30 @@ def test_the_time_of_the_last_backup_is_stored() -> None:
     assert backed_up_at(application) is None
     note_backup(application)
     assert backed_up_at(application) == application.database.now()
+
+
+NOW = 1_000_000.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "state", "count"),
+    [
+        (StateKind.WORKER, "a", {"at": NOW - 20}, 1),
+        (StateKind.WORKER, "a", {"at": NOW - 40}, 0),
+        (StateKind.WORKER, "a", {"at": NOW + 1e9}, 0),
+        (StateKind.WORKER, "a", {"at": "now"}, 0),
+        (StateKind.WORKER, "a", [], 0),
+        (StateKind.PROCESS, "a", {"seen_at": NOW - 100}, 1),
+        (StateKind.PROCESS, "a", {"seen_at": NOW + 10}, 1),
+        (StateKind.PROCESS, "a", {"seen_at": NOW - 200}, 0),
+        (StateKind.LEASE, MONITORING, {"holder": "a", "until": NOW + 100}, 1),
+        (StateKind.LEASE, MONITORING, {"holder": "a", "until": NOW - 1}, 0),
+        (StateKind.LEASE, MONITORING, {"holder": "a", "until": 0.0}, 0),
+        (StateKind.LEASE, "pruning", {"holder": "a", "until": NOW + 100}, 0),
+    ],
+)
+def test_processes_are_known_by_what_they_stored_a_moment_ago(
+    kind: StateKind, key: str, state: object, count: int
+) -> None:
+    assert count_running({kind: {key: state}}, NOW) == count
+    assert count_running({}, NOW) == 0

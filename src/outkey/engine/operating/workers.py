@@ -1,12 +1,16 @@
 """The heartbeats of the processes that do runs and process deliveries."""
 
+from collections.abc import Mapping
 from secrets import token_hex
 
 from outkey.core.shared_state import StateKind
+from outkey.engine.managing.background import LEASE_SECONDS
+from outkey.engine.managing.duties import MONITORING
 from outkey.ports.storage import Database, StateRows
 
 BEAT_SECONDS = 10.0
 ALIVE_SECONDS = 30.0
+SENDER_SECONDS = 150.0  # for what stores a heartbeat once a minute while it sends
 
 
 class WorkerHeartbeat:
@@ -41,3 +45,29 @@ def is_over(heartbeat: object, now: float) -> bool:
     """Whether a heartbeat is so old that its process must have ended."""
     at = heartbeat.get("at", 0.0) if isinstance(heartbeat, dict) else 0.0
     return bool(now - at > ALIVE_SECONDS)
+
+
+def count_running(states: Mapping[StateKind, Mapping[str, object]], now: float) -> int:
+    """Return how many processes work with a database, by the states that they store.
+
+    These are workers, processes that send, and a server, which monitors. One that was
+    killed counts until its state is too old.
+    """
+    ages = [
+        (now - time_in(heartbeat, "at"), ALIVE_SECONDS)
+        for heartbeat in states.get(StateKind.WORKER, {}).values()
+    ]
+    ages += [
+        (now - time_in(heartbeat, "seen_at"), SENDER_SECONDS)
+        for heartbeat in states.get(StateKind.PROCESS, {}).values()
+    ]
+    lease = states.get(StateKind.LEASE, {}).get(MONITORING)
+    ages.append((now + LEASE_SECONDS - time_in(lease, "until"), LEASE_SECONDS))
+    # A time that lies further ahead than clocks differ was not written by a process.
+    return sum(-limit < age < limit for age, limit in ages)
+
+
+def time_in(state: object, name: str) -> float:
+    """Return a time in a state; long ago if there is none."""
+    at = state.get(name) if isinstance(state, dict) else None
+    return float(at) if isinstance(at, int | float) else float("-inf")

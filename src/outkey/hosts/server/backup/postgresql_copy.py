@@ -6,13 +6,14 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from outkey.core.errors import ConfigError, StorageUnavailable
 from outkey.core.shared_state import StateKind
 from outkey.core.text import Text
+from outkey.engine.operating.workers import count_running
 from outkey.hosts.server.backup.archive import not_a_backup
 from outkey.hosts.server.backup.restored_states import (
     PUT_STATE,
@@ -49,6 +50,7 @@ LIBPQ_NAMES = OPTION_VARIABLES | {
     "PGPASSWORD": "password",
     "PGDATABASE": "dbname",
 }
+OF_PROCESSES = (StateKind.WORKER, StateKind.PROCESS, StateKind.LEASE)
 CONNECT_SECONDS = 5
 LOCK_SECONDS = 60
 RESTORE_LOCK = 0x6F75746B657A  # any number that only restores lock
@@ -73,6 +75,7 @@ def load(settings: Settings, copy: Path, states: States, *, replace: bool) -> No
         lock(connection)
         if has_tables(connection) and not replace:
             raise has_data()
+        refuse_running_processes(connection)
         refuse_newer_tables(connection, copy)
         with connection.transaction():
             run_script(connection, copy, replace=replace)
@@ -174,6 +177,27 @@ def has_tables(connection: "Connection") -> bool:
     """Whether outkey has used the database before."""
     query = "SELECT to_regclass('outkey_configuration') IS NOT NULL"
     return connection.execute(query).fetchone() == (True,)
+
+
+def refuse_running_processes(connection: "Connection") -> None:
+    """Raise ConfigError while processes of any machine work with the database."""
+    if not has_tables(connection):
+        return
+    states: dict[StateKind, dict[str, object]] = {kind: {} for kind in OF_PROCESSES}
+    query = "SELECT kind, key, value FROM outkey_sharedstate WHERE kind = ANY(%s)"
+    for kind, key, value in connection.execute(query, [list(OF_PROCESSES)]):
+        with suppress(ValueError, RecursionError):  # not written by outkey
+            states[StateKind(kind)][key] = json.loads(value)
+    ((now,),) = connection.execute("SELECT extract(epoch FROM clock_timestamp())")
+    count = count_running(states, float(now))
+    if count:
+        raise ConfigError(
+            Text("processes of outkey use the database: {count}", count=count),
+            hint=Text(
+                "Stop the servers and workers on all machines, and restore again. One"
+                " that was killed counts for up to three minutes."
+            ),
+        )
 
 
 def refuse_newer_tables(connection: "Connection", copy: Path) -> None:
