@@ -244,9 +244,14 @@ def test_what_a_webhook_names_is_not_deleted(page: Page, served: Served) -> None
     served.command("apply", "-", stdin=line + webhook)
     open_line(page, "hooked")
     page.get_by_role("link", name="Delete").click()
-    page.get_by_role("button", name="Delete", exact=True).click()
-    expect(page.get_by_role("alert")).to_contain_text("webhooks need it: shop")
+    expect(page.get_by_role("alert")).to_contain_text(
+        "These webhooks depend on it: shop."
+    )
+    button = page.get_by_role("button", name="Delete", exact=True)
+    expect(button).to_have_count(0)
     served.command("webhook", "delete", "shop", "--yes")
+    page.reload()
+    expect(page.get_by_text("Sync line hooked, runs: 0")).to_be_visible()
     press(page, "Delete")
     expect(page.get_by_text("The sync line hooked was deleted.")).to_be_visible()
 

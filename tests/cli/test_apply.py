@@ -228,3 +228,11 @@ def test_a_new_webhook_without_a_secret_names_the_next_command(shop: Terminal) -
     assert applied.code == 0
     assert "warning webhook.paid.secret: the webhook has no secret" in applied.err
     assert "outkey webhook secret paid" in applied.err
+
+
+def test_deleting_names_the_lines_and_what_needs_them(shop: Terminal) -> None:
+    refused = shop("delete", "shop")  # no question, since the answer is no
+    assert (refused.code, "webhooks need it: orders" in refused.err) == (2, True)
+    assert shop("webhook", "delete", "orders", "--yes").code == 0
+    deleted = shop("delete", "shop", "--yes")
+    assert deleted.out == "deleted: shop, the sync line orders (no runs)\n"

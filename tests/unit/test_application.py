@@ -27,6 +27,7 @@ from outkey.core.secret import Secret
 from outkey.core.sync.run import RunState
 from outkey.core.text import Text
 from outkey.engine.application import Application
+from outkey.engine.managing import dependents
 from outkey.engine.managing.background import DAY
 from outkey.engine.managing.editing import Edit
 from outkey.engine.sync.unsaved_lines import DocumentLines, WithLine
@@ -445,3 +446,71 @@ def test_an_application_says_why_its_secrets_cannot_be_opened() -> None:
     assert isinstance(lost.sealing_error(), Sealed)
     restored = replace(application, keys=MemoryKeys(sealed=True))
     assert restored.sealing_error() is None  # after it was found to be sealed
+
+
+# ── what depends on what is deleted ─────────────────────────────────────────────────
+
+PUSHED = """
+[line.back]
+configuration = "acme"
+direction = "push"
+target = "contact"
+fields = [{ api = "id", host = "number" }]
+[line.back.update]
+method = "PATCH"
+path = "/contacts/{remote_id}"
+[pair.people]
+pull = "contacts"
+push = "back"
+[webhook.shop]
+scheme = "github"
+configuration = "acme"
+line = "other"
+[line.other]
+configuration = "acme"
+direction = "pull"
+path = "/others"
+target = "contact"
+keys = ["number"]
+fields = [{ api = "id", host = "number" }]
+"""
+
+
+def test_what_is_deleted_with_a_configuration_or_a_line_is_named() -> None:
+    host = memory_host(OPEN)
+    application = host.application
+    administration = application.administration("ada")
+    document = parse_document(LINES + PUSHED)
+    application.apply(administration, document, dry_run=False)
+    application.runs.request("contacts", "ada")
+    found = application.dependents(administration, configuration="acme")
+    counts = [(line.name, line.runs) for line in found.lines]
+    assert counts == [("back", 0), ("contacts", 1), ("other", 0), ("ping", 0)]
+    assert (found.pairs, found.webhooks) == (("people",), ("shop",))
+    of_line = application.dependents(administration, line="back")
+    assert [line.name for line in of_line.lines] == ["back"]
+    assert (of_line.pairs, of_line.webhooks) == (("people",), ())
+    other = application.dependents(administration, configuration="new")
+    assert (other.pairs, other.webhooks) == ((), ())
+
+
+def test_runs_are_counted_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dependents, "MOST_COUNTED", 1)
+    host = memory_host(OPEN)
+    application = host.application
+    administration = application.administration("ada")
+    application.apply(administration, parse_document(LINES), dry_run=False)
+    for _ in range(2):
+        run = application.runs.request("contacts", "ada")
+        application.runs.cancel(run.id)
+    (line,) = application.dependents(administration, line="contacts").lines
+    assert (line.runs, line.has_more_runs) == (1, True)
+
+
+def test_without_webhooks_nothing_depends_on_them() -> None:
+    host = memory_host(OPEN)
+    administration = replace(
+        host.application.administration("ada"), webhooks=lambda: None
+    )
+    found = host.application.dependents(administration, configuration="acme")
+    assert found == dependents.Dependents((), (), ())

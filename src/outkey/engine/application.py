@@ -95,6 +95,7 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.core.webhooks.inbox import InboxDelivery
     from outkey.core.webhooks.stored import StoredWebhook
     from outkey.engine.managing.api_tokens import ApiTokens
+    from outkey.engine.managing.dependents import Dependents
     from outkey.engine.managing.line_editing import RecordRights, UserRecords
     from outkey.engine.sync import Effect, Planner, SyncPorts, SyncRunner
     from outkey.engine.sync.pair_runner import Follow, PairRunner
@@ -638,6 +639,20 @@ class Application:
                 self.stored_tables().rename_line(target, name, new_name)
 
         administration.rename_line(name, new_name, self.sync_settings, follow)
+
+    def dependents(
+        self, administration: Administration, *, configuration: str = "", line: str = ""
+    ) -> "Dependents":
+        """Return what is deleted with a configuration or a line, or forbids that."""
+        from outkey.engine.managing.dependents import dependents_of  # noqa: PLC0415
+
+        return dependents_of(
+            administration,
+            self.sync_settings,
+            self.runs,
+            configuration=configuration,
+            lines=[line] if line else (),
+        )
 
     def remove_line(self, administration: Administration, name: str) -> list[str]:
         """Delete a sync line with its runs; the records that it brought stay.

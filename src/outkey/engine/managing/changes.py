@@ -105,6 +105,12 @@ class NamingWebhooks(Protocol):
     def rename_line(self, name: str, new_name: str) -> None:
         """Let webhooks name a line by its new name."""
 
+    def names_of_users(self, configuration: str, lines: Collection[str]) -> list[str]:
+        """Return the webhooks that name the configuration or one of the lines.
+
+        "" for no configuration.
+        """
+
     def refuse_removal(self, configuration: str, lines: Collection[str]) -> None:
         """Raise ConfigError if a webhook names the configuration or one of the lines.
 
@@ -416,6 +422,11 @@ class Administration:
             self.registry.remove_line(name)
             settings.remove_pairs(pairs)
         return pairs
+
+    def webhooks_naming(self, configuration: str, lines: Collection[str]) -> list[str]:
+        """Return the webhooks that need a configuration or a line ("" for none)."""
+        webhooks = self.webhooks()
+        return webhooks.names_of_users(configuration, lines) if webhooks else []
 
     def _refuse_removal(self, configuration: str, lines: Collection[str]) -> None:
         webhooks = self.webhooks()

@@ -217,16 +217,23 @@ class HookSettings:
         """Let webhooks name a line by its new name."""
         self._rename(LINE_KEYS, name, new_name)
 
+    def names_of_users(self, configuration: str, lines: Collection[str]) -> list[str]:
+        """Return the webhooks that name the configuration or one of the lines.
+
+        "" for no configuration.
+        """
+        return [
+            stored.name
+            for stored in self.all().values()
+            if names_any(stored.webhook, configuration, lines)
+        ]
+
     def refuse_removal(self, configuration: str, lines: Collection[str]) -> None:
         """Raise ConfigError if a webhook names the configuration or one of the lines.
 
         "" for no configuration.
         """
-        names = [
-            stored.name
-            for stored in self.all().values()
-            if names_any(stored.webhook, configuration, lines)
-        ]
+        names = self.names_of_users(configuration, lines)
         if names:
             raise ConfigError(
                 Text("webhooks need it: {names}", names=", ".join(names)),

@@ -26,7 +26,11 @@ from outkey.hosts.cli.output import (
     progress_bar,
     warn_if_sealed,
 )
-from outkey.hosts.cli.presenters import configuration_rows, status_mark
+from outkey.hosts.cli.presenters import (
+    configuration_rows,
+    dependents_text,
+    status_mark,
+)
 from outkey.hosts.cli.session import (
     AsJson,
     Name,
@@ -236,12 +240,17 @@ def rename(
 
 
 def delete(name: Name, *, yes: Yes = False, as_json: AsJson = False) -> None:
-    """Delete a configuration with its secrets and sync lines."""
+    """Delete a configuration with its secrets, its sync lines and their runs.
+
+    Names the lines and pairs that are deleted with it. A configuration that a webhook
+    needs is not deleted.
+    """
     application = open_application()
     application.registry.get(name)
-    lines = application.registry.timetable()
-    count = sum(line.configuration == name for line in lines)
-    also = {0: "", 1: " and a sync line"}.get(count, f" and {count} sync lines")
-    confirm(f"Delete {name} with its secrets{also}?", yes=yes)
-    administration_of(application).remove(name, application.sync_settings)
-    print_done("deleted", as_json=as_json, configuration=name)
+    administration = administration_of(application)
+    dependents = application.dependents(administration, configuration=name)
+    also = dependents_text(dependents)
+    if not dependents.webhooks:  # else it is refused, and there is nothing to ask
+        confirm(f"Delete {name} with its secrets{also}?", yes=yes)
+    administration.remove(name, application.sync_settings)
+    print_done("deleted", as_json=as_json, also=also, configuration=name)

@@ -43,6 +43,7 @@ from outkey.hosts.cli.output import (
     warn,
     warn_if_sealed,
 )
+from outkey.hosts.cli.presenters import dependents_text
 from outkey.hosts.cli.run_texts import (
     COUNTED,
     changed_fields_text,
@@ -277,10 +278,12 @@ def delete_line(
     application = open_application()
     with naming_the_list():
         application.registry.owner_of_line(name)
-    pairs = application.sync_settings.pairs_of([name])
-    also = "".join(f" The pair {pair} will be deleted too." for pair in pairs)
-    confirm(f"Delete the sync line {name} and its runs?{also}", yes=yes)
-    deleted = application.remove_line(administration_of(application), name)
+    administration = administration_of(application)
+    dependents = application.dependents(administration, line=name)
+    if not dependents.webhooks:  # else it is refused, and there is nothing to ask
+        also = dependents_text(dependents).removeprefix(", ")
+        confirm(f"Delete {also}?", yes=yes)
+    deleted = application.remove_line(administration, name)
     also = "".join(f", with the pair {pair}" for pair in deleted)
     print_done("deleted", as_json=as_json, also=also, line=name)
 

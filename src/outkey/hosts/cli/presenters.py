@@ -29,6 +29,8 @@ from outkey.hosts.cli.times import time_text
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from outkey.engine.managing.dependents import DependentLine, Dependents
+
 _MARKS = {
     Status.WORKING: "green",
     Status.FAILING: "red",
@@ -182,3 +184,19 @@ def fact_columns(configuration: Configuration, fact: str) -> tuple[str, str]:
     state = configuration.secrets[fact]
     value = str(state.reference or f"stored, version {state.version}")
     return value, state.origin.replace(" ", " and ")
+
+
+def dependents_text(dependents: "Dependents") -> str:
+    """Return what is deleted with a configuration, to be put behind its name."""
+    lines = [
+        f"the sync line {line.name} ({runs_text(line)})" for line in dependents.lines
+    ]
+    pairs = [f"the pair {name}" for name in dependents.pairs]
+    return "".join(f", {part}" for part in (*lines, *pairs))
+
+
+def runs_text(line: "DependentLine") -> str:
+    """Return how many runs a line has."""
+    if line.has_more_runs:
+        return f"more than {line.runs} runs"
+    return {0: "no runs", 1: "1 run"}.get(line.runs, f"{line.runs} runs")

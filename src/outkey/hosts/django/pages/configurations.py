@@ -151,11 +151,12 @@ def delete_page(request: HttpRequest, record: UUID) -> HttpResponse:
     """Ask, and delete a configuration with its secrets and lines."""
     require(request, Permission.DELETE)
     stored = configuration_at(record)
+    application = installation()
+    administration = administration_for(request.user)
     error = None
     if request.method == "POST":
-        settings = installation().sync_settings
         try:
-            administration_for(request.user).remove(stored.name, settings)
+            administration.remove(stored.name, application.sync_settings)
         except ConfigError as problem:
             error = problem
         else:
@@ -166,6 +167,7 @@ def delete_page(request: HttpRequest, record: UUID) -> HttpResponse:
         "title": _("Delete %s") % stored.name,
         "stored": stored,
         "record": record,
+        "dependents": application.dependents(administration, configuration=stored.name),
         "error": error,
     }
     return page(request, "outkey/delete.html", context, status=422 if error else 200)

@@ -132,11 +132,12 @@ def delete_page(request: HttpRequest, record: int) -> HttpResponse:
     """Ask, and delete a sync line."""
     require(request, Permission.DELETE_LINE)
     row = get_object_or_404(models.SyncLine, pk=record)
+    application = installation()
+    administration = administration_for(request.user)
     error = None
     if request.method == "POST":
-        administration = administration_for(request.user)
         try:
-            pairs = installation().remove_line(administration, row.name)
+            pairs = application.remove_line(administration, row.name)
         except ConfigError as problem:
             error = problem
         else:
@@ -148,7 +149,7 @@ def delete_page(request: HttpRequest, record: int) -> HttpResponse:
         "title": _("Delete %s") % row.name,
         "stored": row,
         "is_line": True,
-        "pairs": installation().sync_settings.pairs_of([row.name]),
+        "dependents": application.dependents(administration, line=row.name),
         "error": error,
     }
     return page(request, "outkey/delete.html", context, status=422 if error else 200)
