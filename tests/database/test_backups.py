@@ -21,6 +21,7 @@ import forks
 from cli.conftest import Done, Terminal, document_for
 from database.conftest import Cluster
 from outkey.spar import Spar
+from outkey.spar.authority import CLIENT, CLIENT_SECRET
 from outkey.testing.canary import Canaries
 from ports import free_port
 
@@ -336,3 +337,126 @@ def wait_for_state(url: str) -> None:
         while connection.execute(query).fetchone() is None:
             assert time.monotonic() < end
             time.sleep(0.1)
+
+
+LINE = """
+[line.contacts]
+configuration = "acme"
+direction = "pull"
+path = "/records/contacts?count=3"
+records = "items"
+target = "table:contacts"
+keys = ["id"]
+fields = [{ api = "id", host = "id" }]
+"""
+
+
+def with_key(elsewhere: Terminal, source: Terminal) -> None:
+    """Give a home the key of another."""
+    key = elsewhere.home / "config" / "key"
+    key.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    shutil.copy(source.home / "config" / "key", key)
+
+
+def oauth_document(spar: Spar, grant: str) -> str:
+    """Return a configuration whose name is that of its grant."""
+    return f"""
+[configuration.{grant}]
+base_url = "{spar.url}"
+network = "internal"
+authentication_type = "bearer"
+token_source = "oauth2"
+limits = {{ retries = 0 }}
+[configuration.{grant}.oauth2]
+token_url = "{spar.url}/oauth/token"
+client_id = "{CLIENT}"
+grant = "{grant}"
+"""
+
+
+def test_a_restored_home_is_on_hold_until_it_is_resumed(
+    source: Terminal, elsewhere: Terminal, tmp_path: Path
+) -> None:
+    file = tmp_path / "backup"
+    grants = ("refresh_token", "client_credentials")
+    with Spar() as spar:
+        fill(source, spar)
+        documents = [oauth_document(spar, grant) for grant in grants]
+        succeed(source, "apply", "-", stdin=LINE + "".join(documents))
+        for grant in grants:
+            succeed(
+                source, "secret", "set", grant, "client_secret", stdin=CLIENT_SECRET
+            )
+        succeed(source, "secret", "set", grants[0], "refresh_token", stdin="first")
+        succeed(source, "backup", str(file))
+        with_key(elsewhere, source)
+        done = succeed(elsewhere, "restore", str(file))
+        assert "On hold: no sync line runs" in done.out
+        assert "replaced since the backup: refresh_token." in done.out
+
+        spar.clear()
+        refused = [
+            elsewhere("line", "run", "contacts"),
+            *(elsewhere("request", grant, "/oauth/api") for grant in grants),
+            *(elsewhere("token", "renew", grant) for grant in grants),
+        ]
+        for command in refused:
+            assert command.code == 2
+            assert "error[on_hold]" in command.err
+            assert "outkey resume --all" in command.err
+        assert spar.journal == []
+        assert succeed(elsewhere, "request", "acme", "/bearer").code == 0
+
+        succeed(elsewhere, "resume", "--all")
+        succeed(elsewhere, "line", "run", "contacts")
+        succeed(elsewhere, "request", grants[1], "/oauth/api")
+
+
+def test_a_backup_that_goes_live_is_not_on_hold(
+    source: Terminal, elsewhere: Terminal, tmp_path: Path
+) -> None:
+    file = tmp_path / "backup"
+    again = tmp_path / "again"
+    with Spar() as spar:
+        fill(source, spar)
+        succeed(source, "apply", "-", stdin=LINE)
+        succeed(source, "backup", str(file))
+        with_key(elsewhere, source)
+        succeed(elsewhere, "restore", str(file))
+        succeed(elsewhere, "backup", str(again))  # while it is on hold
+
+        done = succeed(elsewhere, "restore", "--replace", "--live", str(again))
+        assert "On hold" not in done.out
+        succeed(elsewhere, "line", "run", "contacts")
+
+
+def test_a_restore_names_the_retired_key_that_secrets_need(
+    source: Terminal, tmp_path: Path
+) -> None:
+    file = tmp_path / "backup"
+    with Spar() as spar:
+        fill(source, spar)
+        succeed(source, "backup", str(file))
+        (old,) = succeed(source, "keys", "status", "--json").json["keys"]
+        new = succeed(source, "keys", "add").out.strip()
+        succeed(source, "keys", "promote", new)
+        succeed(source, "keys", "rewrap")
+        succeed(source, "keys", "retire", old["id"])
+
+        done = succeed(source, "restore", "--replace", str(file))
+        command = f"outkey keys reopen {old['id']}"
+        assert f"retired key {old['id']}: 2. Run: {command}" in done.out
+        states = succeed(source, "keys", "status", "--json").json["keys"]
+        assert {key["state"]: key["secrets"] for key in states} == {
+            "primary": 0,
+            "retired": 2,
+        }
+        refused = source("request", "acme", "/bearer")
+        assert (refused.code, command in refused.err) == (4, True)
+
+        succeed(source, *command.split()[1:])
+        succeed(source, "request", "acme", "/bearer")
+        assert succeed(source, "keys", "rewrap").out == "rewrapped: 2 secrets\n"
+        succeed(source, "keys", "retire", old["id"])
+        succeed(source, "request", "acme", "/bearer")
+        assert succeed(source, "audit", "verify").out.startswith("clean")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -53,15 +54,27 @@ def restore(
             ),
         ),
     ] = False,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help=(
+                "Do not put it on hold: run sync lines, renew tokens and process"
+                " deliveries at once."
+            ),
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Restore a backup.
 
     Stop the server and the workers first, and put the key of the backup in its place.
     The signature of the backup is verified before anything is changed, and the audit
-    afterwards.
+    afterwards. Then the installation is on hold until: outkey resume --all
     """
-    restored = current_host().restore(file, replace=replace, accept_unsigned=unsigned)
+    restored = current_host().restore(
+        file, replace=replace, accept_unsigned=unsigned, goes_live=live
+    )
     if as_json:
         print_json(
             {
@@ -71,6 +84,10 @@ def restore(
                 "signed": restored.is_signed,
                 "audit_ok": restored.is_audit_intact,
                 "sealed": restored.is_sealed,
+                "on_hold": restored.is_on_hold,
+                "outdated_tokens": list(restored.outdated_tokens),
+                "retired_keys": dict(restored.retired_keys),
+                "missing_keys": dict(restored.missing_keys),
             }
         )
     else:
@@ -100,6 +117,38 @@ def report_lines(restored: Restored) -> Iterator[str]:
         yield "the audit is intact"
     else:
         yield "the records of the audit are intact"
+    yield from key_lines(restored)
+    yield from hold_lines(restored)
+
+
+def key_lines(restored: Restored) -> Iterator[str]:
+    """Yield which keys secrets need that do not open them."""
+    for key, count in restored.retired_keys.items():
+        yield (
+            f"Secrets that need the retired key {key}: {count}. Run: outkey keys reopen"
+            f" {key}"
+        )
+    for key, count in restored.missing_keys.items():
+        yield (
+            f"Secrets that need the missing key {key}: {count}. Add it to"
+            f" {restored.key_file} as a line: decrypt KEY"
+        )
+
+
+def hold_lines(restored: Restored) -> Iterator[str]:
+    """Yield what waits, and which tokens may be outdated."""
+    if restored.is_on_hold:
+        yield (
+            "On hold: no sync line runs, no token is renewed and no delivery is"
+            " processed. If the installation that was backed up does not run any more,"
+            " run: outkey resume --all"
+        )
+    if restored.outdated_tokens:
+        names = ", ".join(map(quote, restored.outdated_tokens))
+        yield (
+            f"Refresh tokens that may have been replaced since the backup: {names}. If"
+            " one is refused, authorize its configuration again."
+        )
 
 
 def created_text(restored: Restored) -> str:

@@ -7,7 +7,7 @@ project of the process, or the embedded home.
 import os
 import pwd
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -119,12 +119,19 @@ class Restored:
     is_sealed: bool  # the key is missing or another
     has_other_key: bool  # in the file is a key that does not open the backup
     is_audit_intact: bool  # never without the key
+    is_on_hold: bool
+    outdated_tokens: Sequence[str]  # configurations with a refresh token
+    # How many secrets need them, by their ids.
+    retired_keys: Mapping[str, int]
+    missing_keys: Mapping[str, int]
 
 
 class Restore(Protocol):
     """Puts a backup in the place of the data."""
 
-    def __call__(self, file: Path, *, replace: bool, accept_unsigned: bool) -> Restored:
+    def __call__(
+        self, file: Path, *, replace: bool, accept_unsigned: bool, goes_live: bool
+    ) -> Restored:
         """Restore, or raise ConfigError, Sealed or StorageUnavailable."""
 
 

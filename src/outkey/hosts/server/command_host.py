@@ -167,19 +167,27 @@ def key_source() -> KeySource:
 
 
 @private_files()
-def restore(file: Path, *, replace: bool, accept_unsigned: bool) -> Restored:
+def restore(
+    file: Path, *, replace: bool, accept_unsigned: bool, goes_live: bool
+) -> Restored:
     """Put a backup in the place of what the embedded home has."""
     refuse_project()
     make_folders(home())
     settle_left_overs(home())
+    from outkey.engine.operating import backups
     from outkey.hosts.server.backup.embedded import RestoreOptions
     from outkey.hosts.server.backup.embedded import restore as read_backup
     from outkey.hosts.server.settings import DATABASES
 
-    options = RestoreOptions(replace=replace, accept_unsigned=accept_unsigned)
+    options = RestoreOptions(
+        replace=replace, accept_unsigned=accept_unsigned, goes_live=goes_live
+    )
     backup = read_backup(home(), DATABASES["default"], file, key_source(), options)
     application = open_application()
     is_sealed = application.keys.is_sealed()
+    sealed_secrets: dict[str, dict[str, int]] = {}
+    if not is_sealed:
+        sealed_secrets = backups.secrets_that_stay_sealed(application)
     return Restored(
         version=backup.manifest.version,
         created_at=backup.manifest.created_at,
@@ -188,6 +196,10 @@ def restore(file: Path, *, replace: bool, accept_unsigned: bool) -> Restored:
         is_sealed=is_sealed,
         has_other_key=is_sealed and application.key_file.exists(),
         is_audit_intact=not is_sealed and application.audit_trail.verify().ok,
+        is_on_hold=application.is_on_hold(),
+        outdated_tokens=tuple(backups.outdated_tokens(application)),
+        retired_keys=sealed_secrets.get(backups.RETIRED, {}),
+        missing_keys=sealed_secrets.get(backups.MISSING, {}),
     )
 
 

@@ -106,6 +106,7 @@ class RestoreOptions:
 
     replace: bool = False  # what the home has
     accept_unsigned: bool = False  # restore what nobody with the key has vouched for
+    goes_live: bool = False  # it is not on hold afterwards
 
 
 class ReadBackup(NamedTuple):
@@ -165,7 +166,9 @@ def read_backup(
         refuse_read_only(home / "config")
         files = (name for name in (CHECKPOINTS, POLICY) if (folder / name).exists())
         plan = Plan(token_hex(16), tuple(files))
-        states = restored_states(manifest, plan.id, time.time())
+        states = restored_states(
+            manifest, plan.id, time.time(), goes_live=options.goes_live
+        )
         copy = folder / DATABASE
         prepare_database(settings, copy, states)
         plan.write(folder)

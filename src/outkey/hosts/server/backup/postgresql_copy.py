@@ -16,6 +16,7 @@ from outkey.core.text import Text
 from outkey.engine.operating.workers import count_running
 from outkey.hosts.server.backup.archive import not_a_backup
 from outkey.hosts.server.backup.restored_states import (
+    DELETE_STATE,
     PUT_STATE,
     READ_STATE,
     RESTORE_MARK,
@@ -166,10 +167,13 @@ def copy_rows(
 def put_states(connection: "Connection", states: States) -> None:
     """Put shared states into the database, or raise if they do not stay there."""
     for (kind, key), value in states.items():
-        text = json.dumps(value)
-        connection.execute(PUT_STATE.format("%s"), (kind, key, text))
+        expected = None if value is None else (json.dumps(value),)
+        if expected is None:
+            connection.execute(DELETE_STATE.format("%s"), (kind, key))
+        else:
+            connection.execute(PUT_STATE.format("%s"), (kind, key, *expected))
         select = READ_STATE.format("%s")
-        if connection.execute(select, (kind, key)).fetchone() != (text,):
+        if connection.execute(select, (kind, key)).fetchone() != expected:
             raise not_a_backup()
 
 

@@ -3,14 +3,20 @@
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 from outkey.core.errors import ConfigError, StorageUnavailable
+from outkey.core.shared_state import StateKind
 from outkey.core.text import Text
 from outkey.hosts.server.backup.archive import not_a_backup
-from outkey.hosts.server.backup.restored_states import PUT_STATE, READ_STATE, States
+from outkey.hosts.server.backup.restored_states import (
+    DELETE_STATE,
+    PUT_STATE,
+    READ_STATE,
+    States,
+)
 
 PRIMARY_CODE = 0xFF  # of an error; the other bits are details
 LOG = ("-wal", "-shm")  # the files of the log, beside the database
@@ -47,16 +53,28 @@ def put_states(copy: Path, states: States) -> None:
             connection.execute("PRAGMA journal_mode=DELETE")
             with connection:
                 for (kind, key), value in states.items():
-                    text = json.dumps(value)
-                    connection.execute(PUT_STATE.format("?"), (kind, key, text))
-                    select = READ_STATE.format("?")
-                    stored = connection.execute(select, (kind, key)).fetchone()
-                    if stored != (text,):
-                        raise not_a_backup()
+                    put_state(connection, kind, key, value)
     except sqlite3.Error:
         raise not_a_backup() from None
     with copy.open("rb") as file:
         os.fsync(file.fileno())
+
+
+def put_state(
+    connection: sqlite3.Connection,
+    kind: StateKind,
+    key: str,
+    value: Mapping[str, object] | None,
+) -> None:
+    """Put a shared state into a copy, or delete it; ConfigError if that fails."""
+    expected = None if value is None else (json.dumps(value),)
+    if expected is None:
+        connection.execute(DELETE_STATE.format("?"), (kind, key))
+    else:
+        connection.execute(PUT_STATE.format("?"), (kind, key, *expected))
+    select = READ_STATE.format("?")
+    if connection.execute(select, (kind, key)).fetchone() != expected:
+        raise not_a_backup()
 
 
 def load(copy: Path, database: Path, *, replace: bool) -> None:
