@@ -426,6 +426,16 @@ def test_a_member_that_was_changed_or_removed_needs_consent(
     assert_needs_consent(home, file, ConfigError)
 
 
+def test_a_member_that_the_manifest_does_not_have_is_refused(
+    home: Path, tmp_path: Path, members: dict[str, bytes]
+) -> None:
+    whole = write_signed(tmp_path / "whole", members)
+    with tarfile.open(whole) as read:
+        manifest = json.load(read.extractfile("manifest.json"))  # type: ignore[arg-type]
+    file = write_archive(tmp_path / "backup", members | {"other": b""}, manifest)
+    assert "not a backup" in refusal_of(home, file).message
+
+
 @pytest.mark.parametrize(
     "facts", [{"created_at": "2027-01-01T00:00:00+00:00"}, {"version": "0.0.1"}]
 )

@@ -169,6 +169,8 @@ def read_archive(file: Path, folder: Path) -> Manifest:
                 elif info.name in {DATABASE, CHECKPOINTS, POLICY}:
                     refuse_full_disk(folder, info.size)
                     found[info.name] = copy_member(member, folder / info.name)
+                else:
+                    raise not_a_backup()
     except FileNotFoundError:
         raise ConfigError(Text("there is no such file"), field="FILE") from None
     except (tarfile.TarError, EOFError, OSError, zlib.error):
