@@ -453,6 +453,9 @@ def test_a_restore_names_the_retired_key_that_secrets_need(
         }
         refused = source("request", "acme", "/bearer")
         assert (refused.code, command in refused.err) == (4, True)
+        for step in (("rewrap",), ("promote", old["id"])):
+            refused = source("keys", *step)
+            assert (refused.code != 0, command in refused.err) == (True, True)
 
         succeed(source, *command.split()[1:])
         succeed(source, "request", "acme", "/bearer")

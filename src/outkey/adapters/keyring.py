@@ -81,7 +81,7 @@ class Keyring:
                         "the key {key} that a secret was encrypted with is retired",
                         key=name,
                     ),
-                    hint=Text("Run: outkey keys reopen {key}", key=name),
+                    hint=reopen_hint(name),
                 )
             return key
         raise Sealed(
@@ -117,7 +117,9 @@ class Keyring:
         """Return a ring in which this key seals and the former primary only opens."""
         chosen = self._find(name)
         if chosen.state is KeyState.RETIRED:
-            raise KeyStepRefused(Text("a retired key cannot be promoted"))
+            raise KeyStepRefused(
+                Text("a retired key cannot be promoted"), hint=reopen_hint(name)
+            )
         return self._with_states(
             {self.primary.id: KeyState.DECRYPT, chosen.id: KeyState.PRIMARY}
         )
@@ -164,6 +166,11 @@ class Keyring:
         return Keyring(
             tuple(replace(k, state=states.get(k.id, k.state)) for k in self.keys)
         )
+
+
+def reopen_hint(name: str) -> Text:
+    """Return what lets a retired key open secrets again."""
+    return Text("Run: outkey keys reopen {key}", key=name)
 
 
 def new_keyring() -> Keyring:

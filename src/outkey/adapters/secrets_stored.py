@@ -81,6 +81,7 @@ class Rewrapping:
     ring: Keyring
     stuck: set[Place] = field(default_factory=set)
     missed: set[SecretVersion] = field(default_factory=set)
+    hint: Text | None = None  # what helps where a key is retired or missing
 
 
 class StoredSecrets:
@@ -276,7 +277,8 @@ class StoredSecrets:
                     "{count} secrets could not be re-encrypted: {fields}",
                     count=len(work.stuck),
                     fields=", ".join(fields[:5]),
-                )
+                ),
+                hint=work.hint,
             )
 
     def _rewrap_some(self, versions: list[SecretVersion], work: Rewrapping) -> int:
@@ -292,7 +294,9 @@ class StoredSecrets:
             for row in versions:
                 try:
                     sealed = rewrap(row.sealed or b"", row.place, work.ring)
-                except (SecretUnreadable, Sealed):
+                except (SecretUnreadable, Sealed) as error:
+                    if isinstance(error, Sealed):
+                        work.hint = error.hint
                     work.stuck.add(row.place)
                     continue
                 if self._storage.secrets.swap(row, replace(row, sealed=sealed)):
