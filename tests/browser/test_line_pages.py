@@ -394,7 +394,7 @@ def test_a_table_is_made_on_the_spot_and_filled(page: Page, served: Served) -> N
     press(page, "Fetch a sample")
     expect(page.locator("#l-target")).to_have_value("+table")
     expect(page.locator("#l-target-table")).to_have_value("our_contacts")
-    expect(page.locator("#l-cut")).to_have_text("(20 of 30 records are shown)")
+    expect(page.locator("#l-cut")).to_have_text("(shown records: 20 of 30)")
     type_in(page, "#l-target-table", "clients")
     notes = page.locator("#l-notes li")
     expect(notes.filter(has_text="id: unique among 30 records")).to_have_count(1)

@@ -442,7 +442,7 @@ def test_keys_are_rotated_and_the_chain_verified_in_the_browser(
         page.get_by_role("button", name="Add a key").click()
         page.get_by_role("button", name="Promote").click()
         page.get_by_role("button", name="Rewrap secrets").click()
-        expect(page.get_by_text("secrets were rewrapped")).to_be_visible()
+        expect(page.get_by_text("Secrets that were rewrapped")).to_be_visible()
         page.goto("/outkey/auditrecord/")
         page.get_by_role("button", name="Verify the chain").click()
         expect(page.get_by_text("The chain is clean")).to_be_visible()

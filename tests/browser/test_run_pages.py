@@ -142,7 +142,7 @@ def test_a_run_is_followed_without_loading_the_page_again(page: Page) -> None:
     start_run(page, "Dry run")
     page.evaluate("window.unchanged = true")
     progress = page.locator(".ok-progress")
-    expect(progress).to_contain_text("records/s", timeout=20_000)
+    expect(progress).to_contain_text("records per second", timeout=20_000)
     expect(progress).to_contain_text("of 1,000,000")
     before = fact(page, "New").inner_text()
     expect(fact(page, "New")).not_to_have_text(before, timeout=20_000)

@@ -60,7 +60,7 @@ def test_a_person_gets_all_that_is_kept_about_them_and_is_then_forgotten(
     assert outkey("people", "export", "alice").code == 2
     # the only administrator
     assert outkey("people", "erase", "boss", "--yes").code == 2
-    assert outkey("people", "prune").out == "removed: 1 sign-ins and sessions\n"
+    assert outkey("people", "prune").out == "removed: 1 sign-in or session\n"
     done = assert_program_passes(
         "cli/remains_of_a_user", outkey.home, settings=outkey.settings
     )

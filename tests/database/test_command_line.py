@@ -44,7 +44,7 @@ def test_everything_an_operator_does_works_on_postgresql(
         assert outkey("audit", "verify").startswith("clean")
         outkey("audit", "export")
         assert outkey("audit", "prune", "--days", "0", "--yes").startswith("removed: ")
-        assert outkey("audit", "verify").startswith("clean: 1 records")
+        assert outkey("audit", "verify").startswith("clean: 1 record")
         assert "acme" in outkey("export")
         outkey("delete", "acme", "--yes")
     assert not (tmp_path / "home" / "data" / "outkey.sqlite3").exists()

@@ -782,7 +782,7 @@ def test_a_ciphertext_that_does_not_open_is_named_and_stops_no_rotation() -> Non
     steps = office.secrets.rewrap()
     assert next(steps) == 1, "the other secret; vouchers are not counted"
     with pytest.raises(
-        SecretUnreadable, match=f"1 secrets .* {row.place.field} of {kept.record}"
+        SecretUnreadable, match=f"1 secret .* {row.place.field} of {kept.record}"
     ):
         next(steps)
     assert office.storage.secrets.key_uses(vouchers=True)[key.name] == 3

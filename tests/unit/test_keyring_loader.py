@@ -240,7 +240,7 @@ def test_a_key_is_not_promoted_while_a_running_process_lacks_it(
     added = steps.add(noted.append)
     put_heartbeat(states, "other", [old], FakeClock().now())
     with pytest.raises(
-        KeyStepRefused, match="1 running processes do not have the key yet: here:other"
+        KeyStepRefused, match="1 running process does not have the key yet: here:other"
     ):
         steps.promote(added, noted.append)
     assert keys.fresh().primary.name == old

@@ -181,7 +181,7 @@ def test_a_push_has_a_limit_of_minutes() -> None:
     steps = made.runner.run("contacts", "ada")
     next(steps)
     made.world.clock.advance(61)
-    with pytest.raises(SyncFailed, match="limit of 1 minutes"):
+    with pytest.raises(SyncFailed, match="limit of 1 minute"):
         next(steps)
     assert api.asked == []
 

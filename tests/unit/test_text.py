@@ -8,7 +8,7 @@ import pytest
 
 from outkey.core.errors import ConfigError
 from outkey.core.secret import Secret
-from outkey.core.text import NO_TEXT, Text, as_text, join_texts
+from outkey.core.text import NO_TEXT, Text, as_text, counted, join_texts
 
 GERMAN = {
     "must be from {low} to {high}": "muss zwischen {low} und {high} liegen",
@@ -119,3 +119,11 @@ def test_a_plain_string_is_a_text_without_translation() -> None:
     assert as_text(NO_TEXT) is NO_TEXT
     error = ConfigError("of another project")  # type: ignore[arg-type]
     assert Text("{message:sentence}", message=error.message) == "Of another project."
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 pages"), (1, "1 page"), (2, "2 pages")]
+)
+def test_one_has_a_text_of_its_own(count: int, text: str) -> None:
+    many = Text("{count} pages", count=count)
+    assert counted(count, Text("1 page"), many) == text

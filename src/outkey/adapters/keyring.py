@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from outkey.core.errors import ConfigError, KeyStepRefused, Sealed, drop_traceback
 from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.core.text import Text, counted
 from outkey.core.vault.envelope import KEY_ID_BYTES
 
 KEY_BYTES = 32
@@ -133,8 +133,12 @@ class Keyring:
                 hint=Text("Promote another first."),
             )
         if secrets:
-            message = Text(
-                "{count} secrets are still encrypted with this key", count=secrets
+            message = counted(
+                secrets,
+                Text("1 secret is still encrypted with this key"),
+                Text(
+                    "{count} secrets are still encrypted with this key", count=secrets
+                ),
             )
             raise KeyStepRefused(message, hint=Text("Run: outkey keys rewrap"))
         return self._with_states({chosen.id: KeyState.RETIRED})

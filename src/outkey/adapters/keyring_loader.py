@@ -12,7 +12,7 @@ from outkey.adapters.keyring_file import KeySource
 from outkey.adapters.process_lock import ProcessLock
 from outkey.core.errors import ConfigError, KeyStepRefused, Sealed, StorageUnavailable
 from outkey.core.shared_state import SharedState, StateKind
-from outkey.core.text import Text
+from outkey.core.text import Text, counted
 from outkey.ports.sending import Clock
 from outkey.ports.storage import KeyRows, SecretRows, StateRows
 
@@ -155,11 +155,20 @@ class KeyRotation:
             since = self._clock.now() - ALIVE_SECONDS
             processes = self._states.read(StateKind.PROCESS)
             if lacking := processes_without_key(processes, name, since):
+                names = ", ".join(lacking)
                 raise KeyStepRefused(
-                    Text(
-                        "{count} running processes do not have the key yet: {names}",
-                        count=len(lacking),
-                        names=", ".join(lacking),
+                    counted(
+                        len(lacking),
+                        Text(
+                            "1 running process does not have the key yet: {names}",
+                            names=names,
+                        ),
+                        Text(
+                            "{count} running processes do not have the key yet:"
+                            " {names}",
+                            count=len(lacking),
+                            names=names,
+                        ),
                     ),
                     hint=Text(
                         "They read the key file once a minute; if they use a copy,"

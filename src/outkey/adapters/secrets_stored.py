@@ -18,7 +18,7 @@ from outkey.core.errors import (
 )
 from outkey.core.request.script import SCRIPT_FACT
 from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.core.text import Text, counted
 from outkey.core.vault.envelope import Place, SealedRow, key_name_of, unpack
 from outkey.core.vault.row_voucher import RowName
 from outkey.core.vault.versions import (
@@ -272,11 +272,16 @@ class StoredSecrets:
             self._clock.sleep(min(self._clock.monotonic() - started, _MAX_PAUSE))
         if work.stuck:
             fields = sorted(f"{place.field} of {place.record}" for place in work.stuck)
+            names = ", ".join(fields[:5])
             raise SecretUnreadable(
-                Text(
-                    "{count} secrets could not be re-encrypted: {fields}",
-                    count=len(work.stuck),
-                    fields=", ".join(fields[:5]),
+                counted(
+                    len(work.stuck),
+                    Text("1 secret could not be re-encrypted: {fields}", fields=names),
+                    Text(
+                        "{count} secrets could not be re-encrypted: {fields}",
+                        count=len(work.stuck),
+                        fields=names,
+                    ),
                 ),
                 hint=work.hint,
             )

@@ -387,9 +387,7 @@ def by_limits(evidence: Evidence) -> Iterator[Clue]:
     """Check for limits, also those that are sent as a 403 (GitHub)."""
     pause = evidence.headers.get("retry-after", "")
     if pause.isascii() and pause.isdigit():
-        text = Text(
-            "Retry-After asks for a pause of {seconds} seconds.", seconds=pause[:10]
-        )
+        text = Text("Retry-After asks for a pause of {seconds} s.", seconds=pause[:10])
         yield Clue(72, "rate-limited", text)
     names = ("x-ratelimit-remaining", "ratelimit-remaining")
     remaining = [evidence.headers[name] for name in names if name in evidence.headers]

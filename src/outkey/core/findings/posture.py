@@ -386,7 +386,7 @@ def audit_kept_too_long(facts: InstallationFacts) -> list[FindingPlace]:
     if facts.oldest is None or facts.oldest >= limit:
         return []
     detail = Text(
-        "the oldest record is from {day}, the limit is {days} days",
+        "the oldest record is from {day}, the limit in days is {days}",
         day=day_of(facts.oldest),
         days=days,
     )

@@ -10,7 +10,7 @@ from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import Auth, SeenApi, SeenRequest
 from outkey.core.importing.token_requests import token_auth
 from outkey.core.importing.urls import split_url
-from outkey.core.text import Text
+from outkey.core.text import Text, counted
 
 MAX_REQUESTS = 500
 
@@ -44,7 +44,13 @@ def group_requests(
     if writing_requests:
         report.note_dropped(
             "requests",
-            Text("{count} requests that write were skipped", count=writing_requests),
+            counted(
+                writing_requests,
+                Text("1 request that writes was skipped"),
+                Text(
+                    "{count} requests that write were skipped", count=writing_requests
+                ),
+            ),
             Level.NOTICE,
         )
     for number, (origin, api) in enumerate(groups, start=1):

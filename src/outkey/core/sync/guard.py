@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from outkey.core.sync.reasons import GUARD, TARGET_REPLACED, sync_failure
-from outkey.core.text import Text
+from outkey.core.text import Text, counted
 
 
 def most_removals(total: int, percent: int) -> int:
@@ -26,14 +26,25 @@ def refuse_mass_removal_of_children(
     if missing > allowed:
         raise sync_failure(
             GUARD,
-            Text(
-                "at least {missing} of {total} children in {target} are missing from"
-                " the lists of their parents, and the line removes at most {allowed}"
-                " in one run",
-                missing=missing,
-                total=total,
-                target=target,
-                allowed=allowed,
+            counted(
+                missing,
+                Text(
+                    "at least 1 of {total} children in {target} is missing from the"
+                    " list of its parent, and the line removes at most {allowed} in one"
+                    " run",
+                    total=total,
+                    target=target,
+                    allowed=allowed,
+                ),
+                Text(
+                    "at least {missing} of {total} children in {target} are missing"
+                    " from the lists of their parents, and the line removes at most"
+                    " {allowed} in one run",
+                    missing=missing,
+                    total=total,
+                    target=target,
+                    allowed=allowed,
+                ),
             ),
         )
 
@@ -47,12 +58,21 @@ def refuse_mass_removal(missing: int, total: int, percent: int) -> None:
     if missing > allowed:
         raise sync_failure(
             GUARD,
-            Text(
-                "{missing} of {total} records are missing, and the line removes at"
-                " most {allowed} in one run",
-                missing=missing,
-                total=total,
-                allowed=allowed,
+            counted(
+                missing,
+                Text(
+                    "1 of {total} records is missing, and the line removes at most"
+                    " {allowed} in one run",
+                    total=total,
+                    allowed=allowed,
+                ),
+                Text(
+                    "{missing} of {total} records are missing, and the line removes at"
+                    " most {allowed} in one run",
+                    missing=missing,
+                    total=total,
+                    allowed=allowed,
+                ),
             ),
         )
 
@@ -75,11 +95,20 @@ def refuse_replaced_target(
     if is_loss and has_more_new(total - missing):
         raise sync_failure(
             TARGET_REPLACED,
-            Text(
-                "{missing} of the {total} records that were sent are no longer in"
-                " {target}, and most of those in it were never sent",
-                missing=missing,
-                total=total,
-                target=target,
+            counted(
+                missing,
+                Text(
+                    "1 of the {total} records that were sent is no longer in {target},"
+                    " and most of those in it were never sent",
+                    total=total,
+                    target=target,
+                ),
+                Text(
+                    "{missing} of the {total} records that were sent are no longer in"
+                    " {target}, and most of those in it were never sent",
+                    missing=missing,
+                    total=total,
+                    target=target,
+                ),
             ),
         )

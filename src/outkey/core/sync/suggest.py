@@ -42,7 +42,7 @@ from outkey.core.sync.suggest_records import (
 from outkey.core.sync.suggest_values import Guess, guess_transform
 from outkey.core.sync.table import written_table
 from outkey.core.sync.targets import MAX_OWN_NAME, TABLE_PREFIX
-from outkey.core.text import Text
+from outkey.core.text import Text, counted
 
 _CHANGED = (
     "updatedat",
@@ -271,9 +271,13 @@ def found_records(sample: Sample, word: str) -> FoundRecords:
     if sample.records and sample.line.sync is not None:
         return FoundRecords(
             sample.line.sync.records,
-            Text(
-                "the line has the place already, and {count} objects are there",
-                count=len(sample.records),
+            counted(
+                len(sample.records),
+                Text("the line has the place already, and 1 object is there"),
+                Text(
+                    "the line has the place already, and {count} objects are there",
+                    count=len(sample.records),
+                ),
             ),
             objects_in(sample.records),
             len(sample.records),

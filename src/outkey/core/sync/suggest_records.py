@@ -15,7 +15,7 @@ from outkey.core.sync.suggest_names import (
     expression_of,
     quoted_name,
 )
-from outkey.core.text import Text
+from outkey.core.text import Text, counted
 
 MAX_SAMPLE = 200  # records
 MAX_DEPTH = 6
@@ -139,20 +139,34 @@ def _in_list(path: Path, members: list[object], names: object = None) -> FoundRe
     if not isinstance(first, dict):
         return FoundRecords(
             f"{prefix}[*].{{value: @}}",
-            Text("a list of {count} single values: each becomes a field", count=count),
+            counted(
+                count,
+                Text("a list of 1 single value: it becomes a field"),
+                Text(
+                    "a list of {count} single values: each becomes a field", count=count
+                ),
+            ),
             [{"value": part} for part in members[:MAX_SAMPLE] if part is not None],
             count,
         )
     if isinstance(first.get("node"), dict):
         nodes = [edge.get("node") for edge in objects_in(members)]
-        why = Text("a list of {count} edges with a node each", count=count)
+        why = counted(
+            count,
+            Text("a list of 1 edge with a node"),
+            Text("a list of {count} edges with a node each", count=count),
+        )
         return FoundRecords(f"{prefix}[].node", why, objects_in(nodes), count)
     records = objects_in(members)
     if len(records) < min(count, MAX_SAMPLE):
         why = Text("a list that has values beside its objects: these are omitted")
         expression = f"{prefix}[?type(@) == 'object']"
         return FoundRecords(expression, why, records, count)
-    why = Text("a list of {count} objects", count=count)
+    why = counted(
+        count,
+        Text("a list of 1 object"),
+        Text("a list of {count} objects", count=count),
+    )
     if not members:
         why = Text("the list is empty: its fields are unknown")
     return FoundRecords(place, why, records, count, path)
@@ -177,7 +191,14 @@ def _rows(prefix: str, members: Sequence[object], names: list[str]) -> FoundReco
     rows = [row for row in members[:MAX_SAMPLE] if isinstance(row, list)]
     return FoundRecords(
         f"{prefix}[*].{{{', '.join(pairs[:width])}}}",
-        Text("a list of {count} rows: each column becomes a field", count=len(members)),
+        counted(
+            len(members),
+            Text("a list of 1 row: each column becomes a field"),
+            Text(
+                "a list of {count} rows: each column becomes a field",
+                count=len(members),
+            ),
+        ),
         [dict(zip_longest(names[:width], row[:width])) for row in rows],
         len(members),
     )

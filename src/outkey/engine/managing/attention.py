@@ -288,10 +288,14 @@ def line_item(line: LineFacts, allowed: Allowed) -> AttentionItem | None:
         urgency=Urgency.NOW if line.is_failing else Urgency.SOON,
         subject=Subject.LINE,
         name=line.name,
-        reason=Text(
-            "{failed} of {count} records rejected",
-            failed=line.counts.failed,
-            count=line.counts.seen,
+        reason=counted(
+            line.counts.seen,
+            Text("the only record was rejected"),
+            Text(
+                "{failed} of {count} records rejected",
+                failed=line.counts.failed,
+                count=line.counts.seen,
+            ),
         ),
         since=line.ended_at,
         action=HelpfulAction.OPEN_MAPPING if may_map else open_run,

@@ -44,7 +44,7 @@ from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.assembly import Call, authenticated_request
 from outkey.core.request.challenge import parse_challenges
 from outkey.core.request.message import BODY_READ, Peer, Response
-from outkey.core.text import Text, join_texts
+from outkey.core.text import Text, counted, join_texts
 from outkey.engine.sending.echoed_secrets import reveals_secret, sent_secrets
 from outkey.engine.sending.preview import Preview, preview
 from outkey.engine.sending.scripts import sign
@@ -179,7 +179,9 @@ class ConnectionTest:
             if self._configuration.is_scripted:
                 step = "script"
                 headers = sign(self._context, self._configuration, "", call.request())
-                yield self._pass(step, Text("{count} headers", count=len(headers)))
+                count = len(headers)
+                text = Text("{count} headers", count=count)
+                yield self._pass(step, counted(count, Text("1 header"), text))
             step = "connect"
             yield self._pass(step, self._peer_text(self._ports.probe()))
             step = "request"

@@ -22,7 +22,7 @@ from outkey.core.sync.run import (
     RunState,
 )
 from outkey.core.sync.run_states import Start, restart
-from outkey.core.text import Text
+from outkey.core.text import Text, counted
 from outkey.engine.sync.children import ChildEffects
 from outkey.engine.sync.plan import Effect, LinePlan, Note, SyncPorts
 from outkey.engine.sync.secret_guard import SecretGuard
@@ -234,9 +234,13 @@ class RunInProgress(ABC):
         if count > self.records_left():
             raise sync_failure(
                 RUN_LIMIT,
-                Text(
-                    "the run reached its limit of {count} records",
-                    count=self.sync.max_records,
+                counted(
+                    self.sync.max_records,
+                    Text("the run reached its limit of 1 record"),
+                    Text(
+                        "the run reached its limit of {count} records",
+                        count=self.sync.max_records,
+                    ),
                 ),
             )
 
@@ -246,9 +250,13 @@ class RunInProgress(ABC):
         if now - self._began_at > 60 * self.sync.max_minutes:
             raise sync_failure(
                 RUN_LIMIT,
-                Text(
-                    "the run reached its limit of {count} minutes",
-                    count=self.sync.max_minutes,
+                counted(
+                    self.sync.max_minutes,
+                    Text("the run reached its limit of 1 minute"),
+                    Text(
+                        "the run reached its limit of {count} minutes",
+                        count=self.sync.max_minutes,
+                    ),
                 ),
             )
         if now > self._preview_ends_at:

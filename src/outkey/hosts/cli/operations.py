@@ -15,6 +15,7 @@ from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.output import (
     confirm,
     count_items,
+    count_text,
     exit_code_of,
     print_done,
     print_error,
@@ -104,7 +105,8 @@ def keys_rewrap(*, as_json: AsJson = False) -> None:
         for count in keys.rewrap():
             rewrapped += count
             advance(count)
-    print_done("rewrapped", as_json=as_json, also=" secrets", count=rewrapped)
+    also = " secret" if rewrapped == 1 else " secrets"
+    print_done("rewrapped", as_json=as_json, also=also, count=rewrapped)
 
 
 @keys_app.command("retire")
@@ -136,7 +138,8 @@ def audit_verify(*, as_json: AsJson = False) -> int:
         tail = ""
         if verdict.unprotected_tail:
             tail = f", {verdict.unprotected_tail} after the last checkpoint"
-        print_line(f"{result}: {verdict.rows} records{tail}")
+        records = count_text(verdict.rows, "record", "records")
+        print_line(f"{result}: {records}{tail}")
         if verdict.without_checkpoint:
             names = ", ".join(verdict.without_checkpoint)
             print_line(f"streams without a checkpoint on this machine: {names}")
@@ -205,7 +208,8 @@ def audit_prune(
     application = open_application()
     if days is None:
         days = application.policy().retention_days
-    confirm(f"Remove all records that are older than {days} days?", yes=yes)
+    age = count_text(days, "day", "days")
+    confirm(f"Remove all records that are older than {age}?", yes=yes)
     removed = 0
     moment = time.time() - days * DAY_SECONDS
     pruning = application.audit_trail.prune(administration_of(application), moment)
@@ -213,7 +217,8 @@ def audit_prune(
         for count in pruning:
             removed += count
             advance(count)
-    print_done("removed", as_json=as_json, also=" records", count=removed)
+    also = " record" if removed == 1 else " records"
+    print_done("removed", as_json=as_json, also=also, count=removed)
 
 
 def record_row(record: Mapping[str, object]) -> tuple[str, ...]:

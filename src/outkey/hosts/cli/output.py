@@ -178,6 +178,11 @@ def print_report_items(items: "Iterable[ReportItem]") -> None:
         warn(f"{item.level} {item.item}: {item.action}: {item.why}")
 
 
+def count_text(count: int, one: str, many: str) -> str:
+    """Return a number with its noun."""
+    return f"{count} {one if count == 1 else many}"
+
+
 def print_done(done: str, *, as_json: bool, also: str = "", **facts: object) -> None:
     """Print what was done, as a line or as `{"done": …}` with the same facts."""
     if as_json:

@@ -60,4 +60,5 @@ def prune(*, as_json: AsJson = False) -> None:
     """Delete sign-ins older than the retention, and ended sessions."""
     application, accounts = current_host().open_users()
     removed = accounts.prune(application.policy().retention_days)
-    print_done("removed", as_json=as_json, also=" sign-ins and sessions", count=removed)
+    also = " sign-in or session" if removed == 1 else " sign-ins and sessions"
+    print_done("removed", as_json=as_json, also=also, count=removed)

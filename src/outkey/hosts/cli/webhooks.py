@@ -14,6 +14,7 @@ from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.input import read_data, read_secret
 from outkey.hosts.cli.output import (
     confirm,
+    count_text,
     print_done,
     print_findings,
     print_json,
@@ -296,13 +297,15 @@ def replay_scope(name: str, scope: ReplayScope, *, yes: bool, as_json: bool) -> 
     total = len(application.inbox().in_scope(name, scope))
     count = 0
     if total:
-        confirm(f"Process {total} deliveries of {name} again?", yes=yes)
+        deliveries = count_text(total, "delivery", "deliveries")
+        confirm(f"Process {deliveries} of {name} again?", yes=yes)
         with progress_bar("replaying", total) as advance:
             count = changes_of(application).replay_scope(name, scope, advance)
     if as_json:
         print_json({"done": "replayed", "webhook": name, "count": count})
     else:
-        print_line(f"replayed: {name} {count} deliveries; a worker processes them")
+        deliveries = count_text(count, "delivery", "deliveries")
+        print_line(f"replayed: {name} {deliveries}; a worker processes them")
 
 
 def parse_state(text: str) -> DeliveryState:

@@ -456,10 +456,9 @@ class ScenarioRun:
                 " does not belong."
             )
         if self._credentials and requests.without_credentials:
-            yield (
-                f"{requests.without_credentials} requests were sent WITHOUT"
-                " CREDENTIALS."
-            )
+            count = requests.without_credentials
+            sent = "1 request was" if count == 1 else f"{count} requests were"
+            yield f"{sent} sent WITHOUT CREDENTIALS."
         if self._spar.authorization.counts().reuses:
             yield "A refresh token was used twice, which providers treat as theft."
         scenario = self._scenario

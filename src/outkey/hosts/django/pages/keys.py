@@ -69,4 +69,4 @@ def take_step(request: HttpRequest, step: str, name: str) -> str:
         return _("The key %s was retired.") % name
     if step != "rewrap":
         raise Http404
-    return _("%s secrets were rewrapped.") % sum(keys.rewrap())
+    return _("Secrets that were rewrapped: %s.") % sum(keys.rewrap())

@@ -216,8 +216,8 @@ def shell(text: str) -> str:
 def history_chart(history: RunHistory) -> dict[str, object]:
     """Draw what the runs of a line did day by day, with its numbers as a text."""
     text = _(
-        "Last 30 days: %(runs)s runs, %(failed)s failed; %(written)s records written,"
-        " %(rejected)s rejected."
+        "Last 30 days: runs %(runs)s, failed %(failed)s; records written %(written)s,"
+        " rejected %(rejected)s."
     ) % {
         "runs": grouped(history.runs),
         "failed": grouped(history.failed),
@@ -225,8 +225,8 @@ def history_chart(history: RunHistory) -> dict[str, object]:
         "rejected": grouped(history.rejected),
     }
     title = _(
-        "%(day)s: %(runs)s runs, %(failed)s failed; %(written)s records written,"
-        " %(rejected)s rejected"
+        "%(day)s: runs %(runs)s, failed %(failed)s; records written %(written)s,"
+        " rejected %(rejected)s"
     )
     scale = (HISTORY_HEIGHT - 2) / history.highest
     shapes = [
@@ -270,11 +270,11 @@ def history_bar(left: int, day: RunDay, scale: float, title: str) -> SafeString:
 @register.inclusion_tag("outkey/history.html")
 def delivery_history(days: Sequence[DeliveryDay]) -> dict[str, object]:
     """Draw the deliveries of a webhook day by day, with their numbers as a text."""
-    text = _("Last 14 days: %(count)s deliveries, %(failed)s failed.") % {
+    text = _("Last 14 days: deliveries %(count)s, failed %(failed)s.") % {
         "count": grouped(sum(day.count for day in days)),
         "failed": grouped(sum(day.failed for day in days)),
     }
-    title = _("%(day)s: %(count)s deliveries, %(failed)s failed")
+    title = _("%(day)s: deliveries %(count)s, failed %(failed)s")
     scale = (HISTORY_HEIGHT - 2) / max([1, *(day.count for day in days)])
     shapes = [
         delivery_bar(number * DELIVERY_STEP, day, scale, title)
