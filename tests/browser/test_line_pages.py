@@ -520,6 +520,19 @@ def test_a_list_inside_the_records_is_a_table_of_its_own(
     expect(page.locator("tbody tr")).to_have_count(2)
 
 
+@pytest.mark.parametrize("view", ["form", "toml"])
+def test_saving_an_empty_new_line_marks_every_empty_field(
+    page: Page, view: str
+) -> None:
+    page.goto(f"{LINES}add/?view={view}")
+    page.select_option("#l-configuration", "")
+    with redrawn(page):
+        page.get_by_role("button", name="Save", exact=True).click()
+    for name in ("name", "configuration"):
+        expect(page.locator(f"#l-{name}")).to_have_attribute("aria-invalid", "true")
+        expect(page.locator(f"#l-{name}-error")).to_contain_text("must not be empty")
+
+
 def test_a_new_line_has_the_configuration_of_the_link_and_the_zone_of_the_user(
     page: Page,
 ) -> None:

@@ -31,6 +31,7 @@ from outkey.engine.managing.line_editing import (
     entered_line_values,
     line_values,
     refuse_forbidden,
+    request_errors,
     restored_line,
 )
 from outkey.engine.sync import SyncRunner
@@ -159,6 +160,21 @@ def test_a_new_line_does_not_take_the_place_of_another() -> None:
         lines.save(line_values(LINE) | {"path": "/mine"})
     assert raised.value.field == "name"
     assert lines.office.registry.line("people") == LINE
+
+
+def test_every_empty_input_of_a_request_is_an_error_not_only_the_first() -> None:
+    registry = Lines(LINE).office.registry
+    assert [*request_errors(line_values(None), None, registry)] == [
+        "name",
+        "configuration",
+    ]
+    values = line_values(LINE) | {"method": "no method", "configuration": ""}
+    assert {*request_errors(values, None, registry)} == {
+        "name",
+        "method",
+        "configuration",
+    }
+    assert request_errors(line_values(LINE), LINE, registry) == {}
 
 
 def test_the_name_of_a_line_that_cannot_be_read_is_taken_too() -> None:

@@ -14,6 +14,9 @@ from outkey.core.access.line_permissions import (
 from outkey.core.access.permissions import Permission
 from outkey.core.config.configuration import SyncLine
 from outkey.core.config.document import parse_sync, read_request
+from outkey.core.config.field_kinds import table_errors
+from outkey.core.config.fields import BY_PATH
+from outkey.core.config.line_fields import CALL_FIELDS
 from outkey.core.config.line_history import LineVersion, read_version, written_sync
 from outkey.core.errors import (
     ConfigError,
@@ -62,6 +65,23 @@ def entered_line_values(
     before = line_values(stored)
     entered = {name: values.get(name, before[name]).strip() for name in before}
     return entered | ({"name": stored.name} if stored else {})
+
+
+def request_errors(
+    values: Mapping[str, str], stored: SyncLine | None, lines: LineSource
+) -> dict[str, ConfigError]:
+    """Return everything that is wrong with a form's name and request, by input."""
+    request = {name: values[name] for name in REQUEST_INPUTS if name != "name"}
+    errors: dict[str, ConfigError] = {}
+    try:
+        BY_PATH["name"].parse(values["name"])
+        if stored is None:
+            refuse_taken(values["name"], lines)
+    except ConfigError as error:
+        errors["name"] = error
+    for problem in table_errors(CALL_FIELDS, request):
+        errors.setdefault(str(problem.field), problem)
+    return errors
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,7 @@ from outkey.engine.managing.line_editing import (
     entered_line_values,
     line_values,
     refuse_forbidden,
+    request_errors,
     restored_line,
 )
 from outkey.engine.sync import SyncRunner
@@ -286,11 +287,14 @@ class LinePage:
         state = self.state
         state.status = 422
         place = str(error.field or "")
+        registry = installation().registry
+        errors = request_errors(self.edited.values, self.stored, registry)
+        state.errors = {**errors}
         if self.edited.view == TEXT_VIEW and place and place not in CALL_INPUTS:
             state.sync_error = error
             return
         if self.edited.view == FORM_VIEW:
-            state.errors = self._form_errors()
+            state.errors = {**errors, **self._form_errors()}
         place = place_of(error, self.edited.form)
         if place.startswith("schedule") and has_schedule_error(state.errors):
             return  # it says the same about the whole expression
