@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psycopg
 import pytest
 from django.db import connections
 from django.test import override_settings
@@ -20,10 +21,25 @@ from outkey.engine.sync.loop import RUNS_AT_ONCE
 from outkey.spar import Spar
 
 if TYPE_CHECKING:
+    from database.conftest import Cluster
     from outkey.engine.application import Application
     from outkey.engine.sync import Runs
     from outkey.hosts.django.local_workers import LocalWorkers
 
+WAREHOUSE = """
+[database.warehouse]
+url = "env:WAREHOUSE_URL"
+[line."into warehouse"]
+configuration = "shop"
+direction = "pull"
+path = "/records/contacts?count=5"
+records = "items"
+target = "table:warehouse.contacts"
+keys = ["id"]
+[[line."into warehouse".fields]]
+api = "id"
+host = "id"
+"""
 pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 
 
@@ -170,3 +186,45 @@ def test_what_fails_is_logged_by_its_name_and_looked_at_again(
     assert "ValueError" in caplog.text
     assert "the-value-of-something" not in caplog.text
     connections.close_all()
+
+
+def test_a_crew_ends_soon_although_a_database_does_not_respond(
+    application: "Application",
+    postgresql: "Cluster",
+    crew: "LocalWorkers",
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    url = postgresql.create("silent")
+    monkeypatch.setenv("WAREHOUSE_URL", url)
+    with (
+        Spar() as spar,
+        psycopg.connect(url) as other,
+        psycopg.connect(url, autocommit=True) as watch,
+    ):
+        application.apply(
+            application.administration("tester"),
+            parse_document(two_lines(spar, 5) + WAREHOUSE),
+            dry_run=False,
+        )
+        application.runs.request("into warehouse", "ada")
+        until(crew, application.runs, RunState.DONE)
+        # As if a statement took long.
+        other.execute("LOCK TABLE contacts IN ACCESS EXCLUSIVE MODE")
+        asked = application.runs.request("into warehouse", "ada")
+        crew.loop.round()
+        ends = time.monotonic() + 30
+        waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+        while watch.execute(waiting).fetchone() == (0,):
+            assert time.monotonic() < ends
+            time.sleep(0.1)
+        assert application.runs.get(asked.id).state is RunState.RUNNING
+        began = time.monotonic()
+        crew.end(60)
+        assert time.monotonic() - began < 25  # its statement would wait for 30
+        assert not crew.loop.is_working()
+        other.rollback()
+    released = application.runs.get(asked.id)
+    assert (released.state, released.cause) == (
+        RunState.WAITING,
+        "storage_unavailable",
+    )

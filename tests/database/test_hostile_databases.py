@@ -306,3 +306,23 @@ def test_what_waits_in_a_database_can_be_interrupted(
         thread.join(0.2)
     assert [type(error) for error in errors] == [StorageUnavailable]
     database.close()
+
+
+def test_a_server_that_has_just_not_responded_is_not_asked_again_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many lines or tables may be in it, and a command may look at all of them."""
+    monkeypatch.setattr(engines, "CONNECT_SECONDS", 2)
+    with served(PostgresqlClient) as server:
+        store = store_of(f"postgresql://u@127.0.0.1:{server.port}/d", tmp_path)
+        with pytest.raises(StorageUnavailable, match="cannot be reached"):
+            store.prepare(TARGET, WANTED)
+        asked = len(server.clients)
+        began = time.monotonic()
+        for number in range(20):
+            with pytest.raises(StorageUnavailable, match="did not respond in time"):
+                store.prepare(f"{TARGET}{number}", WANTED)
+        assert (len(server.clients), time.monotonic() - began < 2) == (asked, True)
+        monkeypatch.setattr(time, "monotonic", lambda: began + 60)
+        with pytest.raises(StorageUnavailable, match="cannot be reached"):
+            store.prepare(TARGET, WANTED)

@@ -18,6 +18,7 @@ import forks
 from cli.conftest import Terminal
 from cli.test_line_commands import document
 from database.conftest import Cluster
+from database.hostile_servers import PostgresqlClient, served
 from outkey.core.request.rate_limit import RateLimit
 from outkey.spar import Spar
 from outkey.spar.records_api import contact
@@ -194,6 +195,39 @@ def test_a_worker_that_is_told_to_stop_lets_go_of_its_runs_at_once(site: Site) -
     found = site.until(are_done)
     assert site.contacts() == both_of(2000)
     assert [run["attempt"] for run in found[-2:]] == [1, 1], "it was no failure"
+
+
+def test_a_database_that_hangs_stops_neither_other_lines_nor_the_end_of_a_worker(
+    site: Site,
+) -> None:
+    text = document(site.spar, "cursor", 300)
+    before, _, line = text.partition("[line.contacts]")
+    configuration = before[before.index("[configuration.shop]") :]
+    text += '[database.hung]\nurl = "env:HUNG_URL"\n'
+    for name in ("a", "b", "c"):
+        text += configuration.replace("configuration.shop", f"configuration.{name}")
+        text += f"[line.{name}]" + (
+            line.replace("line.contacts", f"line.{name}")
+            .replace('"shop"', f'"{name}"')
+            .replace('"demo.contact"', f'"table:hung.{name}"')
+        )
+    with served(PostgresqlClient) as server:
+        url = f"postgresql://u:p@127.0.0.1:{server.port}/d"
+        # Its lines are checked when they are applied, and not for long.
+        site.terminal.settings["HUNG_URL"] = "postgresql://u:p@127.0.0.1:9/d"
+        site.apply(text)
+        site.terminal.settings["HUNG_URL"] = url
+        worker = site.start_worker(at_once=2)
+        site.until(
+            lambda runs: (
+                any(run["state"] == "done" for run in runs) and bool(server.clients)
+            )
+        )
+        states = {run["line"]: run["state"] for run in site.runs()}
+        assert states.pop("contacts") == "done"
+        assert "done" not in states.values()
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(60) == 0
 
 
 def test_two_workers_outlive_a_restart_of_the_database_in_the_middle(

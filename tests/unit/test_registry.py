@@ -133,11 +133,13 @@ def test_one_statement_counts_a_refusal_of_what_was_just_sent(
 
 def test_a_line_that_cannot_be_read_still_has_its_schedule() -> None:
     row = LineRow("orders", "acme", "GET", "/", {"schedule": "0 * * * *", "odd": 1})
-    assert row.timed() == ("orders", "acme", "0 * * * *")
-    assert line_row(SyncLine("a", "acme", "GET", "/")).timed() == ("a", "acme", "")
+    assert row.timed() == ("orders", "acme", "0 * * * *", "")
+    assert line_row(SyncLine("a", "acme", "GET", "/")).timed() == ("a", "acme", "", "")
     for schedule in (None, 5, ["0 * * * *"]):
         odd = replace(row, sync={"schedule": schedule})
-        assert odd.timed() == ("orders", "acme", ""), schedule
+        assert odd.timed() == ("orders", "acme", "", ""), schedule
+    elsewhere = replace(row, sync={"target": "table:warehouse.orders"})
+    assert elsewhere.timed() == ("orders", "acme", "", "warehouse")
 
 
 def test_the_stamp_changes_with_every_edit_secret_test_refusal_and_pause() -> None:

@@ -58,7 +58,7 @@ def test_the_notes_of_a_run_are_stored_once_and_told_each_time() -> None:
     pull = Pull(made.ports, made.runner._plan("contacts"))
     pull.on_note = told.append
     made.kill()
-    pull.adopt(made.runs.begin("contacts", "ada", dry_run=False))
+    pull.adopt(made.runs.begin("contacts", "ada", dry_run=False), began_at=0.0)
     for number in range(MAX_NOTES + 5):
         pull.note_change(Text("note {number}", number=number // 2))
     for _run in pull.steps():
@@ -72,7 +72,7 @@ def test_the_notes_of_a_run_are_stored_once_and_told_each_time() -> None:
 def test_no_run_stores_more_notes_than_a_user_reads() -> None:
     made = fake_sync(answers=Api(people(1)))
     pull = Pull(made.ports, made.runner._plan("contacts"))
-    pull.adopt(made.runs.begin("contacts", "ada", dry_run=False))
+    pull.adopt(made.runs.begin("contacts", "ada", dry_run=False), began_at=0.0)
     for number in range(MAX_NOTES + 5):
         pull.note_change(Text("note {number}", number=number))
     for _run in pull.steps():

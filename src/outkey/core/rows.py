@@ -23,6 +23,7 @@ from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.findings.health import Health
 from outkey.core.sync.schedule import TimedLine
 from outkey.core.sync.table import read_sync, sync_table
+from outkey.core.sync.targets import other_database
 from outkey.core.text import Text
 from outkey.core.vault.envelope import SealedRow
 
@@ -179,9 +180,14 @@ class LineRow:
 
     def timed(self) -> TimedLine:
         """Return when the line runs, also where its table cannot be read otherwise."""
-        schedule = self.sync.get("schedule") if isinstance(self.sync, Mapping) else ""
-        text = schedule if isinstance(schedule, str) else ""
-        return TimedLine(self.name, self.configuration, text)
+        table = self.sync if isinstance(self.sync, Mapping) else {}
+        schedule = table.get("schedule")
+        return TimedLine(
+            self.name,
+            self.configuration,
+            schedule if isinstance(schedule, str) else "",
+            other_database(table.get("target")),
+        )
 
 
 def new_row(configuration: Configuration, record: str) -> ConfigurationRow:

@@ -686,6 +686,12 @@ class Application:
             )
         return tables
 
+    def interrupt_targets(self) -> None:
+        """End what runs of this process wait for in other databases: it stops."""
+        tables = self.sync_ports().tables
+        if tables is not None:
+            tables.interrupt()
+
     def _refuse_database(self, database: OtherDatabase) -> None:
         tables = self.sync_ports().tables
         if tables is not None:

@@ -271,6 +271,11 @@ class StoredTablesOnDemand:
         self._own_files = own
         self._store: StoredTables | None = None
 
+    def interrupt(self) -> None:
+        """End what threads wait for, if there is anything that they could."""
+        if self._store is not None:
+            self._store.interrupt()
+
     def __getattr__(self, name: str) -> object:
         if self._store is None:
             self._store = self._open()

@@ -263,6 +263,12 @@ class StoredTables(TargetStore, Protocol):
         Not for tables in the database of the runs: the same transaction has both.
         """
 
+    def interrupt(self) -> None:
+        """End what threads of this process wait for in other databases.
+
+        Their work fails, as if the connection were lost. The next work opens another.
+        """
+
 
 class LedgerRows(Protocol):
     """What a push has sent: an entry for each record of a line.

@@ -142,7 +142,7 @@ class RegistryContract(ABC):
         line = SyncLine("line", "contract", "GET", "/two")
         assert registry.lines() == [line]
         assert registry.line("line") is registry.line("line"), "until it changes"
-        assert registry.timetable() == [("line", "contract", "")]
+        assert registry.timetable() == [("line", "contract", "", "")]
         with pytest.raises(UnknownConfiguration):
             registry.put_line(SyncLine("stray", "nobody", "GET", "/"))
         registry.remove_line("line")

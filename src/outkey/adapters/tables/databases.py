@@ -5,8 +5,9 @@ No error and no log holds a URL, a password or a value.
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,11 +16,13 @@ from typing import TypeVar
 from sqlalchemy import exc
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 
+from outkey.adapters.tables import engines
 from outkey.adapters.tables.borrowed import Borrow, borrowing_engine
 from outkey.adapters.tables.column_types import MYSQL, POSTGRESQL, SQLITE
 from outkey.adapters.tables.driver_errors import (
     is_transient,
     missing_driver,
+    no_response,
     wrap_driver_errors,
     wrong_url,
 )
@@ -39,6 +42,7 @@ from outkey.core.text import Text
 from outkey.ports.storage import Database
 
 DRIVERS = {POSTGRESQL: "psycopg", MYSQL: "pymysql", SQLITE: "pysqlite"}
+SILENT_SECONDS = 30
 TRIES = 3
 Result = TypeVar("Result")
 Settings = Callable[[], Mapping[str, OtherDatabase]]
@@ -92,6 +96,7 @@ class NamedDatabase:
     def __init__(self, name: str, limited: LimitedEngine) -> None:
         self.name = name
         self._limited = limited
+        self._silent_until = 0.0  # by the monotonic clock
         self._engine = limited.engine
         self._local = threading.local()
 
@@ -151,7 +156,8 @@ class NamedDatabase:
 
     @contextmanager
     def _begin(self) -> Iterator[Connection]:
-        with self._engine.begin() as connection:
+        with ExitStack() as stack:
+            connection = self._enter(stack)
             try:
                 yield connection
             except (exc.SQLAlchemyError, OutkeyError):
@@ -160,6 +166,22 @@ class NamedDatabase:
                 # The driver may wait for a response that does not come.
                 connection.invalidate()
                 raise
+
+    def _enter(self, stack: ExitStack) -> Connection:
+        """Begin a transaction; one that has just not responded is not asked again.
+
+        Many lines, or tables of a list, may be in the same database.
+        """
+        began_at = time.monotonic()
+        if began_at < self._silent_until:
+            raise no_response(self.name)
+        try:
+            return stack.enter_context(self._engine.begin())
+        except Exception:
+            now = time.monotonic()
+            if now - began_at >= engines.CONNECT_SECONDS:
+                self._silent_until = now + SILENT_SECONDS
+            raise
 
     def close(self) -> None:
         """Close the connections that are not in use."""
@@ -237,6 +259,11 @@ class NamedDatabases:
             database = NamedDatabase(settings.name, engine)
             self._opened[settings.name] = OpenedDatabase(url, database)
             return database
+
+    def interrupt(self) -> None:
+        """End what threads wait for in these databases."""
+        for opened in tuple(self._opened.values()):
+            opened.database.interrupt()
 
     def refuse_unusable(self, database: OtherDatabase) -> None:
         """Raise ConfigError for a database that `open` would refuse.

@@ -116,13 +116,23 @@ def failure_of(name: str, error: Exception) -> OutkeyError:
     return failure_of_other(database, error, code)
 
 
+def no_response(name: str) -> StorageUnavailable:
+    """Return the error for a database that did not respond a moment ago."""
+    return too_slow(Text("the database {name}", name=name))
+
+
+def too_slow(database: Text) -> StorageUnavailable:
+    """Return the error for a database that takes too long."""
+    return StorageUnavailable(
+        Text("{database} did not respond in time", database=database),
+        hint=Text("Look for statements that wait or take long there."),
+    )
+
+
 def failure_of_other(database: Text, error: Exception, code: str) -> OutkeyError:
     """Return the error for one of another database than outkey's own."""
     if code in TIMEOUT_CODES:
-        return StorageUnavailable(
-            Text("{database} did not respond in time", database=database),
-            hint=Text("Look for statements that wait or take long there."),
-        )
+        return too_slow(database)
     if is_connection_failure(error, code):
         return StorageUnavailable(
             Text(

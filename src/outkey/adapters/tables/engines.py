@@ -43,6 +43,7 @@ class LimitedEngine:
             connect_args=connect_arguments(url),
             pool_size=2,
             max_overflow=3,
+            pool_timeout=CONNECT_SECONDS,
             pool_pre_ping=True,
             pool_recycle=1800,
             hide_parameters=True,

@@ -96,6 +96,9 @@ class TableStore:
 
     # ── which tables there are ───────────────────────────────────────────────────────
 
+    def interrupt(self) -> None:
+        self._named.interrupt()
+
     @drop_traceback
     def refuse_database(self, database: OtherDatabase) -> None:
         self._named.refuse_unusable(database)

@@ -47,6 +47,7 @@ class TimedLine(NamedTuple):
     name: str
     configuration: str
     schedule: str
+    database: str = ""  # the other database that its target is in
 
 
 class DueRun(NamedTuple):
@@ -55,6 +56,15 @@ class DueRun(NamedTuple):
     run: Run
     configuration: str
     places: int  # how many runs of the configuration may be active at a time
+    database: str = ""  # the other database that it writes to or reads from
+
+
+def places_of_database(places: int) -> int:
+    """Return how many of a worker's places runs of one other database may have.
+
+    Not all of them: a database that hangs must not stop runs of other ones.
+    """
+    return max(1, places // 2)
 
 
 def first_in_line(due: Iterable[DueRun]) -> list[tuple[Run, str]]:
@@ -70,7 +80,7 @@ def first_in_line(due: Iterable[DueRun]) -> list[tuple[Run, str]]:
     """
     ranks = Counter[str]()
     listed = []
-    for run, configuration, places in due:
+    for run, configuration, places, _ in due:
         rank = ranks[configuration]
         ranks[configuration] += 1
         if rank < places:

@@ -80,6 +80,14 @@ def parse_target(target: str, *, field: str = "target") -> TargetName:
     return target
 
 
+def other_database(target: object) -> str:
+    """Return the name of the other database that a target is in; "" for none."""
+    if not isinstance(target, str) or not target.startswith(TABLE_PREFIX):
+        return ""
+    database, dot, _ = target.removeprefix(TABLE_PREFIX).partition(".")
+    return database if dot else ""
+
+
 def parse_table(name: str, field: str) -> TableName:
     """Return the table of a name such as orders or warehouse.orders."""
     parts = name.split(".")

@@ -4,12 +4,14 @@ A host calls `round` from whatever calls it regularly, a thread or a cron job, a
 how work is started beside it.
 """
 
+import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 from outkey.core.sync.run import SCHEDULE_ACTOR
-from outkey.core.sync.schedule import next_in_line
+from outkey.core.sync.schedule import DueRun, next_in_line, places_of_database
 from outkey.engine.rounds import StopSignal, repeat
 from outkey.engine.sync.planner import Planner
 
@@ -48,8 +50,7 @@ class RunLoop:
         self._stop_signal = stop_signal
         self._is_sealed = is_sealed
         self._limit = limit
-        # By the id of the run, with the name of its configuration.
-        self._working: dict[str, tuple[str, RunningWork]] = {}
+        self._working: dict[str, tuple[DueRun, RunningWork]] = {}  # by id of the run
         self._turns: dict[str, int] = {}  # the last turn of each configuration
         self._planned_at = float("-inf")
 
@@ -60,8 +61,8 @@ class RunLoop:
             self._planner.plan(SCHEDULE_ACTOR)
             self._planned_at = now
         self._working = {
-            run: (owner, work)
-            for run, (owner, work) in self._working.items()
+            item.run.id: (item, work)
+            for item, work in self._working.values()
             if work.is_alive()
         }
         # Without the key every run would fail, and its line would not be to blame.
@@ -69,14 +70,16 @@ class RunLoop:
             return
         due = [item for item in self._planner.due() if item.run.id not in self._working]
         while self._has_room() and not self._stop_signal.is_set():
-            active = Counter(owner for owner, _ in self._working.values())
-            item = next_in_line(due, active, self._turns)
+            active = Counter(item.configuration for item, _ in self._working.values())
+            full = self._full_databases()
+            startable = (item for item in due if item.database not in full)
+            item = next_in_line(startable, active, self._turns)
             if item is None:
                 return
             due.remove(item)
             self._turns[item.configuration] = max(self._turns.values(), default=0) + 1
             work = self._start_work(self._work_on(item.run.id))
-            self._working[item.run.id] = item.configuration, work
+            self._working[item.run.id] = item, work
 
     def run(self, guard: Callable[[Callable[[], object]], object]) -> None:
         """Do round after round until the stop signal; `guard` calls each of them."""
@@ -95,8 +98,42 @@ class RunLoop:
         for _, work in list(self._working.values()):
             work.join(max(deadline - clock.monotonic(), 0))
 
+    def is_working(self) -> bool:
+        """Whether a run is under way."""
+        return any(work.is_alive() for _, work in list(self._working.values()))
+
     def _has_room(self) -> bool:
         return len(self._working) < self._limit
 
+    def _full_databases(self) -> set[str]:
+        """Return the other databases whose runs have all places that they may have."""
+        active = Counter(item.database for item, _ in self._working.values())
+        most = places_of_database(self._limit)
+        return {name for name, count in active.items() if name and count >= most}
+
     def _work_on(self, run_id: str) -> Callable[[], object]:
         return lambda: self._planner.work(run_id)
+
+
+class DatabasePlaces:
+    """Counts the runs of each other database, for a worker whose queue starts them."""
+
+    def __init__(self, limit: int) -> None:
+        self._most = places_of_database(limit)
+        self._active = Counter[str]()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def take(self, database: str) -> Iterator[bool]:
+        """Take a place until the end of the block; False if all of them are taken.
+
+        "" is no other database: it has as many places as are wanted.
+        """
+        with self._lock:
+            has_place = not database or self._active[database] < self._most
+            self._active[database] += has_place
+        try:
+            yield has_place
+        finally:
+            with self._lock:
+                self._active[database] -= has_place

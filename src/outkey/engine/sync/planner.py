@@ -134,13 +134,20 @@ class Planner:
         """Return the due runs that a process could begin, longest waiting first."""
         runs = self._runs.startable()
         timetable = self._registry.timetable({run.line for run in runs}) if runs else ()
-        owners = {line.name: line.configuration for line in timetable}
-        places = {owner: self._runs_at_once(owner) for owner in owners.values()}
+        lines = {line.name: line for line in timetable}
+        owners = {line.configuration for line in timetable}
+        places = {owner: self._runs_at_once(owner) for owner in owners}
         return [
-            DueRun(run, owners[run.line], places[owners[run.line]])
+            DueRun(run, line.configuration, places[line.configuration], line.database)
             for run in runs
-            if run.line in owners  # it was not just deleted
+            if (line := lines.get(run.line))  # it was not just deleted
         ]
+
+    def database_of(self, run_id: str) -> str:
+        """Return the other database that a due run needs; "" for none."""
+        lines = {run.line for run in self._runs.due(run_id)}
+        timetable = self._registry.timetable(lines) if lines else ()
+        return next((line.database for line in timetable), "")
 
     def work(self, run_id: str) -> Run:
         """Do a run if it is due, and return it as it is then."""

@@ -60,11 +60,11 @@ class ReceivedPull(Pull):
         self._outdated: set[int] = set()
         self._worked_before = 0.0  # seconds, on the deliveries that the run had before
 
-    def adopt(self, run: Run) -> Run:
+    def adopt(self, run: Run, began_at: float) -> Run:
         """Begin the run, or extend it: the limit of time is for these deliveries."""
-        adopted = super().adopt(run)
+        adopted = super().adopt(run, began_at)
         self._worked_before = adopted.worked
-        self._began_at = self._renewed_at
+        self._began_at = began_at
         return adopted
 
     def _seconds_worked(self) -> float:

@@ -67,8 +67,8 @@ class RunInProgress(ABC):
         self._preview_ends_at = float("inf")
         self._renewed_at = self._began_at
 
-    def adopt(self, run: Run) -> Run:
-        """Continue a stored run that has begun.
+    def adopt(self, run: Run, began_at: float) -> Run:
+        """Continue a stored run that has begun at a time of the monotonic clock.
 
         If the line was changed after this plan was read, the position does not fit the
         plan: then the run starts at the first page.
@@ -78,8 +78,8 @@ class RunInProgress(ABC):
         self.expected = run.expected
         if run.digest != self.digest:
             self.start_over()
-        self._renewed_at = self.ports.clock.monotonic()
-        self._began_at = self._renewed_at - self.run.worked
+        self._renewed_at = began_at
+        self._began_at = began_at - self.run.worked
         return self.run
 
     def start_over(self) -> None:
@@ -134,18 +134,9 @@ class RunInProgress(ABC):
 
         It can be continued at its position, or from the first page if it `restarts`.
         """
-        # The cause has words of its own; numbers are in the message only.
-        cause = str(error.reason or error.code)
-        if isinstance(error, SyncFailed) and error.message != summary_of(cause):
-            self._notes[error.message] = None
-        self._finish(
-            replace(
-                self.run,
-                state=RunState.FAILED,
-                cause=cause,
-                position={} if restarts else self.run.position,
-            )
-        )
+        failed = failed_run(replace(self.run, notes=tuple(self._notes)), error)
+        self._notes = dict.fromkeys(failed.notes)
+        self._finish(replace(failed, position={} if restarts else failed.position))
 
     def position(self) -> Position:
         """Return the position at which the run continues."""
@@ -294,6 +285,16 @@ class RunInProgress(ABC):
     def _seconds_worked(self) -> float:
         """Return the seconds of work on this run, by earlier processes too."""
         return self.ports.clock.monotonic() - self._began_at
+
+
+def failed_run(run: Run, error: OutkeyError) -> Run:
+    """Return a run as an error ends it."""
+    # The cause has words of its own; numbers are in the message only.
+    cause = str(error.reason or error.code)
+    notes = dict.fromkeys(run.notes)
+    if isinstance(error, SyncFailed) and error.message != summary_of(cause):
+        notes[error.message] = None
+    return replace(run, state=RunState.FAILED, cause=cause, notes=tuple(notes))
 
 
 def is_about_request(refusal: Response | BadAnswer) -> bool:

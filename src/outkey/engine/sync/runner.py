@@ -70,7 +70,11 @@ from outkey.engine.sync.row_results import (
     FormResults,
     demand_nothing,
 )
-from outkey.engine.sync.run_in_progress import RunInProgress, is_about_request
+from outkey.engine.sync.run_in_progress import (
+    RunInProgress,
+    failed_run,
+    is_about_request,
+)
 from outkey.engine.sync.suggesting import LineSuggester, sample_plan, small_response
 from outkey.engine.sync.target_columns import NoteChange, ignore_change
 from outkey.ports.sync import Records
@@ -176,13 +180,15 @@ class SyncRunner:
             self._ports.runs.refuse_paused_line(name)
         if plan.sync.direction is Direction.PULL or not dry_run:
             self._ports.runs.refuse_paused_configuration(plan.line.configuration)
-        progress = self._run_in_progress(plan, note)
-        progress.on_note = note_change
-        begun = progress.adopt(
-            self._ports.runs.begin(name, actor, dry_run=dry_run, run_id=run_id)
-        )
-        progress.allows_removal = allows_removal or begun.allows_removal
-        yield from self._follow(progress, begun, is_stopping)
+        begun = self._ports.runs.begin(name, actor, dry_run=dry_run, run_id=run_id)
+
+        def open_target() -> RunInProgress:
+            progress = self._run_in_progress(plan, note)
+            progress.on_note = note_change
+            progress.allows_removal = allows_removal or begun.allows_removal
+            return progress
+
+        yield from self._follow(open_target, begun, is_stopping)
 
     def retry(
         self,
@@ -202,11 +208,15 @@ class SyncRunner:
         """
         plan = self._plan_of_retry(run_id, has_begun=bool(retry_id))
         self._ports.runs.refuse_paused_configuration(plan.line.configuration)
-        progress = self._run_in_progress(plan, note)
-        progress.on_note = note_change
-        progress.ports = replace(self._ports, retry_of=run_id)
-        begun = progress.adopt(self._ports.runs.begin_retry(run_id, actor, retry_id))
-        yield from self._follow(progress, begun, is_stopping)
+        begun = self._ports.runs.begin_retry(run_id, actor, retry_id)
+
+        def open_target() -> RunInProgress:
+            progress = self._run_in_progress(plan, note)
+            progress.on_note = note_change
+            progress.ports = replace(self._ports, retry_of=run_id)
+            return progress
+
+        yield from self._follow(open_target, begun, is_stopping)
 
     def receive(
         self,
@@ -227,16 +237,19 @@ class SyncRunner:
         """
         plan = self._with_vouched_script(self._plan(name))
         self._ports.runs.refuse_paused_line(name)
-        self._refuse_faults(plan)
         refuse_unreceivable(plan.sync, is_paired=self._pair_of(plan) is not None)
-        progress = ReceivedPull(self._ports, plan, pages)
-        progress.guard.others = secrets
         begun, last = self._ports.runs.begin_received(
             name, actor, has_requests=has_requests
         )
-        progress.adopt(begun)
-        progress.marked_run = last
-        for run in self._follow(progress, begun, is_stopping):
+
+        def open_target() -> RunInProgress:
+            self._refuse_faults(plan)
+            progress = ReceivedPull(self._ports, plan, pages)
+            progress.guard.others = secrets
+            progress.marked_run = last
+            return progress
+
+        for run in self._follow(open_target, begun, is_stopping):
             begun = run
         return begun
 
@@ -256,10 +269,21 @@ class SyncRunner:
         return bool(self._plan(name).sync.delete)
 
     def _follow(
-        self, progress: RunInProgress, begun: Run, is_stopping: Callable[[], bool]
+        self,
+        open_target: Callable[[], RunInProgress],
+        begun: Run,
+        is_stopping: Callable[[], bool],
     ) -> Generator[Run]:
-        """Do a run that has begun, to its end, and store how it ended."""
+        """Do a run that has begun, to its end, and store how it ended.
+
+        The target is opened only now: its database may hang, and then the lease of the
+        run ends, and users see that it runs.
+        """
+        began_at = self._ports.clock.monotonic()
+        progress: RunInProgress | None = None
         try:
+            progress = open_target()
+            begun = progress.adopt(begun, began_at)
             yield begun
             refuse_stopping(is_stopping)
             for run in progress.steps():
@@ -268,28 +292,42 @@ class SyncRunner:
             yield progress.complete()
         except RunStopped as stopped:
             if stopped.reason == STOPPING:
-                self._ports.runs.release(progress.run)
+                self._ports.runs.release(progress.run if progress else begun)
             raise
         except KeyboardInterrupt:
             with suppress(OutkeyError):  # it was cancelled, or storage is unavailable
-                self._ports.runs.release(progress.run)
+                self._ports.runs.release(progress.run if progress else begun)
             raise
         except OutkeyError as error:
             # If this cannot be stored, the run counts as killed when its lease ends.
             with suppress(OutkeyError):
-                limits = progress.plan.configuration.limits
-                if pauses_configuration(error, limits.total_timeout):
-                    configuration = progress.plan.line.configuration
-                    self._ports.runs.pause_configuration(configuration, error.pause)
-                progress.fail(error, restarts=restarts_after(error, begun, progress))
+                self._store_failure(begun, progress, error)
             raise
         except Exception as error:  # noqa: BLE001 - an open run would block its line
             failure = unexpected_failure(error)
             with suppress(OutkeyError):
-                progress.fail(failure, restarts=False)
+                self._store_failure(begun, progress, failure)
             raise failure from None
         finally:
             self._ports.sender.flush_audit()
+
+    def _store_failure(
+        self, begun: Run, progress: RunInProgress | None, error: OutkeyError
+    ) -> None:
+        """Store why a run ended early, which may be before its target was opened."""
+        runs = self._ports.runs
+        if progress is None:
+            is_new = begun.generation == 1 and not begun.is_requested
+            if is_new and isinstance(error, ConfigError):
+                runs.discard(begun)  # the caller has the error, and nothing was done
+            else:
+                runs.finish(failed_run(begun, error))
+            return
+        limits = progress.plan.configuration.limits
+        if pauses_configuration(error, limits.total_timeout):
+            configuration = progress.plan.line.configuration
+            runs.pause_configuration(configuration, error.pause)
+        progress.fail(error, restarts=restarts_after(error, begun, progress))
 
     @contextmanager
     def _sampling(self, plan: LinePlan) -> Iterator[LinePlan]:

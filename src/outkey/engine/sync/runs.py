@@ -162,6 +162,10 @@ class Runs:
         """Store how a run ended; RunStopped if it was cancelled or taken over."""
         return self._write(run, run_states.finish(run, self._database.now()))
 
+    def discard(self, run: Run) -> None:
+        """Delete a run that was not begun in the end, and has nothing to show."""
+        self._rows.swap(run, None)
+
     def release(self, run: Run) -> Run:
         """End a run whose process stops, so that another can continue it at once.
 

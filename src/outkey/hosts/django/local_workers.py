@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 from django.db import connections
@@ -14,6 +15,7 @@ from outkey.hosts.django.webhook_rounds import webhook_thread
 
 # For the page that a run is at: as long as a request may take by default.
 STOP_SECONDS = 60.0
+TARGET_SECONDS = 5.0
 HELPER_SECONDS = 5.0
 logger = logging.getLogger("outkey.runs")
 
@@ -30,6 +32,7 @@ class LocalWorkers:
             is_sealed=application.keys.is_sealed,
             limit=limit,
         )
+        self._interrupt_targets = application.interrupt_targets
         self._webhooks = webhook_thread(application, stop_signal)
         self._heartbeat = heartbeat_thread(application, stop_signal)
         self._thread: threading.Thread | None = None
@@ -48,8 +51,15 @@ class LocalWorkers:
         self._stop_signal.set()
 
     def end(self, patience: float = STOP_SECONDS) -> None:
-        """Start no more runs, and release those under way at their next page."""
-        self.loop.stop(patience, self._thread)
+        """Start no more runs, and release those under way at their next page.
+
+        One that waits for another database for longer than `TARGET_SECONDS` is ended.
+        """
+        ends_at = time.monotonic() + patience
+        self.loop.stop(min(patience, TARGET_SECONDS), self._thread)
+        while self.loop.is_working() and time.monotonic() < ends_at:
+            self._interrupt_targets()
+            self.loop.stop(min(1.0, max(ends_at - time.monotonic(), 0.0)))
         self._webhooks.join(min(patience, HELPER_SECONDS))
         self._heartbeat.join(min(patience, HELPER_SECONDS))
 

@@ -16,7 +16,7 @@ from outkey.adapters.postgresql_deadlines import AsyncDeadlineConnection
 from outkey.core.sync.run import SCHEDULE_ACTOR, Run
 from outkey.engine.application import Application
 from outkey.engine.rounds import repeat
-from outkey.engine.sync.loop import PLAN_SECONDS
+from outkey.engine.sync.loop import PLAN_SECONDS, DatabasePlaces
 from outkey.hosts.django.heartbeats import heartbeat_thread
 from outkey.hosts.django.tasks import QUEUE, WORK
 from outkey.hosts.django.unattended_work import log_and_continue
@@ -24,6 +24,7 @@ from outkey.hosts.django.webhook_rounds import webhook_thread
 
 RECONNECT_SECONDS = 2.0
 STALLED_SECONDS = 30
+TARGET_SECONDS = 5.0  # for another database that a run waits for
 STOP_SECONDS = 5.0  # for deliveries that are being processed
 EXTRA_THREADS = 4  # for planning, and for procrastinate's own queries
 logger = logging.getLogger("outkey.runs")
@@ -39,10 +40,13 @@ class QueueWorker:
         report: Callable[[str], None],
         report_run: Callable[[Run], None],
     ) -> None:
+        self._application = application
         self._limit = limit
+        self._places = DatabasePlaces(limit)
         self._report = report
         self._report_run = report_run
         self._stop_signal = threading.Event()
+        self._interrupting: asyncio.Task[None] | None = None
         self._planner = application.planner(self._stop_signal.is_set)
         self._runs = application.runs
         self._webhooks = webhook_thread(application, self._stop_signal)
@@ -69,6 +73,8 @@ class QueueWorker:
         self._heartbeat.start()
         await asyncio.gather(working, return_exceptions=True)
         await planning
+        if self._interrupting is not None:
+            self._interrupting.cancel()
         self._webhooks.join(STOP_SECONDS)
         self._heartbeat.join(STOP_SECONDS)
 
@@ -78,6 +84,15 @@ class QueueWorker:
         if not self._stop_signal.is_set():
             self._stop_signal.set()
             working.cancel()
+            loop = asyncio.get_running_loop()
+            self._interrupting = loop.create_task(self._interrupt_targets())
+
+    async def _interrupt_targets(self) -> None:
+        """End what runs wait for in databases that do not respond."""
+        await asyncio.sleep(TARGET_SECONDS)
+        while True:
+            self._application.interrupt_targets()
+            await asyncio.sleep(1.0)
 
     async def _work(self) -> None:
         """Take jobs; connect again after the database was unavailable."""
@@ -122,5 +137,8 @@ class QueueWorker:
         log_and_continue(logger, lambda: self._planner.plan(SCHEDULE_ACTOR))
 
     def _do_run(self, run: str) -> None:
-        if self._planner.try_work(run):
-            self._report_run(self._runs.get(run))
+        database = self._planner.database_of(run)
+        with self._places.take(database) as has_place:
+            # Without a place it stays due, and is handed out again.
+            if has_place and self._planner.try_work(run):
+                self._report_run(self._runs.get(run))
