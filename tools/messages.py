@@ -30,6 +30,7 @@ from outkey.core import errors
 from outkey.core.config.field_kinds import Tab
 from outkey.core.config.fields import FIELDS
 from outkey.core.config.line_fields import EVERY_LINE_FIELD
+from outkey.core.config.sync_sections import DATABASE_FIELDS, PAIR_FIELDS
 from outkey.core.config.webhook_section import WEBHOOK_FIELDS
 from outkey.core.diagnosis import FIXES, REASONS, REMEDIES
 from outkey.core.errors import BadAnswer, Cause, OutkeyError
@@ -55,6 +56,7 @@ Keywords = dict[
 ]  # the argument that is the text; None: the first
 GETTEXT: Keywords = dict.fromkeys(("_", "gettext", "gettext_lazy", "gettext_noop"))
 PGETTEXT: Keywords = {"pgettext": (2,)}
+SECTION_FIELDS = (*DATABASE_FIELDS, *PAIR_FIELDS, *WEBHOOK_FIELDS)
 STEPS = ("configuration", "secrets", "token", "script", "connect", "request")
 HEADERS = rb"Language|Plural-Forms|MIME-Version|Content-Type|Content-Transfer-Encoding"
 
@@ -146,7 +148,7 @@ def templates_of(text: object) -> Iterator[str]:
 
 def table_texts() -> Iterator[str]:
     """Yield labels, helps, choices, reasons, findings, errors and enumerations."""
-    for field in (*FIELDS, *EVERY_LINE_FIELD, *WEBHOOK_FIELDS):
+    for field in (*FIELDS, *EVERY_LINE_FIELD, *SECTION_FIELDS):
         yield from (field.label, field.help, *(label for _, label in field.choices))
     yield from labels(
         Tab, Source, AddressKind, KeyState, FieldKind, Level, ReportAction

@@ -6,11 +6,16 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 
 import pytest
+from babel.messages.pofile import read_po
 
+import outkey.core
 from cli.conftest import Terminal
+from outkey.core.config.choices import Choice
 from outkey.core.diagnosis import REASONS
 from outkey.core.sync.line import Transform
 from outkey.spar import Spar
@@ -234,6 +239,18 @@ def test_every_text_of_the_pages_has_its_german() -> None:
         [sys.executable, tool, "--check"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+def test_every_label_of_a_choice_has_its_german() -> None:
+    for module in walk_packages(outkey.core.__path__, "outkey.core."):
+        import_module(module.name)
+    labels = {
+        choice.label.template for kind in Choice.__subclasses__() for choice in kind
+    }
+    catalogue = ROOT / "src/outkey/hosts/django/locale/de/LC_MESSAGES/django.po"
+    with catalogue.open("rb") as file:
+        texts = {message.id for message in read_po(file, "de")}
+    assert not {label for label in labels if any(map(str.isalpha, label))} - texts
 
 
 def test_the_numbers_of_the_readme_are_those_of_the_code() -> None:
