@@ -533,8 +533,14 @@ class Application:
         """Cancel a run that waits or runs; return it as it is then."""
         run = self.runs.get(run_id)
         if run.state in OPEN_STATES:
-            line = self.registry.line(run.line)
-            self._note_line(Tag.RUN_CANCELLED, line, actor, run_id)
+            # Also of a line that cannot be read any more.
+            owners = [
+                line.configuration for line in self.registry.timetable([run.line])
+            ]
+            change = Change(
+                Tag.RUN_CANCELLED, actor, "".join(owners), (run.line, run_id)
+            )
+            self.audit.note(change)
         return self.runs.cancel(run_id)
 
     def sample_line(

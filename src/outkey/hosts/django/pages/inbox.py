@@ -47,6 +47,7 @@ from outkey.hosts.django.pages.webhooks import (
     stored_at,
     url_of,
 )
+from outkey.hosts.django.row_ids import row_id
 from outkey.hosts.django.wiring import records
 from outkey.hosts.sample_delivery import (
     post_sample,
@@ -159,6 +160,7 @@ def delivery_page(request: HttpRequest) -> HttpResponse:
         "is_signed": bool(scheme and scheme.kind not in {"unverified", "fetch"}),
         "listed": ListedDelivery(delivery, ""),
         "delivery": delivery,
+        "run": row_id(delivery.run),
         "body": body,
         "headers": headers,
         "own_url": url_of(stored.name),
