@@ -614,9 +614,7 @@ def test_a_user_whose_sign_ins_fail_again_and_again_is_told_once_a_day() -> None
     for _ in range(2):
         bench.record({"at": 1, "tag": "people:session:slowed", "key": "user ada"})
     (told,) = bench.look()
-    assert told == (
-        "warning: many sign-ins of a user have failed within an hour: ada"
-    )
+    assert told == ("warning: many sign-ins of a user have failed within an hour: ada")
     bench.record({"at": 1, "tag": "people:session:slowed", "key": "user ada"})
     assert bench.look() == []
     assert bench.look(24 * 60) == []
