@@ -323,3 +323,15 @@ def test_a_sample_to_a_paused_webhook_leads_to_its_state(
     assert sent.code == 1
     assert "status 503" in sent.out
     assert "outkey webhook show shop" in sent.out
+
+
+def test_a_sample_that_was_sent_before_is_reported(
+    shop: Terminal, sender: Sender, tmp_path: Path
+) -> None:
+    body = tmp_path / "order.json"
+    body.write_bytes(order(7))
+    first = shop("webhook", "send", "shop", str(body))
+    again = shop("webhook", "send", "shop", str(body))
+    assert (first.code, again.code) == (0, 0)
+    assert "Nothing was stored" not in first.err
+    assert "Nothing was stored: the sample is a duplicate" in again.err
