@@ -5,6 +5,8 @@ import pytest
 from outkey.core.audit.events import Change, ChangeEffect, Tag
 from outkey.engine.managing import sign_ins
 from outkey.engine.managing.sign_ins import (
+    GRACE_SECONDS,
+    MAX_APPOINTMENTS,
     MAX_COUNTED,
     RECORDED_PER_MINUTE,
     SLOW_AFTER,
@@ -30,8 +32,8 @@ class Guarded:
         for _ in range(times):
             self.guard.note_failure(name, was_checked=True, exists=exists)
 
-    def wait(self, name: str, *, is_known: bool = False) -> float:
-        return self.guard.wait_seconds(name, lambda: is_known)
+    def wait(self, name: str, network: str = "n", *, is_known: bool = False) -> float:
+        return self.guard.wait_seconds(name, network, lambda: is_known)
 
     def taken(self) -> list[object]:
         events = list(self.audit.events)
@@ -50,11 +52,38 @@ def test_an_account_that_fails_often_is_tried_once_in_a_while() -> None:
     guarded.fail("ada")
     assert guarded.wait("ada") == 0  # the first one after it
     guarded.clock.advance(5)
-    assert guarded.wait("ada") == pytest.approx(SLOW_SECONDS - 5)
+    for _ in range(3):  # asking again costs nothing and gains nothing
+        assert guarded.wait("ada") == pytest.approx(SLOW_SECONDS - 5)
     assert guarded.wait("bob") == 0
     guarded.clock.advance(SLOW_SECONDS - 5)
     assert guarded.wait("ada") == 0
     assert guarded.wait("ada") == pytest.approx(SLOW_SECONDS)
+
+
+def test_every_network_gets_its_turn_however_often_another_one_tries() -> None:
+    guarded = Guarded()
+    guarded.fail("ada", SLOW_AFTER)
+    checked = 0
+    assert guarded.wait("ada", "attacker") == 0
+    assert guarded.wait("ada", "attacker") == pytest.approx(SLOW_SECONDS)
+    assert guarded.wait("ada", "user") == pytest.approx(2 * SLOW_SECONDS)
+    for _ in range(int(2 * SLOW_SECONDS)):
+        guarded.clock.advance(1)
+        checked += guarded.wait("ada", "attacker") == 0
+    assert guarded.wait("ada", "user") == 0
+    assert checked == 1
+
+
+def test_an_appointment_that_nobody_keeps_is_given_away() -> None:
+    guarded = Guarded()
+    guarded.fail("ada", SLOW_AFTER)
+    for number in range(MAX_APPOINTMENTS + 1):
+        guarded.wait("ada", f"n{number}")  # the first one is used up at once
+    assert guarded.wait("ada", "more") == MAX_APPOINTMENTS * SLOW_SECONDS
+    guarded.clock.advance(MAX_APPOINTMENTS * SLOW_SECONDS)
+    assert guarded.wait("ada", "more") == pytest.approx(SLOW_SECONDS)
+    guarded.clock.advance(GRACE_SECONDS + SLOW_SECONDS + 1)
+    assert guarded.wait("ada", "more") == 0
 
 
 def test_the_user_never_waits_where_they_have_signed_in_before() -> None:
@@ -74,8 +103,8 @@ def test_where_a_user_has_signed_in_is_looked_up_for_slow_accounts_only() -> Non
     def look_up() -> bool:
         pytest.fail("it is looked up")
 
-    assert guarded.guard.wait_seconds("ada", look_up) == 0
-    assert guarded.guard.wait_seconds("unknown", look_up) == 0
+    assert guarded.guard.wait_seconds("ada", "n", look_up) == 0
+    assert guarded.guard.wait_seconds("unknown", "n", look_up) == 0
 
 
 def test_an_account_is_fast_again_when_its_failures_are_old() -> None:

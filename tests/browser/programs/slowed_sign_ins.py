@@ -8,7 +8,7 @@ from django.test import Client
 
 from outkey.core.audit.events import ChangeEffect
 from outkey.engine.managing import sign_ins
-from outkey.hosts.server.sign_ins import counted_address, sign_in_guard
+from outkey.hosts.server.sign_ins import counted_address, network_of, sign_in_guard
 
 SEEN = "192.0.2.1"
 
@@ -59,8 +59,14 @@ def guesses_from_many_addresses_are_slowed_down_and_not_locked() -> None:
     assert slowed.status_code == 429, slowed.status_code
     assert 1 <= int(slowed["Retry-After"]) <= sign_ins.SLOW_SECONDS
     assert b"Your password was not checked" in slowed.content  # type: ignore[attr-defined]
-    # The same name in another spelling, as the form reads it.
+    # The same name in another spelling, as the form reads it, and another network.
     assert sign_in(" \uff41da ", PASSWORD, "198.51.100.79").status_code == 429
+    waiting = sign_in("ada", PASSWORD, "203.0.113.99")
+    assert int(waiting["Retry-After"]) > sign_ins.SLOW_SECONDS
+    (pace,) = [pace for pace in sign_in_guard()._paces.values() if pace.appointments]
+    assert set(pace.appointments) == {"198.51.100.0/24", "203.0.113.0/24"}
+    assert network_of("2001:db8:1:2::") == "2001:db8:1::/48"
+    assert network_of("unix") == "unix"
     # Who has signed in from there before does not wait, and others neither.
     assert sign_in("ada", PASSWORD, SEEN).status_code == 302
     assert sign_in("boss", PASSWORD, "198.51.100.78").status_code == 302

@@ -1,9 +1,10 @@
 """Failed sign-ins to the pages: they slow an account down, and are counted.
 
 The lock of a sign-in is by name and IP address, so that nobody locks another user out.
-It does not stop guesses from many addresses. So an account that has failed often, from
-anywhere, is tried once in a while only, except from addresses that its user has signed
-in from before: these never wait.
+It does not stop guesses from many addresses. So for an account that has failed often,
+from anywhere, a password is checked once in a while only, except from addresses that
+its user has signed in from before: these never wait. Others get an appointment, one for
+each network, so that an attacker who tries all the time does not take every turn.
 
 A process remembers this in memory. Names are remembered as hashes, since a name that
 was typed may be a password, and only so many.
@@ -20,7 +21,9 @@ from outkey.ports.sending import Audit, Clock
 
 SLOW_AFTER = 20  # failures
 WINDOW_SECONDS = 3600.0
-SLOW_SECONDS = 15.0  # between two attempts
+SLOW_SECONDS = 15.0  # between two passwords that are checked
+MAX_APPOINTMENTS = 20
+GRACE_SECONDS = 120.0  # how long an appointment is kept for a network
 MAX_ACCOUNTS = 5000
 MINUTE = 60
 # Failures are recorded one by one as long as there are no more than these in a minute.
@@ -30,15 +33,33 @@ MAX_COUNTED = 100  # names in a minute; the others are counted together
 
 @dataclass(slots=True)
 class AccountPace:
-    """When an account has failed last, and when it was tried since it is slow."""
+    """When an account has failed last, and when it may be tried since it is slow."""
 
     failures: deque[float] = field(default_factory=lambda: deque(maxlen=SLOW_AFTER))
-    tried_at: float | None = None
+    next_at: float = 0.0  # the first moment that is not given away
+    appointments: dict[str, float] = field(default_factory=dict)  # by network
 
     def is_slow(self, now: float) -> bool:
         """Whether attempts for the account have to wait."""
         is_full = len(self.failures) == SLOW_AFTER
         return is_full and self.failures[0] > now - WINDOW_SECONDS
+
+    def wait_seconds(self, network: str, now: float) -> float:
+        """Return how long a network waits for its turn; 0.0 uses the turn up."""
+        self.appointments = {
+            other: at
+            for other, at in self.appointments.items()
+            if now <= at + GRACE_SECONDS
+        }
+        if network not in self.appointments:
+            if len(self.appointments) >= MAX_APPOINTMENTS:
+                return MAX_APPOINTMENTS * SLOW_SECONDS
+            self.appointments[network] = max(now, self.next_at)
+            self.next_at = self.appointments[network] + SLOW_SECONDS
+        if now < self.appointments[network]:
+            return self.appointments[network] - now
+        del self.appointments[network]
+        return 0.0
 
 
 class SignInGuard:
@@ -54,7 +75,9 @@ class SignInGuard:
         self._recorded = 0
         self._counts: Counter[tuple[str, ChangeEffect]] = Counter()
 
-    def wait_seconds(self, name: str, is_known: Callable[[], bool]) -> float:
+    def wait_seconds(
+        self, name: str, network: str, is_known: Callable[[], bool]
+    ) -> float:
         """Return how long an attempt has to wait; 0.0 if the password may be checked.
 
         `is_known` says whether the user has signed in from the same address before; it
@@ -65,10 +88,7 @@ class SignInGuard:
         if pace is None or not pace.is_slow(now) or is_known():
             return 0.0
         with self._lock:
-            if pace.tried_at is not None and now < pace.tried_at + SLOW_SECONDS:
-                return pace.tried_at + SLOW_SECONDS - now
-            pace.tried_at = now
-            return 0.0
+            return pace.wait_seconds(network, now)
 
     def note_failure(self, name: str, *, was_checked: bool, exists: bool) -> None:
         """Take a failed sign-in into account; locked ones are not even checked."""

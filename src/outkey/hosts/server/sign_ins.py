@@ -11,6 +11,7 @@ from math import ceil
 from axes.backends import (  # type: ignore[import-untyped]  # axes has no types
     AxesStandaloneBackend,
 )
+from axes.handlers.proxy import AxesProxyHandler  # type: ignore[import-untyped]
 from axes.models import AccessLog  # type: ignore[import-untyped]
 from django.contrib import admin
 from django.contrib.auth.models import AbstractBaseUser, User
@@ -31,6 +32,7 @@ from outkey.hosts.django.pages.access import installation, web_actor
 from outkey.hosts.django.repeating_thread import RepeatingThread
 
 NETWORK_BITS = 64  # of IPv6: a machine has at least as many addresses as this leaves
+PROVIDED_BITS = {4: 24, 6: 48}  # of the network that a customer gets, by version of IP
 ROUND_SECONDS = 60.0
 _log = logging.getLogger(__name__)
 
@@ -57,6 +59,16 @@ def counted_address(request: HttpRequest) -> str:
     return str(network.network_address)
 
 
+def network_of(address: str) -> str:
+    """Return the network that takes turns as one: what one attacker easily has."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    bits = PROVIDED_BITS[parsed.version]
+    return str(ipaddress.ip_network((int(parsed), bits), strict=False))
+
+
 class LockingBackend(AxesStandaloneBackend):  # type: ignore[misc]
     """Refuses every attempt while a sign-in is locked, and marks that it did."""
 
@@ -81,13 +93,21 @@ WAS_LOCKED = "outkey.sign_in_was_locked"  # in the META of a request
 def sign_in(request: HttpRequest) -> HttpResponseBase:
     """Show the sign-in page, and sign in; an account that failed often has to wait."""
     if request.method == "POST":
-        name = clean_name(request.POST.get("username", ""))
-        seconds = sign_in_guard().wait_seconds(
-            name, lambda: has_signed_in(name, counted_address(request))
-        )
+        seconds = wait_seconds(request)
         if seconds:
             return wait_page(request, ceil(seconds))
     return admin.site.login(request)
+
+
+def wait_seconds(request: HttpRequest) -> float:
+    """Return how long a sign-in has to wait; 0.0 also for one that is locked."""
+    name = clean_name(request.POST.get("username", ""))
+    if not AxesProxyHandler.is_allowed(request, {"username": name}):
+        return 0.0  # it is refused by the lock, and takes no turn of others
+    address = counted_address(request)
+    return sign_in_guard().wait_seconds(
+        name, network_of(address), lambda: has_signed_in(name, address)
+    )
 
 
 def clean_name(text: str) -> str:
