@@ -50,3 +50,14 @@ def test_the_verdicts_of_failing_configurations_have_no_english_line(
             found = [word for word, one in patterns.items() if one.search(text)]
             english |= dict.fromkeys(found, text)
     assert set(english) == set()
+
+
+def test_django_does_not_translate_the_words_of_our_pages(
+    browser: Browser, served: Served
+) -> None:
+    with browser.new_context(base_url=served.url, locale="de-DE") as context:
+        page = context.new_page()
+        log_in(page, "admin", served.password)
+        page.goto("/outkey/usersettings/")
+        expect(page.get_by_role("button", name="Speichern")).to_be_visible()
+        expect(page.get_by_role("button", name="Sichern")).to_have_count(0)

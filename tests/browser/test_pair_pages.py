@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from browser.conftest import Served, log_in, serving
 from browser.test_accessibility import assert_accessible
+from browser.test_german_verdicts import english_patterns
 from browser.test_pages import people
 from browser.test_sync_pages import ended, fact
 from outkey.spar import Spar
@@ -258,3 +259,18 @@ def test_unknown_pairs_and_choices_are_not_found_and_a_get_decides_nothing(
     assert shown.status == 405
     page.goto(f"{CONFLICTS}&page=x")
     expect(conflict_of(page, "s3")).to_be_visible()
+
+
+def test_the_page_of_a_pair_is_german_in_german(
+    browser: Browser, served: Served
+) -> None:
+    with browser.new_context(base_url=served.url, locale="de-DE") as context:
+        page = context.new_page()
+        log_in(page, "admin", served.password)
+        page.goto(PAIR)
+        text = page.locator("main").inner_text()
+        page.goto(PAIRS)
+        text += page.locator("main").inner_text()
+    assert "Ein Benutzer entscheidet" in text
+    found = [word for word, one in english_patterns().items() if one.search(text)]
+    assert found == []

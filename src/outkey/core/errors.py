@@ -680,7 +680,9 @@ def unknown_run() -> ConfigError:
 def secret_missing(field: str) -> SecretMissing:
     """Return the error for a secret that is neither entered nor referred to."""
     kind, _, name = field.partition(":")
-    message = Text("{field} is not set", field=field)
+    # The other secrets are called by their keys in every language.
+    label = Text("password") if field == "password" else field
+    message = Text("{field} is not set", field=label)
     if kind == "query":
         message = Text("Query parameter {name} is not set", name=name)
     elif kind == "header":

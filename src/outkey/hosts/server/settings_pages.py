@@ -183,3 +183,5 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 WHITENOISE_KEEP_ONLY_HASHED_FILES = True
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+# Before the catalogues of Django's own apps, which translate some of our words too.
+LOCALE_PATHS = [Path(__file__).parents[1] / "django" / "locale"]
