@@ -2,9 +2,9 @@
 
 import os
 import subprocess
-import urllib.request
 from pathlib import Path
 
+import httpx
 import pytest
 
 import forks
@@ -58,13 +58,14 @@ def test_the_running_server_believes_a_listed_proxy_only(
         },
     )
     try:
-        wait_for(f"http://127.0.0.1:{port}")
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{port}/login/", headers={header: "https"}
+        wait_for(f"http://127.0.0.1:{port}/healthz")
+        response = httpx.get(
+            f"http://127.0.0.1:{port}/login/", headers={header: "https"}, timeout=10
         )
-        with urllib.request.urlopen(request, timeout=10) as response:
-            is_believed = "Strict-Transport-Security" in response.headers
+        is_believed = "Strict-Transport-Security" in response.headers
     finally:
         process.terminate()
         process.wait(20)
     assert is_believed is (proxies != "" and "_" not in header)
+    assert response.status_code == (200 if is_believed else 403)
+    assert ("<form" in response.text) is is_believed

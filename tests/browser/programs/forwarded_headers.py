@@ -1,5 +1,7 @@
 """Forwarding headers count where a listed proxy sent them, and nowhere else."""
 
+import re
+
 from outkey.hosts.server.home import PAGES, prepare
 
 prepare(PAGES)
@@ -24,6 +26,8 @@ FORWARDED = {
     "X-Real-IP": "10.9.9.9",
     "Host": "outkey.example",
 }
+# Not a page: those are served over https alone.
+SHOW = "/api/v1/show/"
 Facts = dict[str, object]
 client = Client(SERVER_NAME="outkey.example")
 
@@ -43,7 +47,7 @@ def show(request: HttpRequest) -> JsonResponse:
 
 def facts_of(remote: str, headers: dict[str, str]) -> tuple[Facts, str | None]:
     """Return what is believed, and the header Strict-Transport-Security."""
-    response = client.get("/show/", headers=headers, REMOTE_ADDR=remote)
+    response = client.get(SHOW, headers=headers, REMOTE_ADDR=remote)
     facts: Facts = response.json()
     return facts, response.headers.get("Strict-Transport-Security")
 
@@ -100,11 +104,38 @@ def sign_in_status(remote: str) -> int:
 def the_origin_check_takes_a_request_over_http_for_what_it_is() -> None:
     User.objects.create_superuser("boss", password="a long password")
     settings.CSRF_TRUSTED_ORIGINS = []
-    assert sign_in_status(STRANGER) == 403
     assert sign_in_status(PROXY) == 302
 
 
-urls.urlpatterns.insert(0, path("show/", show))
+def no_page_is_served_in_clear_where_the_public_url_is_https() -> None:
+    for page in ("/login/", "/", "/outkey/configuration/", "/nothing/"):
+        for method in ("get", "post"):
+            response = getattr(client, method)(
+                page, headers=FORWARDED, REMOTE_ADDR=STRANGER
+            )
+            content = response.content.decode()
+            assert response.status_code == 403, (page, method)
+            assert "Open https://outkey.example instead" in content
+            assert "<form" not in content
+            assert "OUTKEY_PROXIES" in content
+            assert "Set-Cookie" not in response.headers
+    for path_, status in (
+        ("/healthz", 200),
+        ("/readyz", 200),
+        ("/api/v1/openapi.json", 200),
+        ("/api/v1/configurations", 401),
+    ):
+        response = client.get(path_, headers=FORWARDED, REMOTE_ADDR=STRANGER)
+        assert response.status_code == status, path_
+    page = client.get("/login/", headers=FORWARDED, REMOTE_ADDR=PROXY)
+    assert page.status_code == 200
+    static = re.search(r'href="(/static/[^"]+\.css)"', page.content.decode())
+    assert static
+    assert client.get(static[1], REMOTE_ADDR=STRANGER).status_code == 200
+
+
+urls.urlpatterns.insert(0, path(SHOW.removeprefix("/"), show))
+no_page_is_served_in_clear_where_the_public_url_is_https()
 a_listed_proxy_is_believed_and_nobody_else()
 what_a_client_put_before_the_entry_of_the_proxy_counts_for_nothing()
 the_origin_check_takes_a_request_over_http_for_what_it_is()

@@ -20,7 +20,8 @@ client = Client(SERVER_NAME="outkey.example")
 
 def only_listed_addresses_get_a_response() -> None:
     for address, status in STATUSES.items():
-        response = client.get("/login/", headers=TLS, REMOTE_ADDR=address)
+        headers = TLS | {"X-Forwarded-For": address}
+        response = client.get("/login/", headers=headers, REMOTE_ADDR=PROXY)
         assert response.status_code == status, (address, response.status_code)
 
 

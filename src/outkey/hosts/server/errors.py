@@ -55,6 +55,22 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     return page_in_layout(request, context, status=400)
 
 
+def https_needed(public_url: str) -> HttpResponse:
+    """Respond to a request for a page that came without TLS, where pages need it."""
+    context = {
+        "title": _("These pages need https"),
+        "text": _("This request came without encryption. Open %s instead.")
+        % public_url,
+        "advice": _(
+            "Administrator: if users see this at that URL, set the environment variable"
+            " OUTKEY_PROXIES to the IP address of the reverse proxy, let it send"
+            " X-Forwarded-Proto, and restart the server."
+        ),
+        "setting": "OUTKEY_PROXIES",
+    }
+    return plain_page(context, status=403)
+
+
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - Django's own signature
     """Respond to a user without the permission for a page."""
     context = {

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse, HttpResponseForbidden
 from django.http.response import HttpResponseBase
@@ -166,6 +167,25 @@ class InterfaceMiddleware:
         if has_body and isinstance(response, HttpResponse):
             response["Content-Length"] = str(len(response.content))
         return response
+
+
+class HttpsMiddleware:
+    """Serves no page without TLS, where the public URL has it: no form in clear.
+
+    Health, metrics, webhooks, the HTTP interface and static files do not get here.
+    """
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Respond with where the pages are; a redirect could lead back to here."""
+        if request.is_secure():
+            return self._get_response(request)
+        # It imports models, which this module is imported before.
+        from outkey.hosts.server.errors import https_needed
+
+        return https_needed(str(settings.OUTKEY["PUBLIC_URL"]))
 
 
 class TextMiddleware:

@@ -102,6 +102,7 @@ MIDDLEWARE = [
     "outkey.hosts.server.middleware.PageMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
+    *(["outkey.hosts.server.middleware.HttpsMiddleware"] if _TLS else []),
     "outkey.hosts.server.middleware.TextMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
