@@ -7,6 +7,7 @@ from accounts import (
     admin,
     administrators,
     clerk,
+    create_user,
     delete_selected,
     form,
     helper,
@@ -19,12 +20,27 @@ from accounts import (
     view,
     weak,
 )
-from clients import boss
+from clients import boss, client_of
 from django.contrib.auth.models import Group, User
 
 REFUSAL = b"rights that you do not have yourself"
 crew = Group.objects.create(name="crew")
 CREW_PAGE = f"/auth/group/{crew.pk}/change/"
+
+
+def the_page_of_a_user_shows_nothing_of_how_the_password_is_stored() -> None:
+    looker = client_of(create_user("looker", "view_user"))
+    for client in (admin, looker):
+        page = client.get(page_of(helper)).content.decode()
+        assert "A password is set." in page
+        algorithm, _, *parts = stored(helper).password.split("$")
+        for shown in (algorithm, "iterations", "salt", *(part[:6] for part in parts)):
+            assert shown not in page, shown
+    helper.set_unusable_password()
+    helper.save()
+    assert "No password set." in admin.get(page_of(helper)).content.decode()
+    helper.set_password(PASSWORD)
+    helper.save()
 
 
 def nobody_raises_themselves_or_another_user() -> None:
@@ -121,6 +137,7 @@ def the_own_password_is_changed_with_the_old_one_only() -> None:
     assert stored(clerk).check_password(PASSWORD)
 
 
+the_page_of_a_user_shows_nothing_of_how_the_password_is_stored()
 nobody_raises_themselves_or_another_user()
 a_user_with_more_rights_is_not_changed_active_or_not()
 no_group_gives_rights_that_its_editor_lacks()

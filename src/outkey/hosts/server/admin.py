@@ -12,6 +12,11 @@ from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.utils import flatten_fieldsets, unquote
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.forms import (
+    ReadOnlyPasswordHashField,
+    ReadOnlyPasswordHashWidget,
+    UserChangeForm,
+)
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
@@ -20,6 +25,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from outkey.core.access.user_rights import STAFF, SUPERUSER, Rights
 from outkey.core.audit.events import Tag
@@ -47,6 +53,27 @@ if apps.is_installed("procrastinate.contrib.django"):
     admin.site.unregister(ProcrastinateJob)
 Target = User | Group
 _FIELDS = {SUPERUSER: "is_superuser", STAFF: "is_staff"}
+
+
+class PasswordState(ReadOnlyPasswordHashWidget):
+    """Shows whether there is a password, and nothing of how it is stored."""
+
+    def get_context(
+        self, name: str, value: str | None, attrs: dict[str, Any] | None
+    ) -> dict[str, Any]:
+        """Return what the template shows."""
+        context = super().get_context(name, value, attrs)
+        if any("value" in part for part in context["summary"]):
+            context["summary"] = [{"label": _("A password is set.")}]
+        return context
+
+
+class UserForm(UserChangeForm):  # type: ignore[type-arg]
+    """The form of a user."""
+
+    password = ReadOnlyPasswordHashField(
+        label=gettext_lazy("Password"), widget=PasswordState
+    )
 
 
 def page_or_error(
@@ -228,6 +255,7 @@ class GuardedAdmin(LightAdmin):
 class GuardedUserAdmin(GuardedAdmin, UserAdmin):  # type: ignore[type-arg]
     """Who may sign in, and in which groups they are."""
 
+    form = UserForm
     created_tag = Tag.USER_CREATED
     updated_tag = Tag.USER_UPDATED
     deleted_tag = Tag.USER_DELETED
