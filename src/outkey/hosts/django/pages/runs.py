@@ -36,6 +36,7 @@ from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (
     administration_for,
     installation,
+    may,
     require,
     user_of,
 )
@@ -244,6 +245,8 @@ def request_run_of(
 @require_POST
 def retry(request: HttpRequest, record: int) -> HttpResponse:
     """Request a retry of what a run rejected, and show the page of the retry."""
+    if not may(request, Permission.RUN_WEBHOOK):
+        require(request, Permission.RUN_LINE)
     run = get_object_or_404(models.Run, pk=record)
     rights = records(user_of(request))
     if run.is_received:
@@ -269,7 +272,7 @@ def retry_deliveries(
         return HttpResponseRedirect(url_of_run(run.pk))
     count = len(deliveries)
     messages.success(request, _("Deliveries that are processed again: %s.") % count)
-    if not request.user.has_perm(f"outkey.{Permission.VIEW_DELIVERY}"):  # type: ignore[union-attr]
+    if not may(request, Permission.VIEW_DELIVERY):
         return HttpResponseRedirect(url_of_run(run.pk))
     view = "webhook_delivery" if count == 1 else "webhook_inbox"
     query = {"name": name} | ({"id": deliveries[0].id} if count == 1 else {})
