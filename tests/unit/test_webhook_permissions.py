@@ -143,6 +143,7 @@ def test_a_new_form_with_a_secret_needs_set_secret() -> None:
         (DOCUMENT.replace(LINE, TABLE_LINE), Permission.CHANGE_LINE, "tables"),
         (DOCUMENT.replace("line = ", "run = "), Permission.RUN_LINE, "start runs"),
         (DOCUMENT + 'confirm = "/orders/{id}"\n', Permission.ADD_LINE, "credentials"),
+        (DOCUMENT + 'confirm = "/orders/{id}"\n', "", ""),
         ('[webhook.shop]\nscheme = "token"\nhandler = "shop.hooks.x"\n', "", ""),
     ],
 )

@@ -320,8 +320,8 @@ class HookWork:
 
     def _ignore(self, delivery: InboxDelivery, reason: str) -> None:
         ignored = delivery.end(DeliveryState.IGNORED, reason=reason, records=0)
-        if self._ports.deliveries.swap(delivery, ignored) is not None:
-            self._repair(delivery.run)
+        self._ports.deliveries.swap(delivery, ignored)
+        self._repair(delivery.run)
 
     def _repair(self, earlier: str, by: str = "") -> None:
         """Repair the run that rejected records of deliveries, once none is left."""
