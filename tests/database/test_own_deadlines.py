@@ -83,6 +83,24 @@ def test_a_statement_about_many_rows_may_take_longer() -> None:
 
 
 @pytest.mark.usefixtures("own")
+def test_a_transaction_of_a_suspended_process_is_ended_by_the_server() -> None:
+    """Or else it would hold its locks for as long as the process sleeps."""
+    from outkey.hosts.django.database import DjangoDatabase
+    from outkey.hosts.django.raw_sql import execute
+
+    def suspend() -> None:
+        with DjangoDatabase().transaction():
+            execute("SET LOCAL idle_in_transaction_session_timeout = '300ms'", ())
+            execute("SELECT * FROM outkey_run FOR UPDATE", ())
+            time.sleep(1)
+            execute("UPDATE outkey_run SET generation = 0", ())
+
+    with pytest.raises(StorageUnavailable):
+        suspend()
+    assert DjangoDatabase().now() > 0
+
+
+@pytest.mark.usefixtures("own")
 def test_a_migration_may_take_longer(tmp_path: Path) -> None:
     from outkey.hosts.server.home import migration_lock
 

@@ -79,7 +79,7 @@ def test_every_transition_is_the_next_generation_and_keeps_identity_and_progress
     transitions = [
         run_states.begin(before, "bob", now, seconds),
         run_states.enqueue(before, "bob", now),
-        run_states.checkpoint(before, now),
+        run_states.checkpoint(replace(before, until=now), now),
         run_states.finish(before, now),
     ]
     if before.state is RunState.FAILED:
@@ -95,6 +95,20 @@ def test_every_transition_is_the_next_generation_and_keeps_identity_and_progress
             before.started_at,
         )
         assert progress(after) == progress(before)
+
+
+def test_a_checkpoint_is_refused_long_after_the_lease() -> None:
+    leased = run(state=RunState.RUNNING, until=NOW, lease=60.0)
+    latest = NOW + run_states.PAGE_SECONDS
+    assert run_states.checkpoint(leased, latest).until == latest + 60
+    for refuse in (
+        lambda: run_states.checkpoint(leased, latest + 1),
+        lambda: run_states.refuse_ended_lease(leased, NOW + 1),
+    ):
+        with pytest.raises(RunStopped, match="suspended") as stopped:
+            refuse()
+        assert stopped.value.reason == run_states.TAKEN_OVER
+    run_states.refuse_ended_lease(leased, NOW)
 
 
 @given(RUNS, MOMENTS)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
@@ -130,3 +131,49 @@ def test_a_run_that_another_process_has_writes_nothing() -> None:
     assert (made.numbers(), made.runs.get(taken.id)) == ([], taken)
     with pytest.raises(RunStopped):
         made.runs.hold(replace(taken, id="99"))  # it was deleted
+
+
+@pytest.mark.parametrize("pages", [0, 1])
+def test_a_process_that_wakes_after_its_lease_writes_nothing_more(pages: int) -> None:
+    """Nobody has taken the run over yet, as if the whole machine had been suspended."""
+    made = fake_sync(answers=Api(people(1, 2, 3, 4, 5)))
+    steps = made.runner.run("contacts", "ada")
+    for _ in range(1 + pages):
+        next(steps)
+    written = made.numbers()
+    made.world.clock.advance(LEASE + 1)
+    with pytest.raises(RunStopped, match="suspended"):
+        list(steps)
+    assert made.numbers() == written
+    (stopped,) = made.runs.newest(9)
+    assert stopped.state is RunState.RUNNING  # which counts as killed
+    assert made.run().counts.created == 5
+    assert made.numbers() == ["1", "2", "3", "4", "5"]
+
+
+def test_a_process_that_wakes_after_its_lease_in_the_middle_of_a_page() -> None:
+    finder = slow_sync("name", seconds=0)
+
+    def suspend() -> None:
+        finder.attempts += 1
+        if finder.attempts == 10:
+            finder.made.world.clock.advance(LEASE + 1)
+
+    finder.look_on = suspend  # type: ignore[method-assign]
+    with pytest.raises(RunStopped, match="suspended"):
+        finder.made.run()
+    assert finder.made.numbers() == []
+
+
+def test_a_page_that_is_being_written_may_take_longer_than_the_lease() -> None:
+    """Its transaction keeps other processes away."""
+    made = fake_sync(answers=Api(people(1, 2)))
+    upsert = made.records.upsert
+
+    def take_long(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+        made.world.clock.advance(3 * LEASE)
+        return upsert(*arguments, **options)
+
+    made.records.upsert = take_long  # type: ignore[method-assign]
+    run = made.run()
+    assert (run.state, run.counts.created) == (RunState.DONE, 2)

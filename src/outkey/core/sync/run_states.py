@@ -33,6 +33,9 @@ SHORT_LEASE_SECONDS = 30.0
 # or there would be one a second.
 FOLDED_SECONDS = 3600.0
 FOLDED_RECORDS = 10_000
+# For writing a page, while its transaction keeps other processes away. One that takes
+# longer was suspended.
+PAGE_SECONDS = 600.0
 
 KILLED = "killed"  # the cause of a run whose process stopped extending the lease
 STOPPING = "stopping"  # the cause of a run whose process was told to stop
@@ -241,7 +244,21 @@ def repair(run: Run, by: str) -> Run:
 
 def checkpoint(run: Run, now: float) -> Run:
     """Extend the lease of a run that has saved a page."""
+    refuse_ended_lease(run, now, PAGE_SECONDS)
     return _next(run, until=now + run.lease)
+
+
+def refuse_ended_lease(run: Run, now: float, grace: float = 0.0) -> None:
+    """Raise RunStopped if the lease of a run has ended.
+
+    Its process was suspended and wakes, or is too slow. Nobody may have taken the run
+    over yet, but what the process has read or received is out of date.
+    """
+    if run.until + grace < now:
+        raise RunStopped(
+            Text("the process of the run was suspended, or took too long"),
+            reason=TAKEN_OVER,
+        )
 
 
 def finish(run: Run, now: float) -> Run:

@@ -165,7 +165,7 @@ class RunInProgress(ABC):
         is_stored = bool(self.run.id)  # a preview is not
         renewal = min(RENEWAL_SECONDS, self.run.lease / RENEWALS)
         if is_stored and now - self._renewed_at > renewal:
-            self.run = self.ports.runs.save(self.run)
+            self.run = self.ports.runs.renew(self.run)
             self._renewed_at = now
 
     def save_page(

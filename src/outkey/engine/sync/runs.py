@@ -149,14 +149,21 @@ class Runs:
         """Store a checkpoint; RunStopped if the run was cancelled or taken over."""
         return self._write(run, run_states.checkpoint(run, self._database.now()))
 
+    def renew(self, run: Run) -> Run:
+        """Extend the lease of a run; RunStopped if it has ended, or as for `save`."""
+        run_states.refuse_ended_lease(run, self._database.now())
+        return self.save(run)
+
     def hold(self, run: Run) -> None:
         """Keep other processes from taking a run over until the transaction ends.
 
-        RunStopped if the run was cancelled or taken over.
+        RunStopped if the run was cancelled or taken over, or if its lease has ended.
         """
         stored = next(iter(self._rows.find(RunQuery(id=run.id), lock=True)), None)
         if stored is None or stored.generation != run.generation:
             raise run_states.refusal(stored)
+        # By the clock of the database, after the wait for the lock.
+        run_states.refuse_ended_lease(stored, self._database.now())
 
     def finish(self, run: Run) -> Run:
         """Store how a run ended; RunStopped if it was cancelled or taken over."""
