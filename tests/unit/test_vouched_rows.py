@@ -324,8 +324,10 @@ def test_a_line_that_was_changed_does_not_run(
 def test_a_line_that_is_gone_does_not_run_when_it_is_put_back(
     home: Home, removal: str
 ) -> None:
-    home.registry.add(configuration())
+    for name in ("acme", "other"):
+        home.registry.add(configuration(name))
     home.registry.put_line(line())
+    home.registry.put_line(replace(line(), name="customers", configuration="other"))
     old = home.storage.lines.rows["orders"]
     owner = home.storage.configurations.rows["acme"]
     if removal == "remove":
@@ -339,6 +341,7 @@ def test_a_line_that_is_gone_does_not_run_when_it_is_put_back(
     home.storage.lines.rows["orders"] = old
     with pytest.raises(SecretUnreadable):
         home.registry.line("orders")
+    assert home.registry.line("customers").configuration == "other"
 
 
 def test_an_older_version_of_a_line_does_not_run(home: Home) -> None:
