@@ -70,7 +70,7 @@ def restore(
 
     Stop the server and the workers first, and put the key of the backup in its place.
     The signature of the backup is verified before anything is changed, and the audit
-    afterwards. Then the installation is on hold until: outkey resume --all
+    afterwards. Then the installation is on hold until you run outkey resume --all.
     """
     restored = current_host().restore(
         file, replace=replace, accept_unsigned=unsigned, goes_live=live

@@ -74,7 +74,8 @@ SECTIONS: tuple[CommandSection, ...] = (
             CommandEntry(
                 "delete",
                 "configurations:delete",
-                "Delete a configuration with its secrets and sync lines.",
+                "Delete a configuration with its secrets, its sync lines and their"
+                " runs.",
             ),
         ),
     ),
