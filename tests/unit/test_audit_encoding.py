@@ -3,14 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.audit.chain import canonical, facts_of, label_of
+from outkey.core.audit.chain import MAX_TIME, canonical, facts_of, label_of
 from outkey.core.audit.encoding import encode_event, encode_intent, encode_outcome
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
 
 TEXTS = st.text(
     st.characters(exclude_categories=["Cs"]), max_size=12
 )  # a lone surrogate is no text
-TIMES = st.integers(min_value=0, max_value=2**53)
+TIMES = st.integers(min_value=0, max_value=MAX_TIME - 1)
 INTENTS = st.builds(
     Intent,
     configuration=TEXTS,

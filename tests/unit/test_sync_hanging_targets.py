@@ -148,7 +148,7 @@ def test_the_time_that_opening_takes_counts(tmp_path: Path) -> None:
     watched = watched_line(tmp_path, replace(INTO_TABLE, max_minutes=1))
     clock = watched.sync.world.clock
     watched.tables.before = lambda: clock.advance(40)  # type: ignore[method-assign]
-    with pytest.raises(OutkeyError, match="limit of 1 minutes"):
+    with pytest.raises(OutkeyError, match="limit of 1 minute"):
         watched.sync.run()
 
 
