@@ -1005,6 +1005,7 @@ path = "/orders/{remote_id}"
 """
     office = Office()
     office.apply(f"{WHOLE_LINE}{push}{section}\n{key}\n")
+    assert warned(office.apply(push)) == []
     place = section.partition("]")[0][1:]
     message = f"the document names [{place}] without {key.split(maxsplit=1)[0]}, and"
     for dry_run in (True, False):

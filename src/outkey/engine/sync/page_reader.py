@@ -118,9 +118,11 @@ class PageReader:
     def _refuse_gap(self, last: Position) -> None:
         """End the run if a later page that was requested ahead has records."""
         for response in self._responses.values():
-            if not isinstance(response, Response) or response.cause is not None:
-                continue
-            if response.status == 200:
+            if (
+                isinstance(response, Response)
+                and response.status == 200
+                and response.cause is None
+            ):
                 records = records_in(read_json(response.body), self._find_records)
                 # Some APIs return the last page for every number after it.
                 if records and page_fingerprint(records) != last.mark:
