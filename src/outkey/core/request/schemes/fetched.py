@@ -79,6 +79,8 @@ def is_rejected(
     if has_expired_marker(response, configuration) and not repeats_secret(response):
         return True
     status = response.status
+    if status < 400:  # as nearly every response: nothing more to read
+        return False
     errors = _errors(response)
     if errors & {"insufficient_scope", "use_dpop_nonce"}:
         return False
