@@ -275,6 +275,13 @@ def test_deliveries_of_a_webhook_that_was_just_deleted_are_not_retried() -> None
     assert working.application.inbox().rejected_by("") == ()
 
 
+def test_a_run_whose_deliveries_were_deleted_leads_to_the_inbox() -> None:
+    working = rejecting()
+    working.host.deliveries.rows.clear()
+    with pytest.raises(ConfigError, match="not known any more"):
+        retry(working)
+
+
 def test_an_ordinary_retry_names_the_run_that_it_repairs() -> None:
     application = host_with_line().application
     runs = application.runs

@@ -483,6 +483,12 @@ class Application:
         run = self.runs.get(run_id)
         inbox = self.inbox()
         deliveries = inbox.rejected_by(run_id)
+        if not deliveries and self.runs.rejected(run_id, 1):
+            raise ConfigError(
+                Text("the deliveries of this run are not known any more"),
+                hint=Text("Replay those that have failed in the inbox of the webhook."),
+                field="run",
+            )
         refuse_unended(run, has_rejected=bool(deliveries))
         self._refuse_forbidden(run.line, records)
         stored = inbox.settings.by_endpoint(deliveries[0].endpoint)
