@@ -566,6 +566,9 @@ line = SyncLine.objects.create(
     name="seen", configuration_id=run.line.configuration_id, method="GET", path="/",
     sync=pull,
 )
+(changed,) = installation().vouched_rows.changed("line")
+assert installation().vouched_rows.confirm(changed)
+line.refresh_from_db()
 counts = {"created": 3, "failed": 2, "children": {"created": 7, "failed": 1}}
 checkpoint = '{"since": "2027", "retry_of": "x"}'
 run = planted(counts=counts, checkpoint=checkpoint)

@@ -602,13 +602,13 @@ class Application:
 
     def pause_line(self, administration: Administration, name: str) -> None:
         """Pause a sync line: no run of it begins, and the one under way stops."""
-        configuration = self.registry.line(name).configuration
+        configuration = self.registry.owner_of_line(name)
         administration.note(Tag.LINE_PAUSED, configuration, name)
         self.runs.pause_line(name)
 
     def resume_line(self, administration: Administration, name: str) -> None:
         """Resume a sync line; workers continue what was stopped."""
-        configuration = self.registry.line(name).configuration
+        configuration = self.registry.owner_of_line(name)
         administration.note(Tag.LINE_RESUMED, configuration, name)
         self.runs.resume_lines(name)
 

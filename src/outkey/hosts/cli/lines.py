@@ -233,8 +233,8 @@ def perform_run(
 def pause_line(name: Line, *, as_json: AsJson = False) -> None:
     """Pause a sync line. No run begins, and the active one stops."""
     application = open_application()
-    find_line(application, name)
-    application.pause_line(administration_of(application), name)
+    with naming_the_list():
+        application.pause_line(administration_of(application), name)
     print_done("paused", as_json=as_json, line=name)
 
 
@@ -242,8 +242,8 @@ def pause_line(name: Line, *, as_json: AsJson = False) -> None:
 def resume_line(name: Line, *, as_json: AsJson = False) -> None:
     """Resume a sync line. Workers continue what was stopped."""
     application = open_application()
-    find_line(application, name)
-    application.resume_line(administration_of(application), name)
+    with naming_the_list():
+        application.resume_line(administration_of(application), name)
     print_done("resumed", as_json=as_json, line=name)
 
 
