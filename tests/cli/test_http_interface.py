@@ -451,7 +451,7 @@ def test_webhooks_and_deliveries_are_read(interface: Interface) -> None:
     (delivery,) = response.json()
     assert delivery.keys() == {
         *("id", "event_id", "type", "received_at"),
-        *("state", "attempts", "reason", "records"),
+        *("state", "attempts", "reason", "records", "tested_by"),
     }
     assert (delivery["event_id"], delivery["type"]) == ("d-1", "push")
     assert "a-name-of-a-person" not in response.text
