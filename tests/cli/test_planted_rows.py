@@ -40,6 +40,7 @@ TOKEN = "ok_" + "A" * 43
 def home(ready: Terminal, tmp_path: Path) -> Terminal:
     """A home with a line, a database and a webhook."""
     ready.settings["HOOK_SECRET"] = "hook-secret"
+    ready.settings["OUTKEY_SQLITE_FOLDERS"] = str(tmp_path)
     document = DOCUMENT.format(folder=tmp_path)
     assert ready("apply", "-", stdin=document).code == 0
     return ready

@@ -127,7 +127,7 @@ def home(tmp_path: Path) -> Path:
 def application(database: str, home: Path, api: OrdersApi) -> Iterator["Application"]:
     from outkey.hosts.django.wiring import install
 
-    made = install(home, {})
+    made = install(home, {"OUTKEY_SQLITE_FOLDERS": str(home.parent)})
     text = DOCUMENT.format(url=api.url, folder=home.parent)
     made.apply(user(made), parse_document(text), dry_run=False)
     hooks = made.webhook_administration(user(made))
@@ -428,7 +428,7 @@ def test_keys_are_rotated_with_all_that_they_vouch_for(
         steps.retire(first)
     assert sum(steps.rewrap()) >= 1
     steps.retire(first)
-    again = install(home, {})
+    again = install(home, {"OUTKEY_SQLITE_FOLDERS": str(home.parent)})
     assert changed(again) == []
     run(again, "orders")
     again.gateway.close()
@@ -458,7 +458,7 @@ def test_without_a_key_nothing_runs_and_all_is_listed(
     from outkey.hosts.django.wiring import install
 
     (home / "config" / "key").rename(home / "config" / "elsewhere")
-    sealed = install(home, {})
+    sealed = install(home, {"OUTKEY_SQLITE_FOLDERS": str(home.parent)})
     assert [each.name for each in sealed.registry.lines()]
     assert sealed.stored_webhooks().keys() == {"shop"}
     with pytest.raises(OutkeyError) as caught:

@@ -99,6 +99,7 @@ def version_0_2(
     """A home of version 0.2.0 that no later version has opened."""
     home = opened_home(request, VERSION_0_2_0, tmp_path, canary)
     home.settings["WAREHOUSE_URL"] = f"sqlite:///{tmp_path}/warehouse.db"
+    home.settings["OUTKEY_SQLITE_FOLDERS"] = str(tmp_path)
     return home
 
 
