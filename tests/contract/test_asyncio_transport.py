@@ -271,7 +271,9 @@ def test_whoever_is_cancelled_leaves_no_connection_behind(transport: OnLoop) -> 
             asyncio.create_task(transport.transport.send(request, route))
             for _ in range(20)
         ]
-        await asyncio.sleep(0.1)
+        async with asyncio.timeout(10):
+            while server.connections < len(tasks):
+                await asyncio.sleep(0.01)
         for task in tasks:
             task.cancel()
         ended = await asyncio.gather(*tasks, return_exceptions=True)

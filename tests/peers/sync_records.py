@@ -8,7 +8,7 @@ from types import MappingProxyType
 from peers.sync_servers import Row
 
 REPOSITORIES = [f"parts/{number:03}" for number in range(60)]
-ODD = ("a/b", "50% ü?", "#1 & 2", "..%2F")
+ODD = ("a/b", "50% ü?", "#1 & 2", "a..%2F")
 
 
 def contact(number: int) -> Row:

@@ -238,7 +238,7 @@ def recorded(site: Site) -> Recorded:
     for record in site.outkey("audit", "list", "--limit", "10000", "--json").json:
         add_record(found, record)
     for run in site.outkey("run", "list", "--json").json:
-        if run["dry_run"] or not run["ended_at"]:
+        if run["dry_run"] or not run["ended_at"] or run["trigger"] == "delivery":
             continue
         found.runs[run["line"], run["state"]] += 1
         for outcome in RECORD_OUTCOMES:

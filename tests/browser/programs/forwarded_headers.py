@@ -108,13 +108,13 @@ def the_origin_check_takes_a_request_over_http_for_what_it_is() -> None:
 
 
 def no_page_is_served_in_clear_where_the_public_url_is_https() -> None:
-    for page in ("/login/", "/", "/outkey/configuration/", "/nothing/"):
+    for page_path in ("/login/", "/", "/outkey/configuration/", "/nothing/"):
         for method in ("get", "post"):
             response = getattr(client, method)(
-                page, headers=FORWARDED, REMOTE_ADDR=STRANGER
+                page_path, headers=FORWARDED, REMOTE_ADDR=STRANGER
             )
             content = response.content.decode()
-            assert response.status_code == 403, (page, method)
+            assert response.status_code == 403, (page_path, method)
             assert "Open https://outkey.example instead" in content
             assert "<form" not in content
             assert "OUTKEY_PROXIES" in content

@@ -1,8 +1,8 @@
 """Guesses from many addresses are slowed down, and floods of them are counted."""
 
-from accounts import PASSWORD, boss, create_user
+from accounts import PASSWORD, create_user
 from axes.models import AccessAttempt  # type: ignore[import-untyped]
-from clients import application
+from clients import application, boss
 from django.http import HttpResponseBase
 from django.test import Client
 
