@@ -77,18 +77,18 @@ def test_a_retired_key_vouches_for_nothing() -> None:
     rotated, key = ring.add()
     rotated = rotated.promote(key.name)
     decrypting, _ = vouchers_with(rotated)
-    decrypting.check(LINE, CONTENT, voucher)
+    decrypting.check(LINE, CONTENT, voucher, decrypting.seen())
     assert decrypting.has_other_key(LINE)
     retired, _ = vouchers_with(rotated.retire(ring.primary.name, secrets=0))
     with pytest.raises(SecretUnreadable):
-        retired.check(LINE, CONTENT, voucher)
+        retired.check(LINE, CONTENT, voucher, retired.seen())
 
 
 def test_a_key_that_is_not_in_the_ring_vouches_for_nothing() -> None:
     vouchers, _ = vouchers_with(new_keyring())
     other, _ = vouchers_with(new_keyring())
     with pytest.raises(SecretUnreadable):
-        vouchers.check(LINE, CONTENT, other.vouch(LINE, CONTENT))
+        vouchers.check(LINE, CONTENT, other.vouch(LINE, CONTENT), vouchers.seen())
     assert not vouchers.has_other_key(LINE)
 
 
@@ -99,7 +99,7 @@ def test_a_row_is_vouched_for_with_the_primary_key() -> None:
     voucher = vouchers.vouch(LINE, CONTENT)
     assert parse_row_voucher(voucher) is not None
     assert voucher.split(".")[1] == key.name
-    vouchers.check(LINE, CONTENT, voucher)
+    vouchers.check(LINE, CONTENT, voucher, vouchers.seen())
     assert not vouchers.has_other_key(LINE)
 
 
@@ -113,11 +113,11 @@ def test_without_a_key_nothing_is_vouched_for_and_nothing_checked() -> None:
     voucher = vouchers_with(new_keyring())[0].vouch(LINE, CONTENT)
     sealed = KeyedVouchers(NoKeys(), MemorySeenRows(), MemoryDatabase(FakeClock()))
     with pytest.raises(Sealed):
-        sealed.check(LINE, CONTENT, voucher)
+        sealed.check(LINE, CONTENT, voucher, sealed.seen())
     with pytest.raises(Sealed):
         sealed.vouch(LINE, CONTENT)
     with pytest.raises(SecretUnreadable):  # for this no key is needed
-        sealed.check(LINE, CONTENT, "")
+        sealed.check(LINE, CONTENT, "", sealed.seen())
 
 
 def test_a_content_that_no_code_can_be_computed_of_is_refused() -> None:
@@ -127,7 +127,7 @@ def test_a_content_that_no_code_can_be_computed_of_is_refused() -> None:
     for _ in range(100_000):
         deep = [deep]
     with pytest.raises(SecretUnreadable):
-        vouchers.check(LINE, {"path": deep}, voucher)
+        vouchers.check(LINE, {"path": deep}, voucher, vouchers.seen())
 
 
 def test_a_new_row_has_a_higher_number_than_those_of_other_homes_had() -> None:
@@ -135,7 +135,7 @@ def test_a_new_row_has_a_higher_number_than_those_of_other_homes_had() -> None:
     elsewhere, _ = vouchers_with(ring)
     voucher = elsewhere.vouch(LINE, CONTENT)
     elsewhere.note_stored(LINE, voucher)
-    here.check(LINE, CONTENT, voucher)
+    here.check(LINE, CONTENT, voucher, here.seen())
     database = MemoryDatabase(clock := FakeClock())
     for _ in range(5):  # stored and deleted elsewhere, while this home sees nothing
         elsewhere.note_removed(LINE)
@@ -143,7 +143,7 @@ def test_a_new_row_has_a_higher_number_than_those_of_other_homes_had() -> None:
     clock.advance(1)
     later = KeyedVouchers(FixedRing(ring), MemorySeenRows(), database)
     again = later.vouch(LINE, CONTENT)
-    elsewhere.check(LINE, CONTENT, again)
+    elsewhere.check(LINE, CONTENT, again, elsewhere.seen())
 
 
 def test_only_so_many_checked_rows_are_cached(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +151,7 @@ def test_only_so_many_checked_rows_are_cached(monkeypatch: pytest.MonkeyPatch) -
     vouchers, _ = vouchers_with(new_keyring())
     for number in range(5):
         name = RowName("line", str(number))
-        vouchers.check(name, CONTENT, vouchers.vouch(name, CONTENT))
+        vouchers.check(name, CONTENT, vouchers.vouch(name, CONTENT), vouchers.seen())
 
 
 # ── the file of what a home has seen ────────────────────────────────────────────────
@@ -176,7 +176,7 @@ def test_what_a_kill_cut_short_costs_that_line_only(tmp_path: Path) -> None:
     for reader in (rows, SeenRowsFile(file)):
         assert reader.newest(LINE) == 5
         assert reader.newest(RowName("line", "b")) == 6
-        assert len(reader.names("line")) == 2
+        assert len(reader.serials()) == 2
 
 
 @pytest.mark.parametrize(

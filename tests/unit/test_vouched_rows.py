@@ -137,6 +137,43 @@ def test_a_changed_state_is_not_used(home: Home) -> None:
     assert_changed(home, HOOK, "shop")
 
 
+def test_a_state_that_is_replaced_while_it_is_read_was_not_changed_outside(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.states.put(HOOK, {"shop": VALUE})
+    read = home.raw.read
+
+    def read_slowly(*arguments: object) -> dict[str, SharedState]:
+        monkeypatch.setattr(home.raw, "read", read)
+        found = read(*arguments)  # type: ignore[arg-type]
+        home.states.put(HOOK, {"shop": {**VALUE, "paused": True}})
+        return found
+
+    monkeypatch.setattr(home.raw, "read", read_slowly)
+    assert home.states.read(HOOK, ["shop"])["shop"].value == VALUE
+    assert home.states.read(HOOK, ["shop"])["shop"].value != VALUE
+
+
+def test_a_token_that_is_obtained_while_it_is_read_was_not_changed_outside(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acme = configuration()
+    read = home.raw_tokens.read
+
+    def read_slowly(found_for: Configuration) -> TokenRow | None:
+        monkeypatch.setattr(home.raw_tokens, "read", read)
+        found = read(found_for)
+        generation = found.generation if found else 0
+        assert home.tokens.swap(acme, generation, token_row(generation + 1))
+        return found
+
+    for _ in range(2):  # without a token, and with one
+        monkeypatch.setattr(home.raw_tokens, "read", read_slowly)
+        row = home.tokens.read(acme)
+        assert row is None or row.error is None
+    assert row is not None
+
+
 def test_a_state_is_not_good_under_another_key(home: Home) -> None:
     home.states.put(HOOK, {"shop": VALUE})
     home.raw.put(HOOK, {"other": home.copy_of(HOOK, "shop")})
@@ -199,10 +236,10 @@ def test_a_changed_state_cannot_be_replaced_which_would_vouch_for_it(
 
 def test_a_swap_that_fails_leaves_what_was_seen_as_it_is(home: Home) -> None:
     home.states.put(HOOK, {"shop": VALUE})
-    before = dict(home.seen.serials)
+    before = dict(home.seen.noted)
     assert not home.states.swap(HOOK, "shop", 9, VALUE)
     assert not home.states.swap(HOOK, "shop", 0, VALUE)
-    assert home.seen.serials == before
+    assert home.seen.noted == before
     assert home.states.read(HOOK, ["shop"])["shop"].value == VALUE
 
 
@@ -545,9 +582,9 @@ def test_a_rotation_brings_all_that_is_vouched_for_under_the_primary_key(
     home.open()
     home.rows.rewrap()
     assert home.tables.key_uses() == {key.name: 3}
-    before = dict(home.seen.serials)
+    before = dict(home.seen.noted)
     home.rows.rewrap()
-    assert home.seen.serials == before, "what has the key is not touched"
+    assert home.seen.noted == before, "what has the key is not touched"
     home.keys.kept = home.keys.kept.retire(first, secrets=0)
     home.open()
     assert home.changed() == ["pair:planted"]

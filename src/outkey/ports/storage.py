@@ -289,8 +289,8 @@ class SeenRows(Protocol):
     def newest(self, name: RowName) -> int:
         """Return the highest serial number that was seen of a row; 0 for none."""
 
-    def names(self, kind: str) -> list[RowName]:
-        """Return the rows of a kind that were seen."""
+    def serials(self) -> Mapping[RowName, int]:
+        """Return the highest serial number of each row; it changes no more."""
 
     def note(self, name: RowName, serial: int) -> None:
         """Remember a serial number, unless a higher one was seen."""
@@ -313,10 +313,20 @@ class RowVouchers(Protocol):
         `replaces`: in the place of a row that was checked a moment ago.
         """
 
-    def check(self, name: RowName, content: Mapping[str, Any], voucher: object) -> None:
+    def seen(self) -> Mapping[RowName, int]:
+        """Return the newest serial number that was seen of each row, as of now."""
+
+    def check(
+        self,
+        name: RowName,
+        content: Mapping[str, Any],
+        voucher: object,
+        seen: Mapping[RowName, int],
+    ) -> None:
         """Raise SecretUnreadable for a row that outkey did not store, or an old one.
 
-        Sealed without a key to check it with.
+        `seen` is from before the row was read: another process may have stored a newer
+        one since. Sealed without a key to check it with.
         """
 
     def note_stored(self, name: RowName, voucher: str) -> None:
@@ -324,9 +334,3 @@ class RowVouchers(Protocol):
 
     def note_removed(self, name: RowName) -> None:
         """Remember that a row was deleted: it is not accepted if it is put back."""
-
-    def is_known(self, name: RowName) -> bool:
-        """Whether a row of this name was seen before."""
-
-    def known_keys(self, kind: str) -> list[str]:
-        """Return the keys of the rows of a kind that were seen before."""

@@ -20,45 +20,51 @@ class MemorySeenRows:
     """Serial numbers in a dictionary."""
 
     def __init__(self) -> None:
-        self.serials: dict[RowName, int] = {}
+        self.noted: dict[RowName, int] = {}
 
     def newest(self, name: RowName) -> int:
-        return self.serials.get(name, 0)
+        return self.noted.get(name, 0)
 
-    def names(self, kind: str) -> list[RowName]:
-        return [name for name in self.serials if name.kind == kind]
+    def serials(self) -> Mapping[RowName, int]:
+        return dict(self.noted)
 
     def note(self, name: RowName, serial: int) -> None:
-        self.serials[name] = max(serial, self.newest(name))
+        self.noted[name] = max(serial, self.newest(name))
 
     def clear(self) -> None:
-        self.serials.clear()
+        self.noted.clear()
 
 
 class FakeVouchers:
     """Remembers what it has vouched for, in the place of a key."""
 
     def __init__(self, database: Database) -> None:
-        self.seen = MemorySeenRows()
+        self.rows = MemorySeenRows()
         self._database = database
         self._issued: dict[str, bytes] = {}
 
     def vouch(
         self, name: RowName, content: Mapping[str, Any], *, replaces: bool = False
     ) -> str:
-        lowest = self.seen.newest(name) + 1
+        lowest = self.rows.newest(name) + 1
         serial = lowest if replaces else max(lowest, int(self._database.now() * 1000))
         voucher = RowVoucher(serial, KEY_NAME, f"{len(self._issued):064x}").text
         self._issued[voucher] = vouched_bytes(name, serial, content)
         return voucher
 
-    def check(self, name: RowName, content: Mapping[str, Any], voucher: object) -> None:
+    def check(
+        self,
+        name: RowName,
+        content: Mapping[str, Any],
+        voucher: object,
+        seen: Mapping[RowName, int],
+    ) -> None:
         stored = parse_row_voucher(voucher)
         if stored is None or self._issued.get(stored.text) != vouched_bytes(
             name, stored.serial, content
         ):
             raise changed_row_error(name)
-        if stored.serial < self.seen.newest(name):
+        if stored.serial < seen.get(name, 0):
             raise changed_row_error(name)
         self._note(name, stored.serial)
 
@@ -68,16 +74,13 @@ class FakeVouchers:
         self._note(name, stored.serial)
 
     def note_removed(self, name: RowName) -> None:
-        self._note(name, self.seen.newest(name) + 1)
+        self._note(name, self.rows.newest(name) + 1)
 
-    def is_known(self, name: RowName) -> bool:
-        return self.seen.newest(name) > 0
-
-    def known_keys(self, kind: str) -> list[str]:
-        return [name.key for name in self.seen.names(kind)]
+    def seen(self) -> Mapping[RowName, int]:
+        return self.rows.serials()
 
     def _note(self, name: RowName, serial: int) -> None:
-        self._database.after_commit(lambda: self.seen.note(name, serial))
+        self._database.after_commit(lambda: self.rows.note(name, serial))
 
 
 class FakeVouchedRows:

@@ -51,14 +51,23 @@ class KeyedVouchers:
         # Another home may have stored and deleted rows of this name.
         return max(lowest, int(self._database.now() * 1000))
 
-    def check(self, name: RowName, content: Mapping[str, Any], voucher: object) -> None:
+    def seen(self) -> Mapping[RowName, int]:
+        return self._seen.serials()
+
+    def check(
+        self,
+        name: RowName,
+        content: Mapping[str, Any],
+        voucher: object,
+        seen: Mapping[RowName, int],
+    ) -> None:
         _, _, serial = self._valid.get(name, _NEVER_CHECKED)
         if not self._was_checked(name, content, voucher):
             serial = self._verified_serial(name, content, voucher)
             if len(self._valid) >= _MAX_CACHED:
                 self._valid.clear()
             self._valid[name] = (voucher, content, serial)
-        newest = self._seen.newest(name)
+        newest = seen.get(name, 0)
         if serial < newest:
             raise changed_row_error(name)
         if serial > newest:
@@ -72,12 +81,6 @@ class KeyedVouchers:
     def note_removed(self, name: RowName) -> None:
         _, _, serial = self._valid.get(name, _NEVER_CHECKED)
         self._note(name, max(serial, self._seen.newest(name)) + 1)
-
-    def is_known(self, name: RowName) -> bool:
-        return self._seen.newest(name) > 0
-
-    def known_keys(self, kind: str) -> list[str]:
-        return [name.key for name in self._seen.names(kind)]
 
     def has_other_key(self, name: RowName) -> bool:
         """Whether a row that was checked has a voucher of another than the primary."""

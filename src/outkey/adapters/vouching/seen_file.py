@@ -39,9 +39,9 @@ class SeenRowsFile:
         self._refresh()
         return self._serials.get(name, 0)
 
-    def names(self, kind: str) -> list[RowName]:
+    def serials(self) -> Mapping[RowName, int]:
         self._refresh()
-        return [name for name in self._serials if name.kind == kind]
+        return self._serials  # replaced by another one when the file has changed
 
     def note(self, name: RowName, serial: int) -> None:
         line = f"{json.dumps([*name, serial])}\n".encode()

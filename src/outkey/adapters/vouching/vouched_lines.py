@@ -1,6 +1,6 @@
 """Sync lines that are vouched for."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from outkey.core.config.line_history import LineVersion
@@ -25,7 +25,8 @@ class VouchedLines:
         self._vouchers = vouchers
 
     def find(self, names: Collection[str] | None = None) -> list[LineRow]:
-        return [self._check(row) for row in self._rows.find(names)]
+        seen = self._vouchers.seen()
+        return [self._check(row, seen) for row in self._rows.find(names)]
 
     def swap(self, before: LineRow | None, after: LineRow | None) -> bool:
         if before is not None and before.error is not None and after is not None:
@@ -60,9 +61,10 @@ class VouchedLines:
             self._vouchers.note_stored(row_name(after), voucher)
         return True
 
-    def _check(self, row: LineRow) -> LineRow:
+    def _check(self, row: LineRow, seen: Mapping[RowName, int]) -> LineRow:
+        content = row.vouched_content()
         try:
-            self._vouchers.check(row_name(row), row.vouched_content(), row.voucher)
+            self._vouchers.check(row_name(row), content, row.voucher, seen)
         except (SecretUnreadable, Sealed, ConfigError) as error:
             return replace(row, error=error.with_traceback(None))
         return row

@@ -31,10 +31,10 @@ class VouchedStates:
     def read(
         self, kind: StateKind, keys: Collection[str] | None = None
     ) -> dict[str, SharedState]:
-        states = self._rows.read(kind, keys)
         if kind not in VOUCHED_STATES:
-            return states
-        listed = self._listed(kind, keys, states)
+            return self._rows.read(kind, keys)
+        seen = self._vouchers.seen()
+        listed = self._listed(kind, keys, self._rows.read(kind, keys), seen)
         if keys is not None:
             for state in listed.values():
                 if state.error is not None:
@@ -57,8 +57,9 @@ class VouchedStates:
         if kind not in VOUCHED_STATES:
             self._rows.put(kind, values)
             return
+        seen = self._vouchers.seen()
         stored = self._rows.read(kind, list(values))
-        present = self._listed(kind, list(values), stored)
+        present = self._listed(kind, list(values), stored, seen)
         new = {key: value for key, value in values.items() if value is not None}
         for key in new.keys() & stored.keys() & present.keys():
             error = present[key].error
@@ -98,23 +99,25 @@ class VouchedStates:
         kind: StateKind,
         keys: Collection[str] | None,
         states: Mapping[str, SharedState],
+        seen: Mapping[RowName, int],
     ) -> dict[str, SharedState]:
         """Return states without their vouchers, each with its error if it has one."""
         listed = {}
         for key, state in states.items():
-            checked = self._check(RowName(kind, key), state)
+            checked = self._check(RowName(kind, key), state, seen)
             was_changed = isinstance(checked.error, SecretUnreadable)
             if was_changed or checked.value != REMOVED:
                 listed[key] = checked
         if kind in MISSING_DECIDES:
-            wanted = self._vouchers.known_keys(kind) if keys is None else keys
-            for key in wanted:
-                name = RowName(kind, key)
-                if key not in states and self._vouchers.is_known(name):
-                    listed[key] = SharedState(error=changed_row_error(name))
+            known = {name.key: name for name in seen if name.kind == kind}
+            for key in known if keys is None else known.keys() & {*keys}:
+                if key not in states:
+                    listed[key] = SharedState(error=changed_row_error(known[key]))
         return listed
 
-    def _check(self, name: RowName, state: SharedState) -> SharedState:
+    def _check(
+        self, name: RowName, state: SharedState, seen: Mapping[RowName, int]
+    ) -> SharedState:
         error: OutkeyError
         try:
             content = dict(state.value)
@@ -122,7 +125,7 @@ class VouchedStates:
         except (TypeError, ValueError):  # not an object
             return state._replace(error=changed_row_error(name))
         try:
-            self._vouchers.check(name, content, voucher)
+            self._vouchers.check(name, content, voucher, seen)
         except (SecretUnreadable, Sealed, ConfigError) as found:
             error = found
             self._checked.pop(name, None)

@@ -30,19 +30,20 @@ class VouchedTokens:
 
     def read(self, configuration: Configuration) -> TokenRow | None:
         name = row_name(configuration)
+        seen = self._vouchers.seen()
         row = self._rows.read(configuration)
         if row is None:
-            if not self._vouchers.is_known(name):
+            if name not in seen:
                 return None
             return TokenRow(0, 0, "", None, {}, changed_row_error(name))
         facts = dict(row.facts)
         voucher = facts.pop(VOUCHER, None)
         row = replace(row, facts=facts)
         # Version 0.2 stored none. Its tokens are accepted until outkey replaces them.
-        if voucher is None and not self._vouchers.is_known(name):
+        if voucher is None and name not in seen:
             return row
         try:
-            self._vouchers.check(name, vouched_content(row), voucher)
+            self._vouchers.check(name, vouched_content(row), voucher, seen)
         except (SecretUnreadable, Sealed, ConfigError) as error:
             return replace(row, error=error.with_traceback(None))
         return row
