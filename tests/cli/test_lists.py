@@ -189,7 +189,10 @@ def test_a_restore_beside_another_key_says_so_and_prints_the_time_as_others_do(
     assert outkey("backup", backup).code == 0
     elsewhere = {"OUTKEY_HOME": str(tmp_path / "elsewhere"), "TZ": "Asia/Tokyo"}
     assert outkey("apply", "-", stdin=LINE, **elsewhere).code == 0
-    restored = outkey("restore", backup, "--replace", **elsewhere)
+    refused = outkey("restore", backup, "--replace", **elsewhere)
+    assert refused.code == 4
+    assert "that signed the backup is missing" in refused.err
+    restored = outkey("restore", backup, "--replace", "--unsigned", **elsewhere)
     assert re.match(
         r"restored the backup of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d JST\n", restored.out
     )
@@ -197,5 +200,5 @@ def test_a_restore_beside_another_key_says_so_and_prints_the_time_as_others_do(
     assert f"The key in {key} is not the one of this backup." in restored.out
     assert "missing" not in restored.out
     key.rename(key.with_name("other-key"))
-    again = outkey("restore", backup, "--replace", **elsewhere)
+    again = outkey("restore", backup, "--replace", "--unsigned", **elsewhere)
     assert f"The key is missing. Put it here: {key}\n" in again.out

@@ -134,7 +134,7 @@ def test_lists_mark_what_was_changed(home: Terminal, tmp_path: Path) -> None:
     assert "problem" not in lines["contacts"]
     assert "was changed outside of outkey" in home("line", "list").out
     (hook,) = home("webhook", "list", "--json").json
-    assert next(finding["id"] for finding in hook["findings"]) == "H009"
+    assert next(finding["id"] for finding in hook["findings"]) == "H016"
     assert "not ready" in home("webhook", "list").out
     (token,) = home("api-token", "list", "--json").json
     assert (token["name"], token["state"]) == ("planted", "changed")

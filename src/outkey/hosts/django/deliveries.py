@@ -6,7 +6,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from django.db import DatabaseError, transaction
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, transaction
 from django.db.models import (
     Case,
     Count,
@@ -175,8 +175,8 @@ def refuse_swallowed(deliveries: Sequence[InboxDelivery]) -> None:
         same = Q(key=delivery.key)
         if delivery.nonce:
             same |= Q(nonce=delivery.nonce)
-        stored = models.Delivery.objects.filter(same, endpoint=delivery.endpoint)
-        if not stored.exists():
+        stored = models.Delivery.objects.using(DEFAULT_DB_ALIAS).filter(same)
+        if not stored.filter(endpoint=delivery.endpoint).exists():
             raise DatabaseError("the database did not store a delivery")
 
 

@@ -67,7 +67,9 @@ def insert_row(row: Model) -> None:
         # Django expects a key; of a row that a trigger ignores there is none.
         if row.pk is not None:
             raise
-    if not QuerySet(type(row)).filter(pk=row.pk).exists():
+    # Where it was written: a router may send reads to a copy that is a little late.
+    alias = row._state.db  # noqa: SLF001 - Django's documented name
+    if not QuerySet(type(row), using=alias).filter(pk=row.pk).exists():
         raise DatabaseError("the database did not store a row")
 
 
