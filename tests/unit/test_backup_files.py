@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 import tarfile
+import threading
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
@@ -15,9 +16,10 @@ import pytest
 from outkey.adapters.keyring import Keyring, new_keyring
 from outkey.adapters.keyring_file import KeySource
 from outkey.core.errors import ConfigError, Sealed, StorageUnavailable
-from outkey.hosts.server.backup import archive, sqlite_copy
+from outkey.hosts.server.backup import archive, sqlite_copy, work_folders
 from outkey.hosts.server.backup.archive import Manifest
 from outkey.hosts.server.backup.embedded import ReadBackup, RestoreOptions, restore
+from outkey.hosts.server.backup.replacement import Plan, name_of
 from outkey.hosts.server.backup.signing import sign
 from outkey.hosts.server.backup.work_folders import (
     backup_folder,
@@ -494,7 +496,10 @@ def test_what_a_backup_at_work_has_is_not_removed(home: Path) -> None:
     assert not second.exists()
 
 
-def test_nothing_begins_while_a_restore_is_at_work(home: Path) -> None:
+def test_nothing_begins_while_a_restore_is_at_work(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work_folders, "PATIENCE_SECONDS", 0.2)
     with restore_folder(home / "data") as folder:
         with pytest.raises(ConfigError, match="restore of this home is running"):
             settle_left_overs(home)
@@ -502,6 +507,32 @@ def test_nothing_begins_while_a_restore_is_at_work(home: Path) -> None:
             pass
         assert folder.exists()
     settle_left_overs(home)
+
+
+def test_a_process_waits_for_a_restore_that_is_about_to_end(home: Path) -> None:
+    with restore_folder(home / "data") as folder:
+        waiting = threading.Thread(target=settle_left_overs, args=[home])
+        waiting.start()
+        waiting.join(0.3)
+        assert waiting.is_alive()
+    waiting.join(10)
+    assert not waiting.is_alive()
+    assert not folder.exists()
+
+
+def test_a_restore_of_another_database_is_left_to_a_process_that_uses_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OUTKEY_HOME", str(home))
+    settings = {"ENGINE": "postgresql", "HOST": "db", "NAME": "outkey"}
+    folder = home / "data" / ".restore-a"
+    folder.mkdir()
+    Plan("1", name_of(settings), ()).write(folder)
+    settle_left_overs(home)
+    assert folder.exists()
+    Plan("1", "sqlite", ()).write(folder)
+    settle_left_overs(home)
+    assert not folder.exists()
 
 
 def test_left_overs_are_removed_with_the_unfinished_file_of_a_backup(

@@ -12,16 +12,15 @@ from types import FrameType
 from typing import Any
 
 from outkey.hosts.cli.main import main
-from outkey.hosts.server import backup
 
-PLACE = str(Path(str(backup.__file__)).parent)
+PACKAGE = "outkey.hosts.server.backup."
 chosen = sys.argv.pop(1)
 number = int(chosen) if chosen.isdigit() else -1
 functions: list[str] = []
 
 
 def trace(frame: FrameType, event: str, _argument: object) -> Any:  # noqa: ANN401
-    if not frame.f_code.co_filename.startswith(PLACE):
+    if not str(frame.f_globals.get("__name__")).startswith(PACKAGE):
         return None
     if event == "line" and frame.f_code.co_name != "<module>":
         if len(functions) == number:

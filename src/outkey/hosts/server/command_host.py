@@ -7,14 +7,14 @@ import logging.config
 import os
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from outkey.adapters.keyring_file import KeySource
 from outkey.core.access.token_owners import TokenOwner
 from outkey.core.audit.events import Tag
-from outkey.core.errors import ConfigError, Sealed
+from outkey.core.errors import ConfigError, OutkeyError, Sealed
 from outkey.core.operating.checklist import ProductionFacts
 from outkey.core.sync.run import Run
 from outkey.core.text import Text
@@ -98,8 +98,9 @@ def record_restore(application: Application, folder: Path) -> None:
     """
     mark = folder / "data" / NOT_RECORDED
     if mark.exists() and not application.keys.is_sealed():
-        administration_of(application).note(Tag.BACKUP_RESTORED)
-        mark.unlink(missing_ok=True)
+        with suppress(OutkeyError):  # the next process tries again
+            administration_of(application).note(Tag.BACKUP_RESTORED)
+            mark.unlink(missing_ok=True)
 
 
 def open_users() -> tuple[Application, UserAccounts]:

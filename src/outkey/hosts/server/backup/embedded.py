@@ -35,6 +35,7 @@ from outkey.hosts.server.backup.replacement import (
     SQLITE,
     Plan,
     complete,
+    name_of,
     prepare_database,
     replace_database,
     vendor_of,
@@ -165,7 +166,7 @@ def read_backup(
         # What cannot be written must not be found out after the database is replaced.
         refuse_read_only(home / "config")
         files = (name for name in (CHECKPOINTS, POLICY) if (folder / name).exists())
-        plan = Plan(token_hex(16), tuple(files))
+        plan = Plan(token_hex(16), name_of(settings), tuple(files))
         states = restored_states(
             manifest, plan.id, time.time(), goes_live=options.goes_live
         )

@@ -28,13 +28,14 @@ class Plan(NamedTuple):
     """What a restore does after it has replaced the database."""
 
     id: str  # of this restore, which the restored database has too
+    database: str  # which one is replaced
     files: tuple[str, ...]  # of the folder `config`, that are replaced
 
     @classmethod
     def read(cls, folder: Path) -> Self:
         """Return the plan in a folder, which was written whole."""
         facts = json.loads((folder / PLAN).read_bytes())
-        return cls(str(facts["id"]), tuple(facts["files"]))
+        return cls(str(facts["id"]), str(facts["database"]), tuple(facts["files"]))
 
     def write(self, folder: Path) -> None:
         """Write the plan in one step: from now on the restore can be completed."""
@@ -59,19 +60,24 @@ def complete(home: Path, folder: Path, plan: Plan) -> None:
     (home / "data" / NOT_RECORDED).touch(mode=0o600)
 
 
-def settle_restore(home: Path, folder: Path) -> None:
+def settle_restore(home: Path, folder: Path) -> bool:
     """Complete a restore that has replaced the database; else there is nothing to do.
 
-    The caller removes the folder.
+    Return whether the folder can be removed. It cannot while another database is in
+    use: whether its own one was replaced is unknown.
     """
     from outkey.hosts.server.settings import DATABASES
 
     plan = Plan.read(folder)
-    if has_replaced_database(DATABASES["default"], folder, plan):
+    settings = DATABASES["default"]
+    if plan.database != name_of(settings):
+        return False
+    if has_replaced_database(settings, folder, plan):
         complete(home, folder, plan)
         logger.warning("a restore that was interrupted has been completed")
     else:
         logger.warning("a restore that was interrupted has been undone")
+    return True
 
 
 def has_replaced_database(settings: Settings, folder: Path, plan: Plan) -> bool:
@@ -84,6 +90,14 @@ def has_replaced_database(settings: Settings, folder: Path, plan: Plan) -> bool:
 def vendor_of(settings: Settings) -> str:
     """Return which database an installation has."""
     return SQLITE if str(settings["ENGINE"]).endswith("sqlite3") else POSTGRESQL
+
+
+def name_of(settings: Settings) -> str:
+    """Return what tells the database of an installation apart from others."""
+    if vendor_of(settings) == SQLITE:
+        return SQLITE  # the one of the home
+    facts = (str(settings.get(name) or "") for name in ("HOST", "PORT", "NAME"))
+    return " ".join((POSTGRESQL, *facts))
 
 
 def prepare_database(settings: Settings, copy: Path, states: States) -> None:

@@ -8,6 +8,7 @@ import fcntl
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +23,8 @@ RESTORE = ".restore-"
 PLAN = "plan.json"
 # In the folder of a backup: the path of its unfinished file, which is elsewhere.
 DRAFT = "draft"
+PATIENCE_SECONDS = 5.0
+POLL_SECONDS = 0.1
 NOT_RECORDED = ".restored"  # in `data`: a restore that the audit does not have yet
 
 
@@ -86,14 +89,20 @@ def settle_left_overs(home: Path) -> None:
     ConfigError while a restore is at work: the home is half of one and half of another.
     """
     data = home / "data"
+    end = time.monotonic() + PATIENCE_SECONDS
     try:
-        if not left_overs(data):
-            return
-        with lock(data, fcntl.LOCK_EX) as is_locked:
-            if is_locked:
-                settle(home)
-            elif left_overs(data, RESTORE):
+        while left_overs(data):
+            with lock(data, fcntl.LOCK_EX) as is_locked:
+                if is_locked:
+                    settle(home)
+                    return
+            # A backup may be at work. A restore may be at its end, or be settled by
+            # another process.
+            if not left_overs(data, RESTORE):
+                return
+            if time.monotonic() > end:
                 raise at_work()
+            time.sleep(POLL_SECONDS)
     except OSError:
         raise StorageUnavailable(Text("the home folder cannot be written")) from None
 
@@ -105,7 +114,8 @@ def settle(home: Path) -> None:
             # Takes a while to load, and is hardly ever needed.
             from outkey.hosts.server.backup.replacement import settle_restore
 
-            settle_restore(home, folder)
+            if not settle_restore(home, folder):
+                continue
         remove(folder)
     for draft in (home / "config").glob(f"{RESTORE}*"):
         draft.unlink(missing_ok=True)
