@@ -102,6 +102,61 @@ def test_a_collection_and_its_environment_are_two_files(
     assert outkey("test", "Acme").code == 0
 
 
+def description(spar: Spar) -> str:
+    """Return an OpenAPI document that states all that a line needs."""
+    texts = {name: {"type": "string"} for name in ("id", "full_name", "mail", "type")}
+    record = {
+        "type": "object",
+        "required": ["id"],
+        "properties": texts | {"updated_at": {"type": "string", "format": "date-time"}},
+    }
+    page = {"type": "object", "properties": {"items": {"type": "array"}}}
+    page["properties"]["items"] |= {"items": {"$ref": "#/components/schemas/Contact"}}
+    parameters = {
+        "page": {"type": "integer", "minimum": 1},
+        "per_page": {"type": "integer", "maximum": 100},
+        "updated_since": {"type": "string", "format": "date-time"},
+    }
+    operation = {
+        "operationId": "contacts",
+        "parameters": [
+            {"name": name, "in": "query", "schema": schema}
+            for name, schema in parameters.items()
+        ],
+        "responses": {"200": {"content": {"application/json": {"schema": page}}}},
+    }
+    document = {
+        "openapi": "3.1.0",
+        "info": {"title": "Acme"},
+        "servers": [{"url": spar.url}],
+        "security": [{"token": []}],
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": {"Contact": record},
+        },
+        "paths": {"/records/contacts": {"get": operation}},
+    }
+    return json.dumps(document)
+
+
+def test_a_line_of_a_description_is_applied_checked_and_run(
+    outkey: Terminal, spar: Spar
+) -> None:
+    outkey.settings["ACME_TOKEN"] = "spar-token"
+    toml = outkey("import", "-", stdin=description(spar)).out
+    assert "# " not in toml
+    assert outkey("apply", "-", stdin=toml).code == 0
+    shown = outkey("line", "show", "Acme contacts", "--json").json
+    assert shown["findings"] == []
+    for since in (False, True):
+        assert outkey("line", "run", "Acme contacts").code == 0
+        queries = [a.query for a in spar.journal if a.path == "/records/contacts"]
+        assert queries[0] == "per_page=100&page=1"
+        assert ("updated_since=2026-01-28" in queries[-1]) is since
+    rows = outkey("data", "export", "table:acme_contacts").out.splitlines()
+    assert len([row for row in rows if "@example.com" in row]) == 250
+
+
 @pytest.mark.parametrize(
     "arguments",
     [["import", "missing.json"], ["import", "/"], ["import", "-", "--from", "har"]],

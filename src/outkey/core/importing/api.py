@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from outkey.core.config.configuration import SyncLine
 from outkey.core.config.document import read_request
@@ -37,11 +37,15 @@ from outkey.core.importing.urls import (
     without_credentials,
 )
 from outkey.core.request.headers import of_connection, tidy_value
+from outkey.core.sync.line import Sync
 from outkey.core.sync.paging_words import pagination_of
+from outkey.core.sync.suggest import default_target
+from outkey.core.sync.table import read_sync, sync_table
 from outkey.core.text import Text
 
 MAX_LINES = 50
 MAX_HEADERS = 200
+_MAX_TARGET = 60  # characters of a table's name, so that a number fits behind it
 _OF_CLIENTS = re.compile(
     r"sec-.*|accept-encoding|priority|pragma|cache-control|dnt|if-.*"
     r"|upgrade-insecure-requests|x-client-data|:.*|postman-token",
@@ -263,6 +267,7 @@ def drafted_lines(
 ) -> Iterator[DraftedLine]:
     """Yield a line for each request at the API, without credentials in its path."""
     taken: set[str] = set()
+    tables: set[str] = set()
     for request, url in requests:
         if url.origin != origin:
             report.note_dropped(
@@ -286,12 +291,23 @@ def drafted_lines(
         label = unique(f"{name} {word}", taken)
         table = {"configuration": name, "method": method, "path": target}
         try:
-            line = read_request(label, table, None)
+            line = read_request(label, table, sync_for(request.sync, label, tables))
         except ConfigError as error:
             report.note_dropped(shown_name("line", request.name), error.message)
             continue
-        pagination = pagination_of(without_credentials(url.query))
-        if pagination:
+        pagination = request.pagination or pagination_of(without_credentials(url.query))
+        if line.sync is not None:
+            report.note_taken(
+                shown_name("line", word),
+                Text(
+                    "it pulls {count} fields with the key {key} into {target}, when you"
+                    " run it: check the target and the fields",
+                    count=len(line.sync.mappings),
+                    key=", ".join(line.sync.keys),
+                    target=line.sync.target,
+                ),
+            )
+        elif pagination:
             report.note_taken(
                 "pages",
                 Text(
@@ -302,9 +318,23 @@ def drafted_lines(
         yield DraftedLine(line, pagination)
 
 
+def sync_for(sync: Sync | None, label: str, tables: set[str]) -> Sync | None:
+    """Return what was described of records, with a table that no other line has."""
+    if sync is None:
+        return None
+    target = default_target(label)
+    number = 2
+    while target in tables:
+        # Long names are cut, and so can be equal.
+        target = f"{default_target(label)[:_MAX_TARGET].rstrip('_')}_{number}"
+        number += 1
+    tables.add(target)
+    return read_sync(sync_table(replace(sync, target=target)))
+
+
 def parameters_of_pages(pagination: Mapping[str, object]) -> str:
     """Return how a query asks for pages, such as `page, per_page = 50`."""
-    parts = [str(pagination["position_parameter"])]
+    parts = [str(pagination.get("position_parameter") or pagination["cursor"])]
     if "size_parameter" in pagination:
         size = f" = {pagination['size']}" if "size" in pagination else ""
         parts.append(f"{pagination['size_parameter']}{size}")

@@ -1,4 +1,4 @@
-"""OpenAPI 3 and Swagger 2: servers, security and a path to test with.
+"""OpenAPI 3 and Swagger 2: servers, security, a path to test with, and lines.
 
 Only references inside of the document are followed, and each only once on the way.
 """
@@ -12,6 +12,7 @@ from urllib.parse import unquote, urljoin
 from outkey.core.errors import ConfigError
 from outkey.core.findings.checks import Level
 from outkey.core.importing.auth_types import OAuth2Facts, oauth2_auth
+from outkey.core.importing.openapi_lines import LineReader
 from outkey.core.importing.report import ImportReport, shown_name
 from outkey.core.importing.seen import (
     Auth,
@@ -22,6 +23,7 @@ from outkey.core.importing.seen import (
     TokenAuth,
 )
 from outkey.core.importing.tree import EMPTY, Table, rows, table, text_of
+from outkey.core.sync.suggest import last_word
 from outkey.core.text import Text
 
 MAX_LINES = 10
@@ -48,10 +50,7 @@ def read_openapi(trees: Sequence[Table], report: ImportReport) -> list[SeenApi]:
     auth, needs_certificate = reader.choose(requirements, base_url)
     operations = list(reader.read_operations())
     api = SeenApi(
-        [
-            SeenRequest(base_url.rstrip("/") + operation.path, name=operation.name)
-            for operation in operations[:MAX_LINES]
-        ],
+        [reader.request(base_url, operation) for operation in operations[:MAX_LINES]],
         auth=auth,
         name=text_of(table(tree.get("info")).get("title"))[:100],
         base_url=base_url,
@@ -68,6 +67,8 @@ class Operation:
     path: str
     name: str
     is_secured: bool
+    parameters: tuple[Table, ...]
+    description: Table
 
 
 def test_path(operations: list[Operation]) -> str:
@@ -352,7 +353,26 @@ class OpenApiReader:
             if "security" in operation:
                 is_secured = any(read_requirements(operation.get("security")))
             name = text_of(operation.get("operationId"))[:80]
-            yield Operation(path, name, is_secured or is_unstated)
+            yield Operation(
+                path,
+                name,
+                is_secured=is_secured or is_unstated,
+                parameters=tuple(parameters),
+                description=operation,
+            )
+
+    def request(self, base_url: str, operation: Operation) -> SeenRequest:
+        """Return the request of an operation, with what is stated about its records."""
+        word = last_word(operation.path)
+        place = shown_name("line", operation.name or word)
+        reader = LineReader(self.resolve, self._report, place)
+        facts = reader.read(operation.parameters, operation.description, word)
+        return SeenRequest(
+            base_url.rstrip("/") + operation.path,
+            name=operation.name,
+            sync=facts.sync,
+            pagination=facts.pagination,
+        )
 
     def _states_security(self) -> bool:
         has_any = any("security" in operation for _, _, operation in self._operations())

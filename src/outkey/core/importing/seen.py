@@ -7,6 +7,8 @@ these objects shows its content.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from outkey.core.sync.line import Sync
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PasswordAuth:
@@ -83,6 +85,8 @@ class SeenRequest:
     has_body: bool = False
     auth: tuple[Auth, ...] = ()
     name: str = ""
+    sync: Sync | None = None  # the records that the input describes, without a target
+    pagination: Mapping[str, object] = field(default_factory=dict)
 
     def header(self, name: str) -> str:
         """Return the value of a header, "" without one."""

@@ -44,7 +44,8 @@ from outkey.core.sync.table import written_table
 from outkey.core.sync.targets import MAX_OWN_NAME, TABLE_PREFIX
 from outkey.core.text import Text, counted
 
-_CHANGED = (
+# Names of fields with the time of the last change, without punctuation.
+CHANGE_TIMES = (
     "updatedat",
     "modifiedat",
     "changedat",
@@ -377,7 +378,7 @@ def _changed_field(guesses: Mapping[Path, Guess]) -> str:
     changed = (
         path
         for path, guess in guesses.items()
-        if comparable_name(path[-1]) in _CHANGED
+        if comparable_name(path[-1]) in CHANGE_TIMES
         and guess.transform is Transform.DATETIME
     )
     path = next(changed, None)

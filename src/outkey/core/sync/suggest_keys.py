@@ -1,6 +1,6 @@
 """Which fields identify a record: unique in the sample, and named like it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from outkey.core.sync.paging_words import words
@@ -27,6 +27,7 @@ _NAMES = (
     "name",
     "email",
 )
+_OTHER_IDS = (_NAMES.index("uuid"), _NAMES.index("guid"))
 _UNSURE = _NAMES.index("name")  # from this rank on, others have such names too
 # Ends of names that a key may have: InvoiceNumber. Others have them too.
 _ENDS = ("number", "nummer", "code", "no", "nr")
@@ -74,6 +75,13 @@ def guess_keys(fields: Fields, word: str) -> tuple[tuple[Path, ...], Text]:
     return (), Text(
         "no field is unique in the sample and named like a key: enter the key yourself"
     )
+
+
+def identifying_paths(paths: Iterable[Path], word: str) -> list[Path]:
+    """Return the fields that are called id; without one uuid, guid and order_id."""
+    ranks = {path: _rank(path, comparable_name(word)) for path in paths}
+    ids = [path for path, rank in ranks.items() if rank == 0]
+    return ids or [path for path, rank in ranks.items() if rank in _OTHER_IDS]
 
 
 def _unique_reason(count: int, *, is_sure: bool) -> Text:

@@ -109,7 +109,7 @@ def guess_paging(sample: PagedSample) -> PagingGuess:
     """Return how the API divides its records into pages."""
     if sample.found.is_single:
         return PagingGuess(Pagination(), Text("a single object has no pages"))
-    members = dict(_members_beside(sample.document, sample.found.path))
+    members = dict(members_beside(sample.document, sample.found.path))
     rules = (
         _by_link_header(sample),
         _by_next_url(sample, members),
@@ -126,7 +126,7 @@ def guess_paging(sample: PagedSample) -> PagingGuess:
     return next((guess for guess in rules if guess is not None), none)
 
 
-def _members_beside(
+def members_beside(
     document: object, records: Path | None
 ) -> Iterator[tuple[Path, object]]:
     """Yield the single values of a response outside of all lists."""

@@ -22,12 +22,12 @@ MAX_DEPTH = 6
 _MAX_NODES = 2000  # objects outside of the records
 _MAX_EXPRESSION = 1000  # characters for the names of columns
 _MAX_IDS = 50  # keys of a map that are looked at
-_USUAL_LISTS = words(
+USUAL_LISTS = words(
     "data items results value records entries rows docs hits list elements content"
     " objects resources edges result members collection"
 )
 # Lists beside the records, which are about them or about the request.
-_SIDE_LISTS = words(
+SIDE_LISTS = words(
     "included errors warnings messages links facets aggregations columns fields schema"
     " meta metadata breadcrumbs notices primarykeys expandedcolumns filters sort"
 )
@@ -81,7 +81,7 @@ def objects_in(members: Sequence[object]) -> list[Record]:
 
 def _best_list(document: Record, word: str) -> Path | None:
     """Return the path of the list that most likely holds the records."""
-    lists = list(_lists_in(document))
+    lists = list(lists_in(document))
     if _scalar_names(document) - _ABOUT_PAGE:
         # Beside other values, a list of single values is one of them.
         lists = [
@@ -100,7 +100,7 @@ def _best_list(document: Record, word: str) -> Path | None:
     return path if points > 0 else None
 
 
-def _lists_in(document: Record) -> Iterator[tuple[Path, list[object]]]:
+def lists_in(document: Record) -> Iterator[tuple[Path, list[object]]]:
     """Yield the lists of a document that are not inside of another list."""
     rest: list[tuple[Path, object]] = [((), document)]
     for _ in range(_MAX_NODES):
@@ -121,9 +121,9 @@ def _score(path: Path, members: Sequence[object]) -> int:
     name = comparable_name(path[-1])
     first = members[0] if members else None
     points = 60 if isinstance(first, dict) else 45 if isinstance(first, list) else 20
-    if name in _SIDE_LISTS or path[0] in {"included", "_links", "links"}:
+    if name in SIDE_LISTS or path[0] in {"included", "_links", "links"}:
         points -= 80
-    if name in _USUAL_LISTS or path[0] == "_embedded":
+    if name in USUAL_LISTS or path[0] == "_embedded":
         points += 30
     return points - 8 * (len(path) - 1) + min(len(members), 5)
 
@@ -231,7 +231,7 @@ def _without_list(document: Record) -> FoundRecords:
             for name, part in holder.items()
             if isinstance(part, dict)
             and part
-            and comparable_name(name) not in _SIDE_LISTS
+            and comparable_name(name) not in SIDE_LISTS
         ]
         is_wrapped = len(inner) == 1 and not _own_values(holder)
         if not is_wrapped or len(path) == MAX_DEPTH:
@@ -288,5 +288,5 @@ def _holder_and_list(document: Record, path: Path) -> tuple[Record, list[object]
     """Return the list at a path, and the object that it is in."""
     holder = document
     for name in path[:-1]:
-        holder = holder[name]  # type: ignore[assignment]  # `_lists_in` has been there
+        holder = holder[name]  # type: ignore[assignment]  # `lists_in` has been there
     return holder, holder[path[-1]]  # type: ignore[return-value]  # the same

@@ -231,7 +231,7 @@ def document_of(imported: "Import") -> str:
     parts = [render(configurations, [])]
     for drafted in imported.lines:
         part = render([], [drafted.line])
-        if drafted.pagination:
+        if drafted.pagination and drafted.line.sync is None:
             pages = render_table("pagination", drafted.pagination)
             part += "".join(f"# {line}\n" for line in pages.splitlines())
         parts.append(part)
