@@ -25,6 +25,7 @@ NEVER_ONE = {
     "longer than {limit} characters": "a constant",
     "more than {count} ": "a limit, which is a constant",
     "more than {limit} ": "a limit, which is a constant",
+    "more than %(runs)s runs": "a limit, which is a constant",
     "more than {minutes} minutes": "a constant",
     "must be at most {limit} rows": "a constant",
     "but {count} records may be a full page": "only said of as many as a page has",

@@ -300,8 +300,8 @@ def drafted_lines(
             report.note_taken(
                 shown_name("line", word),
                 Text(
-                    "it pulls {count} fields with the key {key} into {target}, when you"
-                    " run it: check the target and the fields",
+                    "it pulls into {target} with the key {key}, when you run it: check"
+                    " the target and the fields ({count})",
                     count=len(line.sync.mappings),
                     key=", ".join(line.sync.keys),
                     target=line.sync.target,

@@ -29,7 +29,7 @@ from outkey.core.errors import (
 )
 from outkey.core.moments import DAY_SECONDS, day_of
 from outkey.core.shared_state import SharedState, StateKind
-from outkey.core.text import Text
+from outkey.core.text import Text, counted
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.registry import Registry
 from outkey.engine.managing.token_memory import TokenMemory
@@ -209,7 +209,13 @@ def refuse_long_life(expires_at: float | None, days: int | None, now: float) -> 
         return
     if expires_at is None or expires_at > now + (days + 1) * DAY_SECONDS:
         raise ConfigError(
-            Text("the policy allows an API token for {days} days at most", days=days),
+            counted(
+                days,
+                Text("the policy allows an API token for 1 day at most"),
+                Text(
+                    "the policy allows an API token for {days} days at most", days=days
+                ),
+            ),
             hint=Text(
                 "Choose an expiry date until {day}.",
                 day=day_of(now + days * DAY_SECONDS),
