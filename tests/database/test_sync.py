@@ -175,7 +175,9 @@ class TestDjangoRuns(RunsContract):
         from outkey.hosts.django import models
         from outkey.hosts.django.shared_state import DjangoStateRows
 
-        models.Run.objects.update(until=F("until") - seconds)
+        rows = models.Run.objects.all()
+        rows.update(until=F("until") - seconds)
+        rows.filter(state="waiting").update(started_at=F("started_at") - seconds)
         states = DjangoStateRows()
         for duty, state in states.read(StateKind.MARK).items():
             mark = {"at": state.value["at"] - seconds}

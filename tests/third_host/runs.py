@@ -7,7 +7,9 @@ from typing import Any
 
 from outkey.core.errors import UnknownConfiguration
 from outkey.core.findings.monitoring import LineRun
+from outkey.core.stored_times import SKEW_SECONDS
 from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
+from outkey.core.sync.run_states import LONGEST_WAIT
 from outkey.core.text import text_data, text_from_data
 from outkey.ports.sync import RunOrder, RunQuery
 from third_host.database import Table
@@ -18,7 +20,9 @@ SELECT * FROM run WHERE (:id = '' OR id = :id) AND :line IN ('', line)
 AND (:states = '[]' OR state IN (SELECT value FROM json_each(:states)))
 AND (:dry_run IS NULL OR dry_run = :dry_run)
 AND (:received IS NULL OR is_received = :received) AND :digest IN ('', digest)
-AND (attempt > 0 OR NOT :requested) AND (:until IS NULL OR until <= :until)
+AND (attempt > 0 OR NOT :requested)
+AND (:due_by IS NULL OR state <> 'waiting' OR until <= :due_by
+  OR until > :due_by + :skew + iif(until = started_at, 0, :longest_wait))
 AND (:ended_before IS NULL OR ended_at < :ended_before)
 AND (:after = '' OR id > CAST(:after AS INTEGER))
 """
@@ -40,9 +44,11 @@ class RunTable(Table):
 
     def find(self, query: RunQuery, *, lock: bool = False) -> list[Run]:
         order = f"ORDER BY {ORDERS[query.order]} LIMIT :limit"
+        bounds = {"skew": SKEW_SECONDS, "longest_wait": LONGEST_WAIT}
+        values = {**asdict(query), **bounds}
         return [
             stored_run(dict(row))
-            for row in self.database.execute(f"{FIND} {order}", asdict(query))
+            for row in self.database.execute(f"{FIND} {order}", values)
         ]
 
     def swap(self, before: Run | None, after: Run | None) -> Run | None:
@@ -113,7 +119,7 @@ class LatestRuns(Table):
 def run_columns(run: Run) -> dict[str, object]:
     """Return the columns of a run that a swap writes."""
     columns = asdict(run)
-    del columns["id"], columns["lease"]
+    del columns["id"]
     columns["notes"] = [text_data(note) for note in run.notes]
     return columns
 

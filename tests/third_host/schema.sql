@@ -75,7 +75,7 @@ CREATE TABLE IF NOT EXISTS run (
     allows_removal INTEGER NOT NULL, expected INTEGER NOT NULL, notes TEXT NOT NULL,
     counts TEXT NOT NULL, pages INTEGER NOT NULL, worked REAL NOT NULL,
     generation INTEGER NOT NULL, attempt INTEGER NOT NULL,
-    digest TEXT NOT NULL, until REAL NOT NULL, is_received INTEGER NOT NULL,
+    digest TEXT NOT NULL, until REAL NOT NULL, lease REAL NOT NULL, is_received INTEGER NOT NULL,
     repaired_by TEXT NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX IF NOT EXISTS one_running ON run (line) WHERE state = 'running';

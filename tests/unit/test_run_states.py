@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outkey.core.errors import LineBusy, RunStopped
+from outkey.core.stored_times import SKEW_SECONDS
 from outkey.core.sync import run_states
 from outkey.core.sync.run import ENDED_STATES, OPEN_STATES, Counts, Run, RunState
 from outkey.core.sync.run_states import (
@@ -95,6 +96,29 @@ def test_every_transition_is_the_next_generation_and_keeps_identity_and_progress
             before.started_at,
         )
         assert progress(after) == progress(before)
+
+
+def test_a_lease_from_a_clock_that_was_ahead_keeps_nobody_away() -> None:
+    latest = NOW + 90.0 + SKEW_SECONDS
+    leased = run(state=RunState.RUNNING, attempt=1, until=latest, lease=90.0)
+    for until, is_alive in ((latest, True), (latest + 1, False), (NOW + 1e9, False)):
+        held = replace(leased, until=until)
+        assert run_states.is_alive(held, NOW) is is_alive
+        assert run_states.is_due(held, NOW) is not is_alive
+    ended = run_states.end_killed(replace(leased, until=NOW + 86_400), NOW)
+    assert (ended.state, ended.cause) == (RunState.FAILED, KILLED)
+
+
+def test_a_wait_from_a_clock_that_was_ahead_is_over() -> None:
+    requested = run_states.enqueue(run(), "ada", NOW + 7200)
+    requested = replace(requested, started_at=NOW + 7200)
+    assert run_states.is_due(requested, NOW)
+    postponed = replace(requested, started_at=NOW - 10)
+    assert not run_states.is_due(postponed, NOW)  # an API may ask for such a pause
+    later = NOW + run_states.LONGEST_WAIT + SKEW_SECONDS
+    assert not run_states.is_due(replace(postponed, until=later), NOW)
+    assert run_states.is_due(replace(postponed, until=later + 1), NOW)
+    assert run_states.is_due(replace(postponed, until=float("nan")), NOW)
 
 
 def test_a_checkpoint_is_refused_long_after_the_lease() -> None:

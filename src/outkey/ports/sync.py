@@ -364,7 +364,9 @@ class RunQuery:
     received: bool | None = None  # whether of deliveries: `Run.is_received`
     digest: str = ""
     requested: bool = False  # only with an `attempt` of 1 or more: `Run.is_requested`
-    until: float | None = None  # only with an `until` up to this time
+    # Without the waiting runs that have to wait longer than until this time, by
+    # `run_states.is_over`.
+    due_by: float | None = None
     ended_before: float | None = None
     after: str = ""  # an id: only runs stored later
     order: RunOrder = RunOrder.NEWEST

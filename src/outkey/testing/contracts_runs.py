@@ -19,7 +19,9 @@ from outkey.core.errors import (
     UnknownConfiguration,
 )
 from outkey.core.findings.monitoring import LineRun
+from outkey.core.stored_times import SKEW_SECONDS
 from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
+from outkey.core.sync.run_states import LONGEST_WAIT
 from outkey.core.text import Text
 from outkey.engine.sync.runs import Runs
 from outkey.ports.monitoring import LineRuns
@@ -27,6 +29,7 @@ from outkey.ports.storage import Database
 from outkey.ports.sync import RunOrder, RunQuery, RunRows
 
 LEASE = 120.0  # a minute, and the default total timeout of a configuration
+AHEAD = 7200.0  # seconds that a clock was ahead: that of another time zone
 THREADS = 8
 
 
@@ -140,7 +143,8 @@ class RunRowsContract(ABC):
             (RunQuery(dry_run=False), [running, other, done]),
             (RunQuery(digest="a"), [running, done]),
             (RunQuery(requested=True), [running, other]),
-            (RunQuery(until=2.0), [other, dry]),
+            (RunQuery(due_by=0.5), [running, dry, done]),
+            (RunQuery(due_by=1.0), [running, other, dry, done]),
             (RunQuery(ended_before=20.0), [done]),
             (RunQuery(after=dry.id), [running, other]),
             (RunQuery(id=dry.id, line="orders"), []),
@@ -150,6 +154,27 @@ class RunRowsContract(ABC):
         sent = insert(rows, state=RunState.DONE, is_received=True)
         assert list(rows.find(RunQuery(received=True))) == [sent]
         assert list(rows.find(RunQuery(received=False, limit=1))) == [running]
+
+    def test_a_wait_that_a_clock_ahead_has_written_is_over(self) -> None:
+        rows, _ = self.make()
+        new = insert(rows, state=RunState.WAITING, until=1000.0)
+        postponed = insert(rows, "orders", state=RunState.WAITING, until=2000.0)
+        latest = 1000.0 - SKEW_SECONDS
+        for moment, runs in (
+            (latest - 1, [new]),  # nobody can have requested it then
+            (latest, []),
+            (1000.0, [new]),
+            (2000.0, [postponed, new]),
+            (2000.0 - LONGEST_WAIT - SKEW_SECONDS - 1, [postponed, new]),
+            (2000.0 - LONGEST_WAIT - SKEW_SECONDS, [new]),
+        ):
+            assert list(rows.find(RunQuery(due_by=moment))) == runs, moment
+
+    def test_the_lease_of_a_running_run_is_stored(self) -> None:
+        rows, _ = self.make()
+        insert(rows, lease=90.0)
+        (run,) = rows.find(RunQuery())
+        assert run.lease == 90.0
 
     def test_what_is_not_an_id_finds_no_run(self) -> None:
         rows, _ = self.make()
@@ -249,7 +274,7 @@ class RunsContract(ABC):
 
     @abstractmethod
     def pass_time(self, seconds: float) -> None:
-        """Let time pass by the clock that the runs go by."""
+        """Let time pass by the clock that the runs go by; or put it back."""
 
     def leave_thread(self) -> None:
         """Do what a thread of the suite must do at its end."""
@@ -311,6 +336,22 @@ class RunsContract(ABC):
                 late(ghost)
             assert caught.value.reason == "taken_over"
         assert runs.save(replace(resumed, pages=8)).pages == 8
+
+    def test_a_clock_that_was_ahead_keeps_no_line_busy(self) -> None:
+        runs = self.make()
+        ghost = runs.save(move(runs.begin("contacts", "tester", dry_run=False)))
+        requested = runs.request("orders", "tester")
+        self.pass_time(-AHEAD)
+        assert runs.count_running() == 0
+        assert [run.id for run in runs.due()] == [requested.id]
+        resumed = runs.begin("contacts", "tester", dry_run=False)
+        assert resumed.id == ghost.id
+        assert runs.count_running() == 1
+        with pytest.raises(RunStopped):
+            runs.save(ghost)
+        begun = runs.begin("orders", "tester", dry_run=False, run_id=requested.id)
+        assert runs.due() == []
+        assert runs.save(begun).state is RunState.RUNNING
 
     def test_a_run_lives_as_long_as_it_is_saved(self) -> None:
         runs = self.make()

@@ -23,6 +23,7 @@ from outkey.core.sync.records import (
     written_row,
 )
 from outkey.core.sync.run import RejectedRecord, Run, RunState
+from outkey.core.sync.run_states import is_over
 from outkey.engine.sync.runs import Runs
 from outkey.ports.sending import Clock, Configurations
 from outkey.ports.sync import Key, PairQuery, RunOrder, RunQuery
@@ -128,7 +129,11 @@ def is_in_query(run: Run, query: RunQuery) -> bool:
         and query.received in {None, run.is_received}
         and query.digest in {"", run.digest}
         and (run.attempt > 0 or not query.requested)
-        and (query.until is None or run.until <= query.until)
+        and (
+            query.due_by is None
+            or run.state is not RunState.WAITING
+            or is_over(run, query.due_by)
+        )
         and (
             query.ended_before is None
             or (run.ended_at is not None and run.ended_at < query.ended_before)

@@ -5,6 +5,8 @@ from typing import Self
 
 from outkey.core.text import Text, build_text
 
+LONGEST_TIMEOUT = 3600.0  # seconds that a request may take at most
+
 
 class Choice(StrEnum):
     """A value with a label."""

@@ -552,7 +552,7 @@ FIELDS: tuple[Field, ...] = (
         Kind.SECONDS,
         default=60,
         minimum=0.1,
-        maximum=3600,
+        maximum=choices.LONGEST_TIMEOUT,
         help="Seconds for the whole request, with its waits, retries and redirects.",
     ),
     limits(

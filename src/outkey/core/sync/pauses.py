@@ -4,11 +4,12 @@ from collections.abc import Callable
 
 from outkey.core.diagnosis import retry_after
 from outkey.core.errors import BadAnswer, OutkeyError, RateLimited
-from outkey.core.moments import DAY_SECONDS, moment_text
+from outkey.core.moments import moment_text
 from outkey.core.request.message import Response
+from outkey.core.sync.run_states import LONGEST_WAIT
 from outkey.core.text import Text
 
-MAX_PAUSE = float(DAY_SECONDS)
+MAX_PAUSE = LONGEST_WAIT
 _TOO_MANY_REQUESTS = 429
 _PAUSING = frozenset({_TOO_MANY_REQUESTS, 503})
 

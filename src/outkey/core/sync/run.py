@@ -5,10 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
+from outkey.core.config.choices import LONGEST_TIMEOUT
 from outkey.core.text import Text
 
 MAX_CHANGED_FIELDS = 200  # whose changes a run counts
 MAX_NOTES = 20  # that a run stores
+GRACE_SECONDS = 60.0  # of a lease, for the work of a page besides its request
+LONGEST_LEASE = GRACE_SECONDS + LONGEST_TIMEOUT
 
 
 class RunState(StrEnum):
@@ -207,8 +210,8 @@ class Run:
     expected: int = 0  # records, as the API says; 0: it does not say
     # What a user should know of the run besides its counts, each once.
     notes: tuple[Text, ...] = ()
-    # Seconds that each checkpoint extends the lease by; not stored.
-    lease: float = field(default=60.0, compare=False)
+    # Seconds that each checkpoint extends the lease by; of a running run it is stored.
+    lease: float = field(default=LONGEST_LEASE, compare=False)
 
     @property
     def is_full(self) -> bool:

@@ -22,10 +22,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from outkey.core.errors import LineBusy, RunStopped, resume_line_hint
+from outkey.core.moments import DAY_SECONDS
+from outkey.core.stored_times import is_possible
 from outkey.core.sync.run import OPEN_STATES, Counts, Run, RunState
 from outkey.core.text import Text
 
-GRACE_SECONDS = 60.0  # for the work of a page besides its request
 # The lease of a run that makes no requests: most of the longest work between two
 # checkpoints is that of a script on some records.
 SHORT_LEASE_SECONDS = 30.0
@@ -33,6 +34,7 @@ SHORT_LEASE_SECONDS = 30.0
 # or there would be one a second.
 FOLDED_SECONDS = 3600.0
 FOLDED_RECORDS = 10_000
+LONGEST_WAIT = float(DAY_SECONDS)  # of a run, since an API may ask for such a pause
 # For writing a page, while its transaction keeps other processes away. One that takes
 # longer was suspended.
 PAGE_SECONDS = 600.0
@@ -64,12 +66,29 @@ class Start(NamedTuple):
 
 def is_alive(run: Run, now: float) -> bool:
     """Whether a process is at work on the run."""
-    return run.state is RunState.RUNNING and run.until >= now
+    is_leased = run.until >= now and not is_from_future(run, now)
+    return run.state is RunState.RUNNING and is_leased
 
 
 def is_due(run: Run, now: float) -> bool:
     """Whether a worker should take the run: it waits, or its worker was killed."""
-    return run.state in OPEN_STATES and run.is_requested and run.until <= now
+    return run.state in OPEN_STATES and run.is_requested and is_over(run, now)
+
+
+def is_over(run: Run, now: float) -> bool:
+    """Whether the lease of a running run, or the wait of another one, has ended."""
+    return run.until <= now or is_from_future(run, now)
+
+
+def is_from_future(run: Run, now: float) -> bool:
+    """Whether a clock that was ahead has set the lease or the wait of an open run.
+
+    A new run is due from the moment at which it was requested.
+    """
+    if run.state is RunState.RUNNING:
+        return not is_possible(run.until, now, run.lease)
+    was_postponed = run.until != run.started_at
+    return not is_possible(run.until, now, LONGEST_WAIT if was_postponed else 0.0)
 
 
 def is_resumable(run: Run, digest: str) -> bool:

@@ -31,6 +31,7 @@ from outkey.core.sync.pauses import pause_error
 from outkey.core.sync.rejections import group_rejections
 from outkey.core.sync.run import (
     ENDED_STATES,
+    GRACE_SECONDS,
     OPEN_STATES,
     RejectedRecord,
     RejectionGroup,
@@ -422,15 +423,16 @@ class Runs:
         With an id only that run, if it is due. None of a paused line, but dry runs;
         none at all while the installation is on hold.
         """
+        now = self._database.now()
         query = RunQuery(
             id=run_id,
             states=OPEN_STATES,
             requested=True,
-            until=self._database.now(),
+            due_by=now,
             order=RunOrder.DUE,
             limit=MAX_DUE,
         )
-        runs = self._rows.find(query)
+        runs = [run for run in self._rows.find(query) if run_states.is_due(run, now)]
         if not runs or self.is_on_hold():
             return []
         paused = self.paused_lines()
@@ -545,7 +547,7 @@ class Runs:
 
     def _lease(self, configuration: Configuration) -> float:
         """Return for how many seconds a checkpoint keeps other processes away."""
-        return run_states.GRACE_SECONDS + configuration.limits.total_timeout
+        return GRACE_SECONDS + configuration.limits.total_timeout
 
     def _pause(self, configuration: str) -> SharedState:
         states = self._states.read(StateKind.RUN_PAUSE, [configuration])

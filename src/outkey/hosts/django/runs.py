@@ -8,10 +8,11 @@ from typing import Any
 
 from django.apps import apps
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Min
+from django.db.models import Count, F, Min, Q
 
 from outkey.core.errors import unknown_line
 from outkey.core.groups import groups_of
+from outkey.core.stored_times import SKEW_SECONDS
 from outkey.core.sync.run import (
     Counts,
     RejectedRecord,
@@ -19,6 +20,7 @@ from outkey.core.sync.run import (
     Run,
     RunState,
 )
+from outkey.core.sync.run_states import LONGEST_WAIT
 from outkey.core.text import text_data, text_from_data
 from outkey.hosts.django import models
 from outkey.hosts.django.raw_sql import execute, insert_row, wrap_errors_of_methods
@@ -61,6 +63,8 @@ class DjangoRunRows:
 
     def find(self, query: RunQuery, *, lock: bool = False) -> list[Run]:
         rows = models.Run.objects.select_related("line").filter(**_filters(query))
+        if query.due_by is not None:
+            rows = rows.filter(_is_over(query.due_by))
         if lock:
             rows = rows.select_for_update(of=("self",))
         return [
@@ -145,11 +149,22 @@ def _filters(query: RunQuery) -> dict[str, Any]:
         "is_received": query.received,
         "digest": query.digest or None,
         "attempt__gt": 0 if query.requested else None,
-        "until__lte": query.until,
         "ended_at__lt": query.ended_before,
         "pk__gt": _number(query.after) if query.after else None,
     }
     return {name: value for name, value in conditions.items() if value is not None}
+
+
+def _is_over(now: float) -> Q:
+    """Return the condition that a run does not wait any more: `run_states.is_over`."""
+    latest = now + SKEW_SECONDS
+    is_new = Q(until=F("started_at"))
+    return (
+        ~Q(state=RunState.WAITING)
+        | Q(until__lte=now)
+        | Q(is_new, until__gt=latest)
+        | Q(until__gt=latest + LONGEST_WAIT)
+    )
 
 
 def _number(run_id: str) -> int:
@@ -205,6 +220,8 @@ def _columns(run: Run) -> dict[str, Any]:
         "retry_of": run.retry_of,
         "worked": run.worked,
     }
+    if run.state is RunState.RUNNING:
+        checkpoint["lease"] = run.lease
     if run.removed:
         checkpoint["removed"] = run.removed
     if run.allows_removal:

@@ -1,0 +1,18 @@
+"""Stored times, and which of them a clock that is right can have written.
+
+A machine whose clock was ahead for a while, such as one that started before it had the
+time from the network, leaves times in the database that lie in the future. Nothing may
+wait for them, or what takes a minute would take as long as the clock was ahead.
+"""
+
+SKEW_SECONDS = 60.0  # how far the clocks of two machines may differ
+
+
+def is_possible(stored: float, now: float, longest: float = 0.0) -> bool:
+    """Whether a time can have been stored by now, at most `longest` seconds ahead."""
+    return stored <= now + longest + SKEW_SECONDS
+
+
+def lies_ahead(until: float, now: float, longest: float) -> bool:
+    """Whether a stored time is still to come, and not too far away to be believed."""
+    return now < until and is_possible(until, now, longest)
