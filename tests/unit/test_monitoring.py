@@ -44,6 +44,7 @@ from outkey.core.request.message import Request, Response, Route, TlsSettings
 from outkey.core.request.origin import parse_endpoint
 from outkey.core.secret import Secret
 from outkey.core.shared_state import StateKind
+from outkey.core.stored_times import SKEW_SECONDS
 from outkey.core.sync.run import Run, RunState
 from outkey.engine.managing.audit_trail import AuditTrail
 from outkey.engine.managing.background import (
@@ -484,6 +485,17 @@ def test_a_duty_has_one_holder_until_it_is_released_or_its_time_ends() -> None:
     assert duties.take("b", "one", 60.0)
 
 
+def test_a_duty_that_a_clock_ahead_has_taken_is_free() -> None:
+    clock, states = FakeClock(NOW), MemoryStateRows()
+    duties = Duties(states, MemoryDatabase(clock, states))
+    assert duties.take("a", "one", 60.0)
+    clock.advance(-SKEW_SECONDS)
+    assert not duties.take("a", "two", 60.0)
+    clock.advance(-1)
+    assert duties.take("a", "two", 60.0)
+    assert not duties.take("a", "one", 60.0)
+
+
 class Racing(MemoryStateRows):
     """Another process always writes between our reading and our writing."""
 
@@ -508,6 +520,16 @@ def test_the_time_of_a_duty_is_taken_once_and_without_a_gap() -> None:
     begins = [since for since, _ in taken]
     assert begins == pytest.approx([59.9997, 59.9997, 60.5, 60.5])
     assert [now for _, now in taken] == pytest.approx([59.9997, 60.5, 50.0, 70.0])
+
+
+def test_the_mark_of_a_duty_goes_back_after_a_clock_was_ahead() -> None:
+    clock, states = FakeClock(NOW), MemoryStateRows()
+    duties = Duties(states, MemoryDatabase(clock, states))
+    duties.claim_interval(SCHEDULES)
+    clock.advance(-86_400)
+    assert duties.claim_interval(SCHEDULES) == (NOW - 86_400, NOW - 86_400)
+    clock.advance(60)
+    assert duties.claim_interval(SCHEDULES) == (NOW - 86_400, NOW - 86_340)
 
 
 # ── the watch ─────────────────────────────────────────────────────────────────────────

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 from outkey.core.errors import OutkeyError
+from outkey.core.stored_times import is_possible
 
 
 class StateKind(StrEnum):
@@ -65,9 +66,13 @@ class Lease:
         """Return the lease as JSON can hold it."""
         return asdict(self)
 
-    def is_free_for(self, holder: str, now: float) -> bool:
-        """Whether this process may take the duty, or has it already."""
-        return self.holder == holder or self.until < now
+    def is_free_for(self, holder: str, now: float, longest: float) -> bool:
+        """Whether this process may take the duty, or has it already.
+
+        No process takes it for more than the `longest` seconds.
+        """
+        is_over = self.until < now or not is_possible(self.until, now, longest)
+        return self.holder == holder or is_over
 
     def released(self) -> Self:
         """Return the lease as any process can take it."""

@@ -637,6 +637,16 @@ class RunsContract(ABC):
         again, later = runs.claim_schedules()
         assert later - again == pytest.approx(60, abs=5)
 
+    def test_schedules_are_followed_after_a_clock_was_ahead(self) -> None:
+        runs = self.make()
+        runs.claim_schedules()
+        self.pass_time(-AHEAD)
+        since, now = runs.claim_schedules()
+        assert since == now
+        self.pass_time(60)
+        since, now = runs.claim_schedules()
+        assert now - since == pytest.approx(60, abs=5)
+
     def test_runs_are_found_by_their_state(self) -> None:
         runs = self.make()
         runs.begin("contacts", "tester", dry_run=False)

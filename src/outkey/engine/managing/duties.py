@@ -1,6 +1,7 @@
 """Duties: work that one process does for all processes that share a database."""
 
 from outkey.core.shared_state import Lease, SharedState, StateKind
+from outkey.core.stored_times import is_possible
 from outkey.ports.storage import Database, StateRows
 
 BACKUP = "backup"
@@ -22,7 +23,7 @@ class Duties:
         states = self._states.read(StateKind.LEASE, [duty])
         state = states.get(duty, SharedState())
         now = self._database.now()
-        if not Lease.from_facts(state.value).is_free_for(holder, now):
+        if not Lease.from_facts(state.value).is_free_for(holder, now, seconds):
             return False
         lease = Lease(holder, now + seconds)
         return self._states.swap(StateKind.LEASE, duty, state.generation, lease.facts())
@@ -37,7 +38,9 @@ class Duties:
         now = self._database.now()
         state = self._states.read(StateKind.MARK, [duty]).get(duty, SharedState())
         since = state.value.get("at", now)
-        mark = {"at": max(since, now)}  # a clock may go back
+        if not is_possible(since, now):  # the clock was ahead: there is no such time
+            since = now
+        mark = {"at": max(since, now)}  # a clock may go back a little
         if not self._states.swap(StateKind.MARK, duty, state.generation, mark):
             return now, now
         return since, now
