@@ -12,6 +12,7 @@ from outkey.core.diagnosis import retry_after
 from outkey.core.errors import StorageUnavailable
 from outkey.core.request.message import Response, ResponseHeaders
 from outkey.core.shared_state import StateKind
+from outkey.core.stored_times import SKEW_SECONDS
 from outkey.engine.sending.exchange import backoff
 from outkey.testing import FakeClock
 
@@ -124,3 +125,63 @@ def test_a_pace_that_others_change_all_the_time_is_given_up() -> None:
     permits = LeasedPermits(Contended(10**6), lambda: 0.0)
     with pytest.raises(StorageUnavailable, match="too many processes"):
         permits.reserve("a", 1, 1e9)
+
+
+AHEAD = 7200.0
+
+
+def test_a_pace_that_a_clock_ahead_has_stored_does_not_count() -> None:
+    clock = FakeClock(NOW)
+    states = MemoryStateRows()
+    before = LeasedPermits(states, clock.now)
+    assert before.reserve("a", 1, 0.0) == 0.0
+    before.hold("b", 300.0)
+    before.hold("c", 300.0)
+    clock.advance(-AHEAD)
+    for permits in (before, LeasedPermits(states, clock.now)):  # one starts now
+        assert permits.reserve("a", 1, 60.0) is not None
+        assert permits.reserve("b", 600, 0.0) == 0.0
+        assert permits.reserve("c", None, 0.0) == 0.0
+    assert before.reserve("a", 1, 60.0) is None  # the limit holds by the right clock
+    before.hold("b", 20.0)
+    assert before.reserve("b", 600, 60.0) == 20.0
+    assert LeasedPermits(states, clock.now).reserve("b", 600, 60.0) == 20.0
+
+
+def test_permits_that_a_process_took_while_its_clock_was_ahead_are_not_used() -> None:
+    clock = FakeClock(NOW)
+    permits = LeasedPermits(MemoryStateRows(), clock.now)
+    assert [permits.reserve("a", 600, 0.0) for _ in range(12)] == [0.0] * 12
+    clock.advance(-AHEAD)
+    assert [permits.reserve("a", 600, 0.0) for _ in range(3)] == [0.0] * 3
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {"drained_at": NOW + 4000},  # longer than any request may wait
+        {"quiet_until": NOW + 400},
+        {"drained_at": NOW + 10, "at": NOW + SKEW_SECONDS + 1},
+        {"drained_at": float("inf")},
+    ],
+)
+def test_a_pace_lies_no_further_ahead_than_it_can_have_been_stored_for(
+    stored: dict[str, float],
+) -> None:
+    states = MemoryStateRows()
+    states.put(StateKind.RATE_LIMIT, {"a": stored})
+    assert LeasedPermits(states, lambda: NOW).reserve("a", 1, 0.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {"drained_at": NOW + 3600},  # as version 0.2 stored it
+        {"drained_at": NOW + 10, "at": NOW + SKEW_SECONDS},
+        {"quiet_until": NOW + 300, "at": NOW},
+    ],
+)
+def test_a_pace_of_now_counts(stored: dict[str, float]) -> None:
+    states = MemoryStateRows()
+    states.put(StateKind.RATE_LIMIT, {"a": stored})
+    assert LeasedPermits(states, lambda: NOW).reserve("a", 1, 5.0) is None

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 
 from outkey.adapters.process_lock import ProcessLock
 from outkey.core.errors import StorageUnavailable
-from outkey.core.request.rate_limit import Pace, RateLimit
+from outkey.core.request.rate_limit import MAX_HOLD, Pace, RateLimit
 from outkey.core.shared_state import SharedState, StateKind
+from outkey.core.stored_times import is_possible, lies_ahead
 from outkey.core.text import Text
 from outkey.ports.storage import StateRows
 
-MAX_HOLD = 300.0
 # Each failed swap means that another process got a lease meanwhile.
 MAX_SWAPS = 200
 
@@ -31,6 +31,7 @@ class PermitPool:
     # One for each configuration, so that a slow lease delays no other.
     lock: ProcessLock = field(default_factory=ProcessLock)
     slots: deque[float] = field(default_factory=deque)
+    leased_at: float = 0.0
     size: int = 1  # of the next lease
 
 
@@ -51,7 +52,8 @@ class LeasedPermits:
         if per_minute is None and configuration not in self._quiet:
             return 0.0
         if per_minute is None:
-            quiet = max(0.0, self._quiet[configuration] - self._time())
+            now = self._time()
+            quiet = self._earliest(configuration, now) - now
             return None if quiet > patience else quiet
         with self._lock:
             pool = self._pool(configuration, RateLimit(per_minute))
@@ -60,12 +62,21 @@ class LeasedPermits:
 
     def hold(self, configuration: str, seconds: float) -> None:
         """Send nothing for this configuration for some time, five minutes at most."""
-        until = self._time() + min(seconds, MAX_HOLD)
+        now = self._time()
+        until = now + min(seconds, MAX_HOLD)
         with self._lock:
-            self._quiet[configuration] = max(until, self._quiet.get(configuration, 0.0))
+            before = self._earliest(configuration, now)
+            self._quiet[configuration] = max(until, before)
         # Without storage, at least this process sends nothing.
         with contextlib.suppress(StorageUnavailable):
-            self._change_pace(configuration, lambda pace: pace.quiet(until))
+            self._change_pace(
+                configuration, lambda pace: pace.as_of(now).quiet(until, now)
+            )
+
+    def _earliest(self, configuration: str, now: float) -> float:
+        """Return when something may be sent, as far as this process knows."""
+        quiet_until = self._quiet.get(configuration, 0.0)
+        return quiet_until if lies_ahead(quiet_until, now, MAX_HOLD) else now
 
     def _pool(self, configuration: str, limit: RateLimit) -> PermitPool:
         if self._process != os.getpid():
@@ -81,14 +92,16 @@ class LeasedPermits:
         self, configuration: str, pool: PermitPool, now: float, patience: float
     ) -> float | None:
         """Return the seconds until the next permit, or None if that is too long."""
-        earliest = max(now, self._quiet.get(configuration, 0.0))
+        if not is_possible(pool.leased_at, now):
+            pool.slots.clear()  # the clock was ahead, and waits for nothing now
+        earliest = self._earliest(configuration, now)
         if pool.slots and pool.slots[-1] < earliest:
             pool.size = 1  # this process does not send as often as it did
         while pool.slots and pool.slots[0] < earliest:
             pool.slots.popleft()  # too late to be used
         if not pool.slots:
             self._lease_slots(configuration, pool, now, patience)
-            earliest = max(now, self._quiet.get(configuration, 0.0))
+            earliest = self._earliest(configuration, now)
         if not pool.slots:
             return None
         wait = max(pool.limit.opens(pool.slots[0]), earliest) - now
@@ -103,11 +116,12 @@ class LeasedPermits:
         limit = pool.limit
         slots: list[float] = []
 
-        def take_slots(pace: Pace) -> Pace:
+        def take_slots(stored: Pace) -> Pace:
             slots.clear()
+            pace = stored.as_of(now, patience)
             opens = max(limit.opens(limit.first_slot(pace, now)), pace.quiet_until)
             if opens - now > patience:
-                return pace
+                return stored
             after, slots[:] = limit.lease(pace, now, pool.size)
             return after
 
@@ -117,6 +131,7 @@ class LeasedPermits:
             self._quiet[configuration] = pace.quiet_until
         if slots:
             pool.slots.extend(slots)
+            pool.leased_at = now
             pool.size = min(pool.size * 2, limit.burst)
 
     def _change_pace(self, configuration: str, change: Callable[[Pace], Pace]) -> Pace:

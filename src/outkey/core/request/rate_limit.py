@@ -11,7 +11,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
+from outkey.core.config.choices import LONGEST_TIMEOUT
+from outkey.core.stored_times import is_possible
+
 BURST_SECONDS = 2
+MAX_HOLD = 300.0  # seconds without requests that a server can ask for
+# Two slots of a limit of one a minute: what a permit may lie ahead besides the wait.
+_LONGEST_SLOTS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +26,7 @@ class Pace:
 
     drained_at: float = 0.0
     quiet_until: float = 0.0
+    at: float = 0.0  # when it was changed last
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Self:
@@ -30,9 +37,25 @@ class Pace:
         """Return the pace as JSON can hold it."""
         return asdict(self)
 
-    def quiet(self, until: float) -> Self:
+    def as_of(self, now: float, patience: float = LONGEST_TIMEOUT) -> Self:
+        """Return the pace without what a clock that was ahead has stored.
+
+        `patience` is how long a sender may wait for its permit.
+        """
+        if not is_possible(self.at, now):
+            return type(self)()
+        longest = max(patience, LONGEST_TIMEOUT) + _LONGEST_SLOTS
+        is_drained = is_possible(self.drained_at, now, longest)
+        is_quiet = is_possible(self.quiet_until, now, MAX_HOLD)
+        return replace(
+            self,
+            drained_at=self.drained_at if is_drained else 0.0,
+            quiet_until=self.quiet_until if is_quiet else 0.0,
+        )
+
+    def quiet(self, until: float, now: float) -> Self:
         """Return the pace with no request sent until then."""
-        return replace(self, quiet_until=max(self.quiet_until, until))
+        return replace(self, quiet_until=max(self.quiet_until, until), at=now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,4 +86,4 @@ class RateLimit:
         """Take slots; return the pace after that, and the slots."""
         first = self.first_slot(pace, now)
         slots = [first + number * self.interval for number in range(count)]
-        return replace(pace, drained_at=slots[-1] + self.interval), slots
+        return replace(pace, drained_at=slots[-1] + self.interval, at=now), slots
