@@ -408,3 +408,24 @@ def test_a_ciphertext_without_the_name_of_its_key_is_counted_and_rewrapped(
     keys.promote(new)
     assert sum(keys.rewrap()) == 1
     assert application.rotation.uses() == {new: 1}
+
+
+def test_machines_whose_clocks_differ_share_the_pace_of_a_rate_limit(
+    application: "Application",
+    database: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if database == "sqlite":
+        return  # it is for one machine, and so for one clock
+    with monkeypatch.context() as patched:
+        real = time.time
+        patched.setattr("time.time", lambda: real() + 7200)
+        other = installed(tmp_path / "home")
+        ahead = other.sender.context.permits
+        assert ahead.reserve("acme", 1, 0.0) == 0.0
+        other.gateway.close()
+    permits = application.sender.context.permits
+    wait = permits.reserve("acme", 1, 300.0)
+    assert wait is not None
+    assert 0 < wait <= 60

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from outkey.adapters.audit_keyed import KeyedAudit
 from outkey.adapters.checkpoints_file import CheckpointFile
+from outkey.adapters.clock_shared import SharedClock
 from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.configured_files import ConfiguredFiles
 from outkey.adapters.keyring_file import KeySource
@@ -143,8 +144,10 @@ def build_application(
             resolver=resolver,
             clock=clock,
             audit=audit,
-            # Unix time, since the machines that share a database share no other.
-            permits=LeasedPermits(tables.states, clock.now),
+            # The clocks of the machines that share a database may differ.
+            permits=LeasedPermits(
+                tables.states, SharedClock(storage.database, clock).now
+            ),
             tokens=StoredTokens(
                 tables.tokens,
                 keys,
