@@ -28,7 +28,7 @@ def test_every_step_is_recorded_with_its_key_and_the_user(tmp_path: Path) -> Non
         registry=memory_registry(storage=storage),
         secrets=StoredSecrets(storage, ReferencedSecrets(), keys, clock),
         keys=keys,
-        rotation=KeyRotation(keys, storage.secrets, MemoryStateRows(), clock),
+        rotation=KeyRotation(keys, storage.secrets, MemoryStateRows(), clock.now),
     )
     administration = application.administration("ada")
     administration.save(

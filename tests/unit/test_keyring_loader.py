@@ -8,6 +8,7 @@ from outkey.adapters.audit_keyed import KeyedAudit
 from outkey.adapters.keyring import new_keyring
 from outkey.adapters.keyring_file import KeySource
 from outkey.adapters.keyring_loader import (
+    ALIVE_SECONDS,
     BEAT_SECONDS,
     KeyringLoader,
     KeyRotation,
@@ -23,6 +24,7 @@ from outkey.core.errors import (
     StorageUnavailable,
 )
 from outkey.core.shared_state import SharedState, StateKind
+from outkey.core.stored_times import SKEW_SECONDS
 from outkey.core.vault.envelope import secret_place
 from outkey.core.vault.versions import SecretVersion
 from outkey.testing import (
@@ -51,7 +53,7 @@ def rotation(
     states: MemoryStateRows | None = None,
 ) -> KeyRotation:
     secrets = storage.secrets
-    return KeyRotation(keys, secrets, states or MemoryStateRows(), FakeClock())
+    return KeyRotation(keys, secrets, states or MemoryStateRows(), FakeClock().now)
 
 
 def heartbeats(states: MemoryStateRows) -> dict[str, SharedState]:
@@ -172,7 +174,7 @@ def test_a_process_is_seen_once_a_minute_with_the_keys_it_holds_by_then(
     clock, states, storage = FakeClock(), MemoryStateRows(), memory_storage()
     keys = loader(source, storage)
     first = keys.ring().primary.name
-    presence = ProcessHeartbeat(states, keys, clock)
+    presence = ProcessHeartbeat(states, keys, clock, clock.now)
     presence.beat()
     presence.end()
     assert heartbeats(states) == {}
@@ -195,7 +197,7 @@ def test_an_audit_without_a_key_records_nothing_and_an_open_one_shows_the_proces
     monkeypatch.setattr("atexit.register", lambda _: None)
     clock, states, storage = FakeClock(), MemoryStateRows(), memory_storage()
     rows, keys = MemoryAuditRows(), loader(source, storage)
-    presence = ProcessHeartbeat(states, keys, clock)
+    presence = ProcessHeartbeat(states, keys, clock, clock.now)
     closed: list[bool] = []
     audit = KeyedAudit(
         keys,
@@ -256,8 +258,27 @@ def test_only_running_processes_without_a_key_are_named() -> None:
     put_heartbeat(states, "both", ["k1", "k2"], 100.0)
     put_heartbeat(states, "late", ["k1"], 90.0)
     put_heartbeat(states, "late", ["k1"], 110.0)
-    assert processes_without_key(heartbeats(states), "k2", 95.0) == ["here:late"]
-    assert processes_without_key(heartbeats(states), "k1", 0.0) == []
+    states_of_now = heartbeats(states)
+    now = 51.0 + ALIVE_SECONDS
+    assert processes_without_key(states_of_now, "k2", now) == ["here:late"]
+    assert processes_without_key(states_of_now, "k1", now) == []
+
+
+def test_a_heartbeat_of_a_clock_that_was_ahead_keeps_no_key_from_its_promotion(
+    source: KeySource,
+) -> None:
+    storage, states = memory_storage(), MemoryStateRows()
+    keys, noted = loader(source, storage), list[str]()
+    steps = rotation(keys, storage, states)
+    old = keys.ring().primary.name
+    added = steps.add(noted.append)
+    latest = FakeClock().now() + SKEW_SECONDS
+    put_heartbeat(states, "other", [old], latest)
+    with pytest.raises(KeyStepRefused):
+        steps.promote(added, noted.append)
+    put_heartbeat(states, "other", [old], latest + 1)
+    steps.promote(added, noted.append)
+    assert keys.fresh().primary.name == added
 
 
 def test_a_step_that_cannot_be_noted_is_not_taken(source: KeySource) -> None:
@@ -285,7 +306,7 @@ def test_a_forked_child_neither_beats_nor_ends_for_its_parent(
     source: KeySource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, states = FakeClock(), MemoryStateRows()
-    presence = ProcessHeartbeat(states, loader(source), clock)
+    presence = ProcessHeartbeat(states, loader(source), clock, clock.now)
     clock.advance(BEAT_SECONDS)
     presence.beat()
     (parent,) = heartbeats(states)

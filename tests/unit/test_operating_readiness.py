@@ -97,6 +97,18 @@ def test_a_worker_lives_until_its_heartbeat_is_old_or_ends() -> None:
     assert count_workers(states, application.database) == 0
 
 
+def test_a_heartbeat_of_a_clock_that_was_ahead_is_not_that_of_a_worker() -> None:
+    host = memory_host()
+    application = host.application
+    states = application.states
+    WorkerHeartbeat(states, application.database).beat()
+    host.world.clock.advance(-7200)
+    assert count_workers(states, application.database) == 0
+    WorkerHeartbeat(states, application.database).beat()
+    assert len(states.read(StateKind.WORKER)) == 1
+    assert count_workers(states, application.database) == 1
+
+
 def test_an_installation_with_lines_needs_a_worker() -> None:
     application = memory_host(configuration(name="shop")).application
     checks = readiness_checks(application)

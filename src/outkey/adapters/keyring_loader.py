@@ -12,6 +12,7 @@ from outkey.adapters.keyring_file import KeySource
 from outkey.adapters.process_lock import ProcessLock
 from outkey.core.errors import ConfigError, KeyStepRefused, Sealed, StorageUnavailable
 from outkey.core.shared_state import SharedState, StateKind
+from outkey.core.stored_times import is_recent
 from outkey.core.text import Text, counted
 from outkey.ports.sending import Clock
 from outkey.ports.storage import KeyRows, SecretRows, StateRows
@@ -123,12 +124,13 @@ class KeyRotation:
         keys: KeyringLoader,
         secrets: SecretRows,
         states: StateRows,
-        clock: Clock,
+        now: Callable[[], float],
     ) -> None:
+        """`now` is Unix time by the clock that heartbeats are stored with."""
         self._keys = keys
         self._secrets = secrets
         self._states = states
-        self._clock = clock
+        self._now = now
 
     def uses(self) -> dict[str, int]:
         """Return how many secrets and tokens each key seals, by the key's name."""
@@ -152,9 +154,8 @@ class KeyRotation:
 
         def step(ring: Keyring) -> Keyring:
             promoted = ring.promote(name)
-            since = self._clock.now() - ALIVE_SECONDS
             processes = self._states.read(StateKind.PROCESS)
-            if lacking := processes_without_key(processes, name, since):
+            if lacking := processes_without_key(processes, name, self._now()):
                 names = ", ".join(lacking)
                 raise KeyStepRefused(
                     counted(
@@ -211,10 +212,18 @@ class ProcessHeartbeat:
     its first minute stores nothing: it has just read the ring.
     """
 
-    def __init__(self, states: StateRows, keys: KeyringLoader, clock: Clock) -> None:
+    def __init__(
+        self,
+        states: StateRows,
+        keys: KeyringLoader,
+        clock: Clock,
+        now: Callable[[], float],
+    ) -> None:
+        """`now` is Unix time by a clock that all processes share."""
         self._states = states
         self._keys = keys
         self._clock = clock
+        self._now = now
         self._last_beat_at = clock.monotonic()
         self._begin()
 
@@ -230,7 +239,7 @@ class ProcessHeartbeat:
         heartbeat = {
             "host": socket.gethostname(),
             "keys": list(self._keys.fresh().check_values()),
-            "seen_at": self._clock.now(),
+            "seen_at": self._now(),
         }
         self._states.put(StateKind.PROCESS, {self._process: heartbeat})
 
@@ -247,11 +256,12 @@ class ProcessHeartbeat:
 
 
 def processes_without_key(
-    heartbeats: Mapping[str, SharedState], key: str, since: float
+    heartbeats: Mapping[str, SharedState], key: str, now: float
 ) -> list[str]:
-    """Return the processes with a heartbeat since then that do not hold this key."""
+    """Return the running processes that do not hold this key."""
     return [
         f"{state.value['host']}:{process}"
         for process, state in sorted(heartbeats.items())
-        if state.value["seen_at"] >= since and key not in state.value["keys"]
+        if is_recent(state.value["seen_at"], now, ALIVE_SECONDS)
+        and key not in state.value["keys"]
     ]

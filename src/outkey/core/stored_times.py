@@ -13,6 +13,11 @@ def is_possible(stored: float, now: float, longest: float = 0.0) -> bool:
     return stored <= now + longest + SKEW_SECONDS
 
 
+def is_recent(at: float, now: float, seconds: float) -> bool:
+    """Whether something was at most so many seconds ago, and not in the future."""
+    return now - seconds <= at and is_possible(at, now)
+
+
 def lies_ahead(until: float, now: float, longest: float) -> bool:
     """Whether a stored time is still to come, and not too far away to be believed."""
     return now < until and is_possible(until, now, longest)

@@ -124,7 +124,7 @@ def build_application(
     secrets = StoredSecrets(storage, references, keys, clock, seen)
     policy = policy or partial(read_policy, home, environment)
     checkpoints = CheckpointFile(home / "config" / "audit-checkpoints")
-    heartbeat = ProcessHeartbeat(tables.states, keys, clock)
+    heartbeat = ProcessHeartbeat(tables.states, keys, clock, storage.database.now)
     audit = KeyedAudit(
         keys,
         tables.audit,
@@ -185,7 +185,9 @@ def build_application(
         secrets=secrets,
         keys=keys,
         key_file=source.file,
-        rotation=KeyRotation(keys, storage.secrets, tables.states, clock),
+        rotation=KeyRotation(
+            keys, storage.secrets, tables.states, storage.database.now
+        ),
         audit=audit,
         audit_trail=AuditTrail(tables.audit, checkpoints, keys.audit_key),
         runs=runs,

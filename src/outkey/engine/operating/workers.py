@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from secrets import token_hex
 
 from outkey.core.shared_state import StateKind
+from outkey.core.stored_times import is_recent
 from outkey.engine.managing.background import LEASE_SECONDS
 from outkey.engine.managing.duties import MONITORING
 from outkey.ports.storage import Database, StateRows
@@ -42,9 +43,11 @@ def count_workers(states: StateRows, database: Database) -> int:
 
 
 def is_over(heartbeat: object, now: float) -> bool:
-    """Whether a heartbeat is so old that its process must have ended."""
-    at = heartbeat.get("at", 0.0) if isinstance(heartbeat, dict) else 0.0
-    return bool(now - at > ALIVE_SECONDS)
+    """Whether a heartbeat is so old that its process must have ended.
+
+    Or so far ahead that no process can have stored it.
+    """
+    return not is_recent(time_in(heartbeat, "at"), now, ALIVE_SECONDS)
 
 
 def count_running(states: Mapping[StateKind, Mapping[str, object]], now: float) -> int:
