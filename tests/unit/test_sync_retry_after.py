@@ -10,7 +10,13 @@ from outkey.core.errors import BadAnswer, ConnectionFailed, OutkeyError, RateLim
 from outkey.core.moments import moment_text
 from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.core.shared_state import StateKind
-from outkey.core.sync.pauses import MAX_PAUSE, pause_error, pauses_configuration
+from outkey.core.stored_times import SKEW_SECONDS
+from outkey.core.sync.pauses import (
+    MAX_PAUSE,
+    pause_end,
+    pause_error,
+    pauses_configuration,
+)
 from outkey.core.sync.run import Counts, Run, RunState
 from outkey.core.sync.schedule import ATTEMPTS, DELAYS, Retry, next_retry
 from outkey.testing import configuration
@@ -169,6 +175,24 @@ def test_of_two_pauses_the_longer_one_counts() -> None:
 
 
 # ── the command line ──────────────────────────────────────────────────────────────────
+
+
+def test_a_pause_that_a_clock_ahead_has_stored_keeps_no_run_from_beginning() -> None:
+    made = fake_sync()
+    made.runs.pause_configuration("acme", HOUR)
+    made.world.clock.advance(-2 * HOUR)
+    made.runs.refuse_paused_configuration("acme")
+    made.runs.pause_configuration("acme", 20)
+    with pytest.raises(RateLimited) as refused:
+        made.runs.refuse_paused_configuration("acme")
+    assert refused.value.pause == 20
+
+
+def test_no_stored_pause_is_longer_than_one_that_an_api_can_ask_for() -> None:
+    latest = MAX_PAUSE + SKEW_SECONDS
+    assert pause_end({"until": latest}, 0.0) == latest  # as version 0.2 stored it
+    assert pause_end({"until": latest + 1}, 0.0) == 0.0
+    assert pause_end({"until": 5.0, "at": SKEW_SECONDS + 1}, 0.0) == 0.0
 
 
 def test_a_run_of_the_command_line_ends_and_says_when_to_try_again() -> None:

@@ -195,6 +195,14 @@ def test_a_paused_line_keeps_its_deliveries_for_later() -> None:
     assert working.states() == [("received", "line_paused", None)]
 
 
+def test_deliveries_that_came_while_the_clock_was_ahead_are_processed() -> None:
+    working = Working()
+    working.send({"id": "a"})
+    working.host.world.clock.advance(-7200)
+    assert working.work.round() == 1
+    assert working.states() == [("processed", "", 1)]
+
+
 def test_a_run_that_is_continued_has_seen_what_was_received_meanwhile() -> None:
     working = Working()
     runs = working.application.runs

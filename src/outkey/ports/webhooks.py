@@ -19,7 +19,7 @@ class DeliveryQuery:
     endpoint: str = ""
     run: str = ""  # only those of which this run has rejected records
     states: tuple[DeliveryState, ...] = ()
-    due_by: float | None = None
+    due_by: float | None = None  # only those that `InboxDelivery.is_due` then
     received_from: float | None = None
     received_before: float | None = None
     oldest_first: bool = False

@@ -4,7 +4,13 @@ import threading
 from abc import ABC, abstractmethod
 from dataclasses import replace
 
-from outkey.core.webhooks.inbox import WAITING, DeliveryState, InboxDelivery
+from outkey.core.stored_times import SKEW_SECONDS
+from outkey.core.webhooks.inbox import (
+    LONGEST_WAIT,
+    WAITING,
+    DeliveryState,
+    InboxDelivery,
+)
 from outkey.ports.webhooks import DeliveryCount, DeliveryQuery, DeliveryRows
 
 ENDPOINT = "a" * 22
@@ -186,6 +192,22 @@ class DeliveryRowsContract(ABC):
         ended = first.end(DeliveryState.FAILED, run="7")
         assert rows.swap(first, ended) == ended
         assert found(run="7") == [ended]
+
+    def test_a_wait_that_a_clock_ahead_has_written_is_over(self) -> None:
+        rows = self.make()
+        new = rows.swap(None, plain("1", received_at=1000.0, due_at=1000.0))
+        postponed = rows.swap(None, plain("2", received_at=10.0, due_at=2000.0))
+        latest = 1000.0 - SKEW_SECONDS
+        longest = LONGEST_WAIT + SKEW_SECONDS
+        for moment, deliveries in (
+            (latest - 1, [new]),  # no sender can have sent it then
+            (latest, []),
+            (1000.0, [new]),
+            (2000.0, [postponed, new]),
+            (2000.0 - longest - 1, [postponed, new]),
+            (2000.0 - longest, [new]),
+        ):
+            assert list(rows.find(DeliveryQuery(due_by=moment))) == deliveries, moment
 
     def test_deliveries_are_counted_by_endpoint_state_and_hour(self) -> None:
         rows = self.make()

@@ -76,7 +76,7 @@ def is_in_query(row: InboxDelivery, query: DeliveryQuery) -> bool:
         and query.endpoint in {"", row.endpoint}
         and query.run in {"", row.run}
         and (not query.states or row.state in query.states)
-        and (query.due_by is None or row.due_at <= query.due_by)
+        and (query.due_by is None or row.is_due(query.due_by))
         and (query.received_from is None or row.received_at >= query.received_from)
         and (query.received_before is None or row.received_at < query.received_before)
     )

@@ -1,11 +1,13 @@
 """Pauses that an API asks for (Retry-After): how long runs wait, what users read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from outkey.core.diagnosis import retry_after
 from outkey.core.errors import BadAnswer, OutkeyError, RateLimited
 from outkey.core.moments import moment_text
 from outkey.core.request.message import Response
+from outkey.core.stored_times import is_possible
 from outkey.core.sync.run_states import LONGEST_WAIT
 from outkey.core.text import Text
 
@@ -39,6 +41,16 @@ def pauses_configuration(error: OutkeyError, patience: float) -> bool:
     """
     is_429 = isinstance(error, BadAnswer) and error.status == _TOO_MANY_REQUESTS
     return is_429 and error.pause > patience
+
+
+def pause_end(pause: Mapping[str, Any], now: float) -> float:
+    """Return when the pause of a configuration ends; in the past without one.
+
+    Nothing waits for a pause that a clock which was ahead has stored.
+    """
+    until: float = pause.get("until", 0.0)
+    was_stored = is_possible(pause.get("at", 0.0), now)
+    return until if was_stored and is_possible(until, now, MAX_PAUSE) else 0.0
 
 
 def pause_error(until: float, now: float) -> RateLimited:

@@ -3,12 +3,14 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from outkey.core.moments import iso_moment
+from outkey.core.moments import DAY_SECONDS, iso_moment
+from outkey.core.stored_times import lies_ahead
 from outkey.core.vault.envelope import Place
 
 # Begins a nonce that holds only until a worker takes the delivery.
 WAITING = "waiting:"
 LEASE_SECONDS = 120.0  # how long a worker has a delivery before another may take it
+LONGEST_WAIT = float(DAY_SECONDS)  # for another attempt, if an API asks for a pause
 
 
 class DeliveryState(StrEnum):
@@ -73,6 +75,15 @@ class InboxDelivery:
     tested_by: str = ""  # the user who sent it as a test; "": the sender did
     generation: int = 1  # each write raises it
     body: bytes = b""
+
+    def is_due(self, now: float) -> bool:
+        """Whether a worker may take it: nothing waits for a clock that was ahead.
+
+        A delivery that was not taken yet is due from the moment it was received.
+        """
+        was_postponed = self.due_at != self.received_at
+        longest = LONGEST_WAIT if was_postponed else 0.0
+        return not lies_ahead(self.due_at, now, longest)
 
     def take(self, now: float) -> "InboxDelivery":
         """Return the delivery as a worker takes it, for the length of a lease.

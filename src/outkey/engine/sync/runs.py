@@ -27,7 +27,7 @@ from outkey.core.sync import run_states
 from outkey.core.sync.excerpt import printable
 from outkey.core.sync.identity import line_digest
 from outkey.core.sync.keys import MAX_KEY_LENGTH
-from outkey.core.sync.pauses import pause_error
+from outkey.core.sync.pauses import pause_end, pause_error
 from outkey.core.sync.rejections import group_rejections
 from outkey.core.sync.run import (
     ENDED_STATES,
@@ -472,17 +472,18 @@ class Runs:
     def pause_configuration(self, configuration: str, seconds: float) -> None:
         """Let no run of a configuration begin for some time, on any machine."""
         state = self._pause(configuration)
-        until = self._database.now() + seconds
-        if until > state.value.get("until", 0.0):
+        now = self._database.now()
+        until = now + seconds
+        if until > pause_end(state.value, now):
             # If another process was faster, it has just heard of the same pause.
-            facts = {"until": until}
+            facts = {"until": until, "at": now}
             kind = StateKind.RUN_PAUSE
             self._states.swap(kind, configuration, state.generation, facts)
 
     def refuse_paused_configuration(self, configuration: str) -> None:
         """Raise RateLimited while a configuration is in a pause."""
-        until = self._pause(configuration).value.get("until", 0.0)
         now = self._database.now()
+        until = pause_end(self._pause(configuration).value, now)
         if until > now:
             raise pause_error(until, now)
 

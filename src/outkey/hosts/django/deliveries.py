@@ -21,7 +21,8 @@ from django.db.models import (
 )
 
 from outkey.core.groups import groups_of
-from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery
+from outkey.core.stored_times import SKEW_SECONDS
+from outkey.core.webhooks.inbox import LONGEST_WAIT, DeliveryState, InboxDelivery
 from outkey.hosts.django import models
 from outkey.hosts.django.raw_sql import execute, wrap_errors_of_methods
 from outkey.hosts.django.row_ids import row_id
@@ -147,12 +148,22 @@ def filtered(query: DeliveryQuery) -> QuerySet[models.Delivery]:
     if query.states:
         rows = rows.filter(state__in=query.states)
     if query.due_by is not None:
-        rows = rows.filter(due_at__lte=query.due_by)
+        rows = rows.filter(is_due(query.due_by))
     if query.received_from is not None:
         rows = rows.filter(received_at__gte=query.received_from)
     if query.received_before is not None:
         rows = rows.filter(received_at__lt=query.received_before)
     return rows
+
+
+def is_due(now: float) -> Q:
+    """Return the condition of `InboxDelivery.is_due`."""
+    latest = now + SKEW_SECONDS
+    return (
+        Q(due_at__lte=now)
+        | Q(due_at__gt=latest, due_at=F("received_at"))
+        | Q(due_at__gt=latest + LONGEST_WAIT)
+    )
 
 
 def insert(delivery: InboxDelivery) -> InboxDelivery | None:
