@@ -99,8 +99,8 @@ CASES: dict[str, tuple[list[Facts], list[Facts], list[Facts]]] = {
     ),
     "audit-checkpoints": ([], [], [{}]),
     "backup": (
-        [backup(NOW), backup(NOW - BACKUP_DAYS * DAY)],
-        [backup(None), backup(NOW - BACKUP_DAYS * DAY - 1)],
+        [backup(NOW), backup(NOW - BACKUP_DAYS * DAY + 1)],
+        [backup(None), backup(NOW - BACKUP_DAYS * DAY), backup(NOW + DAY)],
         [{}, {"backed_up_at": None}],
     ),
     "restore": ([], [], [{}]),

@@ -317,23 +317,28 @@ def test_three_configurations_that_fail_at_one_host_are_told_as_one() -> None:
 
 def test_an_origin_is_new_unless_it_is_among_the_first() -> None:
     both = [seen(origin="https://a"), seen(origin="https://token"), seen(origin="")]
-    habit, signs = update_baseline("acme", Baseline(), both)
+    habit, signs = update_baseline("acme", Baseline(), both, NOW)
     assert (habit.origins, signs) == (("https://a", "https://token"), [])
-    habit, signs = update_baseline("acme", habit, [seen(), seen(origin="https://evil")])
+    habit, signs = update_baseline(
+        "acme", habit, [seen(), seen(origin="https://evil")], NOW
+    )
     assert signs == [Condition("S-new-origin", "acme", "https://evil")]
-    assert update_baseline("acme", habit, [seen(origin="https://evil")])[1] == []
+    assert update_baseline("acme", habit, [seen(origin="https://evil")], NOW)[1] == []
 
 
 def test_an_acceptance_after_five_refusals_is_told_across_looks() -> None:
     habit, signs = update_baseline(
-        "acme", Baseline(), [seen(status=401)] * 4 + [seen(status=500)]
+        "acme", Baseline(), [seen(status=401)] * 4 + [seen(status=500)], NOW
     )
     assert signs == []
-    habit, signs = update_baseline("acme", habit, [seen(status=401), seen(), seen()])
+    habit, signs = update_baseline(
+        "acme", habit, [seen(status=401), seen(), seen()], NOW
+    )
     assert signs == [Condition("S-accepted-after-refusals", "acme")]
     assert habit.refused == 0
     assert (
-        update_baseline("acme", Baseline(), [seen(status=401)] * 4 + [seen()])[1] == []
+        update_baseline("acme", Baseline(), [seen(status=401)] * 4 + [seen()], NOW)[1]
+        == []
     )
 
 
@@ -356,7 +361,7 @@ def test_a_volume_is_unusual_beside_the_hours_of_a_week(
 
 def test_a_habit_keeps_a_week_and_comes_back_from_json() -> None:
     habit = Baseline(("https://a",), {HOUR - 169: 1, HOUR - 168: 2}, 3)
-    habit, _ = update_baseline("acme", habit, [seen(), seen()])
+    habit, _ = update_baseline("acme", habit, [seen(), seen()], NOW)
     assert habit.hours == {HOUR - 168: 2, HOUR: 2}
     assert Baseline.from_facts(json.loads(json.dumps(habit.facts()))) == habit
 
@@ -601,6 +606,26 @@ def test_a_burst_is_told_once_and_its_end_too() -> None:
     assert bench.look(10) == [f"recovered: {text}"]
     assert bench.look() == []
     assert [len(at_once) for at_once in bench.notifier.sent] == [1, 1]
+
+
+def test_a_burst_while_the_clock_was_ahead_is_over_when_it_is_right() -> None:
+    bench = Bench()
+    for _ in range(10):
+        bench.sent(401)
+    (opened,) = bench.look()
+    assert bench.look(-120) == [opened.replace("warning", "recovered", 1)]
+
+
+def test_an_event_while_the_clock_was_ahead_is_closed_when_it_is_right() -> None:
+    odd = Notice(Condition("S-accepted-after-refusals", "acme"), NOW)
+    assert not odd.is_over(NOW - SKEW_SECONDS)
+    assert odd.is_over(NOW - SKEW_SECONDS - 1)
+
+
+def test_hours_of_a_clock_that_was_ahead_are_not_usual() -> None:
+    habit = Baseline(("https://a",), {HOUR - 1: 7, HOUR + 24: 2})
+    habit, _ = update_baseline("acme", habit, [seen()], NOW)
+    assert habit.hours == {HOUR - 1: 7, HOUR: 1}
 
 
 def test_a_line_whose_run_failed_is_told_until_it_runs_again() -> None:

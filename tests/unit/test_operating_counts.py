@@ -129,6 +129,17 @@ def test_an_id_that_nobody_uses_is_looked_for_during_a_minute() -> None:
     assert setup.sends() == {"ok": 2}
 
 
+def test_an_id_that_was_missed_by_a_clock_ahead_is_not_looked_for_any_more() -> None:
+    setup = Setup()
+    setup.table.records = {1: sent(), 3: sent()}
+    setup.counter().catch_up()
+    setup.clock.advance(-7200)
+    setup.counter().catch_up()
+    setup.table.records[2] = sent("too late")
+    setup.counter().catch_up()
+    assert setup.sends() == {"ok": 2}
+
+
 def test_the_gap_after_a_crash_is_bounded() -> None:
     position = ReadingPosition(last=10).after([1_000_000], now=5.0)
     assert position.last == 1_000_000

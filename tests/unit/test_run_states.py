@@ -325,6 +325,8 @@ def test_a_full_run_is_due_when_the_last_one_is_old_enough() -> None:
     complete = run(cursor="2027", full_at=NOW - 60.0)
     assert run_states.next_start(complete, NOW, 60.1).since == "2027"
     assert run_states.next_start(complete, NOW, 60.0) == Start("", NOW)
+    ahead = replace(complete, full_at=NOW + 7200)  # by a clock that was ahead
+    assert run_states.next_start(ahead, NOW, 86_400.0) == Start("", NOW)
 
 
 def test_a_run_that_was_deleted_with_its_line_counts_as_taken_over() -> None:

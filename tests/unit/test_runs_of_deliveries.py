@@ -82,6 +82,7 @@ def test_a_run_that_rejects_is_not_extended() -> None:
         replace(ENDED, counts=Counts(created=3, failed=1)),
         replace(ENDED, state=RunState.FAILED, cause="timeout"),
         replace(ENDED, state=RunState.CANCELLED),
+        replace(ENDED, started_at=8300.0),  # by a clock that was ahead
     ],
 )
 def test_what_is_not_extended(last: Run | None) -> None:

@@ -73,6 +73,16 @@ def test_a_mark_that_a_killed_process_has_left_expires() -> None:
     assert marks(hooks) == [other]
 
 
+def test_a_mark_that_a_clock_ahead_has_left_means_nothing() -> None:
+    hooks = Hooks()
+    samples = hooks.settings.samples
+    mark = samples.make(hooks.endpoint, "tester")
+    hooks.host.world.clock.advance(-7200)
+    assert samples.sender_of(hooks.endpoint, with_mark(signed(), mark)) == ""
+    other = samples.make(hooks.endpoint, "tester")
+    assert marks(hooks) == [other]
+
+
 def test_a_refused_sample_leaves_no_mark() -> None:
     hooks = Hooks()
     with (

@@ -208,6 +208,15 @@ def test_a_clock_that_is_hours_off_is_explained() -> None:
     assert "time zone" in hint
 
 
+def test_refusals_of_a_clock_that_was_ahead_are_not_recent() -> None:
+    working = Working()
+    counted = working.application.webhook_ports().refusals
+    counted.count("shop", "wrong_signature")
+    assert counted.within_two_hours("shop") == {"wrong_signature": 1}
+    working.host.world.clock.advance(-86_400)
+    assert counted.within_two_hours("shop") == {}
+
+
 def test_many_refusals_are_a_finding_with_the_reason() -> None:
     working = Working()
     for number in range(5):

@@ -14,8 +14,8 @@ def is_possible(stored: float, now: float, longest: float = 0.0) -> bool:
 
 
 def is_recent(at: float, now: float, seconds: float) -> bool:
-    """Whether something was at most so many seconds ago, and not in the future."""
-    return now - seconds <= at and is_possible(at, now)
+    """Whether something was less than so many seconds ago, and not in the future."""
+    return now - seconds < at and is_possible(at, now)
 
 
 def lies_ahead(until: float, now: float, longest: float) -> bool:

@@ -385,8 +385,10 @@ class RegistryContract(ABC):
                 registry.save_test_result(made, moments.get(name, 10.0), "timeout")
         registry.note_refused("paused", registry.get("paused").revision)
         registry.pause("paused", 20.0)
-        assert registry.due(50.0, 10) == ["older", "old"]
-        assert registry.due(50.0, 1) == ["older"]
+        assert registry.due(60.0, 10.0, 10) == ["older", "old"]
+        assert registry.due(60.0, 10.0, 1) == ["older"]
+        # "new" was tested by a clock that was ahead.
+        assert registry.due(39.0, 1.0, 10) == ["older", "old", "new"]
 
     def test_a_lock_holds_for_the_version_that_was_read_and_no_other(self) -> None:
         registry = self.registry()

@@ -11,6 +11,7 @@ from outkey.core.config.configuration import Configuration
 from outkey.core.errors import Cause
 from outkey.core.findings.expiry import WARN_DAYS
 from outkey.core.moments import day_of
+from outkey.core.stored_times import is_recent
 
 # Among what was seen of the API: when it first accepted a request that no test proves.
 ACCEPTED_AT = "accepted_at"
@@ -133,11 +134,12 @@ class Health:
             return replace(health, cause="", current=False)
         return health
 
-    def is_due(self, before: float) -> bool:
-        """Whether it could be tested, and was tested before that moment."""
+    def is_due(self, now: float, seconds: float) -> bool:
+        """Whether it could be tested, and its last test is so many seconds ago."""
         hindered = self.needs_secret or self.needs_person or self.paused_at is not None
-        old = self.tested_at is not None and self.tested_at < before
-        return old and self.active and not hindered
+        if self.tested_at is None or hindered or not self.active:
+            return False
+        return not is_recent(self.tested_at, now, seconds)
 
     def status(self, *, now: float, sealed: bool) -> Status:
         """Return the status to show."""

@@ -14,6 +14,7 @@ from outkey.core.findings.checks import Level
 from outkey.core.findings.expiry import NEW_TOKEN_HINT, warning_stage
 from outkey.core.findings.health import Health, Status, Summary
 from outkey.core.moments import DAY_SECONDS, day_of, iso_moment, iso_or_none
+from outkey.core.stored_times import SKEW_SECONDS, is_recent
 from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.run_states import is_alive, is_due
 from outkey.core.text import Text
@@ -259,7 +260,7 @@ class Notice:
 
     def is_over(self, now: float) -> bool:
         """Whether an event is old enough, so that its notice closes."""
-        return now >= self.opened_at + self.kind.duration
+        return not is_recent(self.opened_at, now, self.kind.duration)
 
     def reports_recovery(self) -> bool:
         """Whether users are notified when it closes."""
@@ -327,7 +328,7 @@ class LineRun(NamedTuple):
 
 
 def update_baseline(
-    name: str, baseline: Baseline, attempts: Sequence[EndedAttempt]
+    name: str, baseline: Baseline, attempts: Sequence[EndedAttempt], now: float
 ) -> tuple[Baseline, list[Condition]]:
     """Return the baseline after these attempts of a configuration, and what was new."""
     conditions = []
@@ -347,10 +348,14 @@ def update_baseline(
             refused = 0
     hours = Counter(dict(baseline.hours))
     hours.update(int(attempt.at // 3600) for attempt in attempts)
-    oldest = max(hours) - WEEK_HOURS
+    # An hour that begins soon may be this one by another clock.
+    oldest = int(now // 3600) - WEEK_HOURS
+    newest = int((now + SKEW_SECONDS) // 3600)
     after = Baseline(
         origins=(*baseline.origins, *new_origins)[-MAX_ORIGINS:],
-        hours={hour: count for hour, count in hours.items() if hour >= oldest},
+        hours={
+            hour: count for hour, count in hours.items() if oldest <= hour <= newest
+        },
         refused=refused,
     )
     return after, conditions

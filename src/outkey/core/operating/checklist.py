@@ -10,6 +10,7 @@ from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
 from outkey.core.moments import DAY_SECONDS
+from outkey.core.stored_times import is_recent
 from outkey.core.text import NO_TEXT, Text, build_text
 
 BACKUP_DAYS = 2
@@ -169,8 +170,8 @@ def has_recent_backup(facts: ProductionFacts) -> Verdict:
     """Whether a backup was made in the last days."""
     if not facts.is_backed_up_here:
         return None
-    limit = facts.now - BACKUP_DAYS * DAY_SECONDS
-    return facts.backed_up_at is not None and facts.backed_up_at >= limit
+    at = facts.backed_up_at
+    return at is not None and is_recent(at, facts.now, BACKUP_DAYS * DAY_SECONDS)
 
 
 def has_disk_space(facts: ProductionFacts) -> Verdict:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from outkey.core.stored_times import is_recent
+
 GAP_SECONDS = 60.0
 MAX_GAPS = 100
 
@@ -36,7 +38,7 @@ class ReadingPosition:
         gaps = [
             (number, at)
             for number, at in self.gaps
-            if number not in closed and now - at < GAP_SECONDS
+            if number not in closed and is_recent(at, now, GAP_SECONDS)
         ]
         return replace(self, gaps=tuple(gaps))
 

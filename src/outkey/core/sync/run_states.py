@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from outkey.core.errors import LineBusy, RunStopped, resume_line_hint
 from outkey.core.moments import DAY_SECONDS
-from outkey.core.stored_times import is_possible
+from outkey.core.stored_times import is_possible, is_recent
 from outkey.core.sync.run import OPEN_STATES, Counts, Run, RunState
 from outkey.core.text import Text
 
@@ -151,9 +151,9 @@ def run_to_extend(last: Run | None, request: RunRequest, now: float) -> Run | No
     was_interrupted = last.cause in {KILLED, STOPPING, PAUSED}
     is_complete = last.state is RunState.DONE or was_interrupted
     has_rejected = last.counts.failed or last.counts.children.failed
-    is_recent = now - last.started_at < FOLDED_SECONDS
+    was_just_now = is_recent(last.started_at, now, FOLDED_SECONDS)
     is_small = last.counts.total < FOLDED_RECORDS
-    can_go_on = is_complete and not has_rejected and is_recent and is_small
+    can_go_on = is_complete and not has_rejected and was_just_now and is_small
     return last if can_go_on else None
 
 
@@ -325,7 +325,7 @@ def next_start(complete: Run | None, now: float, full_every: float) -> Start:
     if complete is None:
         return Start("", now)
     since = complete.cursor or complete.since
-    is_due = full_every > 0 and now - complete.full_at >= full_every
+    is_due = full_every > 0 and not is_recent(complete.full_at, now, full_every)
     return Start("", now) if is_due or not since else Start(since, complete.full_at)
 
 

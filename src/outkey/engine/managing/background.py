@@ -119,7 +119,7 @@ def verify_due(
 ) -> int:
     """Test a part of the configurations whose last test is older; return how many."""
     registry = administration.registry
-    names = registry.due(sender.context.clock.now() - seconds, DUE_AT_ONCE)
+    names = registry.due(sender.context.clock.now(), seconds, DUE_AT_ONCE)
     count = 0
     for name in names[: 1 + len(names) // ROUNDS_FOR_ALL]:
         if not may_go_on():

@@ -21,6 +21,7 @@ from outkey.core.findings.monitoring import (
     update_baseline,
 )
 from outkey.core.shared_state import StateKind
+from outkey.core.stored_times import is_possible
 from outkey.engine.managing.duties import MONITORING
 from outkey.engine.managing.registry import Registry
 from outkey.ports.monitoring import LineRuns, Notifier
@@ -69,7 +70,7 @@ class Monitor:
         }
         position, attempts, slowed = self._read_records()
         self._drop_old_attempts(now)
-        baselines, events = self._update_baselines(attempts)
+        baselines, events = self._update_baselines(attempts, now)
         lasting = {*self._lasting_conditions(before, baselines, now)}
         opened = [
             Notice(condition, now)
@@ -141,11 +142,15 @@ class Monitor:
         )
 
     def _drop_old_attempts(self, now: float) -> None:
-        while self._recent and self._recent[0].at < now - RECENT_SECONDS:
+        while self._recent:
+            at = self._recent[0].at
+            # Attempts are recorded by the clock of each machine.
+            if at >= now - RECENT_SECONDS and is_possible(at, now, RECENT_SECONDS):
+                break
             self._recent.popleft()
 
     def _update_baselines(
-        self, attempts: Sequence[EndedAttempt]
+        self, attempts: Sequence[EndedAttempt], now: float
     ) -> tuple[dict[str, Baseline], list[Condition]]:
         by_name = attrgetter("configuration")
         before = self._baselines({attempt.configuration for attempt in attempts})
@@ -153,7 +158,7 @@ class Monitor:
         conditions: list[Condition] = []
         for name, some in groupby(sorted(attempts, key=by_name), key=by_name):
             baseline = before.get(name, Baseline())
-            after[name], events = update_baseline(name, baseline, list(some))
+            after[name], events = update_baseline(name, baseline, list(some), now)
             conditions += events
         return after, conditions
 

@@ -458,7 +458,7 @@ class Registry:
         self._row(name)
         self._change_count(name, lambda row: row.health.after_success())
 
-    def due(self, before: float, limit: int) -> list[str]:
+    def due(self, now: float, seconds: float, limit: int) -> list[str]:
         """Return the names of configurations whose last test is older, oldest first.
 
         Without those that could not send, and those that were never tested.
@@ -466,7 +466,7 @@ class Registry:
         tested = [
             (summary.health.tested_at or 0.0, summary.name)
             for summary in self.summaries()
-            if summary.health.is_due(before)
+            if summary.health.is_due(now, seconds)
         ]
         return [name for _, name in sorted(tested)[:limit]]
 

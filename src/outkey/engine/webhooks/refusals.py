@@ -163,7 +163,7 @@ class Refusals:
         return {
             hour: counts
             for hour, counts in stored.items()
-            if int(hour) >= this_hour - 1
+            if int(hour) in {this_hour - 1, this_hour}
         }
 
     def _minute(self) -> int:

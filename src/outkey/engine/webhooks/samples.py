@@ -8,6 +8,7 @@ import secrets
 from dataclasses import dataclass, replace
 
 from outkey.core.shared_state import StateKind
+from outkey.core.stored_times import is_recent
 from outkey.core.webhooks.delivery import Delivery
 from outkey.ports.storage import Database, StateRows
 
@@ -41,17 +42,20 @@ class SampleMarks:
             return ""
         states = self.states.read(StateKind.HOOK_SAMPLE, marks)
         for state in states.values():
-            is_valid = state.value["at"] > self.database.now() - VALID_SECONDS
+            at = state.value["at"]
+            is_valid = is_recent(at, self.database.now(), VALID_SECONDS)
             if is_valid and state.value["endpoint"] == endpoint:
                 return str(state.value["actor"])
         return ""
 
     def _expired(self) -> dict[str, None]:
         """Return the marks that a killed process has left, to be removed."""
-        oldest = self.database.now() - VALID_SECONDS
+        now = self.database.now()
         states = self.states.read(StateKind.HOOK_SAMPLE)
         return {
-            mark: None for mark, state in states.items() if state.value["at"] <= oldest
+            mark: None
+            for mark, state in states.items()
+            if not is_recent(state.value["at"], now, VALID_SECONDS)
         }
 
 
