@@ -49,6 +49,7 @@ __all__ = [
     "ServerBusy",
     "StorageUnavailable",
     "SyncFailed",
+    "TimeInFuture",
     "TimedOut",
     "TlsBelowFloor",
     "TlsFailed",

@@ -25,6 +25,8 @@ from outkey.testing.canary import Canaries
 from ports import free_port
 from programs import TESTS, program_command
 
+PARTS = ("database", "key", "audit", "scripts", "workers", "clock")
+
 LINE_TO_A_FILE = """
 [line.items]
 configuration = "acme"
@@ -70,7 +72,7 @@ def test_a_process_that_lives_is_healthy_whatever_the_host_name(served: Served) 
 def test_an_installation_is_ready_when_each_part_is(served: Served) -> None:
     assert served.wait_for_readiness("workers", "ok") == 200
     response = served.get("/readyz")
-    checks = dict.fromkeys(("database", "key", "audit", "scripts", "workers"), "ok")
+    checks = dict.fromkeys(PARTS, "ok")
     assert response.json() == {"ready": True, "checks": checks}
 
 

@@ -146,7 +146,7 @@ def test_a_server_works_with_the_settings_of_its_unit(units: UnitRun) -> None:
     server = units.start(SERVER, port=port)
     checks = wait_for_readiness(port)
     # Scripts run in processes that lock themselves further: that works here too.
-    parts = ("database", "key", "audit", "scripts", "workers")
+    parts = ("database", "key", "audit", "scripts", "workers", "clock")
     assert checks == dict.fromkeys(parts, "ok")
     assert_unprivileged(server, SERVER)
     temporary = Path(f"/proc/{server.pid}/root/tmp")

@@ -20,6 +20,8 @@ from outkey.engine.operating.workers import (
 from outkey.testing import FakeClock, configuration
 from unit.application_in_memory import memory_host
 
+PARTS = ("database", "key", "scripts", "workers", "clock")
+
 
 def fail() -> None:
     raise ValueError("hunter2")
@@ -37,6 +39,7 @@ def test_a_part_is_ok_or_has_the_code_of_its_error() -> None:
     assert results == {"good": "ok", "sealed": Sealed().code, "broken": "failed"}
     assert not is_ready(results)
     assert is_ready({"good": "ok"})
+    assert is_ready({"good": "ok", "clock": "time_in_future"})
 
 
 def test_a_part_that_hangs_is_a_timeout_and_has_one_thread() -> None:
@@ -125,7 +128,7 @@ def test_an_installation_with_lines_needs_a_worker() -> None:
 def test_every_part_of_a_working_installation_is_ready() -> None:
     application = memory_host().application
     results = Readiness(readiness_checks(application), SystemClock()).check_all()
-    assert results == dict.fromkeys(("database", "key", "scripts", "workers"), "ok")
+    assert results == dict.fromkeys(PARTS, "ok")
 
 
 def test_the_time_of_the_last_backup_is_stored() -> None:

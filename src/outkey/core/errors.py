@@ -43,6 +43,7 @@
         ├── AuditUnavailable       no record, no send
         ├── ServerBusy             too many requests at the same time
         ├── WorkerMissing          nothing does runs and processes deliveries
+        ├── TimeInFuture           a clock was ahead, or this one is behind
         └── InternalError          a fault of outkey itself
 
 The docstring of a class is its default message. Remote text and secret values never
@@ -598,6 +599,15 @@ class WorkerMissing(
     hint="Start `outkey serve` (with SQLite) or `outkey worker` (with PostgreSQL).",
 ):
     """No process does runs and processes deliveries."""
+
+
+class TimeInFuture(
+    HostError,
+    code="time_in_future",
+    hint="See what it is with: outkey doctor. Synchronize the clocks of all machines by"
+    " NTP.",
+):
+    """A stored time lies in the future: a clock was ahead, or this one is behind."""
 
 
 class InternalError(HostError, code="unexpected"):

@@ -5,7 +5,7 @@ from typing import Self
 
 from outkey.core.text import Text, build_text
 
-LONGEST_TIMEOUT = 3600.0  # seconds that a request may take at most
+LONGEST_TIMEOUT = 3600  # seconds that a request may take at most
 
 
 class Choice(StrEnum):

@@ -115,6 +115,7 @@ class InstallationFacts:
     tail: int = 0
     oldest: float | None = None
     changed_rows: str = ""  # the names of those that outkey did not store
+    future_times: tuple[Text, ...] = ()  # what has a time that lies in the future
 
 
 class FindingPlace(NamedTuple):
@@ -399,6 +400,12 @@ def problems_of_tokens(facts: InstallationFacts) -> Iterator[FindingPlace]:
         yield FindingPlace(None, problem)
 
 
+def times_in_future(facts: InstallationFacts) -> Iterator[FindingPlace]:
+    """Find times that were stored by a clock that was ahead."""
+    for what in facts.future_times:
+        yield FindingPlace(None, what)
+
+
 def readable_files(facts: InstallationFacts) -> Iterator[FindingPlace]:
     """Find files that other users can read."""
     for name in facts.readable:
@@ -632,6 +639,15 @@ INSTALLATION_CHECKS: tuple[PostureCheck[InstallationFacts], ...] = (
         " not know: outkey secret reject.",
         Area.INSTALLATION,
         lambda facts: finding_if(facts.changed_rows, None, facts.changed_rows),
+    ),
+    PostureCheck(
+        "P-future-time",
+        Level.WARNING,
+        "a stored time lies in the future: a clock was ahead, or this one is behind",
+        "Synchronize the clocks of all machines by NTP. Nothing waits for such a time,"
+        " and it is replaced when it is next stored.",
+        Area.INSTALLATION,
+        times_in_future,
     ),
     PostureCheck(
         "P-files-readable",

@@ -17,7 +17,7 @@ from outkey.core.stored_times import is_possible
 BURST_SECONDS = 2
 MAX_HOLD = 300.0  # seconds without requests that a server can ask for
 # Two slots of a limit of one a minute: what a permit may lie ahead besides the wait.
-_LONGEST_SLOTS = 120.0
+LONGEST_SLOTS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Pace:
         """
         if not is_possible(self.at, now):
             return type(self)()
-        longest = max(patience, LONGEST_TIMEOUT) + _LONGEST_SLOTS
+        longest = max(patience, LONGEST_TIMEOUT) + LONGEST_SLOTS
         is_drained = is_possible(self.drained_at, now, longest)
         is_quiet = is_possible(self.quiet_until, now, MAX_HOLD)
         return replace(

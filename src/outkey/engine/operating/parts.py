@@ -6,6 +6,7 @@ from outkey.core.errors import WorkerMissing
 from outkey.core.shared_state import StateKind
 from outkey.engine.application import Application
 from outkey.engine.managing.doctor import PROBE
+from outkey.engine.operating.future_times import FutureTimesCheck
 from outkey.engine.operating.workers import count_workers
 
 
@@ -17,6 +18,7 @@ def readiness_checks(application: Application) -> dict[str, Callable[[], object]
         "key": application.keys.fresh,
         "scripts": lambda: application.sender.context.scripts.run(PROBE),
         "workers": lambda: require_worker(application),
+        "clock": FutureTimesCheck(application),
     }
 
 

@@ -18,6 +18,8 @@ FRESH_SECONDS = 1.0
 READY = "ok"
 TIMEOUT = "timeout"
 FAILED = "failed"
+# Parts that an operator should see to, but without which everything works.
+ADVISORY = frozenset({"clock"})
 
 
 @dataclass(slots=True)
@@ -89,5 +91,7 @@ class Readiness:
 
 
 def is_ready(results: Mapping[str, str]) -> bool:
-    """Whether all parts are ready."""
-    return all(result == READY for result in results.values())
+    """Whether all parts are ready that anything waits for."""
+    return all(
+        result == READY for name, result in results.items() if name not in ADVISORY
+    )

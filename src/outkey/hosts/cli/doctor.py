@@ -156,6 +156,7 @@ def examine(home: Path) -> "Examination":
         Policy,
         installation_posture,
     )
+    from outkey.engine.operating.future_times import future_times
     from outkey.hosts.cli.doctor_reports import Examination
 
     is_old = not ssl.HAS_TLSv1_3 or ssl.OPENSSL_VERSION_INFO < (3,)
@@ -174,6 +175,7 @@ def examine(home: Path) -> "Examination":
             sealed=application.keys.is_sealed(),
             on_hold=application.is_on_hold(),
             token_problems=problems_of_tokens(application),
+            future_times=tuple(future_times(application)),
         )
         configurations = application.registry.all()
         findings = examine_all(application, configurations, facts)
