@@ -136,6 +136,19 @@ def test_weaknesses_that_are_planted_are_found(good: Terminal) -> None:
     }
 
 
+def test_a_stored_time_that_lies_in_the_future_is_named(good: Terminal) -> None:
+    until = time.time() + DAY
+    lease = json.dumps({"holder": "x", "until": until})
+    change(
+        good,
+        "INSERT INTO outkey_sharedstate (kind, key, generation, value)"
+        " VALUES ('lease', 'monitoring', 1, ?)",
+        lease,
+    )
+    assert ids(good) == {(None, "P-future-time")}
+    assert "leases of background work: monitoring" in good("doctor").out
+
+
 def test_a_key_that_others_may_read_or_that_is_missing_is_an_error(
     good: Terminal,
 ) -> None:
