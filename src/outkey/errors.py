@@ -39,6 +39,7 @@ __all__ = [
     "RedirectBlocked",
     "RemoteError",
     "ResponseTooLarge",
+    "RowUnreadable",
     "RunStopped",
     "ScopeMissing",
     "ScriptFailed",

@@ -39,6 +39,7 @@
         ├── StorageUnavailable     the database does not respond or is locked
         ├── Sealed                 the key is missing, wrong or damaged
         ├── SecretUnreadable       a ciphertext cannot be decrypted here
+        ├── RowUnreadable          a row that outkey did not write like this
         ├── ChainBroken            the audit was tampered with
         ├── AuditUnavailable       no record, no send
         ├── ServerBusy             too many requests at the same time
@@ -628,6 +629,17 @@ class SecretUnreadable(
     hint="It was moved, changed or bound to another origin: enter the secret again.",
 ):
     """A stored secret cannot be decrypted."""
+
+
+class RowUnreadable(
+    HostError,
+    code="row_unreadable",
+    hint=(
+        "The database was changed without outkey, or is damaged. Enter it again, delete"
+        " it, or restore a backup; outkey doctor lists all such rows."
+    ),
+):
+    """A stored row cannot be read."""
 
 
 class AuditUnavailable(

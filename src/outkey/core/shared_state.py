@@ -60,7 +60,7 @@ class Lease:
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Self:
         """Return the lease that `facts` describes; without facts, one that is free."""
-        return cls(**facts)
+        return cls(facts.get("holder", ""), facts.get("until", 0.0))
 
     def facts(self) -> dict[str, object]:
         """Return the lease as JSON can hold it."""

@@ -7,6 +7,7 @@ printed, compared and written as JSON like any other string.
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from string import Formatter
 from typing import Self
 
 
@@ -118,6 +119,14 @@ def text_from_data(data: Mapping[str, object]) -> Text:
     values = data.get("values", {})
     if not isinstance(template, str) or not isinstance(values, dict):
         raise TypeError("not a stored text")
+    for _, name, spec, conversion in Formatter().parse(template):
+        # Others could read attributes, or write a gigabyte of spaces.
+        if (
+            conversion
+            or spec not in {None, "", "sentence"}
+            or name not in {None, *values}
+        ):
+            raise ValueError("not a template of outkey")
     return build_text(
         template,
         {
