@@ -13,6 +13,7 @@ from outkey.core.config.line_history import LineVersion
 from outkey.core.findings.health import Health, Summary
 from outkey.core.rows import ConfigurationRow, LineRow
 from outkey.core.shared_state import SharedState, StateKind
+from outkey.core.state_shapes import read_state
 from outkey.core.text import Text
 from outkey.core.vault.envelope import TokenRow, key_name_of, secret_place, token_place
 from outkey.core.vault.versions import SecretVersion
@@ -213,7 +214,7 @@ class StateTable(Table):
         query = f"SELECT * FROM state WHERE kind = :kind AND {KEYS}"
         rows = self.database.rows(query, kind=kind, keys=keys)
         return {
-            row["key"]: SharedState(row["generation"], json.loads(row["value"]))
+            row["key"]: read_state(kind, row["generation"], row["value"])
             for row in rows
         }
 
@@ -255,7 +256,9 @@ def stamp_of(row: ConfigurationRow) -> dict[str, object]:
 def configuration_columns(row: ConfigurationRow) -> dict[str, object]:
     """Return the columns of a configuration; what lists show is in its settings too."""
     listed = {name: row.settings[name] for name in LISTED}
-    return asdict(row) | stamp_of(row) | listed
+    columns = asdict(row) | stamp_of(row) | listed
+    del columns["odd"]  # of reading it
+    return columns
 
 
 def configuration_row(row: Row) -> ConfigurationRow:

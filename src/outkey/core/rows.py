@@ -4,8 +4,8 @@ A host reads and writes these values; `engine/managing/registry.py` decides with
 Settings are plain JSON, so that a host can store those that it has no column for.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from dataclasses import field as dataclass_field
 from datetime import date
 from typing import NamedTuple
@@ -19,8 +19,9 @@ from outkey.core.config.configuration import (
 from outkey.core.config.custom_rows import CustomHeader, QueryParameter
 from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import FIELDS, FORMER_KEYS
-from outkey.core.errors import ConfigError, OutkeyError
+from outkey.core.errors import ConfigError, OutkeyError, RowUnreadable
 from outkey.core.findings.health import Health
+from outkey.core.stored_values import odd_names, read_time
 from outkey.core.sync.schedule import TimedLine
 from outkey.core.sync.table import read_sync, sync_table
 from outkey.core.sync.targets import other_database
@@ -55,6 +56,7 @@ class ConfigurationRow:
     settings: Mapping[str, object]  # by the path of the field
     headers: tuple[CustomHeader, ...]
     health: Health
+    odd: tuple[str, ...] = ()  # the columns that hold what outkey never writes there
 
     @property
     def stamp(self) -> Stamp:
@@ -73,14 +75,19 @@ class ConfigurationRow:
     def configuration(
         self, secrets: Mapping[str, SecretState], voucher: SealedRow | None = None
     ) -> Configuration:
-        """Return the configuration with its secrets, or raise ConfigError."""
+        """Return the configuration with its secrets.
+
+        Raises ConfigError if the settings are invalid, RowUnreadable for an odd row.
+        """
+        if self.odd:
+            raise row_unreadable(self.odd)
         values = dict(self.settings)
         for former, path in FORMER_KEYS.items():
             if former in values:
                 values[path] = values.pop(former)
         for path in _DATES:
             if path in values:
-                values[path] = date.fromisoformat(str(values[path]))
+                values[path] = read_date(path, values[path])
         query = read_query(values.pop(_QUERY, ()))
         former_names = read_former_names(values.pop(_FORMER_NAMES, ()))
         built = build(
@@ -167,6 +174,9 @@ class LineRow:
 
     def line(self) -> SyncLine:
         """Return the line, or raise ConfigError where its table cannot be read."""
+        columns = ((field.name, getattr(self, field.name)) for field in fields(self))
+        if odd := odd_names(columns):
+            raise row_unreadable(odd)
         sync = None if self.sync is None else read_sync(self.sync)
         return SyncLine(
             self.name,
@@ -220,7 +230,25 @@ def settings_of(configuration: Configuration) -> dict[str, object]:
 def read_former_names(names: object) -> tuple[tuple[str, float], ...]:
     """Return the former names of stored settings, each with its end."""
     pairs = names if isinstance(names, list | tuple) else ()
-    return tuple((str(name), float(at)) for name, at in pairs)
+    return tuple(
+        (str(pair[0]), float(read_time(pair[1])))
+        for pair in pairs
+        if isinstance(pair, list | tuple) and len(pair) == 2
+    )
+
+
+def read_date(path: str, stored: object) -> date:
+    """Return the date of a stored setting, or raise ConfigError."""
+    try:
+        return date.fromisoformat(str(stored))
+    except ValueError:
+        raise ConfigError(Text("this is not a date"), field=path) from None
+
+
+def row_unreadable(columns: Iterable[str]) -> RowUnreadable:
+    """Return the error for a row with odd columns."""
+    names = ", ".join(columns)
+    return RowUnreadable(Text("a stored row cannot be read: {columns}", columns=names))
 
 
 def read_query(rows: object) -> tuple[QueryParameter, ...]:

@@ -9,11 +9,14 @@ from enum import StrEnum
 from typing import Any
 
 from outkey.core.config.sync_sections import ConflictRule
+from outkey.core.errors import RowUnreadable
 from outkey.core.moments import LAST_MOMENT, parse_iso
+from outkey.core.stored_values import is_odd, read_json
 from outkey.core.sync.line import FieldMapping, Sync, Transform
 from outkey.core.sync.shape import value_text
 from outkey.core.sync.templates import placeholders
 from outkey.core.sync.versions import NUMBERS, VersionRank, is_less, version_rank
+from outkey.core.text import Text
 
 MICROSECONDS = 1_000_000  # of a second
 Values = Mapping[str, object]  # by the host's names, as JSON has them
@@ -97,19 +100,42 @@ class PairAgreement:
 
 
 def stored_agreement(columns: Mapping[str, Any]) -> PairAgreement:
-    """Return the agreement that a table has stored."""
-    conflict = json.loads(columns["conflict"])
-    if conflict is not None:
-        api, host, choice = conflict
-        conflict = PairConflict(api, host, choice and ConflictRule(choice))
-    return PairAgreement(
-        record=columns["record"],
-        key=columns["key"],
-        api=json.loads(columns["api"]),
-        host=json.loads(columns["host"]),
-        is_pushed=bool(columns["is_pushed"]),
-        conflict=conflict,
-    )
+    """Return the agreement that a table has stored, or raise RowUnreadable."""
+    try:
+        if is_odd(*columns.values()):
+            raise ValueError("not written by outkey")  # noqa: TRY301 - as the others
+        conflict = read_json(columns["conflict"])
+        api, host = (read_values(columns[side]) for side in ("api", "host"))
+        return PairAgreement(
+            record=columns["record"],
+            key=columns["key"],
+            api=api,
+            host=host,
+            is_pushed=bool(columns["is_pushed"]),
+            conflict=None if conflict is None else read_conflict(conflict),
+        )
+    except ValueError:
+        raise RowUnreadable(
+            Text("what is stored of a record of a pair cannot be read")
+        ) from None
+
+
+def read_values(stored: str) -> Any:  # noqa: ANN401 - the values of a record
+    """Return the values of one side, null if it has none; ValueError for others."""
+    values = read_json(stored)
+    if values is not None and not isinstance(values, dict):
+        raise ValueError("not the values of a record")
+    return values
+
+
+def read_conflict(stored: object) -> "PairConflict":
+    """Return a stored conflict, or raise ValueError."""
+    if not isinstance(stored, list) or len(stored) != 3:
+        raise ValueError("not a conflict")
+    api, host, choice = stored
+    if not all(side is None or isinstance(side, dict) for side in (api, host)):
+        raise ValueError("not the values of a record")
+    return PairConflict(api, host, choice and ConflictRule(choice))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,22 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from typing import Any
 
 from outkey.core.config.choices import LONGEST_TIMEOUT
-from outkey.core.text import Text
+from outkey.core.state_shapes import (
+    Shape,
+    has_shape,
+    is_count,
+    is_flag,
+    is_table,
+    is_text,
+    is_time,
+    list_of,
+    map_of,
+)
+from outkey.core.stored_values import is_odd, read_table
+from outkey.core.text import Text, text_from_data
 
 MAX_CHANGED_FIELDS = 200  # whose changes a run counts
 MAX_NOTES = 20  # that a run stores
@@ -250,6 +263,38 @@ def trigger_of(
     if dry_run:
         return RunTrigger.DRY_RUN
     return RunTrigger.SCHEDULE if actor == SCHEDULE_ACTOR else RunTrigger.HAND
+
+
+def read_checkpoint(stored: str) -> dict[str, Any] | None:
+    """Return the fields of a run that its checkpoint has as JSON; None if it is odd."""
+    facts: dict[str, Any] = read_table(stored)
+    if is_odd(facts) or not has_shape(facts, CHECKPOINT):
+        return None
+    members = {name: facts[name] for name in CHECKPOINT_FIELDS if name in facts}
+    try:
+        notes = tuple(text_from_data(note) for note in facts.get("notes", ()))
+    except (ValueError, LookupError, TypeError):
+        return None
+    return members | {"notes": notes}
+
+
+CHECKPOINT: Shape = {
+    "position?": is_table,
+    "cursor?": is_text,
+    "since?": is_text,
+    "full_at?": is_time,
+    "retry_of?": is_text,
+    "worked?": is_time,
+    "removed?": map_of(is_count),
+    "allows_removal?": is_flag,
+    "expected?": is_count,
+    "repaired_by?": is_text,
+    "lease?": is_time,
+    "notes?": list_of(is_table),
+}
+CHECKPOINT_FIELDS = tuple(
+    member.removesuffix("?") for member in CHECKPOINT if member != "notes?"
+)
 
 
 @dataclass(frozen=True, slots=True)

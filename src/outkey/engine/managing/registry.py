@@ -27,6 +27,8 @@ from outkey.core.config.line_history import (
 from outkey.core.errors import (
     ConfigError,
     EditConflict,
+    OutkeyError,
+    RowUnreadable,
     SecretUnreadable,
     UnknownConfiguration,
     configuration_exists,
@@ -106,11 +108,25 @@ class Registry:
         return configuration
 
     def all(self) -> list[Configuration]:
-        """Return every configuration, by name; opens no secret."""
-        return list(self._load(self._storage.configurations.find()))
+        """Return every configuration that can be read, by name; opens no secret."""
+        rows = self._storage.configurations.find()
+        loaded = [found for _, found in self._load_each(rows)]
+        return [found for found in loaded if not isinstance(found, OutkeyError)]
+
+    def unreadable(self) -> list[str]:
+        """Return the names of the configurations that cannot be read."""
+        rows = self._storage.configurations.find()
+        return [
+            row.name
+            for row, found in self._load_each(rows)
+            if isinstance(found, OutkeyError)
+        ]
 
     def find(self, names: Iterable[str]) -> dict[str, Configuration]:
-        """Return those of these configurations that exist, as they are stored now."""
+        """Return those of these configurations that exist, as they are stored now.
+
+        RowUnreadable or ConfigError if one of them cannot be read.
+        """
         rows = self._storage.configurations.find(names=list(names))
         return {found.name: found for found in self._load(rows)}
 
@@ -255,8 +271,19 @@ class Registry:
         return row.line()
 
     def lines(self) -> list[SyncLine]:
-        """Return every sync line to list it, by name; also those changed outside."""
-        return [row.line() for row in self._storage.lines.find()]
+        """Return the lines that can be read, by name; also those changed outside."""
+        return [line for _, line in self._lines_with_names() if line is not None]
+
+    def unreadable_lines(self) -> list[str]:
+        """Return the names of the sync lines that cannot be read."""
+        return [name for name, line in self._lines_with_names() if line is None]
+
+    def _lines_with_names(self) -> Iterator[tuple[str, SyncLine | None]]:
+        for row in self._storage.lines.find():
+            try:
+                yield row.name, row.line()
+            except (ConfigError, RowUnreadable):
+                yield row.name, None
 
     def changed_lines(self) -> set[str]:
         """Return the names of the lines that were changed outside of outkey."""
@@ -523,7 +550,19 @@ class Registry:
         return rows[0]
 
     def _load(self, rows: Collection[ConfigurationRow]) -> Iterator[Configuration]:
-        """Yield configurations with their secrets, read at once for all rows."""
+        """Yield configurations with their secrets; raise for one that is unreadable."""
+        for _, found in self._load_each(rows):
+            if isinstance(found, OutkeyError):
+                raise found
+            yield found
+
+    def _load_each(
+        self, rows: Collection[ConfigurationRow]
+    ) -> Iterator[tuple[ConfigurationRow, Configuration | OutkeyError]]:
+        """Yield rows with their configurations, or with why one cannot be read.
+
+        Secrets are read at once for all of them.
+        """
         records = [row.record for row in rows]
         secrets: dict[str, list[SecretVersion]] = {record: [] for record in records}
         vouchers: dict[str, list[SecretVersion]] = {record: [] for record in records}
@@ -532,10 +571,15 @@ class Registry:
         for version in self._storage.secrets.read(records, VOUCHER_FIELD):
             vouchers[version.place.record].append(version)
         for row in rows:
-            yield row.configuration(
-                current_states(secrets[row.record]),
-                current_voucher(vouchers[row.record]),
-            )
+            found: Configuration | OutkeyError
+            try:
+                found = row.configuration(
+                    current_states(secrets[row.record]),
+                    current_voucher(vouchers[row.record]),
+                )
+            except (ConfigError, RowUnreadable) as error:
+                found = error
+            yield row, found
 
     def _swap(self, before: ConfigurationRow, after: ConfigurationRow | None) -> None:
         if not self._storage.configurations.swap(before, after):

@@ -432,7 +432,12 @@ class Runs:
             order=RunOrder.DUE,
             limit=MAX_DUE,
         )
-        runs = [run for run in self._rows.find(query) if run_states.is_due(run, now)]
+        # An odd row, whose state is another one in the table, is not done.
+        runs = [
+            run
+            for run in self._rows.find(query)
+            if run.state in OPEN_STATES and run_states.is_due(run, now)
+        ]
         if not runs or self.is_on_hold():
             return []
         paused = self.paused_lines()
@@ -616,11 +621,14 @@ class Runs:
 
     def _complete(self, line: str, digest: str = "") -> Run | None:
         states = (RunState.DONE,)
-        return self._first(
-            RunQuery(
-                line=line, states=states, dry_run=False, received=False, digest=digest
-            )
+        query = RunQuery(
+            line=line, states=states, dry_run=False, received=False, digest=digest
         )
+        run = self._first(query)
+        if run is not None and run.state is not RunState.DONE:  # an odd row
+            runs = self._rows.find(replace(query, limit=MAX_RETRIES))
+            run = next((other for other in runs if other.state is RunState.DONE), None)
+        return run
 
     def _first(self, query: RunQuery) -> Run | None:
         return next(iter(self._rows.find(replace(query, limit=1))), None)

@@ -2,8 +2,11 @@
 
 from django.apps import AppConfig, apps
 from django.conf import settings
+from django.db.backends.signals import connection_created
 from django.db.models.signals import post_delete, post_migrate
 from django.utils.translation import gettext_lazy as _
+
+from outkey.hosts.django.tolerant_connections import tolerate_odd_columns
 
 
 class OutkeyConfig(AppConfig):
@@ -16,6 +19,7 @@ class OutkeyConfig(AppConfig):
 
     def ready(self) -> None:
         """Make the groups after the permissions; delete settings with their user."""
+        connection_created.connect(tolerate_odd_columns)
         if apps.is_installed("django.contrib.auth"):
             from outkey.hosts.django.groups import make_groups
             from outkey.hosts.django.time_zones import delete_settings

@@ -231,5 +231,6 @@ def chain_row(
         number=as_number(number),
         body=as_bytes(body),
         mac=as_bytes(mac),
-        label=label._replace(kind=label.kind or ""),
+        # The doctor computes with the time, which may be of any type in SQLite.
+        label=label._replace(at=as_number(label.at), kind=label.kind or ""),
     )

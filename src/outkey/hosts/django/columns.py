@@ -1,4 +1,152 @@
-"""Columns as the database returns them: SQLite stores any type in any column."""
+"""Columns as the database returns them: of their type, or odd (`core.stored_values`).
+
+Models keep the fields of Django, and so do migrations: `tolerate_odd_values` changes
+only what reading them returns.
+"""
+
+import datetime as dt
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from uuid import NAMESPACE_OID, UUID, uuid5
+
+from django.db.models import DateField, Field, Model, UUIDField
+from django.db.models.fields.json import KeyTransform
+
+from outkey.core.stored_values import (
+    Odd,
+    read_bytes,
+    read_count,
+    read_day,
+    read_flag,
+    read_table,
+    read_text,
+    read_time,
+)
+
+if TYPE_CHECKING:
+    from django.db.backends.base.base import BaseDatabaseWrapper
+
+Deconstructed = tuple[str, str, list[Any], dict[str, Any]]
+READERS: dict[str, Callable[[object], object]] = {
+    "BigAutoField": read_count,
+    "BinaryField": read_bytes,
+    "BooleanField": read_flag,
+    "CharField": read_text,
+    "FloatField": read_time,  # all of them are Unix times
+    "JSONField": read_table,
+    # The greatest number of a column could not be counted on from.
+    "PositiveBigIntegerField": partial(read_count, below=2**63 - 1),
+    "PositiveIntegerField": partial(read_count, below=2**31 - 1),
+    "PositiveSmallIntegerField": partial(read_count, below=2**15 - 1),
+    "TextField": read_text,
+}
+
+
+class OddRecord(Odd, UUID):
+    """Stands for an id that is not a UUID."""
+
+    __slots__ = ()
+
+
+def tolerate_odd_values(*models: type[Model]) -> None:
+    """Let the columns of these tables return a value of their type, whatever is there.
+
+    One odd row would otherwise end every query that reads it with an error.
+    """
+    for model in models:
+        for field in model._meta.concrete_fields:  # noqa: SLF001 - Django's documented name
+            reader = READERS.get(field.get_internal_type())
+            if reader is not None:
+                read = partial(read_column, field, reader)
+                field.from_db_value = read  # type: ignore[attr-defined]
+
+
+def read_column(
+    field: "Field[Any, Any]",
+    reader: Callable[[object], object],
+    stored: object,
+    expression: object,
+    _connection: object,
+) -> object:
+    """Return the value of a column; null where that is allowed."""
+    if stored is None and field.null:
+        return None
+    if isinstance(expression, KeyTransform):
+        return stored  # a part of a JSON document, as the query wants it
+    return reader(stored)
+
+
+class RecordField(UUIDField):  # type: ignore[type-arg]
+    """A UUID; SQLite may have another text there, which no query then finds."""
+
+    def get_internal_type(self) -> str:
+        """Return a name that Django converts nothing for."""
+        return "RecordField"
+
+    def db_type(self, connection: "BaseDatabaseWrapper") -> str:
+        """Return the type of a UUID."""
+        return str(connection.data_types["UUIDField"])
+
+    def deconstruct(self) -> Deconstructed:
+        """Be a UUID for migrations."""
+        name, _, arguments, options = super().deconstruct()
+        return name, "django.db.models.UUIDField", arguments, options  # type: ignore[return-value]
+
+    def from_db_value(
+        self, stored: object, _expression: object, _connection: object
+    ) -> UUID | None:
+        """Return the UUID, or one that is made of the odd value."""
+        return None if stored is None else read_record(stored)
+
+
+class DayField(DateField):  # type: ignore[type-arg]
+    """A date; SQLite may have another text there."""
+
+    def get_internal_type(self) -> str:
+        """Return a name that Django converts nothing for."""
+        return "DayField"
+
+    def db_type(self, connection: "BaseDatabaseWrapper") -> str:
+        """Return the type of a date."""
+        return str(connection.data_types["DateField"])
+
+    def select_format(
+        self,
+        compiler: Any,  # noqa: ANN401 - of Django
+        sql: str,
+        params: Any,  # noqa: ANN401 - of Django
+    ) -> tuple[str, Any]:
+        """Read it as a text from SQLite, whose driver converts dates by itself."""
+        if compiler.connection.vendor == "sqlite":
+            return f"CAST({sql} AS TEXT)", params
+        return sql, params
+
+    def deconstruct(self) -> Deconstructed:
+        """Be a date for migrations."""
+        name, _, arguments, options = super().deconstruct()
+        return name, "django.db.models.DateField", arguments, options  # type: ignore[return-value]
+
+    def from_db_value(
+        self, stored: object, _expression: object, _connection: object
+    ) -> dt.date | None:
+        """Return the day."""
+        return None if stored is None else read_day(stored)
+
+
+def read_record(stored: object) -> UUID:
+    """Return the id of a configuration."""
+    if isinstance(stored, UUID):
+        return stored
+    try:
+        return UUID(str(stored))
+    except ValueError:
+        return OddRecord(int=uuid5(NAMESPACE_OID, repr(stored)).int)
+
+
+def optional_bytes(column: bytes | memoryview | None) -> bytes | None:
+    """Return the bytes of a column that may be null; odd ones stay odd."""
+    return column if column is None or isinstance(column, bytes) else bytes(column)
 
 
 def as_bytes(column: object) -> bytes:

@@ -20,8 +20,11 @@ from django.db.models import (
     When,
 )
 
+from outkey.core.errors import RowUnreadable
 from outkey.core.groups import groups_of
+from outkey.core.moments import LAST_MOMENT
 from outkey.core.stored_times import SKEW_SECONDS
+from outkey.core.stored_values import is_odd
 from outkey.core.webhooks.inbox import LONGEST_WAIT, DeliveryState, InboxDelivery
 from outkey.hosts.django import models
 from outkey.hosts.django.raw_sql import execute, wrap_errors_of_methods
@@ -54,6 +57,7 @@ AND_ID = " RETURNING id"
 PER_STATEMENT = 100  # rows: SQLite has a limit of values
 VALUES = attrgetter(*INSERTED)
 HOUR = 3600.0
+STATES = frozenset(state.value for state in DeliveryState)
 
 
 class WholeNumber(Func):
@@ -97,9 +101,10 @@ class DjangoDeliveryRows:
     ) -> InboxDelivery | None:
         if before is None:
             return None if after is None else insert(after)
-        stored = models.Delivery.objects.filter(
-            pk=int(before.id), generation=before.generation
-        )
+        stored = models.Delivery.objects.filter(pk=int(before.id))
+        # The generation of an odd row is not known.
+        if not is_odd(before.generation):
+            stored = stored.filter(generation=before.generation)
         if after is None:
             return before if stored.delete()[0] else None
         changes = {name: getattr(after, name) for name in CHANGING}
@@ -123,6 +128,9 @@ def count_rows(since: float, endpoint: str) -> QuerySet[models.Delivery, Any]:
     rows = models.Delivery.objects.all()
     if endpoint:
         rows = rows.filter(endpoint=endpoint)
+    # Times that no calendar has, and texts, which SQLite sorts after all numbers.
+    rows = rows.filter(received_at__gte=0, received_at__lt=LAST_MOMENT)
+    rows = rows.filter(state__in=STATES)
     hour = WholeNumber(F("received_at") / HOUR)
     counted = Case(When(received_at__gte=since, then=hour), default=Value(0))
     return (
@@ -192,11 +200,13 @@ def refuse_swallowed(deliveries: Sequence[InboxDelivery]) -> None:
 
 
 def delivery_of(row: dict[str, Any]) -> InboxDelivery:
-    """Return a delivery as core has it."""
+    """Return a delivery as core has it; an odd row is one that has failed."""
     values = {
         **row,
         "id": str(row["id"]),
-        "state": DeliveryState(row["state"]),
         "body": bytes(row.get("body", b"")),
     }
-    return InboxDelivery(**values)
+    if row["state"] not in STATES or is_odd(*row.values()):
+        ended = {"state": DeliveryState.FAILED, "reason": RowUnreadable.code}
+        return InboxDelivery(**{**values, **ended})
+    return InboxDelivery(**{**values, "state": DeliveryState(row["state"])})

@@ -7,9 +7,11 @@ from operator import attrgetter
 
 from django.db import DatabaseError, connection
 
-from outkey.core.errors import unknown_line
+from outkey.core.errors import RowUnreadable, unknown_line
 from outkey.core.groups import groups_of
+from outkey.core.stored_values import is_odd, read_count, read_text
 from outkey.core.sync.ledger import LedgerEntry
+from outkey.core.text import Text
 from outkey.hosts.django.models import SyncLine
 from outkey.hosts.django.raw_sql import execute, wrap_errors_of_methods
 from outkey.hosts.django.records.sql_lists import array_literal, text_list
@@ -126,5 +128,17 @@ def upsert_parameters(
 
 def entry_of(row: Sequence[object]) -> LedgerEntry:
     """Return an entry as core has it; SQLite has no booleans."""
-    record, digest, remote_id, is_deleted, *rest = row
-    return LedgerEntry(record, digest, remote_id, bool(is_deleted), *rest)  # type: ignore[arg-type]
+    record, digest, remote_id, is_deleted, creations, key, sent = row
+    entry = LedgerEntry(
+        read_text(record),
+        read_text(digest),
+        read_text(remote_id),
+        bool(is_deleted),
+        read_count(creations),
+        read_text(key),
+        read_text(sent),
+    )
+    if is_odd(*VALUES(entry)):
+        # A push must not guess what it has sent.
+        raise RowUnreadable(Text("what was sent of a record cannot be read"))
+    return entry

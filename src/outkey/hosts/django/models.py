@@ -11,12 +11,13 @@ from django.utils.translation import gettext_lazy as _
 
 from outkey.core.sync.run import RunState
 from outkey.core.vault.versions import SecretLabel
+from outkey.hosts.django.columns import DayField, RecordField, tolerate_odd_values
 
 
 class Configuration(models.Model):
     """One external API: a column for each list filter, the rest in `settings`."""
 
-    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    id = RecordField(primary_key=True, default=uuid4, editable=False)
     # for editors: changes with the settings
     version = models.PositiveIntegerField(default=1)
     # for caches: changes with the secrets too
@@ -32,7 +33,7 @@ class Configuration(models.Model):
     needs_secret = models.BooleanField(default=False)
     stores_secret = models.BooleanField(default=False)
     needs_person = models.BooleanField(default=False)
-    expires_on = models.DateField(null=True)
+    expires_on = DayField(null=True)
     tested_revision = models.PositiveIntegerField(null=True)
     tested_at = models.FloatField(null=True)
     verified_at = models.FloatField(null=True)
@@ -597,3 +598,23 @@ class UserSettings(models.Model):
 
     def __str__(self) -> str:
         return self.user
+
+
+# Not the audit: its rows are verified as they are, whatever they hold.
+tolerate_odd_values(
+    Configuration,
+    HeaderRow,
+    SecretValue,
+    Token,
+    SyncLine,
+    LineVersion,
+    Run,
+    Quarantine,
+    SyncMark,
+    Ledger,
+    Agreement,
+    Delivery,
+    KnownKey,
+    SharedStateRow,
+    UserSettings,
+)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from django.db.models import Count, QuerySet
 
-from outkey.core.errors import unknown_line
+from outkey.core.errors import RowUnreadable, unknown_line
 from outkey.core.groups import groups_of
 from outkey.core.sync.pairs import OPEN_END, PairAgreement, stored_agreement
 from outkey.hosts.django.models import Agreement, SyncLine
@@ -30,9 +30,16 @@ class DjangoPairRows:
         elif query.keys is not None:
             groups = groups_of(query.keys, GROUP)
             parts = [rows.filter(key__in=keys) for keys in groups]
-        return [
-            stored_agreement(row) for part in parts for row in part.values(*COLUMNS)
-        ]
+        agreements: list[PairAgreement] = []
+        for part in parts:
+            for row in part.values(*COLUMNS):
+                try:
+                    agreements.append(stored_agreement(row))
+                except RowUnreadable:
+                    # A list of conflicts shows the others; a run must not guess.
+                    if not query.has_conflict:
+                        raise
+        return agreements
 
     def put(self, line: str, agreements: Sequence[PairAgreement]) -> None:
         if not agreements:

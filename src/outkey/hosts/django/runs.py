@@ -10,24 +10,27 @@ from django.apps import apps
 from django.db import IntegrityError, transaction
 from django.db.models import Count, F, Min, Q
 
-from outkey.core.errors import unknown_line
+from outkey.core.errors import RowUnreadable, unknown_line
 from outkey.core.groups import groups_of
 from outkey.core.stored_times import SKEW_SECONDS
+from outkey.core.stored_values import is_odd
 from outkey.core.sync.run import (
     Counts,
     RejectedRecord,
     RejectionGroup,
     Run,
     RunState,
+    read_checkpoint,
 )
 from outkey.core.sync.run_states import LONGEST_WAIT
-from outkey.core.text import text_data, text_from_data
+from outkey.core.text import text_data
 from outkey.hosts.django import models
 from outkey.hosts.django.raw_sql import execute, insert_row, wrap_errors_of_methods
 from outkey.hosts.django.row_ids import row_id
 from outkey.ports.sync import Queue, RunOrder, RunQuery
 
 BATCH = 500
+STATES = frozenset(state.value for state in RunState)
 REJECTED_COLUMNS = [field.name for field in fields(RejectedRecord)]
 ORDERINGS = {
     RunOrder.NEWEST: "-id",
@@ -250,16 +253,13 @@ def _columns(run: Run) -> dict[str, Any]:
 
 
 def run_of(row: models.Run) -> Run:
-    """Return a run as core has it."""
-    checkpoint = json.loads(row.checkpoint)
-    notes = tuple(text_from_data(note) for note in checkpoint.pop("notes", ()))
-    checkpoint.pop("is_received", None)  # version 0.2 had it there
-    return Run(
+    """Return a run as core has it; an odd row is one that has failed."""
+    checkpoint = read_checkpoint(row.checkpoint)
+    run = Run(
         id=str(row.pk),
         line=row.line.name,
         actor=row.actor,
         started_at=row.started_at,
-        state=RunState(row.state),
         dry_run=row.dry_run,
         is_received=row.is_received,
         counts=Counts.from_facts(row.counts),
@@ -270,6 +270,8 @@ def run_of(row: models.Run) -> Run:
         attempt=row.attempt,
         digest=row.digest,
         until=row.until,
-        notes=notes,
-        **checkpoint,
     )
+    columns = (getattr(run, field.name) for field in fields(run))
+    if row.state not in STATES or checkpoint is None or is_odd(row.counts, *columns):
+        return replace(run, state=RunState.FAILED, cause=RowUnreadable.code)
+    return replace(run, state=RunState(row.state), **checkpoint)

@@ -14,6 +14,14 @@ from outkey.core.config.line_history import LineVersion
 from outkey.core.findings.health import Health, Summary
 from outkey.core.groups import groups_of
 from outkey.core.rows import ConfigurationRow, LineRow
+from outkey.core.stored_values import (
+    is_odd,
+    odd_names,
+    read_bytes,
+    read_count,
+    read_text,
+    read_time,
+)
 from outkey.core.text import Text
 from outkey.core.vault.envelope import (
     key_name_of,
@@ -24,11 +32,24 @@ from outkey.core.vault.envelope import (
 from outkey.core.vault.versions import SecretVersion
 from outkey.core.vault.voucher import VOUCHER_FIELD
 from outkey.hosts.django import models
-from outkey.hosts.django.columns import as_bytes
+from outkey.hosts.django.columns import as_bytes, optional_bytes
 from outkey.hosts.django.database import DjangoDatabase
 from outkey.hosts.django.raw_sql import execute, insert_row, wrap_errors_of_methods
 from outkey.ports.storage import Storage
 
+_CHECKED = (
+    "id",
+    "version",
+    "revision",
+    "name",
+    "base_url",
+    "environment",
+    "network",
+    "active",
+    "authentication_type",
+    "settings",
+    "refused",
+)
 # What has a column of its own; the other settings are in one JSON document.
 _COLUMNS = ("base_url", "environment", "network", "active", "authentication_type")
 _SUMMARY = Summary._fields[:-1]
@@ -259,7 +280,8 @@ class DjangoSecretRows:
             configuration__in=[UUID(record) for record in records]
         )
         query = query.filter(field=field) if field else query.defer("sealed")
-        return [version_of(row, read_sealed=bool(field)) for row in query]
+        versions = [version_of(row, read_sealed=bool(field)) for row in query]
+        return [version for version in versions if is_usable(version)]
 
     def swap(self, before: SecretVersion | None, after: SecretVersion | None) -> bool:
         if before is None:
@@ -290,10 +312,13 @@ class DjangoSecretRows:
     def sealed_by_others(self, key: str, limit: int) -> list[SecretVersion]:
         values = sealed_rows(models.SecretValue).exclude(key_id=key)
         rows = [version_of(row) for row in values.order_by("id")[:limit]]
+        rows = [version for version in rows if is_usable(version)]
         tokens = sealed_rows(models.Token).exclude(key_id=key).order_by("pk")
         for token in tokens[: limit - len(rows)]:
             place = token_place(token.configuration_id.hex, token.serial, token.origin)
-            rows.append(SecretVersion(place, sealed=bytes(token.sealed or b"")))
+            version = SecretVersion(place, sealed=optional_bytes(token.sealed))
+            if is_usable(version):
+                rows.append(version)
         return rows
 
     def key_uses(self, *, vouchers: bool = False) -> dict[str, int]:
@@ -325,7 +350,7 @@ class DjangoKeyRows:
 
     def read(self) -> dict[str, bytes]:
         rows = models.KnownKey.objects.values_list("key_id", "check_value")
-        return {key_id: bytes(value) for key_id, value in rows}
+        return {key_id: optional_bytes(value) or b"" for key_id, value in rows}
 
     def add(self, keys: Mapping[str, bytes]) -> None:
         rows = [
@@ -358,9 +383,12 @@ def with_headers(rows: Iterable[models.Configuration]) -> list[ConfigurationRow]
     """Return rows with their header rows, which are read at once for all of them."""
     stored = list(rows)
     headers: dict[UUID, list[CustomHeader]] = {row.pk: [] for row in stored}
+    odd: dict[UUID, tuple[str, ...]] = {row.pk: odd_columns(row) for row in stored}
     for header in models.HeaderRow.objects.filter(
         configuration__in=headers.keys()
     ).order_by("position"):
+        if is_odd(header.position, header.key, header.value, header.secret):
+            odd[header.configuration_id] = ("headers",)
         headers[header.configuration_id].append(
             CustomHeader(header.key, header.value, secret=header.secret)
         )
@@ -376,9 +404,15 @@ def with_headers(rows: Iterable[models.Configuration]) -> list[ConfigurationRow]
             },
             headers=tuple(headers[row.pk]),
             health=health_of(row),
+            odd=odd[row.pk],
         )
         for row in stored
     ]
+
+
+def odd_columns(row: models.Configuration) -> tuple[str, ...]:
+    """Return the columns of a configuration that hold what outkey never writes."""
+    return odd_names((name, getattr(row, name)) for name in _CHECKED)
 
 
 def rows_with_stamp(row: ConfigurationRow) -> QuerySet[models.Configuration]:
@@ -462,7 +496,7 @@ def version_of(row: models.SecretValue, *, read_sealed: bool = True) -> SecretVe
     return SecretVersion(
         place=secret_place(record, row.field, row.version, row.origin),
         label=row.label,
-        sealed=None if sealed is None else bytes(sealed),
+        sealed=optional_bytes(sealed),
         reference=row.reference,
         set_at=row.set_at,
         set_by=row.set_by,
@@ -471,19 +505,33 @@ def version_of(row: models.SecretValue, *, read_sealed: bool = True) -> SecretVe
 
 def versions_of(record: str, field: str) -> list[SecretVersion]:
     """Return all versions of one secret by one plain statement: sending opens it."""
-    return [
+    rows = execute(_VERSIONS, (record, field)).fetchall()
+    versions = [
         SecretVersion(
-            place=secret_place(record, field, version, origin),
-            label=label,
-            sealed=None if sealed is None else bytes(sealed),
-            reference=reference,
-            set_at=set_at,
-            set_by=set_by,
+            place=secret_place(record, field, read_count(version), read_text(origin)),
+            label=read_text(label),
+            sealed=None if sealed is None else read_bytes(sealed),
+            reference=read_text(reference),
+            set_at=None if set_at is None else read_time(set_at),
+            set_by=read_text(set_by),
         )
-        for version, label, origin, reference, sealed, set_at, set_by in execute(
-            _VERSIONS, (record, field)
-        ).fetchall()
+        for version, label, origin, reference, sealed, set_at, set_by in rows
     ]
+    return [version for version in versions if is_usable(version)]
+
+
+def is_usable(version: SecretVersion) -> bool:
+    """Whether no column of a version is odd; others count as not stored."""
+    place = version.place
+    return not is_odd(
+        place.record,
+        place.field,
+        place.version,
+        place.origin,
+        version.label,
+        version.sealed,
+        version.reference,
+    )
 
 
 def secret_value(version: SecretVersion) -> models.SecretValue:

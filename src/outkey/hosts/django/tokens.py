@@ -5,8 +5,10 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from outkey.core.config.configuration import Configuration
+from outkey.core.stored_values import is_odd
 from outkey.core.vault.envelope import TokenRow, key_name_of
 from outkey.hosts.django import models
+from outkey.hosts.django.columns import optional_bytes
 from outkey.hosts.django.raw_sql import insert_row, wrap_errors_of_methods
 
 
@@ -18,7 +20,10 @@ class DjangoTokenRows:
         row = models.Token.objects.filter(pk=UUID(configuration.record)).first()
         if row is None:
             return None
-        sealed = None if row.sealed is None else bytes(row.sealed)
+        if is_odd(row.facts):
+            # Not an empty table: that would be a token without any fact.
+            return TokenRow(row.generation, row.serial, "", None, {"odd": True})
+        sealed = optional_bytes(row.sealed)
         return TokenRow(row.generation, row.serial, row.origin, sealed, row.facts)
 
     def swap(
