@@ -188,7 +188,7 @@ def test_a_changed_webhook_is_listed_and_can_only_be_deleted(
     ):
         with pytest.raises(SecretUnreadable):
             use()
-    assert settings.remove("shop").endpoint == endpoint
+    assert settings.remove("shop") == endpoint
     assert settings.by_endpoint(endpoint) is None
     with pytest.raises(UnknownConfiguration):
         settings.listed("shop")

@@ -21,6 +21,7 @@ from outkey.core.config.configuration import Configuration, SyncLine
 from outkey.core.errors import OutkeyError, Sealed, SecretUnreadable
 from outkey.core.oauth2.token import TokenState
 from outkey.core.shared_state import SharedState, StateKind
+from outkey.core.stored_values import OddTable
 from outkey.core.vault.changed_rows import ChangedRow
 from outkey.core.vault.envelope import TokenRow
 from outkey.core.vault.row_voucher import RowName
@@ -181,7 +182,7 @@ def test_a_state_is_not_good_under_another_key(home: Home) -> None:
 
 
 def test_a_value_that_is_not_an_object_is_a_changed_one(home: Home) -> None:
-    home.raw.put(HOOK, {"shop": [1]})  # type: ignore[dict-item]
+    home.raw.put(HOOK, {"shop": OddTable()})
     assert_changed(home, HOOK, "shop")
     assert home.tables.key_uses() == {}
 

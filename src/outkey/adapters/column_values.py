@@ -7,6 +7,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+from outkey.core.state_shapes import known_members
 from outkey.core.sync.json_values import as_json
 from outkey.core.sync.records import FieldKind
 from outkey.core.sync.shape import LARGEST_NUMBER, SMALLEST_NUMBER
@@ -36,7 +37,8 @@ class ColumnType:
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> "ColumnType":
         """Return the type that `facts` describes."""
-        return cls(**{**facts, "kind": FieldKind(facts["kind"])})
+        kind = FieldKind(facts["kind"])
+        return cls(**{**known_members(cls, facts), "kind": kind})
 
     def facts(self) -> dict[str, object]:
         """Return the type as JSON can hold it, without what is as by default."""

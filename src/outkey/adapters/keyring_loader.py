@@ -262,6 +262,6 @@ def processes_without_key(
     return [
         f"{state.value['host']}:{process}"
         for process, state in sorted(heartbeats.items())
-        if is_recent(state.value["seen_at"], now, ALIVE_SECONDS)
+        if is_recent(state.value.get("seen_at", 0.0), now, ALIVE_SECONDS)
         and key not in state.value["keys"]
     ]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from outkey.core.shared_state import SharedState, StateKind
+from outkey.core.stored_values import is_odd
 from outkey.core.vault.envelope import named_key
 from outkey.core.vault.versions import SecretVersion
 from outkey.core.webhooks.sealed import PLACE_TABLE, sealed_secrets, secret_place
@@ -65,6 +66,8 @@ class SecretsWithWebhooks:
     def _versions(self) -> Iterator[tuple[str, SharedState, SecretVersion]]:
         """Yield every secret with the name and the state of its webhook."""
         for name, state in self._states.read(StateKind.WEBHOOK).items():
+            if is_odd(state.value):
+                continue
             endpoint = str(state.value["endpoint"])
             for field, secret in sealed_secrets(state.value).items():
                 place = secret_place(endpoint, field, secret.version)

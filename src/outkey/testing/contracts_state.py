@@ -49,9 +49,9 @@ class StateRowsContract(ABC):
     def test_kinds_and_keys_are_apart(self) -> None:
         states = self.make()
         assert states.swap(self.kind, "a", 0, {"n": 1})
-        assert states.swap(StateKind.LEASE, "a", 0, {"n": 2})
+        assert states.swap(StateKind.HOLD, "a", 0, {"n": 2})
         assert states.swap(self.kind, "b", 0, {"n": 3})
-        assert states.read(StateKind.LEASE) == {"a": SharedState(1, {"n": 2})}
+        assert states.read(StateKind.HOLD) == {"a": SharedState(1, {"n": 2})}
         assert states.read(self.kind, ["b"]) == {"b": SharedState(1, {"n": 3})}
 
     def test_many_values_are_stored_replaced_and_deleted_at_once(self) -> None:

@@ -61,7 +61,7 @@ class Layout:
             tuple(facts["keys"]),
             archives=facts["archives"],
             # Before outkey numbered them, rows of others were known by their rowid.
-            id_column=facts.get("id_column") or (ID if facts["has_id"] else ROWID),
+            id_column=facts.get("id_column") or (ID if facts.get("has_id") else ROWID),
             fills_ids=facts.get("fills_ids", False),
             is_made=facts.get("is_made", True),
             is_partial=facts.get("is_partial", False),

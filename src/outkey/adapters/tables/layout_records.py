@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from outkey.adapters.tables.layout import Layout
-from outkey.core.errors import ConfigError
+from outkey.core.errors import ConfigError, RowUnreadable
 from outkey.core.shared_state import SharedState, StateKind
+from outkey.core.state_shapes import read_each, read_one
 from outkey.core.sync.records import FieldKind, Target
 from outkey.core.sync.targets import NAME, TableName
 from outkey.core.text import Text
@@ -22,12 +23,11 @@ class LayoutRecords:
     def targets(self) -> list[Target]:
         """Return the tables that outkey has made or adopted."""
         states = self._states.read(StateKind.TABLE)
-        layouts = {
-            name: Layout.from_facts(state.value)
-            for name, state in sorted(states.items())
-        }
+        layouts = read_each(states, read_layout)
         return [
-            layout.target(name) for name, layout in layouts.items() if layout.is_made
+            layout.target(name)
+            for name, layout in layouts.items()
+            if layout is not None and layout.is_made
         ]
 
     def read(self, name: TableName) -> Layout | None:
@@ -38,7 +38,7 @@ class LayoutRecords:
             return None
         generation, layout = self._layouts.get(key, (0, None))
         if layout is None or generation != state.generation:
-            layout = Layout.from_facts(state.value)
+            layout = required_layout(key, state)
             self._layouts[key] = (state.generation, layout)
         return layout
 
@@ -66,7 +66,7 @@ class LayoutRecords:
         key = str(name)
         while True:
             state = self._states.read(StateKind.TABLE, [key]).get(key, SharedState())
-            before = Layout.from_facts(state.value) if state.generation else None
+            before = required_layout(key, state) if state.generation else None
             after = change(before)
             if after == before or self._states.swap(
                 StateKind.TABLE, key, state.generation, after.facts()
@@ -86,6 +86,24 @@ class LayoutRecords:
                     hint=Text("Use one of the two names."),
                     field="target",
                 )
+
+
+def read_layout(_name: str, state: SharedState) -> Layout:
+    """Return the layout that a state describes."""
+    return Layout.from_facts(state.value)
+
+
+def required_layout(name: str, state: SharedState) -> Layout:
+    """Return the layout of a table that outkey knows, or raise RowUnreadable.
+
+    A line must not take it for a new table: others may have put it into the database.
+    """
+    layout = read_one(name, state, read_layout)
+    if layout is None:
+        raise RowUnreadable(
+            Text("what is stored of the table {name} cannot be read", name=name)
+        )
+    return layout
 
 
 def note_loss(stored: Layout | None, first_id: int) -> Layout:

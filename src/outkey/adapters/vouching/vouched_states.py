@@ -5,6 +5,7 @@ from typing import Any
 
 from outkey.core.errors import ConfigError, OutkeyError, Sealed, SecretUnreadable
 from outkey.core.shared_state import SharedState, StateKind
+from outkey.core.stored_values import is_odd
 from outkey.core.vault.row_voucher import VOUCHED_STATES, RowName, changed_row_error
 from outkey.ports.storage import RowVouchers, StateRows
 
@@ -118,12 +119,11 @@ class VouchedStates:
     def _check(
         self, name: RowName, state: SharedState, seen: Mapping[RowName, int]
     ) -> SharedState:
-        error: OutkeyError
-        try:
-            content = dict(state.value)
-            voucher = content.pop(VOUCHER, None)
-        except (TypeError, ValueError):  # not an object
+        if is_odd(state.value):
             return state._replace(error=changed_row_error(name))
+        error: OutkeyError
+        content = dict(state.value)
+        voucher = content.pop(VOUCHER, None)
         try:
             self._vouchers.check(name, content, voucher, seen)
         except (SecretUnreadable, Sealed, ConfigError) as found:

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from outkey.core.errors import ConfigError, ScopeMissing
 from outkey.core.moments import parse_iso
+from outkey.core.state_shapes import known_members
 from outkey.core.text import Text
 
 PREFIX = "ok_"
@@ -65,11 +66,11 @@ class ApiToken:
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Self:
-        """Return the token that `facts` describes."""
+        """Return the token that `facts` describes; ValueError for an unknown scope."""
         records = facts["records"]
         return cls(
             **{
-                **facts,
+                **known_members(cls, facts),
                 "scopes": frozenset(map(Scope, facts["scopes"])),
                 "records": None if records is None else frozenset(records),
             }
@@ -104,6 +105,10 @@ class ApiToken:
         if self.expires_at is not None and self.expires_at <= now:
             return ApiTokenState.EXPIRED
         return ApiTokenState.ACTIVE
+
+    def is_active(self, now: float) -> bool:
+        """Whether the token is accepted at this moment."""
+        return self.state(now) is ApiTokenState.ACTIVE
 
     def revoked(self, at: float) -> Self:
         """Return the token as it is after a revocation; the first one counts."""

@@ -298,8 +298,12 @@ class Baseline:
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Self:
-        """Return the baseline that `facts` describes."""
-        return cls(tuple(facts["origins"]), dict(facts["hours"]), facts["refused"])
+        """Return the baseline that `facts` describes; without facts, a new one."""
+        return cls(
+            tuple(facts.get("origins", ())),
+            dict(facts.get("hours", ())),
+            facts.get("refused", 0),
+        )
 
     def facts(self) -> dict[str, object]:
         """Return the baseline as JSON can hold it."""

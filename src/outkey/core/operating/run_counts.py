@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from outkey.core.operating.send_counts import add_one
+from outkey.core.state_shapes import known_members
 from outkey.core.sync.run import Counts, Run, RunState
 
 OUTCOMES = ("created", "updated", "unchanged", "failed", "archived", "deleted")
@@ -25,7 +26,7 @@ class RunCounts:
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Self:
         """Return the counts that were stored; without facts, none."""
-        return cls(**facts)
+        return cls(**known_members(cls, facts))
 
     def facts(self) -> dict[str, object]:
         """Return the counts as JSON can hold them."""

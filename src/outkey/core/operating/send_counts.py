@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from outkey.core.audit.events import Tag
+from outkey.core.state_shapes import known_members
 
 # Upper bounds in seconds; APIs respond within a second or time out within a minute.
 BUCKETS = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -27,7 +28,7 @@ class SendCounts:
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Self:
         """Return the counts that were stored; without facts, none."""
-        return cls(**facts)
+        return cls(**known_members(cls, facts))
 
     def facts(self) -> dict[str, object]:
         """Return the counts as JSON can hold them."""
@@ -54,6 +55,8 @@ class SendCounts:
         if not isinstance(milliseconds, int):
             return
         seconds = milliseconds / MILLISECONDS
+        if len(self.durations) != len(BUCKETS) + 1:
+            return  # not as it was stored
         self.durations[bisect_left(BUCKETS, seconds)] += 1
         self.seconds += seconds
 

@@ -31,7 +31,11 @@ class Pace:
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Self:
         """Return the pace that `facts` describes; without facts, a new one."""
-        return cls(**facts)
+        return cls(
+            facts.get("drained_at", 0.0),
+            facts.get("quiet_until", 0.0),
+            facts.get("at", 0.0),
+        )
 
     def facts(self) -> dict[str, object]:
         """Return the pace as JSON can hold it."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from outkey.core.state_shapes import known_members
 from outkey.core.vault.envelope import Place
 
 PLACE_TABLE = "webhook"
@@ -26,8 +27,12 @@ class SealedHookSecret:
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Self:
-        """Return the secret that stored facts describe."""
-        return cls(**{**facts, "sealed": b64decode(facts["sealed"])})
+        """Return the secret that stored facts describe; a damaged one is empty."""
+        try:
+            sealed = b64decode(facts["sealed"])
+        except ValueError:
+            sealed = b""
+        return cls(**{**known_members(cls, facts), "sealed": sealed})
 
     def facts(self) -> dict[str, object]:
         """Return the secret as JSON can hold it."""

@@ -10,7 +10,8 @@ from outkey.core.config.webhook_section import (
     read_webhook,
     webhook_table,
 )
-from outkey.core.errors import OutkeyError
+from outkey.core.errors import OutkeyError, RowUnreadable
+from outkey.core.stored_values import is_odd
 from outkey.core.vault.envelope import Place
 from outkey.core.webhooks.sealed import (
     SealedHookSecret,
@@ -74,7 +75,12 @@ class StoredWebhook:
 
     @classmethod
     def from_facts(cls, name: str, facts: Mapping[str, Any]) -> Self:
-        """Return the webhook that stored facts describe."""
+        """Return the webhook that stored facts describe.
+
+        Raises ConfigError, and RowUnreadable for facts that outkey never writes.
+        """
+        if is_odd(facts):
+            raise RowUnreadable
         webhook = read_webhook(name, facts["settings"], f"webhook.{name}.")
         # Version 0.2 did not store it: then it is the scheme that the webhook has.
         present = dict.fromkeys(BOUND, secret_binding(webhook))

@@ -29,6 +29,7 @@ from outkey.core.errors import (
 )
 from outkey.core.moments import DAY_SECONDS, day_of
 from outkey.core.shared_state import SharedState, StateKind
+from outkey.core.state_shapes import read_each, read_one, without_value
 from outkey.core.text import Text, counted
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.registry import Registry
@@ -106,15 +107,15 @@ class ApiTokens:
 
     def all(self) -> list[ApiToken]:
         """Return all tokens by name, also those that are accepted no more."""
-        states = self._states.read(StateKind.API_TOKEN).values()
-        tokens = (
-            replace(
-                ApiToken.from_facts(state.value),
-                is_changed=isinstance(state.error, SecretUnreadable),
-            )
-            for state in states
-        )
+        tokens = filter(None, self._all().values())
         return sorted(tokens, key=lambda token: token.name)
+
+    def unreadable(self) -> list[str]:
+        """Return the hashes of tokens that cannot be read, and are not accepted."""
+        return without_value(self._all())
+
+    def _all(self) -> dict[str, ApiToken | None]:
+        return read_each(self._states.read(StateKind.API_TOKEN), read_token)
 
     def configurations_of(self, token: ApiToken) -> list[str] | None:
         """Return the names of the configurations that a token is for; None for all."""
@@ -180,8 +181,8 @@ class ApiTokens:
             raise TokenRefused from None
         if state is None:
             raise TokenRefused
-        token = ApiToken.from_facts(state.value)
-        if token.state(self._database.now()) is not ApiTokenState.ACTIVE:
+        token = read_one(digest, state, read_token)
+        if token is None or not token.is_active(self._database.now()):
             raise TokenRefused
         self._memory.accept(token, now)
         return token
@@ -197,7 +198,13 @@ class ApiTokens:
         row = names.get(name, SharedState())
         digest = row.value.get("digest", "")
         state = self._states.read(StateKind.API_TOKEN, [digest]).get(digest)
-        return row, None if state is None else ApiToken.from_facts(state.value)
+        return row, None if state is None else read_one(digest, state, read_token)
+
+
+def read_token(_digest: str, state: SharedState) -> ApiToken:
+    """Return the token that a state describes."""
+    is_changed = isinstance(state.error, SecretUnreadable)
+    return replace(ApiToken.from_facts(state.value), is_changed=is_changed)
 
 
 def refuse_long_life(expires_at: float | None, days: int | None, now: float) -> None:

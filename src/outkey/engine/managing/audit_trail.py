@@ -126,7 +126,9 @@ def note_chain_check(states: StateRows, verdict: ChainVerdict, now: float) -> No
 def last_chain_check(states: StateRows) -> ChainCheck | None:
     """Return the last verdict; None if the chain was never verified."""
     mark = states.read(StateKind.MARK, [VERIFICATION]).get(VERIFICATION)
-    return ChainCheck(**mark.value) if mark else None
+    if mark is None or not {"at", "ok"} <= mark.value.keys():
+        return None
+    return ChainCheck(mark.value["at"], mark.value["ok"])
 
 
 def recorded_at(record: Mapping[str, object]) -> float:

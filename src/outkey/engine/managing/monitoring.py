@@ -22,6 +22,7 @@ from outkey.core.findings.monitoring import (
 )
 from outkey.core.shared_state import StateKind
 from outkey.core.stored_times import is_possible
+from outkey.core.stored_values import is_odd
 from outkey.engine.managing.duties import MONITORING
 from outkey.engine.managing.registry import Registry
 from outkey.ports.monitoring import LineRuns, Notifier
@@ -114,7 +115,7 @@ class Monitor:
     def _position(self) -> int:
         """Return the id of the last record that was read; at first the newest one's."""
         marks = self._rows.states.read(StateKind.MARK, [MONITORING])
-        if MONITORING in marks:
+        if MONITORING in marks and "position" in marks[MONITORING].value:
             return int(marks[MONITORING].value["position"])
         newest = self._rows.audit.newest(1)
         return int(str(newest[0]["id"])) if newest else 0
@@ -227,6 +228,7 @@ def open_notices(states: StateRows) -> list[Notice]:
     notices = [
         Notice.from_state(state.value)
         for state in states.read(StateKind.NOTICE).values()
+        if not is_odd(state.value)
     ]
     return sorted(
         (notice for notice in notices if notice.condition.kind in NOTICE_KINDS),

@@ -22,7 +22,7 @@ def note_backup(application: Application) -> None:
 def backed_up_at(application: Application) -> float | None:
     """Return when the last backup was made; None if there was none."""
     mark = application.states.read(StateKind.MARK, [BACKUP]).get(BACKUP)
-    return None if mark is None else float(mark.value["at"])
+    return None if mark is None else mark.value.get("at")
 
 
 def secrets_that_stay_sealed(application: Application) -> dict[str, dict[str, int]]:

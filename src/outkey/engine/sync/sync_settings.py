@@ -11,7 +11,10 @@ from outkey.core.config.sync_sections import (
     read_database,
     read_pair,
 )
+from outkey.core.errors import RowUnreadable
 from outkey.core.shared_state import StateKind
+from outkey.core.state_shapes import read_each, without_value
+from outkey.core.stored_values import is_odd
 from outkey.ports.storage import StateRows
 
 
@@ -22,25 +25,39 @@ class SyncSettings:
         self._states = states
 
     def databases(self) -> dict[str, OtherDatabase]:
-        """Return the other databases, by name; with an error those changed outside."""
-        states = self._states.read(StateKind.DATABASE)
-        return {
-            name: replace(
-                read_database(name, state.value, f"database.{name}."),
-                error=state.error,
-            )
-            for name, state in sorted(states.items())
-        }
+        """Return the other databases that can be read, by name.
+
+        Those that were changed outside have an error.
+        """
+        return {name: found for name, found in self._databases().items() if found}
 
     def pairs(self) -> dict[str, Pair]:
-        """Return the pairs, by name; with an error those changed outside."""
-        states = self._states.read(StateKind.PAIR)
+        """Return the pairs that can be read, by name, as `databases` does."""
+        return {name: pair for name, pair in self._pairs().items() if pair}
+
+    def unreadable(self) -> dict[str, list[str]]:
+        """Return the names of databases and pairs that cannot be read."""
         return {
-            name: replace(
-                read_pair(name, state.value, f"pair.{name}."), error=state.error
-            )
-            for name, state in sorted(states.items())
+            StateKind.DATABASE: without_value(self._databases()),
+            StateKind.PAIR: without_value(self._pairs()),
         }
+
+    def _databases(self) -> dict[str, OtherDatabase | None]:
+        return read_each(
+            self._states.read(StateKind.DATABASE),
+            lambda name, state: replace(
+                read_database(name, state.value, f"database.{name}."),
+                error=state.error,
+            ),
+        )
+
+    def _pairs(self) -> dict[str, Pair | None]:
+        return read_each(
+            self._states.read(StateKind.PAIR),
+            lambda name, state: replace(
+                read_pair(name, state.value, f"pair.{name}."), error=state.error
+            ),
+        )
 
     def pairs_of(self, lines: Collection[str]) -> list[str]:
         """Return the names of the pairs that have one of these lines."""
@@ -56,6 +73,8 @@ class SyncSettings:
         None if it was deleted.
         """
         while state := self._states.read(StateKind.PAIR, [name]).get(name):
+            if is_odd(state.value):
+                raise RowUnreadable
             # A write locks the row. One that came second has to read it again.
             if self._states.swap(StateKind.PAIR, name, state.generation, state.value):
                 return read_pair(name, state.value, f"pair.{name}.")

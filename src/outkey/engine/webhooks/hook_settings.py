@@ -20,6 +20,7 @@ from outkey.core.findings.checks import Finding
 from outkey.core.findings.webhook_checks import webhook_findings
 from outkey.core.secret import Secret
 from outkey.core.shared_state import SharedState, StateKind
+from outkey.core.state_shapes import read_each, without_value
 from outkey.core.text import Text
 from outkey.core.webhooks.content import (
     DeliveryContent,
@@ -65,14 +66,19 @@ class HookSettings:
         self._names: dict[str, str] = {}  # of webhooks, by endpoint
 
     def all(self) -> dict[str, StoredWebhook]:
-        """Return the webhooks, by name; with an error those changed outside."""
+        """Return the webhooks that can be read, by name.
+
+        Those that were changed outside have an error.
+        """
+        return {name: stored for name, stored in self._all().items() if stored}
+
+    def unreadable(self) -> list[str]:
+        """Return the names of webhooks that cannot be read."""
+        return without_value(self._all())
+
+    def _all(self) -> dict[str, StoredWebhook | None]:
         states = self._states.read(StateKind.WEBHOOK)
-        return {
-            name: replace(
-                StoredWebhook.from_facts(name, state.value), error=state.error
-            )
-            for name, state in sorted(states.items())
-        }
+        return read_each(states, read_stored)
 
     def get(self, name: str) -> StoredWebhook:
         """Return one webhook, or raise UnknownConfiguration."""
@@ -85,14 +91,20 @@ class HookSettings:
         """
         return self.all().get(name) or self.get(name)
 
+    def endpoint_of(self, name: str) -> str:
+        """Return the endpoint of a webhook, or raise UnknownConfiguration.
+
+        Also of one that cannot be read; "" if its row has none.
+        """
+        state = self._states.read(StateKind.WEBHOOK).get(name)
+        if state is None:
+            raise unknown_webhook()
+        return str(state.value.get("endpoint", ""))
+
     def _state(self, name: str) -> SharedState:
         state = self._states.read(StateKind.WEBHOOK, [name]).get(name)
         if state is None:
-            raise UnknownConfiguration(
-                Text("there is no webhook with this name"),
-                hint=Text("See: outkey webhook list"),
-                field="webhook",
-            )
+            raise unknown_webhook()
         return state
 
     def by_endpoint(self, endpoint: str) -> StoredWebhook | None:
@@ -108,7 +120,7 @@ class HookSettings:
         """Return the webhook of an endpoint that was used before, by one read."""
         name = self._names.get(endpoint, "")
         state = self._states.read(StateKind.WEBHOOK, [name]).get(name) if name else None
-        if state is None or state.value["endpoint"] != endpoint:
+        if state is None or state.value.get("endpoint") != endpoint:
             return None
         return self._as_read(name, state)
 
@@ -116,7 +128,7 @@ class HookSettings:
         states = self._states.read(StateKind.HOOK_ENDPOINT, [endpoint])
         if endpoint not in states:
             raise UnknownConfiguration
-        name = str(states[endpoint].value["webhook"])
+        name = str(states[endpoint].value.get("webhook", ""))
         if not name:
             return None
         stored = self.get(name)
@@ -130,7 +142,7 @@ class HookSettings:
         if (
             stored is None
             or generation != state.generation
-            or stored.endpoint != state.value["endpoint"]
+            or stored.endpoint != state.value.get("endpoint")
         ):
             stored = StoredWebhook.from_facts(name, state.value)
             self._read[name] = (state.generation, stored)
@@ -197,17 +209,19 @@ class HookSettings:
         """Pause or resume a webhook."""
         self.change(name, lambda stored: replace(stored, is_paused=is_paused))
 
-    def remove(self, name: str) -> StoredWebhook:
-        """Delete a webhook with its secrets; its endpoint stays known as deleted.
+    def remove(self, name: str) -> str:
+        """Delete a webhook with its secrets, and return its endpoint.
 
-        One that was changed outside of outkey can be deleted too.
+        The endpoint stays known as deleted. A webhook that was changed outside of
+        outkey, or cannot be read, can be deleted too.
         """
-        stored = self.listed(name)
-        self._states.put(StateKind.HOOK_ENDPOINT, {stored.endpoint: {"webhook": ""}})
+        endpoint = self.endpoint_of(name)
+        if endpoint:
+            self._states.put(StateKind.HOOK_ENDPOINT, {endpoint: {"webhook": ""}})
         self._states.put(StateKind.WEBHOOK, {name: None})
         self._states.put(StateKind.HOOK_REFUSALS, {name: None})
-        self._states.put(StateKind.HOOK_ACTIVITY, {stored.endpoint: None})
-        return stored
+        self._states.put(StateKind.HOOK_ACTIVITY, {endpoint: None})
+        return endpoint
 
     def rename_configuration(self, name: str, new_name: str) -> None:
         """Let webhooks name a configuration by its new name."""
@@ -419,3 +433,17 @@ def names_any(webhook: Webhook, configuration: str, lines: Collection[str]) -> b
     """Whether a webhook names a configuration or one of these lines."""
     is_its = bool(configuration) and webhook.configuration == configuration
     return is_its or any(getattr(webhook, key) in lines for key in LINE_KEYS)
+
+
+def unknown_webhook() -> UnknownConfiguration:
+    """Return the error for a name that no webhook has."""
+    return UnknownConfiguration(
+        Text("there is no webhook with this name"),
+        hint=Text("See: outkey webhook list"),
+        field="webhook",
+    )
+
+
+def read_stored(name: str, state: SharedState) -> StoredWebhook:
+    """Return the webhook that a state describes."""
+    return replace(StoredWebhook.from_facts(name, state.value), error=state.error)

@@ -13,7 +13,6 @@ from outkey.core.webhooks.inbox import (
     InboxDelivery,
     ReplayScope,
 )
-from outkey.core.webhooks.stored import StoredWebhook
 from outkey.engine.webhooks.hook_settings import HookSettings
 from outkey.ports.storage import Database
 from outkey.ports.webhooks import DeliveryQuery, DeliveryRows
@@ -136,9 +135,9 @@ class Inbox:
         )
         return self._delete_all(query)
 
-    def delete_all_of(self, stored: StoredWebhook) -> int:
-        """Delete the deliveries of a webhook; return how many."""
-        query = DeliveryQuery(endpoint=stored.endpoint, limit=DELETE_BATCH)
+    def delete_all_of(self, endpoint: str) -> int:
+        """Delete the deliveries of an endpoint; return how many."""
+        query = DeliveryQuery(endpoint=endpoint, limit=DELETE_BATCH)
         return self._delete_all(query)
 
     def _delete_all(self, query: DeliveryQuery) -> int:

@@ -136,7 +136,7 @@ class Refusals:
         minute = self._minute()
         for webhook, state in self._states.read(StateKind.HOOK_REFUSALS).items():
             recent = recent_of(state)
-            if not recent or state.value["minute"] == minute:
+            if not recent or state.value.get("minute") == minute:
                 continue
             if self._swap(webhook, state, {**state.value, "recent": {}}):
                 self._note(webhook, recent)

@@ -7,7 +7,7 @@ mark that was not made here means nothing.
 import secrets
 from dataclasses import dataclass, replace
 
-from outkey.core.shared_state import StateKind
+from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.stored_times import is_recent
 from outkey.core.webhooks.delivery import Delivery
 from outkey.ports.storage import Database, StateRows
@@ -42,8 +42,7 @@ class SampleMarks:
             return ""
         states = self.states.read(StateKind.HOOK_SAMPLE, marks)
         for state in states.values():
-            at = state.value["at"]
-            is_valid = is_recent(at, self.database.now(), VALID_SECONDS)
+            is_valid = is_recent(sent_at(state), self.database.now(), VALID_SECONDS)
             if is_valid and state.value["endpoint"] == endpoint:
                 return str(state.value["actor"])
         return ""
@@ -55,8 +54,13 @@ class SampleMarks:
         return {
             mark: None
             for mark, state in states.items()
-            if not is_recent(state.value["at"], now, VALID_SECONDS)
+            if not is_recent(sent_at(state), now, VALID_SECONDS)
         }
+
+
+def sent_at(state: SharedState) -> float:
+    """Return when a sample was sent; long ago for a mark that cannot be read."""
+    return float(state.value.get("at", 0.0))
 
 
 def with_mark(delivery: Delivery, mark: str) -> Delivery:

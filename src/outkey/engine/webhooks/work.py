@@ -15,6 +15,7 @@ from outkey.core.errors import (
     OutkeyError,
     PolicyError,
     RemoteError,
+    RowUnreadable,
     RunStopped,
     SecretUnreadable,
     UnknownConfiguration,
@@ -110,20 +111,47 @@ class HookWork:
         due = sorted(ports.deliveries.find(query), key=attrgetter("endpoint"))
         if due and ports.is_on_hold():
             return 0
+        failure: OutkeyError | None = None
         for endpoint, deliveries in groupby(due, key=attrgetter("endpoint")):
             if self._is_stopping():
                 break
             try:
-                stored = ports.settings.by_endpoint(endpoint)
-            except SecretUnreadable as error:  # until an operator has confirmed it
-                self._defer(list(deliveries), reason=error.code)
-                continue
-            if stored is not None:
-                self._process(stored, list(deliveries))
-                continue
-            for delivery in deliveries:  # of a webhook that was just deleted
-                ports.deliveries.swap(delivery, None)
+                self._process_endpoint(endpoint, list(deliveries))
+            except OutkeyError as error:  # the other webhooks do not wait for it
+                failure = failure or error
+        if failure is not None:
+            raise failure
         return len(due)
+
+    def _process_endpoint(
+        self, endpoint: str, deliveries: Sequence[InboxDelivery]
+    ) -> None:
+        ports = self._ports
+        waiting = [d for d in deliveries if d.state is DeliveryState.RECEIVED]
+        for delivery in deliveries:
+            if delivery not in waiting:  # its row was changed outside of outkey
+                self._fail(delivery, delivery.reason)
+        try:
+            stored = ports.settings.by_endpoint(endpoint)
+        except UnknownConfiguration as error:
+            for delivery in waiting:
+                self._fail(delivery, error.code)
+            return
+        except SecretUnreadable as error:  # until an operator has confirmed it
+            self._defer(waiting, reason=error.code)
+            return
+        except (ConfigError, RowUnreadable):
+            self._postpone(waiting, PAUSED_SECONDS, RowUnreadable.code, counts=True)
+            return
+        if stored is not None:
+            self._process(stored, waiting)
+            return
+        for delivery in waiting:  # of a webhook that was just deleted
+            ports.deliveries.swap(delivery, None)
+
+    def _fail(self, delivery: InboxDelivery, reason: str) -> None:
+        failed = delivery.end(DeliveryState.FAILED, reason=reason)
+        self._ports.deliveries.swap(delivery, failed)
 
     def _process(
         self, stored: StoredWebhook, deliveries: Sequence[InboxDelivery]
@@ -237,8 +265,7 @@ class HookWork:
         if retry is not None:
             self._postpone([delivery], retry.delay, reason, counts=True)
         else:
-            failed = delivery.end(DeliveryState.FAILED, reason=reason)
-            self._ports.deliveries.swap(delivery, failed)
+            self._fail(delivery, reason)
 
     # ── a function of the host ──────────────────────────────────────────────────────
 

@@ -23,6 +23,7 @@ from outkey.hosts.cli.output import (
     progress_bar,
     warn,
     warn_if_sealed,
+    warn_unreadable,
 )
 from outkey.hosts.cli.presenters import readable_body
 from outkey.hosts.cli.session import (
@@ -56,6 +57,7 @@ def list_webhooks(*, as_json: AsJson = False) -> None:
     """List the webhooks with their endpoints."""
     application = open_application()
     webhooks = application.stored_webhooks().values()
+    warn_unreadable(application.unreadable_webhooks())
     if as_json:
         print_json([webhook_facts(application, stored) for stored in webhooks])
         return
@@ -341,7 +343,7 @@ def delete_webhook(name: Name, *, yes: Yes = False, as_json: AsJson = False) -> 
     Its endpoint responds with 410 from then on.
     """
     application = open_application()
-    application.inbox().settings.listed(name)
+    application.inbox().settings.endpoint_of(name)
     confirm(f"Delete {name} with its deliveries?", yes=yes)
     changes_of(application).remove(name)
     print_done("deleted", as_json=as_json, webhook=name)

@@ -9,10 +9,12 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from outkey.core.groups import groups_of
 from outkey.core.shared_state import SharedState, StateKind
+from outkey.core.state_shapes import MAX_GENERATION, read_state
+from outkey.core.stored_values import is_odd, read_text
 from outkey.hosts.django import models
 from outkey.hosts.django.raw_sql import (
     execute,
@@ -27,9 +29,21 @@ INSERT = "INSERT INTO outkey_sharedstate (kind, key, generation, value) VALUES "
 COLUMNS = "(%s, %s, 1, %s)"
 OR_NOTHING = " ON CONFLICT DO NOTHING"
 OR_REPLACE = (
-    " ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value,"
-    " generation = outkey_sharedstate.generation + 1"
+    " ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value, generation ="
+    f" CASE WHEN outkey_sharedstate.generation < {MAX_GENERATION}"
+    " THEN outkey_sharedstate.generation + 1 ELSE 1 END"
 )
+# A generation that outkey did not write could never be swapped.
+UPDATE_ODD = {
+    vendor: (
+        "UPDATE outkey_sharedstate SET generation = 1, value = %s"  # noqa: S608 - constants
+        f" WHERE kind = %s AND key = %s AND (generation >= {MAX_GENERATION}{odd})"
+    )
+    for vendor, odd in (
+        ("sqlite", " OR generation < 1 OR typeof(generation) <> 'integer'"),
+        ("postgresql", " OR generation < 1"),
+    )
+}
 UPDATE = (
     "UPDATE outkey_sharedstate SET generation = generation + 1, value = %s"
     " WHERE kind = %s AND key = %s AND generation = %s"
@@ -44,20 +58,24 @@ class DjangoStateRows:
         self, kind: StateKind, keys: Collection[str] | None = None
     ) -> dict[str, SharedState]:
         if keys is None:
-            return states_of(execute(SELECT, (kind.value,)).fetchall())
+            return states_of(kind, execute(SELECT, (kind.value,)).fetchall())
         if len(keys) == 1:
-            return states_of(execute(SELECT_ONE, (kind.value, *keys)).fetchall())
+            rows = execute(SELECT_ONE, (kind.value, *keys)).fetchall()
+            return states_of(kind, rows)
         states: dict[str, SharedState] = {}
         for group in groups_of(keys, PER_STATEMENT):
-            rows = models.SharedStateRow.objects.filter(kind=kind, key__in=group)
-            states |= states_of(rows.values_list("key", "generation", "value"))
+            found = models.SharedStateRow.objects.filter(kind=kind, key__in=group)
+            states |= states_of(kind, found.values_list("key", "generation", "value"))
         return states
 
     def swap(
         self, kind: StateKind, key: str, generation: int, value: Mapping[str, Any]
     ) -> bool:
         text = json.dumps(dict(value))
-        if generation:
+        if is_odd(generation):
+            statement = UPDATE_ODD[connection.vendor]
+            cursor = execute(statement, (text, kind.value, key))
+        elif generation:
             cursor = execute(UPDATE, (text, kind.value, key, generation))
         else:
             cursor = execute(INSERT + COLUMNS + OR_NOTHING, (kind.value, key, text))
@@ -81,9 +99,11 @@ class DjangoStateRows:
                 models.SharedStateRow.objects.filter(kind=kind, key__in=keys).delete()
 
 
-def states_of(rows: Iterable[tuple[str, int, str]]) -> dict[str, SharedState]:
+def states_of(
+    kind: StateKind, rows: Iterable[tuple[object, object, object]]
+) -> dict[str, SharedState]:
     """Return the states in these rows, by key."""
     return {
-        key: SharedState(generation, json.loads(value))
+        read_text(key): read_state(kind, generation, value)
         for key, generation, value in rows
     }
