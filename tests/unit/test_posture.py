@@ -193,6 +193,7 @@ BROKEN: list[tuple[InstallationFacts, str]] = [
     (replace(WELL, tls_library="OpenSSL 1.0.2"), "P-tls-library"),
     (replace(WELL, token_problems=(Text("ci: x"),)), "P-token-owner"),
     (replace(WELL, future_times=(Text("deliveries"),)), "P-future-time"),
+    (replace(WELL, odd_rows=("pair orders",)), "P-odd-row"),
     (replace(WELL, first_bad="k.p:7"), "P-audit-broken"),
     (replace(WELL, tail=3), "P-audit-tail"),
     (replace(WELL, oldest=NOW - 402 * DAY), "P-audit-kept"),

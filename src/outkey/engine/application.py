@@ -42,6 +42,7 @@ from outkey.core.findings.posture import Policy
 from outkey.core.request.message import Response, Route
 from outkey.core.secret import Secret
 from outkey.core.shared_state import StateKind
+from outkey.core.stored_values import OddRow, is_odd
 from outkey.core.sync.records import Target
 from outkey.core.sync.run import OPEN_STATES, Run
 from outkey.core.sync.targets import TABLE_PREFIX
@@ -145,6 +146,8 @@ class Application:
     # The functions, or modules of functions, that webhooks may name.
     listed_handlers: tuple[str, ...] = ()
     public_url: str = ""  # where senders and users reach the installation
+    # Rows of the host's own tables that outkey did not write as they are.
+    odd_table_rows: Callable[[], list[OddRow]] = list
     token_memory: TokenMemory = field(default_factory=TokenMemory)
 
     @property
@@ -257,6 +260,27 @@ class Application:
             self.presets,
             self.vouched_rows,
         )
+
+    def odd_rows(self) -> list[OddRow]:
+        """Return the rows that cannot be read, by what they are."""
+        names: dict[str, list[str]] = {
+            "configuration": self.registry.unreadable(),
+            "line": self.registry.unreadable_lines(),
+            **self.sync_settings.unreadable(),
+            StateKind.WEBHOOK: self.unreadable_webhooks(),
+            StateKind.API_TOKEN: self.api_tokens.unreadable(),
+        }
+        for kind in StateKind:
+            states = self.states.read(kind) if kind not in names else {}
+            names[kind] = names.get(kind, []) + [
+                key for key, state in states.items() if is_odd(state.value)
+            ]
+        rows = [
+            OddRow(str(kind).replace("_", " "), name)
+            for kind, unreadable in names.items()
+            for name in unreadable
+        ]
+        return rows + self.odd_table_rows()
 
     def create_from_preset(
         self,
@@ -736,6 +760,12 @@ class Application:
         if self.hook_ports is None or not self.states.read(StateKind.WEBHOOK):
             return {}
         return self.hook_ports().settings.all()
+
+    def unreadable_webhooks(self) -> list[str]:
+        """Return the names of webhooks that cannot be read."""
+        if self.hook_ports is None or not self.states.read(StateKind.WEBHOOK):
+            return []
+        return self.hook_ports().settings.unreadable()
 
     def inbox(self) -> "Inbox":
         """Return the deliveries of webhooks."""

@@ -41,6 +41,7 @@ from outkey.adapters.vouching import (
     seen_rows_file,
 )
 from outkey.core.findings.posture import Policy
+from outkey.core.stored_values import OddRow
 from outkey.engine.application import Application
 from outkey.engine.managing.audit_trail import AuditTrail
 from outkey.engine.managing.registry import Registry
@@ -98,6 +99,8 @@ class Tables:
     deliveries: "DeliveryRows | None" = None
     # Closes what is open for the thread that calls it, such as its connection.
     release_thread: Callable[[], None] = lambda: None
+    # Rows that outkey did not write as they are, where the host can tell.
+    odd_rows: Callable[[], list[OddRow]] = list
 
 
 def build_application(
@@ -218,6 +221,7 @@ def build_application(
             files=files_folder(home, environment),
         ),
         hook_ports=hook_ports,
+        odd_table_rows=tables.odd_rows,
         handler=find_handler,
         listed_handlers=(*listed_handlers(environment), *handlers),
         public_url=public_url or environment.get("OUTKEY_PUBLIC_URL", ""),

@@ -111,6 +111,7 @@ class InstallationFacts:
     tls_library: str = ""  # only one that is too old
     # API tokens whose creators may not do what the tokens do.
     token_problems: tuple[Text, ...] = ()
+    odd_rows: tuple[str, ...] = ()  # that cannot be read
     first_bad: str | None = None
     tail: int = 0
     oldest: float | None = None
@@ -664,6 +665,15 @@ INSTALLATION_CHECKS: tuple[PostureCheck[InstallationFacts], ...] = (
         "Use Linux 5.13 or newer with Landlock and seccomp, on x86_64 or aarch64.",
         Area.INSTALLATION,
         lambda facts: finding_if(not facts.scripts_locked),
+    ),
+    PostureCheck(
+        "P-odd-row",
+        Level.ERROR,
+        "a row of the database cannot be read",
+        "It was changed without outkey, or is damaged: enter it again, delete it, or"
+        " restore a backup, and find out who had access to the database.",
+        Area.INSTALLATION,
+        lambda facts: [FindingPlace(None, row) for row in facts.odd_rows],
     ),
     PostureCheck(
         "P-tls-library",

@@ -18,6 +18,7 @@ from outkey.hosts.cli.output import (
     print_line,
     print_table,
     warn,
+    warn_unreadable,
 )
 from outkey.hosts.cli.session import AsJson, administration_of, open_application
 from outkey.hosts.cli.times import time_text
@@ -110,6 +111,7 @@ def list_tokens(*, as_json: AsJson = False) -> None:
     """List the tokens, without their values."""
     application = open_application()
     tokens = application.api_tokens.all()
+    warn_unreadable(application.api_tokens.unreadable())
     if as_json:
         print_json([token_facts(application, token) for token in tokens])
     elif tokens:

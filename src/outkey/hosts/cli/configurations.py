@@ -10,6 +10,7 @@ from outkey.core.audit.events import Change, Tag
 from outkey.core.config.facts import configuration_facts, summary_facts
 from outkey.core.errors import ConfigError
 from outkey.core.findings.checks import Finding
+from outkey.core.stored_values import is_odd
 from outkey.hosts.cli.apply_output import print_applied
 from outkey.hosts.cli.finding_commands import with_command
 from outkey.hosts.cli.input import read_text
@@ -25,6 +26,7 @@ from outkey.hosts.cli.output import (
     print_table,
     progress_bar,
     warn_if_sealed,
+    warn_unreadable,
 )
 from outkey.hosts.cli.presenters import (
     configuration_rows,
@@ -129,10 +131,13 @@ def list_configurations(*, as_json: AsJson = False) -> None:
     application = open_application()
     now = time.time()
     sealed = application.keys.is_sealed()
+    summaries = application.registry.summaries()
     rows = [
         summary_facts(summary, summary.health.status(now=now, sealed=sealed))
-        for summary in application.registry.summaries()
+        for summary in summaries
     ]
+    # What else is odd about a row is found by the doctor, which reads all of it.
+    warn_unreadable(summary.name for summary in summaries if is_odd(*summary))
     if as_json:
         print_json(rows)
         return
@@ -219,6 +224,9 @@ def export(
     pairs = () if names else settings.pairs().values()
     webhooks = () if names else application.stored_webhooks().values()
     print_line(render(chosen, lines, databases, pairs, webhooks).rstrip("\n"))
+    if not names:
+        # A document without them must not pass for a complete one.
+        warn_unreadable(map(str, application.odd_rows()))
 
 
 def rename(

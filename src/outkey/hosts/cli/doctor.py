@@ -176,6 +176,7 @@ def examine(home: Path) -> "Examination":
             on_hold=application.is_on_hold(),
             token_problems=problems_of_tokens(application),
             future_times=tuple(future_times(application)),
+            odd_rows=tuple(map(str, application.odd_rows())),
         )
         configurations = application.registry.all()
         findings = examine_all(application, configurations, facts)

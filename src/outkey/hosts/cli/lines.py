@@ -42,6 +42,7 @@ from outkey.hosts.cli.output import (
     progress_bar,
     warn,
     warn_if_sealed,
+    warn_unreadable,
 )
 from outkey.hosts.cli.presenters import dependents_text
 from outkey.hosts.cli.run_texts import (
@@ -88,6 +89,7 @@ def list_lines(*, as_json: AsJson = False) -> None:
     application = open_application()
     lines = application.registry.lines()
     paused = application.runs.paused_lines()
+    warn_unreadable(application.registry.unreadable_lines())
     if as_json:
         print_json([line_facts(line, paused) for line in lines])
         return

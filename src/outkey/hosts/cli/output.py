@@ -76,6 +76,12 @@ def warn(text: str) -> None:
     sys.stderr.write(visible(text) + "\n")
 
 
+def warn_unreadable(names: Iterable[str]) -> None:
+    """Print on standard error what is stored and cannot be read."""
+    for name in names:
+        warn(f"cannot be read: {name} (see: outkey doctor)")
+
+
 def warn_if_sealed(application: "Application") -> None:
     """Print on standard error that no stored secret can be used, and what to do."""
     error = application.sealing_error()

@@ -11,6 +11,7 @@ import typer
 from outkey.core.config.export import render
 from outkey.core.config.sync_sections import ConflictRule, Pair
 from outkey.core.errors import ConfigError, OutkeyError, RunStopped
+from outkey.core.shared_state import StateKind
 from outkey.core.sync.facts import run_facts
 from outkey.core.sync.pairs import PairAgreement, changed_fields
 from outkey.core.sync.run import Run, RunState
@@ -34,6 +35,7 @@ from outkey.hosts.cli.output import (
     print_line,
     print_table,
     progress_bar,
+    warn_unreadable,
 )
 from outkey.hosts.cli.run_texts import name_line_in_hint, run_text
 from outkey.hosts.cli.session import AsJson, administration_of, open_application
@@ -59,8 +61,10 @@ Key = Annotated[
 @pairs_app.command("list")
 def list_pairs(*, as_json: AsJson = False) -> None:
     """List the pairs with their open conflicts."""
-    runner = open_application().pair_runner()
+    application = open_application()
+    runner = application.pair_runner()
     pairs = runner.pairs().values()
+    warn_unreadable(application.sync_settings.unreadable()[StateKind.PAIR])
     if as_json:
         print_json([pair_facts(runner, pair) for pair in pairs])
         return

@@ -21,6 +21,7 @@ from outkey.hosts.django.audit import DjangoAuditRows
 from outkey.hosts.django.deliveries import DjangoDeliveryRows
 from outkey.hosts.django.ledger import DjangoLedgerRows
 from outkey.hosts.django.monitoring_rows import DjangoLineRuns
+from outkey.hosts.django.odd_rows import odd_rows
 from outkey.hosts.django.pairs import DjangoPairRows
 from outkey.hosts.django.raw_sql import wrap_database_errors
 from outkey.hosts.django.runs import DjangoRunRows, queue
@@ -57,6 +58,7 @@ def install(home: Path, environment: Mapping[str, str] = os.environ) -> Applicat
         zone=timezone.get_default_timezone(),
         deliveries=DjangoDeliveryRows(),
         release_thread=connections.close_all,
+        odd_rows=odd_rows,
     )
     options = getattr(settings, "OUTKEY", {})
     handlers = options.get("WEBHOOK_HANDLERS") or ()

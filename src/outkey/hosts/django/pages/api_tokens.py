@@ -95,6 +95,7 @@ def list_page(request: HttpRequest) -> HttpResponse:
     context = {
         "title": _("API tokens"),
         "tokens": tokens,
+        "unreadable": installation().api_tokens.unreadable(),
         "may_add": may(request, Permission.ADD_TOKEN),
         "may_revoke": may(request, Permission.DELETE_TOKEN),
     }

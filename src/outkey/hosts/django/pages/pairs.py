@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST
 from outkey.core.access.permissions import Permission
 from outkey.core.config.sync_sections import ConflictRule, Pair
 from outkey.core.errors import ConfigError, UnknownConfiguration
+from outkey.core.shared_state import StateKind
 from outkey.core.sync.pairs import (
     PairAgreement,
     PairConflict,
@@ -115,7 +116,9 @@ def list_page(request: HttpRequest) -> HttpResponse:
         ListedPair(pair, runner.count_open(pair.name))
         for pair in runner.pairs().values()
     ]
-    return page(request, "outkey/pairs.html", {"title": _("Pairs"), "pairs": pairs})
+    unreadable = installation().sync_settings.unreadable()[StateKind.PAIR]
+    context = {"title": _("Pairs"), "pairs": pairs, "unreadable": unreadable}
+    return page(request, "outkey/pairs.html", context)
 
 
 def pair_page(request: HttpRequest) -> HttpResponse:

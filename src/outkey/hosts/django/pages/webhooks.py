@@ -125,6 +125,7 @@ def list_page(request: HttpRequest) -> HttpResponse:
     context = {
         "title": _("Webhooks"),
         "rows": rows,
+        "unreadable": installation().unreadable_webhooks(),
         "may_add": may(request, Permission.ADD_WEBHOOK),
     }
     return page(request, "outkey/webhooks.html", context)
