@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -514,3 +515,15 @@ def test_without_webhooks_nothing_depends_on_them() -> None:
     )
     found = host.application.dependents(administration, configuration="acme")
     assert found == dependents.Dependents((), (), ())
+
+
+def test_a_process_that_stops_ends_what_runs_wait_for_in_other_databases() -> None:
+    application = memory_host().application
+    interrupted = []
+    tables = SimpleNamespace(interrupt=lambda: interrupted.append(True))
+    ports = replace(application.sync_ports(), tables=tables)  # type: ignore[arg-type]
+    replace(application, sync_ports=lambda: ports).interrupt_targets()
+    assert interrupted == [True]
+    without = replace(ports, tables=None)
+    replace(application, sync_ports=lambda: without).interrupt_targets()
+    assert interrupted == [True]

@@ -618,6 +618,8 @@ def test_a_machine_notes_the_streams_of_others_once_and_misses_them_later() -> N
     lost.note(Change(Tag.KEY_ADDED, "tester"))
     here = MemoryCheckpoints()
     trail = AuditTrail(rows, here, keys.get)
+    AuditTrail(MemoryAuditRows(), here, keys.get).note_streams()
+    assert here.marks == [], "there is no stream yet"
     trail.note_streams()
     trail.note_streams()
     assert len(here.marks) == 2, "a stream whose key is unknown cannot be verified"

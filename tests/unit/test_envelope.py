@@ -25,7 +25,15 @@ from outkey.core.errors import (
     StorageUnavailable,
 )
 from outkey.core.secret import Secret
-from outkey.core.vault.envelope import BLOCK, Place, key_name_of, pad, unpack, unpad
+from outkey.core.vault.envelope import (
+    BLOCK,
+    Place,
+    key_name_of,
+    named_key,
+    pad,
+    unpack,
+    unpad,
+)
 
 PLACE = Place("secret", "0b7e", "password", 1, "https://api.acme.example:443")
 ELSEWHERE = {
@@ -268,3 +276,7 @@ def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(
         source.save(ring.add()[0])
     assert source.load() == ring
     assert [path.name for path in tmp_path.iterdir()] == ["key"]
+
+
+def test_a_damaged_ciphertext_names_no_key() -> None:
+    assert named_key(b"123") == ""

@@ -16,6 +16,7 @@ from outkey.core.audit.chain import (
     chain_rows,
     label_of,
     sign_checkpoint,
+    sign_sighting,
 )
 from outkey.core.audit.durability import Durability
 from outkey.core.audit.events import Change, Outcome, Tag
@@ -677,3 +678,14 @@ def test_the_lock_of_scripts_is_tried_where_a_configuration_has_one() -> None:
     assert world.ids() == []
     world.scripts = UnlockableScripts()
     assert world.ids() == [("", "P-scripts")]
+
+
+def test_a_stream_of_another_machine_is_not_one_that_was_signed_here() -> None:
+    world = Runtime(referring())
+    verified(world)
+    ids = world.ids()
+    world.checkpoints.append(sign_sighting(KEY, "k.other"))
+    world.checkpoints.append(sign_sighting(KEY, "k.p"))
+    assert [each for each in world.ids() if each not in ids] == [
+        ("", "P-audit-broken")
+    ], "the stream of the other machine is missing, which its sighting tells"
