@@ -12,11 +12,12 @@ import pytest
 from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.paths_jmespath import JmespathCompiler
 from outkey.core.audit.events import Outcome
-from outkey.core.config.configuration import SyncLine
+from outkey.core.config.configuration import Configuration, SyncLine
 from outkey.core.errors import (
     BadAnswer,
     ConfigError,
     ConnectionFailed,
+    EditConflict,
     LineBusy,
     OutkeyError,
     RunStopped,
@@ -1093,3 +1094,19 @@ def test_a_run_ends_by_the_clock_of_the_database_like_it_began(answers: Api) -> 
         list(runner.run("contacts", "ada"))
     (ended,) = made.runs.newest(9)
     assert ended.ended_at == ended.started_at == made.world.clock.now()
+
+
+def test_a_run_stops_when_its_name_belongs_to_another_configuration() -> None:
+    api = Api(people(1, 2, 3))
+    fake = fake_sync(PULL, api)
+    registry = fake.world.ports.configurations
+    get = registry.get
+
+    def get_renamed(name: str) -> Configuration:
+        found = get(name)
+        return replace(found, record="other") if api.asked else found
+
+    registry.get = get_renamed  # type: ignore[method-assign]
+    with pytest.raises(EditConflict):
+        fake.run()
+    assert len(api.asked) == 1

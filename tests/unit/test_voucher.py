@@ -21,6 +21,7 @@ from outkey.core.rows import settings_of
 from outkey.core.secret import Secret
 from outkey.core.vault.versions import SecretLabel, SecretVersion, secret_version
 from outkey.core.vault.voucher import (
+    NAME,
     SETTINGS,
     VOUCHER_FIELD,
     Voucher,
@@ -85,6 +86,7 @@ def test_a_saved_secret_reference_and_script_are_vouched_for() -> None:
         "token",
         "header:X-API-Key",
         SCRIPT_FACT,
+        NAME,
         "base_url",
         "authentication_type",
     }
@@ -289,7 +291,43 @@ def test_a_voucher_drops_what_is_not_there_any_more() -> None:
     saved = office.registry.get("acme")
     smaller = replace(saved, secrets={})
     renewed = Voucher(vouchable_facts(saved)).after_save(smaller, saved.secrets, {})
-    assert set(renewed.facts) == {"base_url", "authentication_type"}
+    assert set(renewed.facts) == {NAME, "base_url", "authentication_type"}
+
+
+def renamed_by_sql(office: Office, name: str) -> Configuration:
+    rows = office.storage.configurations.rows
+    rows[name] = replace(rows.pop("acme"), name=name)
+    return office.registry.get(name)
+
+
+def test_a_configuration_that_got_another_name_outside_of_outkey_is_not_used() -> None:
+    office = office_with_token()
+    changed = renamed_by_sql(office, "crm")
+    with pytest.raises(SecretUnreadable, match="changed outside"):
+        office.secrets.refuse_changed_settings(changed)
+    office.administration.rename("crm", "crm2", 1.0)
+    with pytest.raises(SecretUnreadable, match="changed outside"):
+        office.secrets.open(office.registry.get("crm2"), "token")
+    office.administration.confirm(office.registry.get("crm2"))
+    assert office.secrets.open(office.registry.get("crm2"), "token").reveal()
+
+
+def test_a_rename_is_vouched_for() -> None:
+    office = office_with_token()
+    office.administration.rename("acme", "crm", 1.0)
+    renamed = office.registry.get("crm")
+    assert office.secrets.voucher(renamed).differences(renamed) == []
+    assert office.secrets.open(renamed, "token") == Secret("current")
+
+
+def test_a_voucher_of_version_0_2_does_not_have_the_name_and_is_accepted() -> None:
+    office = office_with_token()
+    saved = office.registry.get("acme")
+    facts = {
+        name: fact for name, fact in vouchable_facts(saved).items() if name != NAME
+    }
+    assert Voucher(facts).covers_settings(saved)
+    assert Voucher(facts).differences(saved) == [NAME]
 
 
 @pytest.mark.parametrize("path", SETTINGS)

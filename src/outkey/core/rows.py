@@ -186,6 +186,7 @@ class LineRow:
             sync=sync,
             source=self.source,
             error=self.error,
+            record=self.record,
         )
 
     def timed(self) -> TimedLine:

@@ -29,7 +29,12 @@ from outkey.core.config.sections import (
     ProxySettings,
     Verification,
 )
-from outkey.core.errors import ConfigError, OutkeyError, SecretRebindRequired
+from outkey.core.errors import (
+    ConfigError,
+    EditConflict,
+    OutkeyError,
+    SecretRebindRequired,
+)
 from outkey.core.request.headers import check_name, check_value, is_header_name
 from outkey.core.request.message import TlsSettings
 from outkey.core.request.origin import (
@@ -374,6 +379,13 @@ class SyncLine:
     source: str = attribute(default="", compare=False, repr=False)
     # Why it must not run: it was changed without outkey, or outkey is sealed.
     error: OutkeyError | None = attribute(default=None, compare=False, repr=False)
+    # The id of its configuration, which it is vouched for with; "" before it is saved.
+    record: str = attribute(default="", compare=False, repr=False)
+
+    def refuse_other(self, configuration: Configuration) -> None:
+        """Raise EditConflict if the name belongs to another configuration by now."""
+        if self.record and configuration.record != self.record:
+            raise EditConflict
 
 
 MAX_NAMES = 10

@@ -29,9 +29,11 @@ SETTINGS = (
     "network",
     *(path for path, rule in RULES.items() if rule is Permission.SET_SECRET),
 )
+# By its name applications, lines and webhooks find a configuration.
+NAME = "name"
 _READ_SETTINGS = attrgetter(*SETTINGS)
 _DEFAULTS = tuple(BY_PATH[path].default for path in SETTINGS)
-_RESERVED = frozenset({VOUCHER_FIELD, SCRIPT_FACT, *SETTINGS})
+_RESERVED = frozenset({VOUCHER_FIELD, SCRIPT_FACT, NAME, *SETTINGS})
 ROW_TEXT = "text:"  # before the name of a row's secret: the text around that secret
 
 Fact = tuple[str, ...]
@@ -41,7 +43,7 @@ Fact = tuple[str, ...]
 class Voucher:
     """The facts that were saved of one configuration.
 
-    Their keys are names of secrets, paths of settings, and SCRIPT_FACT. A setting
+    Their keys are names of secrets, paths of settings, SCRIPT_FACT and NAME. A setting
     without a fact has its default.
     """
 
@@ -58,7 +60,9 @@ class Voucher:
     def covers_settings(self, configuration: Configuration) -> bool:
         """Whether the settings that decide where secrets go are as they were saved."""
         saved = {path: fact for path, fact in self.facts.items() if is_setting(path)}
-        return saved == _settings_facts(configuration)
+        # Vouchers of version 0.2 do not have the name.
+        name = self.facts.get(NAME, (configuration.name,))
+        return name == (configuration.name,) and saved == _settings_facts(configuration)
 
     def script_digest(self) -> Secret | None:
         """Return the digest of the script that was saved, if there was one."""
@@ -111,7 +115,7 @@ def vouchable_facts(configuration: Configuration) -> dict[str, Fact]:
     }
     if configuration.script:
         facts[SCRIPT_FACT] = (digest(configuration.script),)
-    return facts | _settings_facts(configuration)
+    return facts | _settings_facts(configuration) | {NAME: (configuration.name,)}
 
 
 def changed_settings(before: Configuration, after: Configuration) -> set[str]:

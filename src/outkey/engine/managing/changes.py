@@ -35,7 +35,12 @@ from outkey.core.findings.posture import Policy
 from outkey.core.request.script import SCRIPT_FACT, fingerprint
 from outkey.core.secret import Secret
 from outkey.core.text import Text
-from outkey.core.vault.voucher import changed_settings, is_setting, vouchable_facts
+from outkey.core.vault.voucher import (
+    NAME,
+    changed_settings,
+    is_setting,
+    vouchable_facts,
+)
 from outkey.engine.managing.connection_test import Report
 from outkey.engine.managing.registry import Registry
 from outkey.engine.managing.test_setup import prepare_test
@@ -219,8 +224,13 @@ class Administration:
             renamed._replace(configuration=name),
             renamed._replace(configuration=new_name),
         )
+        stored = self.current(name)
+        # A name that was changed outside of outkey is not confirmed by another one.
+        is_confirmed = NAME not in self.secrets.voucher(stored).differences(stored)
         with self.registry.transaction():
             self.registry.rename(name, new_name, at)
+            if is_confirmed:
+                self._vouch(new_name, {NAME})
             webhooks = self.webhooks()
             if webhooks:
                 webhooks.rename_configuration(name, new_name)

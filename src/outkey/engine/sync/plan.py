@@ -77,6 +77,9 @@ class LinePlan:
     sync: Sync
     configuration: Configuration
 
+    def __post_init__(self) -> None:
+        self.line.refuse_other(self.configuration)
+
 
 @dataclass(frozen=True, slots=True)
 class PairPlan:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Required, Self, TypedDict
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import OutkeyError
+from outkey.core.errors import EditConflict, OutkeyError
 from outkey.core.request.assembly import Call
 from outkey.core.request.message import Response
 from outkey.core.request.origin import Params
@@ -93,6 +93,8 @@ class RequestBatch:
         Secrets are cached by object, so that they are not read for each request.
         """
         current = self._sender.configurations.get(self._plan.line.configuration)
+        if current.record != self._plan.configuration.record:
+            raise EditConflict  # the name belongs to another configuration now
         configured = self._configured
         if configured is None or configured[0] is not current:
             configured = current, current.as_begun_with(self._plan.configuration)

@@ -101,9 +101,12 @@ def fetch_objects(
     its limits and its rules, and recorded in the audit.
     """
     paths = [object_path(webhook.confirm, identifier) for identifier in identifiers]
-    configuration = sender.configurations.get(
-        webhook.configuration or sender.configurations.line(webhook.line).configuration
-    )
+    if webhook.configuration:
+        configuration = sender.configurations.get(webhook.configuration)
+    else:
+        line = sender.configurations.line(webhook.line)
+        configuration = sender.configurations.get(line.configuration)
+        line.refuse_other(configuration)
     documents = []
     for path in paths:
         call = build_call(configuration, "GET", path, line=webhook.line, actor=actor)
