@@ -310,3 +310,28 @@ oauth2 = { token_url = "https://b.example/token", client_id = "c" }
     keyed.save()
     assert rows_with_key(rows) == set()
     assert ends_of_tokens(rows).get(fetched.pk, 0.0) == 0.0
+
+
+def test_the_list_of_configurations_has_the_end_of_a_fetched_token(
+    application: "Application",  # noqa: F811
+    spar: Spar,  # noqa: F811
+) -> None:
+    from outkey.hosts.django.listed_rows import ends_of_tokens
+    from outkey.hosts.django.models import Configuration
+
+    text = f"""
+[configuration.fetching]
+base_url = "{spar.url}"
+network = "internal"
+authentication_type = "bearer"
+token_source = "oauth2"
+[configuration.fetching.oauth2]
+token_url = "{spar.url}/oauth/token?lifetime=900"
+client_id = "spar-client"
+"""
+    administration = application.administration("tester")
+    application.apply(administration, parse_document(text), dry_run=False)
+    administration.set_secret("fetching", "client_secret", Secret("spar-client-secret"))
+    assert application.gateway.send("fetching", "GET", "/echo").status == 200
+    row = Configuration.objects.get(name="fetching")
+    assert 800 < ends_of_tokens([row])[row.pk] - time.time() <= 900

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from uuid import UUID
 
+from outkey.adapters.vouching.vouched_states import VOUCHER
 from outkey.core.config.choices import AuthenticationType, TokenSourceKind
 from outkey.core.errors import ConfigError
 from outkey.core.oauth2.token import TokenState
@@ -50,6 +51,8 @@ def ends_of_tokens(rows: Sequence[models.Configuration]) -> dict[UUID, float]:
     )
     ends = {}
     for record, facts in tokens.values_list("pk", "facts"):
+        if isinstance(facts, dict):
+            facts.pop(VOUCHER, None)
         with suppress(ValueError):
             state = TokenState.from_facts(facts, generation=0, serial=0, content=None)
             ends[record] = state.expires_at
