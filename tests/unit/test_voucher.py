@@ -278,6 +278,14 @@ def test_no_save_leaves_a_voucher_behind_that_could_return() -> None:
     assert len(vouchers) == 1
 
 
+def test_a_save_without_a_change_replaces_no_voucher_that_caches_have() -> None:
+    office = office_with_token()
+    stored = office.registry.get("acme")
+    office.administration.save(ConfigurationChange(stored, stored))
+    (now,) = office.registry.find(["acme"]).values()
+    assert (now.revision, now.voucher) == (stored.revision, stored.voucher)
+
+
 @pytest.mark.parametrize(
     "text", ["", "[]", '{"facts": 7, "ciphertexts": {}}', '{"facts": {}}']
 )

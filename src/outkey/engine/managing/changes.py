@@ -306,7 +306,10 @@ class Administration:
         # Seal what this save decided (`core.vault.voucher`), so that a change which was
         # made in the database without outkey is noticed.
         unconfirmed = self._unconfirmed_facts(change.stored) - change.destinations()
-        self._vouch(saved.name, change.facts() - unconfirmed)
+        facts = change.facts() - unconfirmed
+        # Without a change the voucher stays too: caches would not read another one.
+        if facts:
+            self._vouch(saved.name, facts)
 
     def _unconfirmed_facts(self, stored: Configuration | None) -> set[str]:
         """Return what a save must not vouch for: facts that outkey did not save.
