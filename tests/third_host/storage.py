@@ -258,6 +258,7 @@ def configuration_columns(row: ConfigurationRow) -> dict[str, object]:
     listed = {name: row.settings[name] for name in LISTED}
     columns = asdict(row) | stamp_of(row) | listed
     del columns["odd"]  # of reading it
+    del columns["seen_voucher"]  # of the home, not of the database
     return columns
 
 

@@ -1,14 +1,18 @@
 """A stored secret that was opened is used again for a moment, and then forgotten."""
 
+from dataclasses import replace
+
 import pytest
 
 from outkey.adapters.keyring import Keyring, new_keyring
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import OPENED_SECONDS, StoredSecrets
+from outkey.adapters.vouching import VouchedConfigurations
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import Sealed, SecretUnreadable
 from outkey.core.secret import Secret
 from outkey.core.vault.voucher import vouchable_facts
+from outkey.engine.managing.registry import Registry
 from outkey.testing import FakeClock, configuration
 from outkey.testing.fakes_storage import memory_registry, memory_storage
 from outkey.testing.fakes_vouching import MemorySeenRows
@@ -37,14 +41,17 @@ class Vault:
     """Stored secrets with a configuration of their own."""
 
     def __init__(self) -> None:
-        storage = memory_storage()
-        self.storage = storage
+        self.storage = memory_storage()
         self.seen = MemorySeenRows()
-        self.registry = memory_registry(storage=storage)
+        rows = self.storage.configurations
+        self.vouched = replace(
+            self.storage, configurations=VouchedConfigurations(rows, self.seen)
+        )
+        self.registry = memory_registry(storage=self.vouched)
         self.clock = FakeClock()
         self.ring = CountingRing()
         self.secrets = StoredSecrets(
-            storage, ReferencedSecrets(), self.ring, self.clock, self.seen
+            self.vouched, ReferencedSecrets(), self.ring, self.clock, self.seen
         )
         for name in ("acme", "shop"):
             self.registry.add(configuration(name))
@@ -124,3 +131,28 @@ def test_an_older_copy_of_a_configuration_does_not_bring_its_secret_back(
     assert vault.secrets.open(vault.stored(), "token") == Secret("acme-1")
     vault.seen.clear()  # as after a restore
     assert vault.secrets.voucher(vault.stored()).facts
+
+
+def test_a_save_while_a_configuration_is_in_use_is_not_a_change_outside(
+    vault: Vault,
+) -> None:
+    in_use = vault.stored()
+    stored = vault.registry.put_settings(replace(in_use, notes="saved by another"))
+    vault.secrets.vouch(stored, vouchable_facts(stored))
+    assert vault.secrets.open(in_use, "token") == Secret("acme-1")
+    assert vault.secrets.open(vault.stored(), "token") == Secret("acme-1")
+
+
+def test_a_process_that_did_not_see_a_save_refuses_the_copy_it_has_cached(
+    vault: Vault,
+) -> None:
+    configurations = dict(vault.storage.configurations.rows)
+    secrets = dict(vault.storage.secrets.rows)
+    idle = Registry(vault.vouched, fresh_seconds=0.0)
+    cached = idle.get("acme")
+    vault.set_token("acme", "acme-2")
+    vault.storage.configurations.rows = configurations
+    vault.storage.secrets.rows = secrets
+    assert idle.get("acme") is not cached
+    with pytest.raises(SecretUnreadable, match="changed outside of outkey"):
+        vault.secrets.open(idle.get("acme"), "token")

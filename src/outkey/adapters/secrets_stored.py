@@ -20,7 +20,6 @@ from outkey.core.request.script import SCRIPT_FACT
 from outkey.core.secret import Secret
 from outkey.core.text import Text, counted
 from outkey.core.vault.envelope import Place, SealedRow, key_name_of, unpack
-from outkey.core.vault.row_voucher import RowName
 from outkey.core.vault.versions import (
     SecretVersion,
     Swap,
@@ -33,6 +32,7 @@ from outkey.core.vault.voucher import (
     VOUCHER_FIELD,
     Voucher,
     read_voucher,
+    voucher_name,
     voucher_place,
 )
 from outkey.core.webhooks.sealed import PLACE_TABLE
@@ -164,21 +164,19 @@ class StoredSecrets:
             if len(self._vouchers) >= _MAX_CACHED:
                 self._vouchers.clear()
             self._vouchers[row] = voucher
-        return voucher if self._is_newest(row.place) else Voucher({})
-
-    def _is_newest(self, place: Place) -> bool:
-        """Whether no later voucher of a configuration was seen; remember this one."""
-        newest = self._newest_version(place.record)
-        if place.version > newest:
-            self._note_version(place)
-        return place.version >= newest
+        # Not with what is seen now: a configuration may be in use while it is saved.
+        if row.place.version < configuration.seen_voucher:
+            return Voucher({})  # an older copy that was put back
+        if row.place.version > self._newest_version(configuration.record):
+            self._note_version(row.place)
+        return voucher
 
     def _newest_version(self, record: str) -> int:
-        return self._seen.newest(RowName(VOUCHER_FIELD, record)) if self._seen else 0
+        return self._seen.newest(voucher_name(record)) if self._seen else 0
 
     def _note_version(self, place: Place) -> None:
         if self._seen is not None:
-            name = RowName(VOUCHER_FIELD, place.record)
+            name = voucher_name(place.record)
             note = partial(self._seen.note, name, place.version)
             self._storage.database.after_commit(note)
 

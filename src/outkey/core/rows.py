@@ -57,6 +57,7 @@ class ConfigurationRow:
     headers: tuple[CustomHeader, ...]
     health: Health
     odd: tuple[str, ...] = ()  # the columns that hold what outkey never writes there
+    seen_voucher: int = 0  # the newest voucher that was seen before the row was read
 
     @property
     def stamp(self) -> Stamp:
@@ -103,6 +104,7 @@ class ConfigurationRow:
             is_proved=self.health.is_proved,
             accepted_at=self.health.accepted_at,
             voucher=voucher,
+            seen_voucher=self.seen_voucher,
             former_names=former_names,
         )
 

@@ -33,6 +33,7 @@ from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.adapters.vouching import (
     KeyedVouchers,
     SeenRowsFile,
+    VouchedConfigurations,
     VouchedLines,
     VouchedRows,
     VouchedStates,
@@ -251,7 +252,12 @@ def vouch_for_rows(
     )
     vouched = replace(
         tables,
-        storage=replace(rows, lines=lines, secrets=secrets),
+        storage=replace(
+            rows,
+            configurations=VouchedConfigurations(rows.configurations, seen),
+            lines=lines,
+            secrets=secrets,
+        ),
         states=states,
         tokens=tokens,
     )

@@ -6,6 +6,7 @@ from outkey.adapters.vouching.seen_file import (
     clear_seen_rows,
     seen_rows_file,
 )
+from outkey.adapters.vouching.vouched_configurations import VouchedConfigurations
 from outkey.adapters.vouching.vouched_lines import VouchedLines
 from outkey.adapters.vouching.vouched_rows import VouchedRows, VouchedTables
 from outkey.adapters.vouching.vouched_states import VouchedStates
@@ -14,6 +15,7 @@ from outkey.adapters.vouching.vouched_tokens import VouchedTokens
 __all__ = [
     "KeyedVouchers",
     "SeenRowsFile",
+    "VouchedConfigurations",
     "VouchedLines",
     "VouchedRows",
     "VouchedStates",

@@ -117,6 +117,8 @@ class Configuration:
     paused_at: float | None = attribute(default=None, compare=False)
     # Sealed, as it is stored.
     voucher: SealedRow | None = attribute(default=None, compare=False, repr=False)
+    # The version of the newest voucher that was seen before this one was read.
+    seen_voucher: int = attribute(default=0, compare=False, repr=False)
     # The names it had before, each with the Unix time until which it had it.
     former_names: tuple[tuple[str, float], ...] = attribute(default=(), compare=False)
     # Whether a test ended, or a request was accepted, since the last change.

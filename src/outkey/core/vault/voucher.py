@@ -20,6 +20,7 @@ from outkey.core.request.script import SCRIPT_FACT, digest
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.core.vault.envelope import Place, secret_place
+from outkey.core.vault.row_voucher import RowName
 
 VOUCHER_FIELD = "voucher"  # the name it is stored under, beside the secrets
 # The settings that are vouched for, each a fact of its own; SCRIPT_FACT is the script.
@@ -145,6 +146,11 @@ def read_voucher(text: str) -> Voucher:
         raise SecretUnreadable(
             Text("the voucher has a format that is unknown to this version")
         ) from None
+
+
+def voucher_name(record: str) -> RowName:
+    """Return the name of a configuration's voucher among the rows that were seen."""
+    return RowName(VOUCHER_FIELD, record)
 
 
 def voucher_place(record: str, version: int) -> Place:
