@@ -525,9 +525,8 @@ def test_saving_an_empty_new_line_marks_every_empty_field(
     page: Page, view: str
 ) -> None:
     page.goto(f"{LINES}add/?view={view}")
-    page.select_option("#l-configuration", "")
-    with redrawn(page):
-        page.get_by_role("button", name="Save", exact=True).click()
+    choose(page, "#l-configuration", "")
+    save(page)
     for name in ("name", "configuration"):
         expect(page.locator(f"#l-{name}")).to_have_attribute("aria-invalid", "true")
         expect(page.locator(f"#l-{name}-error")).to_contain_text("must not be empty")
