@@ -5,6 +5,7 @@ only what reading them returns.
 """
 
 import datetime as dt
+import json
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -73,8 +74,18 @@ def read_column(
     if stored is None and field.null:
         return None
     if isinstance(expression, KeyTransform):
-        return stored  # a part of a JSON document, as the query wants it
+        return read_part(stored)
     return reader(stored)
+
+
+def read_part(stored: object) -> object:
+    """Return a part of a JSON document; a text may come without its quotes."""
+    if not isinstance(stored, str):
+        return stored
+    try:
+        return json.loads(stored)
+    except (ValueError, RecursionError):
+        return stored
 
 
 class RecordField(UUIDField):  # type: ignore[type-arg]
