@@ -165,6 +165,19 @@ def test_a_checkpoint_states_only_what_survives_a_power_failure() -> None:
     assert [mark.number for mark in bench.checkpoints.marks] == [1]
 
 
+def test_records_before_a_failure_are_missed_when_they_are_deleted() -> None:
+    bench = AuditBench()
+    bench.audit.intend(INTENT)
+    bench.audit.intend(INTENT)
+    bench.rows.broken = True
+    with pytest.raises(AuditUnavailable):
+        bench.audit.intend(INTENT)
+    bench.rows.broken = False
+    assert bench.verdict().ok
+    del bench.rows.rows[1]
+    assert "missing at the end" in str(bench.verdict().first_bad)
+
+
 def test_a_checkpoint_that_cannot_be_written_does_not_stop_the_audit() -> None:
     bench = AuditBench()
     bench.checkpoints.broken = True

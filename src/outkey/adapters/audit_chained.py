@@ -211,7 +211,9 @@ class ChainedAudit:
             rows = self._chain([record.encoded for record in records])
             self._rows.append(rows, sync=sync)
         except BaseException:
-            # Whether the rows are there is unknown, so the stream cannot go on.
+            # Whether the rows are there is unknown, so the stream cannot go on. Those
+            # before them were accepted: without a checkpoint nobody would miss them.
+            self._sign_checkpoint()
             self._stream = self._new_stream()
             self._failing = True
             unawaited = [record for record in records if not record.awaited]

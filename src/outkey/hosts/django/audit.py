@@ -43,7 +43,8 @@ class DjangoAuditRows:
         self._connection = AuditConnection(durability)
         # The primary keys of the streams that this process writes, by name.
         self._streams: dict[str, int] = {}
-        self._last: tuple[int, int] | None = None  # stream and number of the last row
+        # The stream, number and code of the last row.
+        self._last: tuple[int, int, bytes] | None = None
 
     def append(self, rows: Sequence[ChainRow], *, sync: bool = False) -> None:
         if connection.in_atomic_block:
@@ -57,15 +58,14 @@ class DjangoAuditRows:
             )
         is_written = False
         try:
-            is_checked = sync or any(row.number == 1 for row in rows)
             if rows:
                 self._connection.insert([self._columns(row) for row in rows])
-                self._last = (self._stream_id(rows[-1].stream), rows[-1].number)
+                last = rows[-1]
+                self._last = (self._stream_id(last.stream), last.number, last.mac)
             if sync:
                 self._connection.sync()
-            # Read back at the beginning of a stream and before each checkpoint only,
-            # since every send waits here.
-            is_written = not is_checked or self._holds_last()
+            # A trigger may delete or change what was inserted without an error.
+            is_written = self._last is None or self._connection.holds(*self._last)
         except (DatabaseError, OSError):
             pass  # raised below, so that the database's own error is not its context
         if not is_written:
@@ -74,9 +74,6 @@ class DjangoAuditRows:
             self._connection.close()
             recover()
             raise AuditUnavailable
-
-    def _holds_last(self) -> bool:
-        return self._last is None or self._connection.holds(*self._last)
 
     def probe(self) -> None:
         """Raise AuditUnavailable if a row could not be stored now."""

@@ -22,10 +22,12 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from outkey.core.audit.chain import Label
 from outkey.core.audit.durability import Durability
 from outkey.core.groups import groups_of
+from outkey.hosts.django.columns import as_bytes
 from outkey.hosts.django.raw_sql import (
     abandoned_connections,
     execute,
     require_written,
+    with_question_marks,
 )
 
 PER_STATEMENT = 500
@@ -34,7 +36,7 @@ SYNCHRONOUS = {Durability.PROCESS: "NORMAL", Durability.POWER: "FULL"}
 Row = tuple[object, ...]  # the values of COLUMNS
 # A row that is never committed: no stream has this key.
 PROBE: Row = (0, 0, 0, "", "", None, "", b"", b"")
-HOLDS = "SELECT 1 FROM outkey_auditrecord WHERE stream_id = %s AND number = %s"
+SELECT_CODE = "SELECT mac FROM outkey_auditrecord WHERE stream_id = %s AND number = %s"
 CONNECTIONS: "WeakSet[AuditConnection]" = WeakSet()  # of this process
 
 
@@ -61,14 +63,17 @@ class AuditConnection:
             with own.wrap_database_errors:
                 insert_by(own.connection, rows)
 
-    def holds(self, stream: int, number: int) -> bool:
-        """Whether a row is stored; a trigger may delete what was inserted."""
+    def holds(self, stream: int, number: int, code: bytes) -> bool:
+        """Whether a row is stored as it was inserted."""
         own = self._own
         if own is None:
-            return execute(HOLDS, (stream, number)).fetchone() is not None
-        with self._lock, own.wrap_database_errors:
-            rows = own.connection.execute(HOLDS.replace("%s", "?"), (stream, number))
-            return rows.fetchone() is not None
+            stored = execute(SELECT_CODE, (stream, number)).fetchone()
+        else:
+            statement = with_question_marks(SELECT_CODE)
+            with self._lock, own.wrap_database_errors:
+                rows = own.connection.execute(statement, (stream, number))
+                stored = rows.fetchone()
+        return stored is not None and as_bytes(stored[0]) == code
 
     def probe(self) -> None:
         """Insert a row and take it back, or raise DatabaseError or OSError."""
