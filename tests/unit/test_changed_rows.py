@@ -12,6 +12,7 @@ from outkey.core.access.api_tokens import ApiTokenState, Scope
 from outkey.core.audit.events import Change, Tag
 from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import (
+    ConfigError,
     EditConflict,
     SecretUnreadable,
     TokenRefused,
@@ -223,3 +224,31 @@ def test_a_changed_api_token_is_listed_and_not_accepted(
     assert listed.state(home.database.now()) is ApiTokenState.CHANGED
     with pytest.raises(SecretUnreadable):
         tokens.revoke(administration, "ci")
+
+
+def test_a_token_whose_name_row_was_deleted_is_revoked_and_its_name_is_taken(
+    home: Home,  # noqa: F811
+) -> None:
+    tokens = ApiTokens(home.states, home.database, home.registry, TokenMemory())
+    administration = memory_host().application.administration("ada")
+    wish = TokenWish(name="ci", scopes=frozenset({Scope.READ}))
+    created = tokens.create(administration, wish)
+    home.raw.put(StateKind.API_TOKEN_NAME, {"ci": None})
+    with pytest.raises(ConfigError, match="taken|exists"):
+        tokens.create(administration, wish)
+    tokens.revoke(administration, "ci")
+    with pytest.raises(TokenRefused):
+        tokens.authenticate(created.text, 9.0)
+
+
+def test_a_webhook_is_read_anew_also_where_its_generation_was_put_back(
+    home: Home,  # noqa: F811
+) -> None:
+    settings = hook_settings(home)
+    assert not settings.get("shop").is_paused
+    generation = home.raw.read(StateKind.WEBHOOK)["shop"].generation
+    settings.set_paused("shop", is_paused=True)
+    stored = home.raw.read(StateKind.WEBHOOK)["shop"]
+    key = (StateKind.WEBHOOK, "shop")
+    home.raw._states[key] = stored._replace(generation=generation)
+    assert settings.get("shop").is_paused

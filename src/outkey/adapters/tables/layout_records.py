@@ -1,7 +1,8 @@
 """What outkey knows of tables, as shared states that other processes change too."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from outkey.adapters.tables.layout import Layout
 from outkey.core.errors import ConfigError, RowUnreadable
@@ -18,7 +19,8 @@ class LayoutRecords:
 
     def __init__(self, states: StateRows) -> None:
         self._states = states
-        self._layouts: dict[str, tuple[int, Layout]] = {}  # with their generation
+        # With what is stored of them; another program could leave a generation as it is.
+        self._layouts: dict[str, tuple[Mapping[str, Any], Layout]] = {}
 
     def targets(self) -> list[Target]:
         """Return the tables that outkey has made or adopted."""
@@ -36,10 +38,10 @@ class LayoutRecords:
         state = self._states.read(StateKind.TABLE, [key]).get(key)
         if state is None:
             return None
-        generation, layout = self._layouts.get(key, (0, None))
-        if layout is None or generation != state.generation:
+        facts, layout = self._layouts.get(key, ({}, None))
+        if layout is None or facts != state.value:
             layout = required_layout(key, state)
-            self._layouts[key] = (state.generation, layout)
+            self._layouts[key] = (state.value, layout)
         return layout
 
     def announce(self, name: TableName, layout: Layout) -> None:

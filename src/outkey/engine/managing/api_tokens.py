@@ -89,18 +89,19 @@ class ApiTokens:
             allow_internal=wish.allow_internal,
             per_minute=read_per_minute(wish.per_minute),
         )
-        before, stored = self._find(name)
-        if stored is not None and stored.state(now) is ApiTokenState.ACTIVE:
+        stored = self._named(name)
+        if any(before.is_active(now) for before in stored):
             raise name_taken()
+        kind = StateKind.API_TOKEN_NAME
+        generation = self._states.read(kind, [name]).get(name, SharedState()).generation
         administration.note(
             Tag.API_TOKEN_CREATED, "", *sorted(token.scopes), key=token.name
         )
         with self._database.transaction():
-            kind = StateKind.API_TOKEN_NAME
             value = {"digest": token.digest}
-            if not self._states.swap(kind, name, before.generation, value):
+            if not self._states.swap(kind, name, generation, value):
                 raise name_taken()  # another process has just created it
-            old = {stored.digest: None} if stored else {}
+            old = {before.digest: None for before in stored}
             new = {token.digest: token.facts()}
             self._states.put(StateKind.API_TOKEN, {**old, **new})
         return CreatedToken(token, text)
@@ -125,19 +126,21 @@ class ApiTokens:
 
     def revoke(self, administration: Administration, name: str) -> ApiToken:
         """Accept a token no more: at once here, within a second in other processes."""
-        _, stored = self._find(name)
-        if stored is None:
+        stored = self._named(name)
+        if not stored:
             raise ConfigError(
                 Text("there is no API token with this name"),
                 hint=Text("See: outkey api-token list"),
                 field="name",
             )
-        revoked = stored.revoked(self._database.now())
-        if revoked is not stored:
+        now = self._database.now()
+        revoked = {token.digest: token.revoked(now).facts() for token in stored}
+        if any(token.revoked_at is None for token in stored):
             administration.note(Tag.API_TOKEN_REVOKED, key=name)
-            self._states.put(StateKind.API_TOKEN, {stored.digest: revoked.facts()})
-            self._memory.forget(stored.digest)
-        return revoked
+            self._states.put(StateKind.API_TOKEN, revoked)
+            for digest in revoked:
+                self._memory.forget(digest)
+        return stored[-1].revoked(now)
 
     def active(self) -> list[ApiToken]:
         """Return the tokens that are accepted, by name."""
@@ -156,8 +159,8 @@ class ApiTokens:
     def rename_creator(self, creator: str, replacement: str) -> None:
         """Replace the actor who has created tokens, also revoked ones."""
         for digest, state in self._states.read(StateKind.API_TOKEN).items():
-            token = ApiToken.from_facts(state.value)
-            if token.created_by == creator:
+            token = read_one(digest, state, read_token)
+            if token is not None and token.created_by == creator:
                 renamed = replace(token, created_by=replacement).facts()
                 # Not over a revocation that another process has just stored.
                 kind = StateKind.API_TOKEN
@@ -192,13 +195,13 @@ class ApiTokens:
             return None
         return frozenset(self._registry.get(name).record for name in names)
 
-    def _find(self, name: str) -> tuple[SharedState, ApiToken | None]:
-        """Return the row of a name, and the token that has it."""
-        names = self._states.read(StateKind.API_TOKEN_NAME, [name])
-        row = names.get(name, SharedState())
-        digest = row.value.get("digest", "")
-        state = self._states.read(StateKind.API_TOKEN, [digest]).get(digest)
-        return row, None if state is None else read_one(digest, state, read_token)
+    def _named(self, name: str) -> list[ApiToken]:
+        """Return the tokens of a name, oldest first.
+
+        There is one, unless the row that reserves its name was deleted in the database.
+        """
+        tokens = [token for token in self.all() if token.name == name]
+        return sorted(tokens, key=lambda token: token.created_at)
 
 
 def read_token(_digest: str, state: SharedState) -> ApiToken:

@@ -1,10 +1,11 @@
 """The webhooks of an installation, as shared states."""
 
 import secrets
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from outkey.core.config.reference import parse_reference
 from outkey.core.errors import (
@@ -61,8 +62,9 @@ class HookSettings:
         self._database = database
         self._vault = vault
         self.samples = SampleMarks(states, database)
-        # What was read before, as long as its generation is still the stored one.
-        self._read: dict[str, tuple[int, StoredWebhook]] = {}
+        # What was read before, as long as the same is stored. Not by its generation:
+        # another program could leave that as it is.
+        self._read: dict[str, tuple[Mapping[str, Any], StoredWebhook]] = {}
         self._names: dict[str, str] = {}  # of webhooks, by endpoint
 
     def all(self) -> dict[str, StoredWebhook]:
@@ -136,16 +138,11 @@ class HookSettings:
         return stored
 
     def _as_read(self, name: str, state: SharedState) -> StoredWebhook:
-        """Return a webhook; its settings are read once for each generation."""
-        generation, stored = self._read.get(name, (0, None))
-        # A webhook that was deleted and made again has another endpoint.
-        if (
-            stored is None
-            or generation != state.generation
-            or stored.endpoint != state.value.get("endpoint")
-        ):
+        """Return a webhook; its settings are read once until they change."""
+        value, stored = self._read.get(name, ({}, None))
+        if stored is None or value != state.value:
             stored = StoredWebhook.from_facts(name, state.value)
-            self._read[name] = (state.generation, stored)
+            self._read[name] = (state.value, stored)
         return stored
 
     def put(
