@@ -19,7 +19,7 @@ class LayoutRecords:
 
     def __init__(self, states: StateRows) -> None:
         self._states = states
-        # With what is stored of them; another program could leave a generation as it is.
+        # With what is stored: another program could leave a generation as it is.
         self._layouts: dict[str, tuple[Mapping[str, Any], Layout]] = {}
 
     def targets(self) -> list[Target]:
