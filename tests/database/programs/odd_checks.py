@@ -28,7 +28,8 @@ line show {GOOD} | line run {GOOD} | run list | run list --json | pair list
 pair list --json | pair conflicts {GOOD} | data list | webhook list
 webhook list --json | webhook show {GOOD} | webhook inbox {GOOD}
 webhook inbox {ODD} ? | api-token list | api-token list --json | notices
-token status {GOOD} ? | secret confirm --json ? | user list
+token status {GOOD} ? | secret confirm --json ? | user list | user list --json
+people export boss
 """
 LISTS = {"list", "line", "pair", "webhook", "api-token"}
 PAGES = f"""
@@ -40,7 +41,7 @@ PAGES = f"""
 /outkey/syncline/data/ /outkey/run/ /outkey/webhook/ /outkey/webhook/add/
 /outkey/webhook/webhook/?name={GOOD} /outkey/webhook/inbox/?name={GOOD}
 /outkey/webhook/inbox/?name={ODD} /outkey/apitoken/ /outkey/usersettings/
-/metrics /healthz
+/auth/user/ /auth/group/ /metrics /healthz
 """
 INTERFACE = f"""
 configurations configurations/{GOOD} lines lines/{GOOD} runs webhooks

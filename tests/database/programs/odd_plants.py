@@ -7,7 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from django.contrib.auth.models import Group, User
+from django.contrib.sessions.models import Session
 from django.db import DatabaseError, connection, transaction
+from django.db.migrations.recorder import MigrationRecorder
 from odd_home import ODD
 
 from outkey.core.shared_state import StateKind
@@ -97,6 +100,11 @@ MODELS = (
     models.AuditRecord,
     models.KnownKey,
     models.UserSettings,
+    # Django's own, which the embedded server reads
+    User,
+    Group,
+    Session,
+    MigrationRecorder(connection).Migration,
 )
 TABLES = {model._meta.db_table: model for model in MODELS}
 # What makes a copy of a row another one.
@@ -116,6 +124,10 @@ UNIQUE: dict[str, Callable[[int], Row]] = {
     "outkey_auditrecord": lambda n: {"number": n},
     "outkey_knownkey": lambda n: {"key_id": f"{n:016x}"},
     "outkey_usersettings": lambda n: {"user": str(n)},
+    "auth_user": lambda n: {"username": f"{ODD}{n}"},
+    "auth_group": lambda n: {"name": f"{ODD}{n}"},
+    "django_session": lambda n: {"session_key": f"{ODD}{n}"},
+    "django_migrations": lambda n: {"app": ODD, "name": str(n)},
     STATES: lambda n: {"key": f"{ODD}{n}"},
 }
 OF_CONFIGURATION = (

@@ -15,8 +15,8 @@ from odd_plants import Plant, Snapshot, groups  # isort: skip
 
 
 def main() -> None:
+    checks = Checks(HOME, TOKEN)  # with a session, which is a row as well
     snapshot = Snapshot(HOME)
-    checks = Checks(HOME, TOKEN)
     failures = checks.failures()
     assert not failures, "\n".join(failures)
     snapshot.restore()

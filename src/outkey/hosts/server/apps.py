@@ -1,6 +1,8 @@
 """The Django app of the embedded host."""
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
+
+OF_USERS = ("auth", "sessions", "axes")
 
 
 class ServerConfig(AppConfig):
@@ -10,7 +12,13 @@ class ServerConfig(AppConfig):
     label = "outkey_server"
 
     def ready(self) -> None:
-        """Record who signs in and out."""
+        """Record who signs in and out, and read Django's own tables whatever is there.
+
+        In a Django project they are the project's.
+        """
+        from outkey.hosts.django.columns import tolerate_odd_values
         from outkey.hosts.server.sign_ins import record_sign_ins
 
         record_sign_ins()
+        for label in OF_USERS:
+            tolerate_odd_values(*apps.get_app_config(label).get_models())

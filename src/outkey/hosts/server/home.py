@@ -17,6 +17,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from outkey.core.errors import ConfigError, StorageUnavailable
 from outkey.core.text import Text
 from outkey.hosts.django.project import LABEL, MARK, in_project, open_project
+from outkey.hosts.django.tolerant_connections import tolerate_odd_times
 from outkey.hosts.server.backup.work_folders import settle_left_overs
 from outkey.hosts.server.location import DEMO_MARK, home
 
@@ -116,6 +117,7 @@ def configure_django(settings_module: str) -> None:
         os.environ["DJANGO_SETTINGS_MODULE"] = settings_module
     if not apps.ready:
         django.setup()
+        tolerate_odd_times()
 
 
 def migrate(folder: Path) -> None:
