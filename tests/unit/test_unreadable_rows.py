@@ -130,6 +130,16 @@ def test_an_odd_api_token_is_not_accepted_and_not_listed() -> None:
     assert application.api_tokens.unreadable() == [created.token.digest]
 
 
+def test_a_creator_of_tokens_is_renamed_although_one_of_them_is_odd() -> None:
+    application = memory_host().application
+    tokens = application.api_tokens
+    wish = TokenWish(name="ci", scopes=frozenset({Scope.READ}))
+    tokens.create(application.administration("ada"), wish)
+    application.states.put(StateKind.API_TOKEN, {"0" * 64: ODD})
+    tokens.rename_creator("ada", "erased:1")
+    assert [token.created_by for token in tokens.all()] == ["erased:1"]
+
+
 def test_odd_webhooks_are_listed_as_unreadable_and_their_secrets_are_skipped() -> None:
     working = Working()
     application = working.application

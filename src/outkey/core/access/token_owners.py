@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from outkey.core.access.api_tokens import ApiToken, ApiTokenState
+from outkey.core.access.api_tokens import ApiToken
 from outkey.core.access.token_permissions import token_needs
 from outkey.core.audit.actors import user_of_pages
 from outkey.core.text import Text
@@ -37,7 +37,7 @@ def token_problems(
     """
     for token in tokens:
         user = user_of_pages(token.created_by)
-        if user is None or token.state(now) is not ApiTokenState.ACTIVE:
+        if user is None or not token.is_active(now):
             continue
         problem = _problem(token, user, owners.get(user))
         if problem is not None:

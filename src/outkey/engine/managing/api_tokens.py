@@ -13,7 +13,6 @@ from outkey.core.access.api_tokens import (
     PREFIX,
     RANDOM_BYTES,
     ApiToken,
-    ApiTokenState,
     Scope,
     digest_of,
     read_per_minute,
@@ -145,9 +144,7 @@ class ApiTokens:
     def active(self) -> list[ApiToken]:
         """Return the tokens that are accepted, by name."""
         now = self._database.now()
-        return [
-            token for token in self.all() if token.state(now) is ApiTokenState.ACTIVE
-        ]
+        return [token for token in self.all() if token.is_active(now)]
 
     def revoke_all_of(self, administration: Administration, creator: str) -> list[str]:
         """Revoke the tokens that an actor has created; return their names."""
