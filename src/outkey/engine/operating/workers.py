@@ -56,18 +56,17 @@ def count_running(states: Mapping[StateKind, Mapping[str, object]], now: float) 
     These are workers, processes that send, and a server, which monitors. One that was
     killed counts until its state is too old.
     """
-    ages = [
-        (now - time_in(heartbeat, "at"), ALIVE_SECONDS)
+    moments = [
+        (time_in(heartbeat, "at"), ALIVE_SECONDS)
         for heartbeat in states.get(StateKind.WORKER, {}).values()
     ]
-    ages += [
-        (now - time_in(heartbeat, "seen_at"), SENDER_SECONDS)
+    moments += [
+        (time_in(heartbeat, "seen_at"), SENDER_SECONDS)
         for heartbeat in states.get(StateKind.PROCESS, {}).values()
     ]
     lease = states.get(StateKind.LEASE, {}).get(MONITORING)
-    ages.append((now + LEASE_SECONDS - time_in(lease, "until"), LEASE_SECONDS))
-    # A time that lies further ahead than clocks differ was not written by a process.
-    return sum(-limit < age < limit for age, limit in ages)
+    moments.append((time_in(lease, "until") - LEASE_SECONDS, LEASE_SECONDS))
+    return sum(is_recent(at, now, seconds) for at, seconds in moments)
 
 
 def time_in(state: object, name: str) -> float:
