@@ -22,8 +22,9 @@ MOST = 100  # lines of one function
 STEPS = {
     "write",
     "put_states",
+    "write_states",
     "load",
-    "locked",
+    "lock",
     "run_script",
     "copy_rows",
     "replace_database",

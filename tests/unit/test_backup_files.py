@@ -18,7 +18,7 @@ from outkey.adapters.keyring_file import KeySource
 from outkey.core.errors import ConfigError, Sealed, StorageUnavailable
 from outkey.hosts.server.backup import archive, sqlite_copy, work_folders
 from outkey.hosts.server.backup.archive import Manifest
-from outkey.hosts.server.backup.embedded import ReadBackup, RestoreOptions, restore
+from outkey.hosts.server.backup.embedded import RestoredBackup, RestoreOptions, restore
 from outkey.hosts.server.backup.replacement import Plan, name_of
 from outkey.hosts.server.backup.signing import sign
 from outkey.hosts.server.backup.work_folders import (
@@ -130,9 +130,11 @@ def backup(tmp_path: Path, new_database: bytes) -> Path:
 
 def put_back(
     home: Path, file: Path, *, replace: bool = True, unsigned: bool = False
-) -> ReadBackup:
+) -> RestoredBackup:
     options = RestoreOptions(replace=replace, accept_unsigned=unsigned)
-    return restore(home, settings_of(home), file, source_of(home), options)
+    return restore(
+        home, settings_of(home), file, source=source_of(home), options=options
+    )
 
 
 def refusal_of(home: Path, file: Path) -> ConfigError:
@@ -269,8 +271,9 @@ def test_a_config_folder_that_cannot_be_written_keeps_the_old_database(
     key.rename(tmp_path / "key")
     (home / "config").rmdir()
     source = KeySource(tmp_path / "key", None)
+    options = RestoreOptions(replace=True)
     with pytest.raises(StorageUnavailable):
-        restore(home, settings_of(home), file, source, RestoreOptions(replace=True))
+        restore(home, settings_of(home), file, source=source, options=options)
     assert row_in(database_of(home)) == "old"
 
 

@@ -154,9 +154,9 @@ def back_up(file: Path, progress: Callable[[int], None]) -> Path:
         home(),
         settings.DATABASES["default"],
         file,
-        administration_of(application),
-        ring,
-        progress,
+        administration=administration_of(application),
+        ring=ring,
+        progress=progress,
     )
     note_backup(application)
     return application.key_file
@@ -183,7 +183,9 @@ def restore(
     options = RestoreOptions(
         replace=replace, accept_unsigned=accept_unsigned, goes_live=goes_live
     )
-    backup = read_backup(home(), DATABASES["default"], file, key_source(), options)
+    backup = read_backup(
+        home(), DATABASES["default"], file, source=key_source(), options=options
+    )
     application = open_application()
     is_sealed = application.keys.is_sealed()
     sealed_secrets: dict[str, dict[str, int]] = {}

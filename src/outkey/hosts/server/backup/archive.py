@@ -87,12 +87,13 @@ def write_archive(
     file: Path,
     members: Mapping[str, Path],
     manifest: Callable[[Mapping[str, str]], Manifest],
+    *,
     progress: Progress,
     folder: Path,
 ) -> None:
     """Write a backup: whole, or not at all.
 
-    The folder gets to know where the unfinished file is.
+    Where the unfinished file is stands in the folder, for the case of a kill.
     """
     hashes = {name: hash_of(path, progress) for name, path in members.items()}
     text = manifest(hashes).to_bytes()

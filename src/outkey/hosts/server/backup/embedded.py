@@ -53,6 +53,7 @@ def back_up(
     home: Path,
     settings: Settings,
     file: Path,
+    *,
     administration: Administration,
     ring: Keyring,
     progress: Progress = lambda _: None,
@@ -65,13 +66,13 @@ def back_up(
         if os.path.lexists(file):
             raise file_exists()
         administration.note(Tag.BACKUP_MADE)
-        write_backup(home, settings, file, ring, progress)
+        write_backup(home, settings, file, ring=ring, progress=progress)
     except OSError:
         raise StorageUnavailable(Text("the backup cannot be written")) from None
 
 
 def write_backup(
-    home: Path, settings: Settings, file: Path, ring: Keyring, progress: Progress
+    home: Path, settings: Settings, file: Path, *, ring: Keyring, progress: Progress
 ) -> None:
     """Copy what a home has, and write the copies to a file."""
     # Beside the database, since the copy is as sensitive.
@@ -98,7 +99,7 @@ def write_backup(
             )
             return sign(unsigned, ring)
 
-        write_archive(file, members, manifest, progress, folder)
+        write_archive(file, members, manifest, progress=progress, folder=folder)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,12 +107,12 @@ class RestoreOptions:
     """What an operator allows a restore to do."""
 
     replace: bool = False  # what the home has
-    accept_unsigned: bool = False  # restore what nobody with the key has vouched for
+    accept_unsigned: bool = False  # a backup without a valid signature
     goes_live: bool = False  # it is not on hold afterwards
 
 
-class ReadBackup(NamedTuple):
-    """A backup that was restored."""
+class RestoredBackup(NamedTuple):
+    """What is known of a backup that was restored."""
 
     manifest: Manifest
     is_signed: bool  # by a key of this home; else its policy was not restored
@@ -121,9 +122,10 @@ def restore(
     home: Path,
     settings: Settings,
     file: Path,
+    *,
     source: KeySource,
     options: RestoreOptions,
-) -> ReadBackup:
+) -> RestoredBackup:
     """Put a backup in the place of what a home has, and return what it was of.
 
     A policy stays if the backup has none: its rules would be lifted unnoticed. It stays
@@ -131,7 +133,7 @@ def restore(
     """
     refuse_running_server(home)
     try:
-        return read_backup(home, settings, file, source, options)
+        return read_backup(home, settings, file, source=source, options=options)
     except OSError:
         raise StorageUnavailable(Text("the home folder cannot be written")) from None
 
@@ -140,9 +142,10 @@ def read_backup(
     home: Path,
     settings: Settings,
     file: Path,
+    *,
     source: KeySource,
     options: RestoreOptions,
-) -> ReadBackup:
+) -> RestoredBackup:
     """Replace the database and the files beside it, all or nothing.
 
     Whatever ends the process, it is undone or completed by the next one of this home.
@@ -175,7 +178,7 @@ def read_backup(
         plan.write(folder)
         replace_database(settings, copy, states, replace=options.replace)
         complete(home, folder, plan)
-    return ReadBackup(manifest, is_signed)
+    return RestoredBackup(manifest, is_signed)
 
 
 def refuse_read_only(config: Path) -> None:

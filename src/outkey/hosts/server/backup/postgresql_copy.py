@@ -14,13 +14,11 @@ from outkey.core.errors import ConfigError, StorageUnavailable
 from outkey.core.shared_state import StateKind
 from outkey.core.text import Text
 from outkey.engine.operating.workers import count_running
-from outkey.hosts.server.backup.archive import not_a_backup
 from outkey.hosts.server.backup.restored_states import (
-    DELETE_STATE,
-    PUT_STATE,
     READ_STATE,
     RESTORE_MARK,
     States,
+    write_states,
 )
 from outkey.hosts.server.backup.sqlite_copy import has_data
 
@@ -165,16 +163,12 @@ def copy_rows(
 
 
 def put_states(connection: "Connection", states: States) -> None:
-    """Put shared states into the database, or raise if they do not stay there."""
-    for (kind, key), value in states.items():
-        expected = None if value is None else (json.dumps(value),)
-        if expected is None:
-            connection.execute(DELETE_STATE.format("%s"), (kind, key))
-        else:
-            connection.execute(PUT_STATE.format("%s"), (kind, key, *expected))
-        select = READ_STATE.format("%s")
-        if connection.execute(select, (kind, key)).fetchone() != expected:
-            raise not_a_backup()
+    """Put shared states into the database, in the open transaction."""
+    write_states(
+        lambda statement, values: connection.execute(statement.encode(), values),
+        states,
+        parameter="%s",
+    )
 
 
 def has_tables(connection: "Connection") -> bool:

@@ -1,12 +1,14 @@
 """What a restored database gets in the step that replaces the previous one."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from outkey.core.moments import parse_iso
 from outkey.core.operating.hold import RESTORED
 from outkey.core.shared_state import StateKind
 from outkey.engine.managing.duties import BACKUP
-from outkey.hosts.server.backup.archive import Manifest
+from outkey.hosts.server.backup.archive import Manifest, not_a_backup
 
 # Shared states by kind and key; None deletes one.
 States = Mapping[tuple[StateKind, str], Mapping[str, object] | None]
@@ -18,6 +20,13 @@ PUT_STATE = (
 )
 DELETE_STATE = "DELETE FROM outkey_sharedstate WHERE kind = {0} AND key = {0}"
 READ_STATE = "SELECT value FROM outkey_sharedstate WHERE kind = {0} AND key = {0}"
+
+
+class Cursor(Protocol):
+    """The result of a statement, of sqlite3 or psycopg."""
+
+    def fetchone(self) -> object:
+        """Return the next row; None if there is none."""
 
 
 def restored_states(
@@ -35,3 +44,20 @@ def restored_states(
         (StateKind.MARK, BACKUP): {"at": made_at},
         (StateKind.HOLD, RESTORED): None if goes_live else {"at": now},
     }
+
+
+def write_states(
+    execute: Callable[[str, tuple[str, ...]], Cursor], states: States, *, parameter: str
+) -> None:
+    """Write states into a database whose driver has this sign for a parameter.
+
+    ConfigError if they do not stay there, as with a trigger that swallows them.
+    """
+    for (kind, key), value in states.items():
+        row = None if value is None else (json.dumps(value),)
+        if row is None:
+            execute(DELETE_STATE.format(parameter), (kind, key))
+        else:
+            execute(PUT_STATE.format(parameter), (kind, key, *row))
+        if execute(READ_STATE.format(parameter), (kind, key)).fetchone() != row:
+            raise not_a_backup()

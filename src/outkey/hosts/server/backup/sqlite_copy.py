@@ -1,22 +1,15 @@
 """A consistent copy of a SQLite database, while others write to it, and back."""
 
-import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 from outkey.core.errors import ConfigError, StorageUnavailable
-from outkey.core.shared_state import StateKind
 from outkey.core.text import Text
 from outkey.hosts.server.backup.archive import not_a_backup
-from outkey.hosts.server.backup.restored_states import (
-    DELETE_STATE,
-    PUT_STATE,
-    READ_STATE,
-    States,
-)
+from outkey.hosts.server.backup.restored_states import States, write_states
 
 PRIMARY_CODE = 0xFF  # of an error; the other bits are details
 LOG = ("-wal", "-shm")  # the files of the log, beside the database
@@ -44,37 +37,16 @@ def check(copy: Path) -> None:
 
 
 def put_states(copy: Path, states: States) -> None:
-    """Put shared states into a copy, and write it onto the disk.
-
-    ConfigError if they do not stay there, as with a trigger that swallows them.
-    """
+    """Put shared states into a copy, and write it onto the disk."""
     try:
         with closing(sqlite3.connect(copy)) as connection:
             connection.execute("PRAGMA journal_mode=DELETE")
             with connection:
-                for (kind, key), value in states.items():
-                    put_state(connection, kind, key, value)
+                write_states(connection.execute, states, parameter="?")
     except sqlite3.Error:
         raise not_a_backup() from None
     with copy.open("rb") as file:
         os.fsync(file.fileno())
-
-
-def put_state(
-    connection: sqlite3.Connection,
-    kind: StateKind,
-    key: str,
-    value: Mapping[str, object] | None,
-) -> None:
-    """Put a shared state into a copy, or delete it; ConfigError if that fails."""
-    expected = None if value is None else (json.dumps(value),)
-    if expected is None:
-        connection.execute(DELETE_STATE.format("?"), (kind, key))
-    else:
-        connection.execute(PUT_STATE.format("?"), (kind, key, *expected))
-    select = READ_STATE.format("?")
-    if connection.execute(select, (kind, key)).fetchone() != expected:
-        raise not_a_backup()
 
 
 def load(copy: Path, database: Path, *, replace: bool) -> None:
