@@ -78,7 +78,7 @@ def test_a_mark_that_a_clock_ahead_has_left_means_nothing() -> None:
     samples = hooks.settings.samples
     mark = samples.make(hooks.endpoint, "tester")
     hooks.host.world.clock.advance(-7200)
-    assert samples.sender_of(hooks.endpoint, with_mark(signed(), mark)) == ""
+    assert samples.tested_by(hooks.endpoint, with_mark(signed(), mark)) == ""
     other = samples.make(hooks.endpoint, "tester")
     assert marks(hooks) == [other]
 

@@ -154,7 +154,7 @@ def text_of(facts: Mapping[str, object], name: str) -> str:
 
 
 def time_of(facts: Mapping[str, object]) -> int:
-    """Return when a record was written in ms; 0 where somebody has changed that."""
+    """Return when a record was written in ms; 0 for what is not a time."""
     at = facts.get("at")
     return at if isinstance(at, int) and 0 <= at < MAX_TIME else 0
 
@@ -298,7 +298,7 @@ def verify(
     sightings = latest_marks(mark for mark in marks if mark.is_sighting)
     starts = {mark.stream: mark for mark in tombstones}
     known = ends.keys() | sightings.keys()
-    demands = Demands(keys, starts)
+    required = RequiredStreams(keys, starts)
     count = 0
     tail = 0
     first_bad: str | None = None
@@ -315,7 +315,7 @@ def verify(
             walk.step(row)
         first_bad = first_bad or walk.first_bad()
         tail += walk.unprotected
-        demands.add_stream(stream, walk.links)
+        required.add_stream(stream, walk.links)
         if stream not in known:
             unmarked.append(stream)
     for stream, end in ends.items():
@@ -324,7 +324,7 @@ def verify(
             first_bad = first_bad or f"{stream}:{end.number} (the stream is missing)"
         elif not is_genuine(keys(key_id_of(stream)) or b"", TOMBSTONE, start):
             first_bad = first_bad or f"{stream}:{start.number} (a tombstone is forged)"
-    first_bad = first_bad or demands.first_missing(sightings.values())
+    first_bad = first_bad or required.first_missing(sightings.values())
     return ChainVerdict(
         ok=first_bad is None,
         rows=count,
@@ -386,8 +386,8 @@ class StreamWalk:
         return self._bad
 
 
-class Demands:
-    """The streams that must be there, since others or sightings name them."""
+class RequiredStreams:
+    """The streams that must exist, since other streams or sightings name them."""
 
     def __init__(self, keys: AuditKeys, tombstones: Mapping[str, ChainMark]) -> None:
         self._keys = keys
@@ -396,7 +396,7 @@ class Demands:
         self._named: dict[str, None] = {}  # in order
 
     def add_stream(self, stream: str, links: Iterable[str]) -> None:
-        """Note that a stream is there, and which others its first record names."""
+        """Note that a stream exists, and which others its first record names."""
         self._present.add(stream)
         self._named.update(dict.fromkeys(links))
 

@@ -110,7 +110,9 @@ class NamingWebhooks(Protocol):
     def rename_line(self, name: str, new_name: str) -> None:
         """Let webhooks name a line by its new name."""
 
-    def names_of_users(self, configuration: str, lines: Collection[str]) -> list[str]:
+    def dependent_webhooks(
+        self, configuration: str, lines: Collection[str]
+    ) -> list[str]:
         """Return the webhooks that name the configuration or one of the lines.
 
         "" for no configuration.
@@ -439,7 +441,7 @@ class Administration:
     def webhooks_naming(self, configuration: str, lines: Collection[str]) -> list[str]:
         """Return the webhooks that need a configuration or a line ("" for none)."""
         webhooks = self.webhooks()
-        return webhooks.names_of_users(configuration, lines) if webhooks else []
+        return webhooks.dependent_webhooks(configuration, lines) if webhooks else []
 
     def _refuse_removal(self, configuration: str, lines: Collection[str]) -> None:
         webhooks = self.webhooks()

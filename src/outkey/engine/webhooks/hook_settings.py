@@ -228,7 +228,9 @@ class HookSettings:
         """Let webhooks name a line by its new name."""
         self._rename(LINE_KEYS, name, new_name)
 
-    def names_of_users(self, configuration: str, lines: Collection[str]) -> list[str]:
+    def dependent_webhooks(
+        self, configuration: str, lines: Collection[str]
+    ) -> list[str]:
         """Return the webhooks that name the configuration or one of the lines.
 
         "" for no configuration.
@@ -244,7 +246,7 @@ class HookSettings:
 
         "" for no configuration.
         """
-        names = self.names_of_users(configuration, lines)
+        names = self.dependent_webhooks(configuration, lines)
         if names:
             raise ConfigError(
                 Text("webhooks need it: {names}", names=", ".join(names)),

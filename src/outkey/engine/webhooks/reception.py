@@ -281,7 +281,7 @@ class Reception:
     ) -> None:
         """Commit a delivery; the same one again changes nothing."""
         samples = self._ports.settings.samples
-        tested_by = samples.sender_of(stored.endpoint, delivery)
+        tested_by = samples.tested_by(stored.endpoint, delivery)
         delivery = without_mark(delivery)
         for event in verified.events or (self._event(stored, delivery, verified),):
             content = replace(delivery, body=event.body)

@@ -35,8 +35,8 @@ class SampleMarks:
         """Remove a mark: its sample was stored, or refused."""
         self.states.put(StateKind.HOOK_SAMPLE, {mark: None})
 
-    def sender_of(self, endpoint: str, delivery: Delivery) -> str:
-        """Return who sent a sample; "" for a delivery of the sender."""
+    def tested_by(self, endpoint: str, delivery: Delivery) -> str:
+        """Return the user who sent a sample; "" for a delivery of the sender itself."""
         marks = delivery.header_values(HEADER)
         if len(marks) != 1:
             return ""
