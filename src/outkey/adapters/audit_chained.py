@@ -144,7 +144,7 @@ class ChainedAudit:
             self._write_queue(force=True)
 
     def protect(self) -> None:
-        """Flush, as the timer asks for it; if that fails, the timer asks again."""
+        """Flush when the timer calls; if that fails, ask for another call."""
         self._is_timed = False
         self.flush()
         if self._stream.process == os.getpid() and self._is_unprotected():

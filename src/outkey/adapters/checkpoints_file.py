@@ -9,7 +9,8 @@ from outkey.core.audit.chain import ChainMark
 from outkey.core.errors import AuditUnavailable
 from outkey.core.text import Text
 
-# Some thousand marks: a stream that is named only before them is named once more.
+# The end of the file, some thousand marks: a stream that only earlier ones name is
+# noted again.
 END_BYTES = 1024 * 1024
 
 

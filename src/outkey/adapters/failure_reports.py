@@ -1,4 +1,4 @@
-"""Files about unexpected errors, for those who find out why: only their owner reads."""
+"""Reports of unexpected errors, in files that only their owner may read."""
 
 import os
 import secrets

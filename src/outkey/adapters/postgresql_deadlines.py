@@ -21,7 +21,7 @@ LONG_STATEMENT_SECONDS = 600  # of one that is about all rows of a table
 LOCK_SECONDS = 5
 LATER_SECONDS = 5.0  # the server ends a statement first
 IDLE_SECONDS = 60  # a transaction whose process is suspended must not block others
-# For a server that is gone: noticed by the kernel within a minute.
+# So the kernel notices within a minute that a server has disappeared.
 KEEPALIVES = {
     "keepalives": 1,
     "keepalives_idle": 30,

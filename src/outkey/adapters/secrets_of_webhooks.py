@@ -25,8 +25,8 @@ class SecretsWithWebhooks:
     ) -> None:
         self._rows = rows
         self._states = states
-        # Where webhooks are stored that nobody has confirmed yet: their secrets follow
-        # a rotation, and stay unconfirmed.
+        # The table itself, for webhooks that are not confirmed yet: their secrets
+        # follow a rotation, and they stay unconfirmed.
         self._unvouched = unvouched or states
         self._code_uses = code_uses  # how many rows each key vouches for
 

@@ -1,4 +1,4 @@
-"""A process whose memory no core file, tracer or neighbour gets to see."""
+"""Keeps the memory of a process out of core files and debuggers."""
 
 import ctypes
 import resource
@@ -8,7 +8,7 @@ _SET_DUMPABLE = 4  # of Linux's prctl
 
 
 def forbid_dumps() -> None:
-    """Let nobody but root look into the memory of this process, or find it in a file.
+    """Let only root read the memory of this process, and write no core file.
 
     For processes of outkey alone: a program that uses the library may want its core
     files and debuggers. Programs that it starts are as usual, but write no core file.

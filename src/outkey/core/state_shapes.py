@@ -1,7 +1,7 @@
 """What the values of shared states look like, by their kind.
 
 A value of another form was not written by outkey. It is read as an odd, empty table:
-most states then begin anew, and what cannot do that is reported as unreadable.
+most states then start again, and what cannot is reported as unreadable.
 """
 
 from collections.abc import Callable, Mapping

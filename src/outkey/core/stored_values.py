@@ -1,8 +1,8 @@
 """Values as a database returns them: each of its type, or an odd one in its place.
 
 SQLite stores any type in any column; every database stores JSON of any shape, and times
-that no calendar has. Who reads gets a harmless value of the expected type, which is
-marked as odd: a row that somebody has changed by hand stops itself and nothing else.
+that no calendar has. A reader gets a harmless value of the expected type, which is
+marked as odd, so that a row which was changed by hand stops only itself.
 """
 
 import json

@@ -235,7 +235,7 @@ def vouch_for_rows(
     """Return tables whose rows are vouched for, with the keys that do so.
 
     Nothing else may use the host's own tables: what is read there could have been
-    written by anybody.
+    written by any program.
     """
     rows = tables.storage
     stored = VouchedTables(

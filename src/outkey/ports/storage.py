@@ -290,13 +290,13 @@ class SeenRows(Protocol):
         """Return the highest serial number that was seen of a row; 0 for none."""
 
     def serials(self) -> Mapping[RowName, int]:
-        """Return the highest serial number of each row; it changes no more."""
+        """Return the highest serial number of each row, as of now."""
 
     def note(self, name: RowName, serial: int) -> None:
         """Remember a serial number, unless a higher one was seen."""
 
     def clear(self) -> None:
-        """Forget all rows, for a database that was restored from a backup."""
+        """Remove all rows, for a database that was restored from a backup."""
 
 
 class RowVouchers(Protocol):

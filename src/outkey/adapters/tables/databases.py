@@ -168,9 +168,9 @@ class NamedDatabase:
                 raise
 
     def _enter(self, stack: ExitStack) -> Connection:
-        """Begin a transaction; one that has just not responded is not asked again.
+        """Begin a transaction, unless the database has just not responded.
 
-        Many lines, or tables of a list, may be in the same database.
+        Many lines, or tables of a list, may be in it, and would all wait.
         """
         began_at = time.monotonic()
         if began_at < self._silent_until:
@@ -225,7 +225,7 @@ class NamedDatabases:
     def settings(self, name: str) -> OtherDatabase:
         """Return what the operator says about a database, or raise ConfigError.
 
-        SecretUnreadable if somebody else has written it.
+        SecretUnreadable if another program has written it.
         """
         databases = self._settings()
         if name not in databases:

@@ -1,8 +1,8 @@
 """How databases of others are connected to: with which options, and for how long.
 
 A connection responds to its login and to the check before each use within
-`CONNECT_SECONDS`, and to each statement within `STATEMENT_SECONDS`. The server is told
-so, and the client gives up a little later: a server that hangs does not obey.
+`CONNECT_SECONDS`, and to each statement within `STATEMENT_SECONDS`. The server gets the
+same limits, and the client gives up a little later: a server that hangs ends nothing.
 """
 
 import logging

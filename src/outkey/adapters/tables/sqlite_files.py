@@ -1,8 +1,8 @@
 """The SQLite files that tables may be in: those below folders that the operator names.
 
-Whoever names the file of a database has it written, and can have its content sent by a
-push. Settings in the database must not be enough for that: a writer of the database has
-them too. So the folders are named in the environment of the process.
+A sync line writes to the file that its database names, and a push sends its content.
+Settings in the database must not be enough for that: a writer of the database can
+change them. So the folders are named in the environment of the process.
 """
 
 import os

@@ -85,10 +85,10 @@ def webhook_requirements(
 
 
 def changed_keys(stored: Webhook | None, edited: Webhook) -> Iterator[str]:
-    """Yield the settings that differ; of a new webhook, those that it does without.
+    """Yield the settings that differ, and whose change needs a permission.
 
-    A new one has no secret yet that a scheme could use. It may state how deliveries are
-    verified, unless they are not.
+    A new webhook has no secret yet that a scheme could use: it may state how deliveries
+    are verified, but not that they are not.
     """
     before = webhook_table(stored) if stored else {}
     after = webhook_table(edited)
@@ -101,7 +101,7 @@ def changed_keys(stored: Webhook | None, edited: Webhook) -> Iterator[str]:
 
 
 def is_unverified(webhook: Webhook) -> bool:
-    """Whether anybody who knows the endpoint can send what is accepted."""
+    """Whether deliveries are accepted without any proof of their sender."""
     scheme = scheme_of(webhook)
     return scheme is not None and scheme.kind is VerificationKind.UNVERIFIED
 

@@ -270,8 +270,8 @@ def checkpoint(run: Run, now: float) -> Run:
 def refuse_ended_lease(run: Run, now: float, grace: float = 0.0) -> None:
     """Raise RunStopped if the lease of a run has ended.
 
-    Its process was suspended and wakes, or is too slow. Nobody may have taken the run
-    over yet, but what the process has read or received is out of date.
+    Its process was suspended and wakes, or is too slow. What it has read or received is
+    out of date, even if no other process has taken the run over yet.
     """
     if run.until + grace < now:
         raise RunStopped(

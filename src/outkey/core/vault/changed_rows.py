@@ -32,7 +32,7 @@ class ChangedRow:
 
     @property
     def is_missing(self) -> bool:
-        """Whether somebody has deleted it."""
+        """Whether the row was deleted."""
         return not isinstance(self.seen, LineRow) and not self.seen.generation
 
     def is_named(self, name: str) -> bool:
@@ -52,7 +52,7 @@ class ChangedRow:
             return {**content, "configuration": seen.configuration, "source": None}
         if isinstance(seen, TokenRow):
             return {**seen.facts, "serial": seen.serial}
-        facts: object = seen.value  # somebody else may have written anything
+        facts: object = seen.value  # another program may have written anything
         return facts if isinstance(facts, Mapping) else {"value": facts}
 
     def _texts(self) -> Iterator[tuple[str, str]]:

@@ -3,9 +3,9 @@
 Some rows decide what outkey opens, sends, runs or accepts, and hold no secret: other
 databases, sync lines, webhooks, tokens of the HTTP interface. Each of them has a code
 with a key that the database does not have, over its name, its content and a serial
-number that every write raises. A row without a valid code was written by somebody
-else. A row with a lower serial number than one that was seen before is an old one that
-somebody put back.
+number that every write raises. A row without a valid code was written by another
+program. A row with a lower serial number than one that was seen before is an old one
+that was put back.
 """
 
 import json

@@ -212,7 +212,7 @@ class WebhookScheme:
 
     @property
     def proves_nothing(self) -> bool:
-        """Whether anybody who knows the endpoint can send a delivery."""
+        """Whether anyone who knows the endpoint can send a delivery."""
         return self.kind in {VerificationKind.FETCH, VerificationKind.UNVERIFIED}
 
     @property

@@ -8,7 +8,7 @@ from outkey.core.vault.changed_rows import ChangedRow
 from outkey.engine.managing.changes import Administration
 from outkey.ports.installation import VouchedRows
 
-MAX_LABEL = 200  # characters; somebody else may have chosen a name of any length
+MAX_LABEL = 200  # characters; another program may have chosen a name of any length
 
 
 def confirm_rows(
@@ -25,7 +25,7 @@ def confirm_rows(
 def reject_rows(
     administration: Administration, rows: VouchedRows, seen: Sequence[ChangedRow]
 ) -> None:
-    """Delete rows that somebody else has written: all of them or none."""
+    """Delete rows that another program has written: all of them or none."""
     _note(administration, Tag.ROW_REJECTED, seen)
     with administration.registry.transaction():
         for row in seen:

@@ -90,9 +90,9 @@ class Monitor:
         return reported
 
     def _read_records(self) -> tuple[int, list[EndedAttempt], list[Condition]]:
-        """Return the position after the records that were read, and what they say.
+        """Return the position after the records that were read, and what they report.
 
-        That are attempts, and users whose sign-ins are slowed down.
+        They report attempts, and users whose sign-ins are slowed down.
         """
         position = self._position()
         attempts: list[EndedAttempt] = []

@@ -1,6 +1,6 @@
 """Failed sign-ins to the pages: they slow an account down, and are counted.
 
-The lock of a sign-in is by name and IP address, so that nobody locks another user out.
+The lock of a sign-in is by name and IP address, so that it locks out no other user.
 It does not stop guesses from many addresses. So for an account that has failed often,
 from anywhere, a password is checked once in a while only, except from addresses that
 its user has signed in from before: these never wait. Others get an appointment, one for
@@ -23,7 +23,7 @@ SLOW_AFTER = 20  # failures
 WINDOW_SECONDS = 3600.0
 SLOW_SECONDS = 15.0  # between two passwords that are checked
 MAX_APPOINTMENTS = 20
-GRACE_SECONDS = 120.0  # how long an appointment is kept for a network
+GRACE_SECONDS = 120.0  # how long an appointment is valid
 MAX_ACCOUNTS = 5000
 MINUTE = 60
 # Failures are recorded one by one as long as there are no more than these in a minute.
@@ -68,7 +68,7 @@ class SignInGuard:
     def __init__(self, audit: Audit, clock: Clock, actor: str) -> None:
         self._audit = audit
         self._clock = clock
-        self._actor = actor  # of an attempt: nobody is signed in
+        self._actor = actor  # of an attempt: no user is signed in
         self._lock = threading.Lock()
         self._paces: OrderedDict[str, AccountPace] = OrderedDict()
         self._minute = 0
@@ -121,7 +121,7 @@ class SignInGuard:
             return pace.is_slow(now) and not was_slow
 
     def _drop_one(self, now: float) -> None:
-        """Forget the account that has failed longest ago, a slow one last."""
+        """Remove the account that has failed longest ago, a slow one last."""
         *others, _newest = self._paces
         fast = (name for name in others if not self._paces[name].is_slow(now))
         del self._paces[next(fast, others[0])]
@@ -143,7 +143,7 @@ class SignInGuard:
             self._audit.note(Change(Tag.SESSION_REFUSED, self._actor))
 
     def _take(self, minute: int) -> list[tuple[ChangeEffect, int]]:
-        """Return the counts of an earlier minute, which begins anew."""
+        """Return the counts of an earlier minute, and start a new one."""
         with self._lock:
             if minute == self._minute:
                 return []

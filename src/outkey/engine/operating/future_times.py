@@ -50,7 +50,7 @@ LONGEST_LEASES = {PRUNING: float(DAY_SECONDS)}
 
 
 def future_times(application: Application) -> Iterator[Text]:
-    """Yield what has a time that nobody can have stored yet."""
+    """Yield what has a stored time that lies in the future."""
     now = application.database.now()
     for kind, longest in LONGEST.items():
         states = application.states.read(kind)
@@ -96,7 +96,7 @@ def has_future_time(value: object, longest: Mapping[str, float], now: float) -> 
 class FutureTimesCheck:
     """Raises TimeInFuture while there is such a time; it looks once a minute.
 
-    What it reads may be long, and anybody can request `/readyz`.
+    Reading all times may take long, and anyone can request `/readyz`.
     """
 
     def __init__(self, application: Application) -> None:

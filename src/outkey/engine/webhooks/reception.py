@@ -59,7 +59,7 @@ MEBIBYTE = 1024 * 1024
 MAX_BODY = MEBIBYTE  # unless the operator sets another limit
 RETRY_SECONDS = 60  # what a sender is told while deliveries cannot be stored
 METHODS = ("POST", "PUT", "PATCH")
-UNSIGNED_PER_MINUTE = 600  # deliveries of one webhook that anybody can send
+UNSIGNED_PER_MINUTE = 600  # deliveries of one webhook that prove nothing
 MINUTE = 60
 
 
@@ -181,7 +181,7 @@ class Reception:
     def _accept(
         self, stored: StoredWebhook, delivery: Delivery, verified: Verified
     ) -> HookResponse:
-        """Store a delivery, unless it is one of too many that anybody can send."""
+        """Store a delivery, unless too many came that prove nothing."""
         scheme = scheme_of(stored.webhook)
         if scheme is not None and scheme.proves_nothing:
             now = self._ports.clock.now()

@@ -84,7 +84,7 @@ class HookWatch:
         )
 
     def _rejecting_runs(self, stored: StoredWebhook, since: float) -> list[Run]:
-        """Return the runs whose rejected records nobody has retried, newest first."""
+        """Return the runs whose rejected records were not retried, newest first."""
         line = stored.webhook.line
         runs = self.runs.newest(NEWEST_RUNS, line, received=True) if line else ()
         return [

@@ -54,7 +54,7 @@ MAX_CONNECTIONS = 500
 LEAST_DESCRIPTORS = MAX_CONNECTIONS + 100
 REST_SECONDS = 1.0  # before the next connection is accepted when none could be
 # Of the requests that a client sends before it has read the first response. The last
-# one is answered with "Connection: close", and the rest is not read.
+# response has "Connection: close", and the rest is not read.
 MAX_PIPELINED = 8
 RETRY_SECONDS = 5  # when a client that was refused may try again
 # How long requests that are being served may take once the server is to stop: as long
@@ -308,7 +308,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
             if self.total_outbufs_len == 0:
                 self.close_when_flushed = False
                 self._is_discarding = True
-                with suppress(OSError):  # the client has gone
+                with suppress(OSError):  # the client has closed it
                     self.socket.shutdown(socket.SHUT_WR)
         else:
             super().handle_write()
@@ -458,7 +458,10 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
         self.task_dispatcher.refuse_overdue()
         for channel in list(self.active_channels.values()):
             if channel.is_late():
-                channel.abort() if channel.total_outbufs_len else channel.handle_close()
+                if channel.total_outbufs_len:
+                    channel.abort()
+                else:
+                    channel.handle_close()
 
     def readable(self) -> bool:
         """Whether a connection may be accepted now."""

@@ -27,7 +27,7 @@ THREADS_OF_TOKEN = 12
 class Kind(Enum):
     """A kind of request, with the threads that only it uses, and that it uses at most.
 
-    The threads that are nobody's are shared.
+    The threads that no kind has for itself are shared.
     """
 
     def __init__(self, own: int, most: int) -> None:
@@ -148,7 +148,7 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress has 
         while (waiting := self._wait(thread_no)) is not None:
             try:
                 waiting.job.service()
-            except BaseException:  # a thread that ended would be missing for good
+            except BaseException:  # else the thread would end, and be missing
                 self.logger.exception("Exception when servicing %r", waiting.job)
             finally:
                 self._leave(waiting)
@@ -194,10 +194,10 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress has 
         return sum(max(0, busy - kind.own) for kind, busy in self._busy.items())
 
     def _leave(self, waiting: Waiting) -> None:
-        """Give the place of a job back."""
+        """Release the place of a job."""
         token = waiting.place.token
         with self.lock:
             self._busy[waiting.place.kind] -= 1
             self._busy_of_token[token] -= 1
             if not self._busy_of_token[token]:
-                del self._busy_of_token[token]  # or it would grow for ever
+                del self._busy_of_token[token]  # or the counter would grow without end

@@ -145,7 +145,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25  # hours
-# By both, so that nobody locks out another user; guesses from many addresses are slowed
+# By both, so that no other user is locked out; guesses from many addresses are slowed
 # down by `sign_ins`.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_CLIENT_IP_CALLABLE = "outkey.hosts.server.sign_ins.counted_address"

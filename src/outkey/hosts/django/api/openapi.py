@@ -70,7 +70,7 @@ def openapi_document(request: HttpRequest) -> HttpResponse:
     return response
 
 
-# Made once: it takes a third of a second, and anybody may request it.
+# Made once: it takes a third of a second, and needs no token.
 @lru_cache(maxsize=4)
 def encoded_document(prefix: str) -> EncodedDocument:
     """Return the document of an interface at this path."""

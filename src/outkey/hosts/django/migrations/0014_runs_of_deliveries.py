@@ -1,4 +1,4 @@
-"""Runs of deliveries are told apart, and deliveries know the run that rejected them."""
+"""Runs of deliveries are marked, and deliveries name the run that rejected them."""
 
 from typing import Any
 

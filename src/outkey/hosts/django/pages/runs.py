@@ -54,7 +54,7 @@ LINES_SIZE = 1000
 LONGEST_SECONDS = 366 * 24 * 3600
 OTHER = "other"
 PERIODS = {"1": 86_400, "7": 7 * 86_400, "30": 30 * 86_400}  # by days, in seconds
-# The choices of the filter; the others are not told apart.
+# The choices of the filter, which does not distinguish the other triggers.
 TRIGGERS = {
     RunTrigger.DELIVERY: gettext_lazy("deliveries of webhooks"),
     OTHER: gettext_lazy("schedules and users"),

@@ -93,7 +93,7 @@ def vendor_of(settings: Settings) -> str:
 
 
 def name_of(settings: Settings) -> str:
-    """Return what tells the database of an installation apart from others."""
+    """Return a text that identifies the database of an installation."""
     if vendor_of(settings) == SQLITE:
         return SQLITE  # the one of the home
     facts = (str(settings.get(name) or "") for name in ("HOST", "PORT", "NAME"))

@@ -1,7 +1,7 @@
 """Signatures of backups: a keyed code over the manifest, and so over every member.
 
 A backup decides where secrets go: its policy names proxies, and its checkpoints prove
-the audit. So what is in it must come from somebody who has the key.
+the audit. So it must have been made with the key.
 """
 
 import hashlib

@@ -78,7 +78,7 @@ def remove(folder: Path) -> None:
     restore that has replaced the database.
     """
     (folder / PLAN).unlink(missing_ok=True)
-    with suppress(OSError):  # there is none, or its disk is gone
+    with suppress(OSError):  # there is none, or its disk is missing
         Path((folder / DRAFT).read_text(encoding="utf-8")).unlink()
     shutil.rmtree(folder)
 
