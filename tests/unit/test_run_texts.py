@@ -11,6 +11,7 @@ from outkey.hosts.cli.run_texts import (
     name_line_in_hint,
     next_steps,
     rejected_text,
+    repair_text,
     run_remedy,
     state_text,
     waiting_text,
@@ -100,3 +101,16 @@ def test_only_the_hints_of_the_guard_are_replaced() -> None:
     other = ConnectionFailed()
     name_line_in_hint(other, "my line")
     assert other.hint == ConnectionFailed.default_hint
+
+
+@pytest.mark.parametrize(
+    ("repaired_by", "text"),
+    [
+        ("9", "what it rejected was processed by run 9"),
+        ("7", "nothing is left of what it rejected"),
+    ],
+)
+def test_a_repaired_run_names_the_other_run_and_not_itself(
+    repaired_by: str, text: str
+) -> None:
+    assert repair_text(replace(DONE, repaired_by=repaired_by)) == text

@@ -83,10 +83,10 @@ SENTENCES_BY_EFFECT: dict[tuple[str, str], Text] = {
     (Tag.LINE_SAVED, ChangeEffect.CREATED): Text("created the sync line"),
     (Tag.SECRET_SET, ChangeEffect.REPLACED): Text("replaced a secret"),
     (Tag.SESSION_REFUSED, ChangeEffect.COUNTED): Text(
-        "failed to sign in, more times within a minute:"
+        "failed to sign in; further failures within a minute:"
     ),
     (Tag.SESSION_REFUSED, ChangeEffect.COUNTED_LOCKED): Text(
-        "tried to sign in while that was locked, times within a minute:"
+        "tried to sign in while it was locked; attempts within a minute:"
     ),
 }
 LINE_TAGS = frozenset(

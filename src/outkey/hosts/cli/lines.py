@@ -53,6 +53,7 @@ from outkey.hosts.cli.run_texts import (
     name_line_in_hint,
     next_steps,
     pages_text,
+    repair_text,
     result_text,
     retry_steps,
     run_remedy,
@@ -379,7 +380,7 @@ def show_run(run: RunId, *, as_json: AsJson = False) -> None:
     if stored.retry_of:
         print_line(f"a retry of what run {stored.retry_of} rejected")
     if stored.repaired_by:
-        print_line(f"what it rejected was processed by run {stored.repaired_by}")
+        print_line(repair_text(stored))
     for note in stored.notes:
         print_line(note)
     if stored.counts.changed_fields:

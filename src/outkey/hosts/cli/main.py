@@ -99,7 +99,10 @@ def unexpected_error(error: Exception, host: CommandHost | None) -> InternalErro
     with suppress(Exception), use_host(host):  # whatever failed may fail here too
         report = write_report(current_host().home_folder(), error)
     if report is None:
-        hint = Text("The details could not be written to the home.")
+        hint = Text(
+            "The details could not be written to the home: check that outkey may write"
+            " there, and run the command again."
+        )
     else:
         hint = Text(
             "Report it with this file, which has places in the code and no values:"

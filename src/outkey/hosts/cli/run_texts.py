@@ -93,6 +93,13 @@ def extent_text(run: Run) -> str:
     return f"{pages_text(run.pages)}, {extent}"
 
 
+def repair_text(run: Run) -> str:
+    """Return what became of the records that a repaired run had rejected."""
+    if run.repaired_by == run.id:  # such as of deliveries whose records were deleted
+        return "nothing is left of what it rejected"
+    return f"what it rejected was processed by run {run.repaired_by}"
+
+
 def pages_text(count: int) -> str:
     """Return a number of pages."""
     return "one page" if count == 1 else f"{count} pages"

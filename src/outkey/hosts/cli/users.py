@@ -48,7 +48,10 @@ def erase(user: User, *, yes: Yes = False, as_json: AsJson = False) -> None:
             }
         )
         return
-    print_line(f"erased; beside secrets the name is replaced by {replacement}")
+    print_line(
+        "erased; beside secrets, API tokens and test deliveries the name is replaced"
+        f" by {replacement}"
+    )
     print_revoked(revoked)
     print_line(
         "the audit contains the name until its records are pruned: outkey audit prune"

@@ -56,7 +56,7 @@ REST_SECONDS = 1.0  # before the next connection is accepted when none could be
 # Of the requests that a client sends before it has read the first response. The last
 # response has "Connection: close", and the rest is not read.
 MAX_PIPELINED = 8
-RETRY_SECONDS = 5  # when a client that was refused may try again
+RETRY_SECONDS = 5  # when a client that was refused may retry
 # How long requests that are being served may take once the server is to stop: as long
 # as a send may take by default.
 STOP_SECONDS = 60.0
@@ -72,7 +72,7 @@ _LARGE_BYTES = 512 * 1024
 MAX_LARGE_BODIES = 32
 MAX_LARGE_BODIES_OF_TOKEN = 16
 _SENT_AHEAD = 1024 * 1024  # how far a response of the send proxy is ahead of its client
-_BUSY = "Too many users are signing in. Wait some seconds, and try again."
+_BUSY = "Too many users are signing in. Wait some seconds, then retry."
 _RESET = struct.pack("ii", 1, 0)  # of SO_LINGER: linger, for no second
 _SENDING = "/api/v1/send/"
 _API_TOKEN = re.compile(r"Bearer ok_[A-Za-z0-9_-]{43}", re.IGNORECASE)

@@ -17,7 +17,7 @@ from outkey.hosts.server.backup.archive import Manifest
 
 _PURPOSE = "backup"  # of the key that is derived
 _UNSIGNED = Text(
-    "If you are sure that nobody has changed the file, restore it with --unsigned: then"
+    "If you are sure that the file was not changed, restore it with --unsigned: then"
     " the policy of this home stays as it is."
 )
 
