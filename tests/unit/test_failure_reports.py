@@ -1,8 +1,10 @@
 """Unexpected errors: what is printed and stored of them, and what is not."""
 
 import json
+import secrets
 import threading
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -59,8 +61,10 @@ def test_errors_that_led_to_each_other_are_named_once() -> None:
 
 
 def test_a_report_is_for_its_owner_and_only_the_newest_are_stored(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    numbers = count(0xFFFFFFFF, -1)  # the last one sorts first
+    monkeypatch.setattr(secrets, "token_hex", lambda _: f"{next(numbers):08x}")
     reports = [write_report(tmp_path, caught(fail)) for _ in range(MAX_REPORTS + 5)]
     newest = reports[-1]
     assert newest is not None

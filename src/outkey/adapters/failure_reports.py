@@ -12,6 +12,7 @@ from outkey.core.failure_places import failure_places
 
 FOLDER = Path("data", "errors")  # in the home
 MAX_REPORTS = 20
+SECOND = 1_000_000_000  # in nanoseconds
 MAX_CHARACTERS = 100_000
 
 
@@ -20,8 +21,11 @@ def write_report(home: Path, error: BaseException) -> Path | None:
 
     A home that does not exist is not made. Only the newest reports are stored.
     """
-    now = time.gmtime()
-    name = f"{time.strftime('%Y%m%dT%H%M%SZ', now)}-{secrets.token_hex(4)}.txt"
+    nanoseconds = time.time_ns()
+    now = time.gmtime(nanoseconds // SECOND)
+    # The names have the order of the reports, also of several within a second.
+    moment = f"{time.strftime('%Y%m%dT%H%M%S', now)}.{nanoseconds % SECOND:09}"
+    name = f"{moment}-{secrets.token_hex(4)}.txt"
     text = (
         f"{time.strftime('%Y-%m-%d %H:%M:%S', now)} UTC,"
         f" outkey {version('outkey')}, Python {sys.version.split()[0]}\n\n"
