@@ -66,7 +66,7 @@ def test_retries_are_recorded_in_this_process_and_in_the_queue() -> None:
     application = host.application
     run = rejecting_run(application)
     steps = application.retry_run(
-        run.id, "ada", lambda _effect: None, lambda _change: None
+        run.id, "ada", note=lambda _effect: None, note_change=lambda _change: None
     )
     assert [step.retry_of for step in steps][-1] == run.id
     application.request_retry(run.id, "ben")

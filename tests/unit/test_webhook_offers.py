@@ -103,8 +103,8 @@ def test_of_two_offers_at_once_one_is_accepted(
     assert hooks.receive(asana("c" * 32)) == HookResponse(401)
     stored = hooks.settings.get("shop")
     audit = hooks.host.audit
-    assert accept_offer(hooks.settings, audit, stored, Secret(OFFERED))
-    assert not accept_offer(hooks.settings, audit, stored, Secret("other"))
+    assert accept_offer(hooks.settings, audit, stored, offered=Secret(OFFERED))
+    assert not accept_offer(hooks.settings, audit, stored, offered=Secret("other"))
 
 
 def test_the_token_of_notion_is_shown_until_it_has_sent_a_delivery() -> None:

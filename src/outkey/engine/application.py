@@ -544,12 +544,14 @@ class Application:
         )
 
     def retry_run(
-        self, run_id: str, actor: str, note: "Note", note_change: "NoteChange"
+        self, run_id: str, actor: str, *, note: "Note", note_change: "NoteChange"
     ) -> Generator[Run]:
         """Retry what a run rejected in this process, for a user."""
         line = self.registry.line(self.runs.get(run_id).line)
         self._note_line(Tag.RUN_RETRIED, line, actor, run_id)
-        return self.sync_runner().retry(run_id, actor, note, note_change)
+        return self.sync_runner().retry(
+            run_id, actor, note=note, note_change=note_change
+        )
 
     def run_pair(self, name: str, actor: str, follow: "Follow") -> list[Run]:
         """Run both lines of a pair in this process, for a user."""
@@ -568,7 +570,7 @@ class Application:
                 line.configuration for line in self.registry.timetable([run.line])
             ]
             change = Change(
-                Tag.RUN_CANCELLED, actor, "".join(owners), (run.line, run_id)
+                Tag.RUN_CANCELLED, actor, "".join(owners), fields=(run.line, run_id)
             )
             self.audit.note(change)
         return self.runs.cancel(run_id)
@@ -607,7 +609,7 @@ class Application:
 
     def _note_line(self, tag: Tag, line: SyncLine, actor: str, *more: str) -> None:
         fields = (line.name, *more)
-        self.audit.note(Change(tag, actor, line.configuration, fields))
+        self.audit.note(Change(tag, actor, line.configuration, fields=fields))
 
     def _refuse_forbidden(
         self, line: str, records: "UserRecords | None", *, dry_run: bool = False

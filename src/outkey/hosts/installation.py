@@ -125,10 +125,10 @@ def build_application(
     own = (source.file, home / "config", home / "data")
     files = ConfiguredFiles(own)
     references = ReferencedSecrets(files)
-    secrets = StoredSecrets(storage, references, keys, clock, seen)
+    secrets = StoredSecrets(storage, references, keys, clock=clock, seen=seen)
     policy = policy or partial(read_policy, home, environment)
     checkpoints = CheckpointFile(home / "config" / "audit-checkpoints")
-    heartbeat = ProcessHeartbeat(tables.states, keys, clock, storage.database.now)
+    heartbeat = ProcessHeartbeat(tables.states, keys, clock, now=storage.database.now)
     audit = KeyedAudit(
         keys,
         tables.audit,
@@ -190,7 +190,7 @@ def build_application(
         keys=keys,
         key_file=source.file,
         rotation=KeyRotation(
-            keys, storage.secrets, tables.states, storage.database.now
+            keys, storage.secrets, tables.states, now=storage.database.now
         ),
         audit=audit,
         audit_trail=AuditTrail(tables.audit, checkpoints, keys.audit_key),

@@ -227,7 +227,7 @@ def sign_checkpoint(key: bytes, row: ChainRow) -> ChainMark:
 
 def sign_sighting(key: bytes, stream: str) -> ChainMark:
     """State that this machine has seen a stream."""
-    row = ChainRow(stream, 1, b"", b"", Label())
+    row = ChainRow(stream, number=1, body=b"", mac=b"", label=Label())
     return replace(sign_mark(key, SIGHTING, row), is_sighting=True)
 
 

@@ -32,6 +32,7 @@ def removals_of(
     place: str,
     stored: Mapping[str, object],
     made: Mapping[str, object],
+    *,
     named_keys: NamedKeys,
 ) -> Iterator[Removal]:
     """Yield what is stored of a section, and neither named nor made by a document."""

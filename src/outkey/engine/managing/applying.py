@@ -465,7 +465,7 @@ def document_removals(
         *removable_tables("webhook", compared.webhooks, webhook_table),
     ]
     for place, stored, made in tables:
-        yield from removals_of(place, stored, made, document.named_keys)
+        yield from removals_of(place, stored, made, named_keys=document.named_keys)
 
 
 def removable_tables(

@@ -159,7 +159,7 @@ class Monitor:
         conditions: list[Condition] = []
         for name, some in groupby(sorted(attempts, key=by_name), key=by_name):
             baseline = before.get(name, Baseline())
-            after[name], events = update_baseline(name, baseline, list(some), now)
+            after[name], events = update_baseline(name, baseline, list(some), now=now)
             conditions += events
         return after, conditions
 

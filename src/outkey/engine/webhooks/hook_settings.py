@@ -180,19 +180,19 @@ class HookSettings:
         def set_secret(stored: StoredWebhook) -> StoredWebhook:
             if field == SECRET:
                 stored = self._with_replaced(stored, SECRET)
-            return self._sealed(stored, field, secret, by)
+            return self._sealed(stored, field, secret, by=by)
 
         self.change(name, set_secret)
 
     def accept_secret(
-        self, name: str, secret: Secret, by: str, address: str = ""
+        self, name: str, secret: Secret, *, by: str, address: str = ""
     ) -> bool:
         """Store a secret unless the scheme has one; return whether it was stored."""
 
         def accept(stored: StoredWebhook) -> StoredWebhook:
             if stored.has_secret and stored.is_bound(SECRET):
                 raise EditConflict
-            accepted = self._sealed(stored, SECRET, secret, by)
+            accepted = self._sealed(stored, SECRET, secret, by=by)
             sealed = replace(accepted.secrets[SECRET], offered_from=address)
             return accepted.with_secret(SECRET, sealed)
 
@@ -385,7 +385,9 @@ class HookSettings:
         except SecretUnreadable:
             return stored  # so it explains nothing either
         bound_to = stored.bound[field]
-        return self._sealed(stored, REPLACED, secret, sealed.set_by, bound_to)
+        return self._sealed(
+            stored, REPLACED, secret, by=sealed.set_by, bound_to=bound_to
+        )
 
     def _open_replaced(self, stored: StoredWebhook) -> Secret | None:
         if REPLACED not in stored.secrets or not stored.is_bound(REPLACED):
@@ -418,6 +420,7 @@ class HookSettings:
         stored: StoredWebhook,
         field: str,
         secret: Secret,
+        *,
         by: str = "",
         bound_to: str = "",
     ) -> StoredWebhook:

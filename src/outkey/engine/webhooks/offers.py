@@ -14,6 +14,7 @@ def accept_offer(
     settings: HookSettings,
     audit: Audit,
     stored: StoredWebhook,
+    *,
     offered: Secret,
     address: str = "",
 ) -> bool:
@@ -33,7 +34,7 @@ def accept_offer(
             effect=ChangeEffect.CREATED,
         )
     )
-    return settings.accept_secret(stored.name, offered, OFFERED_BY, address)
+    return settings.accept_secret(stored.name, offered, by=OFFERED_BY, address=address)
 
 
 def has_offer(stored: StoredWebhook) -> bool:

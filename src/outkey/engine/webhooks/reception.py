@@ -268,7 +268,7 @@ class Reception:
         offered = handshake.offered_secret
         ports = self._ports
         if offered and not accept_offer(
-            ports.settings, ports.audit, stored, offered, address
+            ports.settings, ports.audit, stored, offered=offered, address=address
         ):
             return REFUSED  # another handshake was faster
         if handshake.fetch_url:
@@ -292,7 +292,7 @@ class Reception:
                     key=event.key,
                     event_id=event.event_id,
                     event_type=event.event_type,
-                    nonce=nonce_of(stored, delivery, verified, event.event_id),
+                    nonce=nonce_of(stored, delivery, verified, event_id=event.event_id),
                     fetch_id=verified.fetch_id,
                     tested_by=tested_by,
                     body=self._ports.settings.seal_content(stored, event.key, content),
@@ -328,7 +328,7 @@ def is_notice(stored: StoredWebhook, verified: Verified) -> bool:
 
 
 def nonce_of(
-    stored: StoredWebhook, delivery: Delivery, verified: Verified, event_id: str
+    stored: StoredWebhook, delivery: Delivery, verified: Verified, *, event_id: str
 ) -> str:
     """Return what a delivery is recognized by besides its id; "" for nothing.
 

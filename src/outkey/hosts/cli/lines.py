@@ -464,7 +464,7 @@ def retry_run(run: RunId, *, as_json: AsJson = False) -> int:
     effects = FirstEffects(dry_run=False)
     actor = administration_of(application).actor
     steps = application.retry_run(
-        run, actor, effects.note, effects.changes_to_target.append
+        run, actor, note=effects.note, note_change=effects.changes_to_target.append
     )
     return perform_run(application, line, steps, effects, as_json=as_json)
 

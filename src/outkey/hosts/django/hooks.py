@@ -64,8 +64,12 @@ class HookGate:
             return self._others(environ, start_response)
         endpoint = path.removeprefix(PREFIX)
         read = environ["wsgi.input"].read
-        response = answer(
-            self._application, environ, endpoint, read, self._address_of(environ)
+        response = receive_delivery(
+            self._application,
+            environ,
+            endpoint=endpoint,
+            read=read,
+            address=self._address_of(environ),
         )
         if stated_size(environ) > LARGE:
             # Its statements keep the values that they were last used with.
@@ -84,9 +88,13 @@ class HookGate:
 @transaction.non_atomic_requests  # one thread commits what others answer for
 def receive(request: HttpRequest, endpoint: str) -> HttpResponse:
     """Receive a delivery at an endpoint."""
-    address = request.META.get("REMOTE_ADDR", "")
-    read = reader_of(request)
-    response = answer(installation(), request.META, endpoint, read, address)
+    response = receive_delivery(
+        installation(),
+        request.META,
+        endpoint=endpoint,
+        read=reader_of(request),
+        address=request.META.get("REMOTE_ADDR", ""),
+    )
     result = HttpResponse(response.body, status=response.status)
     del result["Content-Type"]
     keep_out_of_log(result)  # an endpoint is known to its sender alone
@@ -102,9 +110,10 @@ def reader_of(request: HttpRequest) -> Callable[[int], bytes]:
     return request.read
 
 
-def answer(
+def receive_delivery(
     application: Application,
     environ: Mapping[str, Any],
+    *,
     endpoint: str,
     read: Callable[[int], bytes],
     address: str,

@@ -130,13 +130,13 @@ def entry_of(row: Sequence[object]) -> LedgerEntry:
     """Return an entry as core has it; SQLite has no booleans."""
     record, digest, remote_id, is_deleted, creations, key, sent = row
     entry = LedgerEntry(
-        read_text(record),
-        read_text(digest),
-        read_text(remote_id),
-        bool(is_deleted),
-        read_count(creations),
-        read_text(key),
-        read_text(sent),
+        record=read_text(record),
+        digest=read_text(digest),
+        remote_id=read_text(remote_id),
+        is_deleted=bool(is_deleted),
+        creations=read_count(creations),
+        key=read_text(key),
+        sent=read_text(sent),
     )
     if is_odd(*VALUES(entry)):
         # A push must not guess what it has sent.

@@ -183,8 +183,8 @@ def listed_token(token: ApiToken, problem: TokenProblem | None = None) -> Listed
     return ListedToken(
         token,
         state,
-        application.api_tokens.configurations_of(token),
-        None if problem is None else problem.message,
+        configurations=application.api_tokens.configurations_of(token),
+        problem=None if problem is None else problem.message,
     )
 
 

@@ -315,9 +315,9 @@ def shown_secrets(stored: StoredWebhook) -> Sequence[ShownSecret]:
     secrets = [
         ShownSecret(
             name,
-            getattr(stored.webhook, name) or "",
-            stored.secrets.get(name),
-            stored.is_of_other_scheme(name),
+            reference=getattr(stored.webhook, name) or "",
+            sealed=stored.secrets.get(name),
+            is_of_other_scheme=stored.is_of_other_scheme(name),
         )
         for name in SECRETS
         if uses.get(name)
