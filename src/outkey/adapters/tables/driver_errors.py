@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import exc
 
+from outkey.core.config.database_urls import URL_HINT
 from outkey.core.errors import ConfigError, OutkeyError, StorageUnavailable
 from outkey.core.text import Text
 from outkey.ports.sync import StorageBusy
@@ -39,10 +40,7 @@ def wrong_url(name: str) -> ConfigError:
     """Return the error for a URL that names no database that tables can be in."""
     return ConfigError(
         Text("the URL of the database {name} cannot be used", name=name),
-        hint=Text(
-            "Write postgresql://user:password@host/name, mysql://user:password@host/"
-            "name or sqlite:////folder/file.db; percent-encode special characters."
-        ),
+        hint=URL_HINT,
         field=f"database.{name}.url",
     )
 

@@ -33,6 +33,10 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
 }
 # Who has the key is let in, as with a password: so both stand in a reference only.
 KEY_PARAMETERS = frozenset({"sslcert", "sslkey", "ssl_cert", "ssl_key"})
+URL_HINT = Text(
+    "Write postgresql://user:password@host/name, mysql://user:password@host/name or"
+    " sqlite:////folder/file.db; percent-encode special characters."
+)
 
 
 def refuse_unsafe_literal(url: str, *, field: str) -> None:
@@ -58,11 +62,7 @@ def refuse_parameters(scheme: str, names: Iterable[str], *, field: str) -> str:
     if dialect is None:
         raise ConfigError(
             Text("outkey cannot use a database of this kind"),
-            hint=Text(
-                "Write postgresql://user:password@host/name, mysql://user:password@"
-                "host/name or sqlite:////folder/file.db; percent-encode special"
-                " characters."
-            ),
+            hint=URL_HINT,
             field=field,
         )
     accepted = PARAMETERS[dialect]
