@@ -244,7 +244,7 @@ def test_a_statement_that_the_server_does_not_end_is_given_up(
 
 
 @pytest.mark.parametrize("place", ["postgresql", "mariadb"])
-def test_the_server_is_told_the_limits(
+def test_the_server_gets_the_limits(
     place: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     server: Cluster | MariaDb = request.getfixturevalue(place)

@@ -1,4 +1,4 @@
-"""Rows that nobody wrote through outkey: each stops itself, and nothing else."""
+"""Rows that outkey did not write as they are: each stops only itself."""
 
 from pathlib import Path
 

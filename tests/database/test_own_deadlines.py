@@ -41,7 +41,7 @@ def shown(setting: str) -> str:
 
 
 @pytest.mark.usefixtures("own")
-def test_the_server_is_told_the_limits() -> None:
+def test_the_server_gets_the_limits() -> None:
     assert shown("statement_timeout") == "1min"
     assert shown("lock_timeout") == "5s"
     assert shown("idle_in_transaction_session_timeout") == "1min"

@@ -424,7 +424,7 @@ def test_a_filter_is_not_a_parameter_of_changes() -> None:
 # ── Swagger 2, names and limits ──────────────────────────────────────────────────────
 
 
-def test_swagger_2_and_yaml() -> None:
+def test_a_swagger_2_document_in_yaml_describes_lines_too() -> None:
     text = """
 swagger: "2.0"
 info: {title: Old}

@@ -656,7 +656,7 @@ def test_what_happened_once_closes_after_a_day_without_a_word() -> None:
     assert bench.open_notices() == []
 
 
-def test_a_user_whose_sign_ins_fail_again_and_again_is_told_once_a_day() -> None:
+def test_a_user_whose_sign_ins_fail_again_and_again_is_reported_once_a_day() -> None:
     bench = Bench()
     for _ in range(2):
         bench.record({"at": 1, "tag": "people:session:slowed", "key": "user ada"})

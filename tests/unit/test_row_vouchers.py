@@ -152,6 +152,7 @@ def test_only_so_many_checked_rows_are_cached(monkeypatch: pytest.MonkeyPatch) -
     for number in range(5):
         name = RowName("line", str(number))
         vouchers.check(name, CONTENT, vouchers.vouch(name, CONTENT), vouchers.seen())
+        assert len(vouchers._valid) <= 2
 
 
 # ── the file of what a home has seen ────────────────────────────────────────────────

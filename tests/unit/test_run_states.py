@@ -98,7 +98,7 @@ def test_every_transition_is_the_next_generation_and_keeps_identity_and_progress
         assert progress(after) == progress(before)
 
 
-def test_a_lease_from_a_clock_that_was_ahead_keeps_nobody_away() -> None:
+def test_a_lease_from_a_clock_that_was_ahead_keeps_no_process_away() -> None:
     latest = NOW + 90.0 + SKEW_SECONDS
     leased = run(state=RunState.RUNNING, attempt=1, until=latest, lease=90.0)
     for until, is_alive in ((latest, True), (latest + 1, False), (NOW + 1e9, False)):

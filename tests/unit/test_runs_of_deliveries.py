@@ -85,7 +85,9 @@ def test_a_run_that_rejects_is_not_extended() -> None:
         replace(ENDED, started_at=8300.0),  # by a clock that was ahead
     ],
 )
-def test_what_is_not_extended(last: Run | None) -> None:
+def test_only_a_recent_small_run_without_rejections_is_extended(
+    last: Run | None,
+) -> None:
     assert run_to_extend(last, REQUEST, 1100.0) is None
 
 

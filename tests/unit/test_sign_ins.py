@@ -74,7 +74,7 @@ def test_every_network_gets_its_turn_however_often_another_one_tries() -> None:
     assert checked == 1
 
 
-def test_an_appointment_that_nobody_keeps_is_given_away() -> None:
+def test_an_appointment_that_is_missed_is_given_to_another() -> None:
     guarded = Guarded()
     guarded.fail("ada", SLOW_AFTER)
     for number in range(MAX_APPOINTMENTS + 1):
@@ -115,7 +115,7 @@ def test_an_account_is_fast_again_when_its_failures_are_old() -> None:
     assert guarded.wait("ada") == guarded.wait("ada") == 0
 
 
-def test_attempts_that_were_not_checked_slow_nobody_down() -> None:
+def test_attempts_that_were_not_checked_slow_no_account_down() -> None:
     guarded = Guarded()
     for _ in range(2 * SLOW_AFTER):
         guarded.guard.note_failure("ada", was_checked=False, exists=True)

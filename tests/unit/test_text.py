@@ -124,6 +124,6 @@ def test_a_plain_string_is_a_text_without_translation() -> None:
 @pytest.mark.parametrize(
     ("count", "text"), [(0, "0 pages"), (1, "1 page"), (2, "2 pages")]
 )
-def test_one_has_a_text_of_its_own(count: int, text: str) -> None:
+def test_a_count_of_one_has_the_singular(count: int, text: str) -> None:
     many = Text("{count} pages", count=count)
     assert counted(count, Text("1 page"), many) == text

@@ -167,7 +167,7 @@ def test_the_layout_of_a_table_that_cannot_be_read_is_not_taken_for_a_new_one() 
         records.read(TableName("odd"))
 
 
-def test_marks_and_notices_that_cannot_be_read_begin_anew() -> None:
+def test_marks_and_notices_that_cannot_be_read_start_again() -> None:
     application = memory_host().application
     states = application.states
     for mark in ("verification", "backup", "monitoring"):

@@ -658,7 +658,7 @@ def test_a_changed_row_is_shown_with_what_it_says(
     assert not row.is_named("webhook:another")
 
 
-def test_a_changed_line_and_token_are_shown_without_what_nobody_reads(
+def test_a_changed_line_and_token_are_shown_without_long_facts(
     home: Home,
 ) -> None:
     planted(home)

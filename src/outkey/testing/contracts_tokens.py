@@ -37,7 +37,7 @@ class TokensContract(ABC):
         assert state.generation == 1
         assert tokens.read(acme) == state
 
-    def test_tokens_may_be_requested_unless_the_installation_is_on_hold(self) -> None:
+    def test_tokens_may_be_requested_where_no_hold_is_stored(self) -> None:
         tokens, _ = self.make()
         tokens.refuse_renewal()
 
