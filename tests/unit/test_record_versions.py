@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from outkey.core.sync.pairs import is_host_newer
 from outkey.core.sync.records import FieldKind, HostField
 from outkey.core.sync.response import greater_value
-from outkey.core.sync.versions import is_less, is_older, newer_rank, version_rank
+from outkey.core.sync.versions import is_less, newer_rank, version_rank
 from unit import application_in_memory
 from unit.test_webhook_reception import LINE
 from unit.test_webhook_work import VERSIONED, Working, numbers
@@ -69,6 +69,10 @@ INCOMPARABLE = [
     ("a" * 1001, "b" * 1001),
 ]
 CHANGED = NEWER[:-2]  # a pair compares times and numbers only
+
+
+def is_older(value: object, other: object) -> bool:
+    return is_less(version_rank(value), version_rank(other))
 
 
 @pytest.mark.parametrize(("older", "newer"), NEWER)

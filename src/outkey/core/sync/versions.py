@@ -138,11 +138,6 @@ def read_moment(text: str) -> datetime | None:
     return parse_iso(text)
 
 
-def is_older(value: object, other: object) -> bool:
-    """Whether a version is older than another; not if they cannot be compared."""
-    return is_less(version_rank(value), version_rank(other))
-
-
 def is_less(first: VersionRank | None, second: VersionRank | None) -> bool:
     """Whether a place is before another; not if they cannot be compared."""
     if first is None or second is None:
