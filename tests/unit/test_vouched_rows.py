@@ -593,6 +593,23 @@ def test_a_rotation_brings_all_that_is_vouched_for_under_the_primary_key(
     assert home.registry.line("orders") == line()
 
 
+def test_a_rotation_brings_pauses_that_have_ended_under_the_primary_key(
+    home: Home,
+) -> None:
+    home.states.put(PAUSED, {"orders": {"at": 1.0}})
+    home.states.put(PAUSED, {"orders": None})
+    first = home.keys.kept.primary.name
+    ring, key = home.keys.kept.add()
+    home.keys.kept = ring.promote(key.name)
+    home.open()
+    home.rows.rewrap()
+    assert home.tables.key_uses() == {key.name: 1}
+    home.keys.kept = home.keys.kept.retire(first, secrets=0)
+    home.open()
+    assert home.changed() == []
+    assert home.states.read(PAUSED) == {}
+
+
 def test_the_keys_of_vouchers_count_as_used(home: Home) -> None:
     home.states.put(HOOK, {"shop": {"endpoint": "e", "secrets": {}}})
     secrets = SecretsWithWebhooks(

@@ -6,7 +6,11 @@ from collections.abc import Iterator, Mapping
 from outkey.adapters.vouching.codes import KeyedVouchers
 from outkey.adapters.vouching.vouched_lines import VouchedLines
 from outkey.adapters.vouching.vouched_lines import row_name as line_name
-from outkey.adapters.vouching.vouched_states import VOUCHER, VouchedStates
+from outkey.adapters.vouching.vouched_states import (
+    MISSING_DECIDES,
+    VOUCHER,
+    VouchedStates,
+)
 from outkey.adapters.vouching.vouched_tokens import VouchedTokens
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import OutkeyError, SecretUnreadable
@@ -131,7 +135,12 @@ class VouchedRows:
 
         A row that is changed meanwhile has the primary key already.
         """
-        for row in self._all(""):
+        removed = [
+            ChangedRow(RowName(kind, key), state)
+            for kind in MISSING_DECIDES
+            for key, state in self._states.removed(kind).items()
+        ]
+        for row in (*self._all(""), *removed):
             if row.seen.error is None and self._vouchers.has_other_key(row.name):
                 self.confirm(row)
 

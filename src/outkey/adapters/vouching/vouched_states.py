@@ -42,6 +42,19 @@ class VouchedStates:
                     raise state.error
         return listed
 
+    def removed(self, kind: StateKind) -> dict[str, SharedState]:
+        """Return the valid rows that state that there is none, for a rotation."""
+        seen = self._vouchers.seen()
+        checked = {
+            key: self._check(RowName(kind, key), state, seen)
+            for key, state in self._rows.read(kind).items()
+        }
+        return {
+            key: state
+            for key, state in checked.items()
+            if state.error is None and state.value == REMOVED
+        }
+
     def swap(
         self, kind: StateKind, key: str, generation: int, value: Mapping[str, Any]
     ) -> bool:
