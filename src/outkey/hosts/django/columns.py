@@ -128,10 +128,10 @@ class DayField(DateField):  # type: ignore[type-arg]
         sql: str,
         params: Any,  # noqa: ANN401 - of Django
     ) -> tuple[str, Any]:
-        """Read it as a text from SQLite, whose driver converts dates by itself."""
+        """Read it as a text: drivers end the query for a date that they cannot read."""
         if compiler.connection.vendor == "sqlite":
             return f"CAST({sql} AS TEXT)", params
-        return sql, params
+        return f"to_char({sql}, 'YYYY-MM-DD')", params
 
     def deconstruct(self) -> Deconstructed:
         """Be a date for migrations."""

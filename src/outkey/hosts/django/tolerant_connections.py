@@ -2,27 +2,24 @@
 
 import sqlite3
 from collections.abc import Callable
-from datetime import date
 from functools import partial
 from importlib import import_module
 from typing import Any, TypeVar
 
 from django.utils.dateparse import parse_date, parse_datetime
 
-from outkey.core.stored_values import FIRST_DAY, OddText
+from outkey.core.stored_values import OddText
 
 Moment = TypeVar("Moment")
 
 
 def tolerate_odd_columns(connection: Any, **_: object) -> None:  # noqa: ANN401 - of Django
-    """Let a new connection return odd texts and dates instead of an error.
+    """Let a new connection to SQLite return odd texts instead of an error.
 
     The error would end the query for all of its rows.
     """
     if connection.vendor == "sqlite":
         connection.connection.text_factory = decode_text
-    elif connection.vendor == "postgresql":
-        register_date_loader(connection.connection)
 
 
 def decode_text(stored: bytes) -> str:
@@ -31,24 +28,6 @@ def decode_text(stored: bytes) -> str:
         return stored.decode()
     except UnicodeDecodeError:
         return OddText(stored.decode(errors="replace"))
-
-
-def register_date_loader(connection: Any) -> None:  # noqa: ANN401 - of psycopg
-    """Read dates that Python has none for, such as infinity and years before Christ."""
-    from psycopg import DataError
-    from psycopg.types.datetime import DateLoader
-
-    class TolerantDateLoader(DateLoader):
-        """Returns a day that is marked as odd."""
-
-        def load(self, data: Any) -> date:  # noqa: ANN401 - of psycopg
-            """Return the date of a column."""
-            try:
-                return super().load(data)
-            except DataError:
-                return FIRST_DAY
-
-    connection.adapters.register_loader("date", TolerantDateLoader)
 
 
 def tolerate_odd_times() -> None:
