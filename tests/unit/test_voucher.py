@@ -21,7 +21,7 @@ from outkey.core.rows import settings_of
 from outkey.core.secret import Secret
 from outkey.core.vault.versions import SecretLabel, SecretVersion, secret_version
 from outkey.core.vault.voucher import (
-    NAME,
+    LATER_FACTS,
     SETTINGS,
     VOUCHER_FIELD,
     Voucher,
@@ -86,7 +86,7 @@ def test_a_saved_secret_reference_and_script_are_vouched_for() -> None:
         "token",
         "header:X-API-Key",
         SCRIPT_FACT,
-        NAME,
+        *LATER_FACTS,
         "base_url",
         "authentication_type",
     }
@@ -299,7 +299,7 @@ def test_a_voucher_drops_what_is_not_there_any_more() -> None:
     saved = office.registry.get("acme")
     smaller = replace(saved, secrets={})
     renewed = Voucher(vouchable_facts(saved)).after_save(smaller, saved.secrets, {})
-    assert set(renewed.facts) == {NAME, "base_url", "authentication_type"}
+    assert set(renewed.facts) == {*LATER_FACTS, "base_url", "authentication_type"}
 
 
 def renamed_by_sql(office: Office, name: str) -> Configuration:
@@ -328,14 +328,42 @@ def test_a_rename_is_vouched_for() -> None:
     assert office.secrets.open(renamed, "token") == Secret("current")
 
 
-def test_a_voucher_of_version_0_2_does_not_have_the_name_and_is_accepted() -> None:
+def test_a_voucher_of_version_0_2_lacks_some_facts_and_is_accepted() -> None:
     office = office_with_token()
     saved = office.registry.get("acme")
-    facts = {
-        name: fact for name, fact in vouchable_facts(saved).items() if name != NAME
-    }
+    facts = vouchable_facts(saved)
+    for name in LATER_FACTS:
+        del facts[name]
     assert Voucher(facts).covers_settings(saved)
-    assert Voucher(facts).differences(saved) == [NAME]
+    assert Voucher(facts).differences(saved) == [*LATER_FACTS]
+
+
+def test_a_secret_row_that_is_missing_or_plain_stops_its_requests() -> None:
+    office = office_with_token()
+    saved = office.registry.get("acme")
+    voucher = Voucher(vouchable_facts(saved))
+    (row,) = [row for row in saved.headers if row.secret]
+    others = tuple(header for header in saved.headers if header != row)
+    without = replace(saved, headers=others)
+    plain = replace(saved, headers=(*others, replace(row, secret=False, value="x")))
+    for changed in (without, plain):
+        assert not voucher.covers_settings(changed)
+        assert voucher.differences(changed) == [row.secret_field]
+        confirmed = voucher.after_save(changed, voucher.differences(changed), {})
+        assert confirmed.covers_settings(changed)
+
+
+@pytest.mark.parametrize("change", [{"script": ""}, {"script_enabled": False}])
+def test_a_script_that_was_saved_is_not_switched_off_outside(
+    change: dict[str, object],
+) -> None:
+    office = office_with_token()
+    scripted = replace(office.registry.get("acme"), script="x = 1")
+    voucher = Voucher(vouchable_facts(scripted))
+    assert voucher.covers_settings(scripted)
+    changed = replace(scripted, **change)  # type: ignore[arg-type]
+    assert not voucher.covers_settings(changed)
+    assert len(voucher.differences(changed)) == 1
 
 
 @pytest.mark.parametrize("path", SETTINGS)

@@ -14,6 +14,7 @@ from operator import attrgetter
 
 from outkey.core.access.permissions import RULES, Permission
 from outkey.core.config.configuration import Configuration, SecretState
+from outkey.core.config.custom_rows import is_row_secret
 from outkey.core.config.fields import BY_PATH, FORMER_KEYS
 from outkey.core.errors import SecretUnreadable
 from outkey.core.request.script import SCRIPT_FACT, digest
@@ -32,9 +33,12 @@ SETTINGS = (
 )
 # By its name applications, lines and webhooks find a configuration.
 NAME = "name"
+# Facts that vouchers of version 0.2 do not have: they are accepted without them.
+LATER_FACTS = (NAME, "script_enabled", "verification.test_method")
+_READ_LATER = attrgetter(*LATER_FACTS)
 _READ_SETTINGS = attrgetter(*SETTINGS)
 _DEFAULTS = tuple(BY_PATH[path].default for path in SETTINGS)
-_RESERVED = frozenset({VOUCHER_FIELD, SCRIPT_FACT, NAME, *SETTINGS})
+_RESERVED = frozenset({VOUCHER_FIELD, SCRIPT_FACT, *LATER_FACTS, *SETTINGS})
 ROW_TEXT = "text:"  # before the name of a row's secret: the text around that secret
 
 Fact = tuple[str, ...]
@@ -44,8 +48,8 @@ Fact = tuple[str, ...]
 class Voucher:
     """The facts that were saved of one configuration.
 
-    Their keys are names of secrets, paths of settings, SCRIPT_FACT and NAME. A setting
-    without a fact has its default.
+    Their keys are names of secrets, paths of settings and of LATER_FACTS, and
+    SCRIPT_FACT. A setting without a fact has its default.
     """
 
     facts: Mapping[str, Fact]
@@ -61,9 +65,23 @@ class Voucher:
     def covers_settings(self, configuration: Configuration) -> bool:
         """Whether the settings that decide where secrets go are as they were saved."""
         saved = {path: fact for path, fact in self.facts.items() if is_setting(path)}
-        # Vouchers of version 0.2 do not have the name.
-        name = self.facts.get(NAME, (configuration.name,))
-        return name == (configuration.name,) and saved == _settings_facts(configuration)
+        later = _later_facts(configuration)
+        return (
+            saved == _settings_facts(configuration)
+            and all(self.facts.get(name, fact) == fact for name, fact in later.items())
+            and self._covers_credentials(configuration)
+        )
+
+    def _covers_credentials(self, configuration: Configuration) -> bool:
+        """Whether the script and the secret rows that were saved are still there.
+
+        Without them a request would be sent without its credentials.
+        """
+        # That it is the same script is checked before it runs: a run goes on with the
+        # script that it began with.
+        has_script = SCRIPT_FACT not in self.facts or bool(configuration.script)
+        rows = _secret_rows(configuration)
+        return has_script and rows >= set(filter(is_row_secret, self.facts))
 
     def script_digest(self) -> Secret | None:
         """Return the digest of the script that was saved, if there was one."""
@@ -96,7 +114,7 @@ class Voucher:
         facts = vouchable_facts(configuration)
         changed = [name for name, fact in facts.items() if self.facts.get(name) != fact]
         removed = [
-            name for name in self.facts if is_setting(name) and name not in facts
+            name for name in self.facts if name not in facts and is_decisive(name)
         ]
         return changed + removed
 
@@ -108,29 +126,38 @@ class Voucher:
 
 def vouchable_facts(configuration: Configuration) -> dict[str, Fact]:
     """Return what a voucher would say of a configuration as it is now."""
+    rows = _secret_rows(configuration)
     facts = {
         name: _secret_fact(state)
         for name, state in configuration.secrets.items()
         # No secret has such a name, but a row of the database may.
-        if name not in _RESERVED and not is_setting(name)
+        if name not in _RESERVED
+        and not is_setting(name)
+        and (name in rows or not is_row_secret(name))
     }
     if configuration.script:
         facts[SCRIPT_FACT] = (digest(configuration.script),)
-    return facts | _settings_facts(configuration) | {NAME: (configuration.name,)}
+    return facts | _settings_facts(configuration) | _later_facts(configuration)
 
 
 def changed_settings(before: Configuration, after: Configuration) -> set[str]:
     """Return the paths of the settings that are vouched for and differ."""
     pairs = zip(SETTINGS, _READ_SETTINGS(before), _READ_SETTINGS(after), strict=True)
     texts = _row_texts(before).items() ^ _row_texts(after).items()
+    later = _later_facts(before).items() ^ _later_facts(after).items()
     return {path for path, old, new in pairs if old != new} | {
-        path for path, _ in texts
+        path for path, _ in (*texts, *later)
     }
 
 
 def is_setting(fact: str) -> bool:
     """Whether a fact is a setting, and not a secret or the script."""
     return fact in SETTINGS or fact.startswith(ROW_TEXT)
+
+
+def is_decisive(fact: str) -> bool:
+    """Whether a request would be another one without a fact that was saved."""
+    return is_setting(fact) or is_row_secret(fact) or fact == SCRIPT_FACT
 
 
 def read_voucher(text: str) -> Voucher:
@@ -173,6 +200,15 @@ def _settings_facts(configuration: Configuration) -> dict[str, Fact]:
         for path, value, default in values
         if value != default
     } | _row_texts(configuration)
+
+
+def _secret_rows(configuration: Configuration) -> set[str]:
+    return {row.secret_field for row in configuration.rows if row.secret}
+
+
+def _later_facts(configuration: Configuration) -> dict[str, Fact]:
+    values = zip(LATER_FACTS, _READ_LATER(configuration), strict=True)
+    return {path: (canonical_text(value),) for path, value in values}
 
 
 def _row_texts(configuration: Configuration) -> dict[str, Fact]:
