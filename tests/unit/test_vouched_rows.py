@@ -18,7 +18,7 @@ from outkey.adapters.vouching import (
     VouchedTokens,
 )
 from outkey.core.config.configuration import Configuration, SyncLine
-from outkey.core.errors import OutkeyError, Sealed, SecretUnreadable
+from outkey.core.errors import EditConflict, OutkeyError, Sealed, SecretUnreadable
 from outkey.core.oauth2.token import TokenState
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.stored_values import OddTable
@@ -173,6 +173,32 @@ def test_a_token_that_is_obtained_while_it_is_read_was_not_changed_outside(
         row = home.tokens.read(acme)
         assert row is None or row.error is None
     assert row is not None
+
+
+def test_a_state_that_another_process_stores_at_the_same_moment_is_not_an_old_one(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.states.put(PAUSED, {"orders": {"at": 1.0}})
+    swap = home.raw.swap
+
+    def swap_late(*arguments: Any) -> bool:  # noqa: ANN401 - as the port has them
+        monkeypatch.setattr(home.raw, "swap", swap)
+        home.states.put(PAUSED, {"orders": {"at": 2.0}})
+        home.states.put(PAUSED, {"orders": None})
+        return swap(*arguments)
+
+    monkeypatch.setattr(home.raw, "swap", swap_late)
+    home.states.put(PAUSED, {"orders": {"at": 3.0}})
+    assert home.states.read(PAUSED, ["orders"])["orders"].value == {"at": 3.0}
+    assert home.changed() == []
+
+
+def test_a_state_that_others_replace_again_and_again_is_a_conflict(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(home.raw, "swap", lambda *_: False)
+    with pytest.raises(EditConflict):
+        home.states.put(PAUSED, {"orders": {"at": 1.0}})
 
 
 def test_a_state_is_not_good_under_another_key(home: Home) -> None:

@@ -3,7 +3,13 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from outkey.core.errors import ConfigError, OutkeyError, Sealed, SecretUnreadable
+from outkey.core.errors import (
+    ConfigError,
+    EditConflict,
+    OutkeyError,
+    Sealed,
+    SecretUnreadable,
+)
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.stored_values import is_odd
 from outkey.core.vault.row_voucher import VOUCHED_STATES, RowName, changed_row_error
@@ -14,6 +20,7 @@ VOUCHER = "voucher"  # the name of the voucher among the facts of a value
 # deleted, but replaced by one that states that there is none.
 MISSING_DECIDES = frozenset({StateKind.PAUSED_LINE})
 REMOVED: Mapping[str, Any] = {"is_removed": True}
+MOST_TRIES = 100  # against other processes that store the same row
 
 
 class VouchedStates:
@@ -71,28 +78,45 @@ class VouchedStates:
         if kind not in VOUCHED_STATES:
             self._rows.put(kind, values)
             return
+        if len(values) > 1:  # none is stored if one cannot be
+            new = [key for key, value in values.items() if value is not None]
+            self._refuse_changed(kind, new)
+        for key, value in values.items():
+            for _ in range(MOST_TRIES):
+                if self._put(RowName(kind, key), value):
+                    break
+            else:
+                raise EditConflict
+
+    def _refuse_changed(self, kind: StateKind, keys: Collection[str]) -> None:
+        """Raise the error of a stored state that was changed without outkey."""
         seen = self._vouchers.seen()
-        stored = self._rows.read(kind, list(values))
-        present = self._listed(kind, list(values), stored, seen)
-        new = {key: value for key, value in values.items() if value is not None}
-        for key in new.keys() & stored.keys() & present.keys():
-            error = present[key].error
-            if error is not None:
-                raise error
-        removed = present.keys() - new.keys()
-        if kind in MISSING_DECIDES:
-            new |= dict.fromkeys(removed, REMOVED)
-            removed = set()
-        vouchers = {
-            key: self._vouchers.vouch(RowName(kind, key), value, replaces=key in stored)
-            for key, value in new.items()
-        }
-        written = {key: {**value, VOUCHER: vouchers[key]} for key, value in new.items()}
-        self._rows.put(kind, {**dict.fromkeys(removed), **written})
-        for key, voucher in vouchers.items():
-            self._vouchers.note_stored(RowName(kind, key), voucher)
-        for key in removed:
-            self._vouchers.note_removed(RowName(kind, key))
+        stored = self._rows.read(kind, keys)
+        for key, state in self._listed(kind, keys, stored, seen).items():
+            if key in stored and state.error is not None:
+                raise state.error
+
+    def _put(self, name: RowName, value: Mapping[str, Any] | None) -> bool:
+        """Store or delete a state; return False if another process was faster.
+
+        It must not be replaced whatever is there: its number could be lower than that
+        of a row which another process has stored meanwhile.
+        """
+        kind = StateKind(name.kind)
+        seen = self._vouchers.seen()
+        stored = self._rows.read(kind, [name.key])
+        present = self._listed(kind, [name.key], stored, seen).get(name.key)
+        if value is None and present is None:
+            return True
+        if value is None and kind not in MISSING_DECIDES:
+            self._rows.put(kind, {name.key: None})
+            self._vouchers.note_removed(name)
+            return True
+        error = None if present is None else present.error
+        if value is not None and name.key in stored and error is not None:
+            raise error
+        generation = stored.get(name.key, SharedState()).generation
+        return self._swap(name, generation, REMOVED if value is None else value)
 
     def confirm(self, kind: StateKind, key: str, seen: SharedState) -> bool:
         """Vouch for a state as a user has seen it; return whether it is still so."""

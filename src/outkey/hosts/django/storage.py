@@ -311,14 +311,12 @@ class DjangoSecretRows:
 
     def sealed_by_others(self, key: str, limit: int) -> list[SecretVersion]:
         values = sealed_rows(models.SecretValue).exclude(key_id=key)
+        # Also those that cannot be read: a rotation names them, instead of ending.
         rows = [version_of(row) for row in values.order_by("id")[:limit]]
-        rows = [version for version in rows if is_usable(version)]
         tokens = sealed_rows(models.Token).exclude(key_id=key).order_by("pk")
         for token in tokens[: limit - len(rows)]:
             place = token_place(token.configuration_id.hex, token.serial, token.origin)
-            version = SecretVersion(place, sealed=optional_bytes(token.sealed))
-            if is_usable(version):
-                rows.append(version)
+            rows.append(SecretVersion(place, sealed=optional_bytes(token.sealed)))
         return rows
 
     def key_uses(self, *, vouchers: bool = False) -> dict[str, int]:
