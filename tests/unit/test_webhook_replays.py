@@ -173,6 +173,53 @@ def test_equal_bodies_of_different_times_are_two_deliveries() -> None:
     assert stored_ids(hooks) == ["1", "2"]
 
 
+def test_a_captured_delivery_does_not_claim_the_ids_of_future_ones() -> None:
+    hooks = hooks_of("hmac", KEY, action='run = "orders"', id_header="X-Id")
+    captured = b'{"changed": 1}'
+    for event in ("1", "2", "3", "1", "2"):
+        assert hooks.receive(custom(captured, event, signs_id=False)).status == 200
+        hooks.work.round()  # another one that says the same may start another run
+    genuine = [custom(b'{"changed": 2}', event, signs_id=False) for event in ("2", "3")]
+    for delivery in (*genuine, *genuine):
+        assert hooks.receive(delivery).status == 200
+        hooks.work.round()
+    assert stored_ids(hooks) == ["1", "2", "3", "2", "3"]
+
+
+@pytest.mark.parametrize("settings", [{"id_header": "X-Id"}, {"id": "event"}])
+def test_a_stranger_does_not_claim_the_ids_of_unsigned_deliveries(
+    settings: dict[str, str],
+) -> None:
+    action = 'line = "orders"\nconfirm = "/orders/{id}"'
+    hooks = PublicHooks(document_of("unverified", action, **settings))
+    for body in (b'{"event": "7", "id": "a"}', b'{"event": "7", "id": "b"}') * 2:
+        assert hooks.receive(post(body, ("X-Id", "7"))).status == 200
+        hooks.work.round()
+    assert stored_ids(hooks) == ["7", "7"]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "settings", "event_ids"),
+    [
+        ("token", {"id_header": "X-Id"}, ["7"]),
+        ("hmac", {"id": "event"}, ["7"]),
+        ("hmac", {"id": "event", "id_header": "X-Other"}, ["7"]),
+        ("hmac", {"id_header": "X-Id"}, ["7", "7"]),
+    ],
+    ids=["has the secret", "signed", "signed, and no header", "not signed"],
+)
+def test_an_id_decides_alone_only_where_the_sender_has_chosen_it(
+    scheme: str, settings: dict[str, str], event_ids: list[str]
+) -> None:
+    hooks = hooks_of(scheme, KEY, **settings)
+    for body in (b'{"event": "7", "id": "a"}', b'{"event": "7", "id": "b"}'):
+        delivery = custom(body, "7", signs_id=False)
+        token = ("Authorization", f"Bearer {KEY}")
+        headers = (*delivery.headers, token)
+        assert hooks.receive(replace(delivery, headers=headers)).status == 200
+    assert stored_ids(hooks) == event_ids
+
+
 @pytest.mark.parametrize(
     ("settings", "is_warned"),
     [

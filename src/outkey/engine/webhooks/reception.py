@@ -306,6 +306,8 @@ class Reception:
         event_id = verified.event_id or self._found_id(stored, delivery.body)
         digest = "" if is_notice(stored, verified) else verified.digest
         key = event_id or digest or secrets.token_hex(16)
+        if event_id and not is_senders_id(stored, verified):
+            key = signed_digest(f"{event_id}\n".encode() + delivery.body)
         return SignedEvent(key, event_id, verified.event_type, delivery.body)
 
     def _found_id(self, stored: StoredWebhook, body: bytes) -> str:
@@ -325,6 +327,19 @@ def is_notice(stored: StoredWebhook, verified: Verified) -> bool:
     """Whether a delivery only names what has changed, so that equal ones differ."""
     webhook = stored.webhook
     return bool(webhook.run or webhook.confirm or verified.fetch_id)
+
+
+def is_senders_id(stored: StoredWebhook, verified: Verified) -> bool:
+    """Whether only the sender can have chosen the id, so that it decides alone.
+
+    It is signed, or the delivery has the secret itself. Otherwise a captured delivery
+    could be sent with the ids of future ones, and these would be taken for duplicates.
+    """
+    scheme = scheme_of(stored.webhook)
+    if scheme is None or scheme.proves_nothing:
+        return False
+    is_found_in_body = not verified.event_id  # by the user's expression
+    return scheme.signs_id or is_found_in_body or not verified.covers_body
 
 
 def nonce_of(
