@@ -892,6 +892,7 @@ class Application:
                 handler=self.handler,
                 listed_handlers=self.listed_handlers,
                 sender=self.sender,
+                monotonic=self.clock.monotonic,
                 is_on_hold=self.is_on_hold,
             ),
             stopping,

@@ -1,7 +1,7 @@
 """Fetching what a delivery names, by the rules of sending."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from outkey.core.config.choices import Network
 from outkey.core.errors import Cause, ConfigError, RateLimited
@@ -27,6 +27,7 @@ FETCHES_AT_ONCE = 8  # of certificates; a server has several times as many threa
 KEPT_SECONDS = 3600.0
 MOST_KEPT = 32
 NOTHING_KEPT = (0.0, b"")
+NO_OBJECT = object()
 
 
 class Certificates:
@@ -94,12 +95,13 @@ def fetch_objects(
     *,
     actor: str,
     now: Callable[[], float],
-) -> list[object]:
-    """Return the objects that the API has under these ids; missing ones are left out.
+) -> Iterator[tuple[str, object]]:
+    """Yield each id with its object, or NO_OBJECT if the API has none.
 
     They are requested like every other request: with the configuration's credentials,
     its limits and its rules, and recorded in the audit.
     """
+    # All before the first request: nothing is sent if one of them is refused.
     paths = [object_path(webhook.confirm, identifier) for identifier in identifiers]
     if webhook.configuration:
         configuration = sender.configurations.get(webhook.configuration)
@@ -107,12 +109,11 @@ def fetch_objects(
         line = sender.configurations.line(webhook.line)
         configuration = sender.configurations.get(line.configuration)
         line.refuse_other(configuration)
-    documents = []
-    for path in paths:
+    for identifier, path in zip(identifiers, paths, strict=True):
         call = build_call(configuration, "GET", path, line=webhook.line, actor=actor)
         response = sender.send(call)
         if response.status in MISSING and response.cause is not Cause.TOKEN_EXPIRED:
+            yield identifier, NO_OBJECT
             continue
         raise_for_cause(response, now)
-        documents.append(read_json(response.body))
-    return documents
+        yield identifier, read_json(response.body)

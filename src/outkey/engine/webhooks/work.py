@@ -1,11 +1,10 @@
 """Processing deliveries: through a line, by a run, or by a function of the host."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
-from operator import attrgetter
+from typing import NamedTuple
 
 from outkey.core.audit.actors import WEBHOOK_ACTOR
 from outkey.core.errors import (
@@ -33,21 +32,23 @@ from outkey.core.webhooks.delivery_words import (
     OUT_OF_ORDER,
 )
 from outkey.core.webhooks.handlers import refuse_unlisted_handler
-from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery
+from outkey.core.webhooks.inbox import LEASE_SECONDS, DeliveryState, InboxDelivery
 from outkey.core.webhooks.limited_json import read_limited_json
+from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.stored import StoredWebhook
 from outkey.engine.sending.sender import Sender
 from outkey.engine.sync.planner import Planner
 from outkey.engine.sync.received_pull import ReceivedOutcome, ReceivedPage
 from outkey.engine.sync.runner import SyncRunner
 from outkey.engine.sync.runs import Runs
-from outkey.engine.webhooks.fetching import fetch_objects
+from outkey.engine.webhooks.fetching import NO_OBJECT, fetch_objects
 from outkey.engine.webhooks.hook_settings import HookSettings
 from outkey.ports.storage import Database
 from outkey.ports.sync import PathCompiler
 from outkey.ports.webhooks import DeliveryQuery, DeliveryRows
 
-AT_ONCE = 200  # deliveries of one round
+AT_ONCE = 200  # deliveries of one webhook and round
+SHARE_SECONDS = 5.0  # for one webhook, before all others have their turn
 BUSY_SECONDS = 2.0  # until a line that is busy is tried again
 PAUSED_SECONDS = 60.0
 DEFERRED_SECONDS = 15.0  # for what waits behind a delivery that has to wait
@@ -84,7 +85,28 @@ class WorkPorts:
     handler: Callable[[str], Handler]  # by the name that a webhook states
     listed_handlers: Collection[str]  # those that the operator allows
     sender: Sender
+    monotonic: Callable[[], float]
     is_on_hold: Callable[[], bool] = lambda: False
+
+
+class FetchUnfinished(Exception):
+    """The time for the objects of a delivery is over, and some are not fetched yet."""
+
+    def __init__(self, objects: Mapping[str, object]) -> None:
+        super().__init__()
+        self.objects = objects  # those that are, by id
+
+
+class UnfinishedDelivery(NamedTuple):
+    """A delivery of this worker of which some objects are fetched, by id."""
+
+    delivery: InboxDelivery
+    webhook: Webhook  # as it was then
+    objects: Mapping[str, object]
+
+    def is_of(self, delivery: InboxDelivery, webhook: Webhook) -> bool:
+        """Whether the objects are still those of this delivery."""
+        return self.delivery.id == delivery.id and self.webhook == webhook
 
 
 class HookWork:
@@ -95,11 +117,47 @@ class HookWork:
     ) -> None:
         self._ports = ports
         self._is_stopping = is_stopping
+        self._share_end = 0.0  # of the webhook whose turn it is
+        self._last_turns: dict[str, float] = {}  # of those that used up their shares
+        self._unfinished: dict[str, UnfinishedDelivery] = {}  # by endpoint
+        self._resumed: UnfinishedDelivery | None = None  # of that webhook
 
     def round(self) -> int:
         """Process what is due, oldest first; return how many deliveries that were.
 
-        While the installation is on hold they wait.
+        A round ends with the first webhook that uses up its share of time. In the next
+        one the others come first, so that none waits for all that a slow API, or a
+        stranger, causes at another one. While the installation is on hold all wait.
+        """
+        due = self._due_deliveries()
+        if due and self._ports.is_on_hold():
+            return 0
+        failure: OutkeyError | None = None
+        for endpoint in sorted(due, key=lambda each: self._last_turns.get(each, 0.0)):
+            if self._is_stopping():
+                break
+            self._share_end = self._ports.monotonic() + SHARE_SECONDS
+            self._resumed = self._unfinished.pop(endpoint, None)
+            try:
+                self._process_endpoint(endpoint, due[endpoint])
+            except OutkeyError as error:  # the other webhooks do not wait for it
+                failure = failure or error
+            self._last_turns.pop(endpoint, None)
+            if self._is_share_over():
+                self._last_turns[endpoint] = self._share_end
+                break
+        if failure is not None:
+            raise failure
+        return sum(map(len, due.values()))
+
+    def _is_share_over(self) -> bool:
+        return self._ports.monotonic() >= self._share_end
+
+    def _due_deliveries(self) -> dict[str, list[InboxDelivery]]:
+        """Return what is due, by endpoint.
+
+        Those of one webhook may be the oldest of all for a long time. Then the others
+        are looked for one by one.
         """
         ports = self._ports
         query = DeliveryQuery(
@@ -108,20 +166,17 @@ class HookWork:
             oldest_first=True,
             limit=AT_ONCE,
         )
-        due = sorted(ports.deliveries.find(query), key=attrgetter("endpoint"))
-        if due and ports.is_on_hold():
-            return 0
-        failure: OutkeyError | None = None
-        for endpoint, deliveries in groupby(due, key=attrgetter("endpoint")):
-            if self._is_stopping():
-                break
-            try:
-                self._process_endpoint(endpoint, list(deliveries))
-            except OutkeyError as error:  # the other webhooks do not wait for it
-                failure = failure or error
-        if failure is not None:
-            raise failure
-        return len(due)
+        found = [unfinished.delivery for unfinished in self._unfinished.values()]
+        oldest = ports.deliveries.find(query)
+        found.extend(oldest)
+        if len(oldest) == AT_ONCE:
+            endpoints = {stored.endpoint for stored in ports.settings.all().values()}
+            for endpoint in endpoints.difference(row.endpoint for row in oldest):
+                found.extend(ports.deliveries.find(replace(query, endpoint=endpoint)))
+        due: dict[str, list[InboxDelivery]] = {}
+        for delivery in found:
+            due.setdefault(delivery.endpoint, []).append(delivery)
+        return due
 
     def _process_endpoint(
         self, endpoint: str, deliveries: Sequence[InboxDelivery]
@@ -170,7 +225,8 @@ class HookWork:
         """Process what may take long: each is taken just before.
 
         While the API does not respond, the ones after it wait too: each would take as
-        long as a timeout, and other webhooks would wait for all of them.
+        long as a timeout, and other webhooks would wait for all of them. The same holds
+        for what is left when the share of the webhook is over.
         """
         work = self._handle if stored.webhook.handler else self._store_records
         for position, delivery in enumerate(deliveries, start=1):
@@ -178,8 +234,12 @@ class HookWork:
                 return
             taken = self._take([delivery])
             self._guard(stored, taken, partial(work, stored))
+            if stored.endpoint in self._unfinished:
+                return
             if stored.webhook.confirm and self._is_waiting(delivery):
                 self._defer(deliveries[position:])
+                return
+            if self._is_share_over():
                 return
 
     def _is_waiting(self, delivery: InboxDelivery) -> bool:
@@ -223,21 +283,37 @@ class HookWork:
             return
         try:
             work(taken)
+        except FetchUnfinished as unfinished:
+            self._continue_later(stored, taken[0], unfinished.objects)
         except (LineBusy, RunStopped):
             self._postpone(taken, BUSY_SECONDS, LineBusy.code, counts=False)
         except LinePaused:
             self._postpone(taken, PAUSED_SECONDS, LinePaused.code, counts=False)
         except OutkeyError as error:
-            is_unknown = isinstance(error, UnknownConfiguration)
-            if is_unknown and self._has_changed(stored):
-                self._postpone(taken, BUSY_SECONDS, LINE_RENAMED, counts=False)
-                return
-            is_final = next_retry(error, 1, was_in_vain=True) is None
+            self._handle_error(stored, taken, work, error)
+
+    def _handle_error(
+        self,
+        stored: StoredWebhook,
+        taken: Sequence[InboxDelivery],
+        work: Callable[[Sequence[InboxDelivery]], object],
+        error: OutkeyError,
+    ) -> None:
+        is_unknown = isinstance(error, UnknownConfiguration)
+        if is_unknown and self._has_changed(stored):
+            self._postpone(taken, BUSY_SECONDS, LINE_RENAMED, counts=False)
+            return
+        is_final = next_retry(error, 1, was_in_vain=True) is None
+        if len(taken) == 1 or not is_final:
             for delivery in taken:
-                if len(taken) == 1 or not is_final:
-                    self._handle_failure(delivery, error)
-                elif self._is_waiting(delivery):
-                    self._guard(stored, [delivery], work)
+                self._handle_failure(delivery, error)
+            return
+        waiting = list(filter(self._is_waiting, taken))
+        for position, delivery in enumerate(waiting):
+            if position and self._is_share_over():
+                self._give_back(waiting[position:])
+                return
+            self._guard(stored, [delivery], work)
 
     def _has_changed(self, stored: StoredWebhook) -> bool:
         """Whether a webhook was changed since it was read, as by renaming its line."""
@@ -258,6 +334,28 @@ class HookWork:
             waiting = delivery.postpone(at, reason, attempts)
             # Not one that has been processed before the work ended.
             self._ports.deliveries.swap(delivery, waiting)
+
+    def _give_back(self, taken: Sequence[InboxDelivery]) -> None:
+        """Let deliveries that were taken wait for the next turn of their webhook."""
+        with self._ports.database.transaction(durable=False):
+            self._postpone(taken, 0.0, "", counts=False)
+
+    def _continue_later(
+        self,
+        stored: StoredWebhook,
+        delivery: InboxDelivery,
+        objects: Mapping[str, object],
+    ) -> None:
+        """Keep what was fetched, and the lease, until the next turn of the webhook."""
+        if self._is_stopping():
+            self._give_back([delivery])
+            return
+        end = self._ports.database.now() + LEASE_SECONDS
+        leased = delivery.postpone(end, delivery.reason, delivery.attempts - 1)
+        if self._ports.deliveries.swap(delivery, leased) is not None:
+            self._unfinished[stored.endpoint] = UnfinishedDelivery(
+                leased, stored.webhook, objects
+            )
 
     def _handle_failure(self, delivery: InboxDelivery, error: OutkeyError) -> None:
         reason = str(error.reason or error.code)
@@ -331,10 +429,19 @@ class HookWork:
     def _pages(
         self, stored: StoredWebhook, taken: Sequence[InboxDelivery]
     ) -> Iterator[ReceivedPage]:
-        """Yield the records of each delivery; end those that have none."""
-        for delivery in taken:
+        """Yield the records of each delivery; end those that have none.
+
+        Those that are left when the share of the webhook is over are given back.
+        """
+        for position, delivery in enumerate(taken):
+            if position and self._is_share_over():
+                self._give_back(taken[position:])
+                return
             try:
                 records = self._records(stored, delivery)
+            except FetchUnfinished as unfinished:
+                self._continue_later(stored, delivery, unfinished.objects)
+                continue
             except (RemoteError, PolicyError, ConfigError) as error:
                 self._handle_failure(delivery, error)
                 continue
@@ -389,13 +496,23 @@ class HookWork:
             expression = stored.webhook.confirm_id
             find = self._ports.finder.compile(expression, field="confirm_id")
             identifiers = object_ids(find(read_payload(body)))
-        return fetch_objects(
+        objects: dict[str, object] = {}
+        resumed = self._resumed
+        if resumed is not None and resumed.is_of(delivery, stored.webhook):
+            objects.update(resumed.objects)
+        fetching = fetch_objects(
             self._ports.sender,
             stored.webhook,
-            identifiers,
+            [identifier for identifier in identifiers if identifier not in objects],
             actor=actor_of(stored),
             now=self._ports.database.now,
         )
+        for identifier, document in fetching:
+            objects[identifier] = document
+            is_over = self._is_share_over() or self._is_stopping()
+            if is_over and len(objects) < len(identifiers):
+                raise FetchUnfinished(objects)
+        return [document for document in objects.values() if document is not NO_OBJECT]
 
     def _conclude(self, delivery: InboxDelivery, outcome: ReceivedOutcome) -> None:
         """Store how a delivery ended, in the transaction of its records."""
