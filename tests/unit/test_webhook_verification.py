@@ -80,6 +80,7 @@ from unit.webhook_vectors import (
 NOW = 1_800_000_000.0
 TOPIC = "arn:aws:sns:eu-central-1:123456789012:orders"
 SNS_URL = "https://sns.eu-central-1.amazonaws.com"
+ID_LINES = "MessageId\n{MessageId}"
 CERTIFICATE_URL = f"{SNS_URL}/SimpleNotificationService-abc123.pem"
 EVENT = ADYEN_ITEM["eventCode"]
 PAYMENT = ADYEN_ITEM["pspReference"]
@@ -804,6 +805,29 @@ class TestSns:
         for name in ("Message", "MessageId", "Subject", "Timestamp"):
             changed = self.check({**body, name: "other"}, certificate)
             assert reason_of(changed) is RefusalReason.WRONG_SIGNATURE
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"MessageId": "{MessageId}\nSubject\n{Subject}", "Subject": None},
+            {"Message": "a", "MessageId": f"b\nSubject\nc\n{ID_LINES}"},
+            {
+                "Message": "a",
+                "MessageId": "b",
+                "Subject": f"c\n{ID_LINES}\nSubject\n{{Subject}}",
+            },
+        ],
+    )
+    def test_one_signature_is_of_one_message(
+        self, private_key: rsa.RSAPrivateKey, changes: Mapping[str, str | None]
+    ) -> None:
+        lines = "a\nMessageId\nb\nSubject\nc"
+        body = sns_body(private_key, SHA256(), Message=lines)
+        certificate = own_certificate(private_key)
+        accepted(self.check(body, certificate))
+        other = {name: text and text.format(**body) for name, text in changes.items()}
+        outcome = self.check({**body, **other}, certificate)
+        assert reason_of(outcome) is RefusalReason.BODY_UNREADABLE
 
     def test_a_confirmation_signs_other_keys(
         self, private_key: rsa.RSAPrivateKey

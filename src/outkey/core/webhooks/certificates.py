@@ -97,7 +97,11 @@ def verify_sns(attempt: Attempt) -> Outcome:
 
 
 def sns_message(message: dict[str, object]) -> bytes:
-    """Return the signed text of a message of SNS, or refuse the delivery."""
+    """Return the signed text of a message of SNS, or refuse the delivery.
+
+    Only Message has several lines. A line break in another member could hide one: the
+    same text would be that of messages with other ids.
+    """
     kind = message.get("Type")
     names = CONFIRMATION_KEYS if kind in CONFIRMATIONS else NOTIFICATION_KEYS
     if kind not in {NOTIFICATION, *CONFIRMATIONS}:
@@ -107,7 +111,7 @@ def sns_message(message: dict[str, object]) -> bytes:
         value = message.get(name)
         if value is None and name == "Subject":
             continue
-        if not isinstance(value, str):
+        if not isinstance(value, str) or (name != "Message" and "\n" in value):
             raise NotVerified(RefusalReason.BODY_UNREADABLE)
         lines.append(f"{name}\n{value}\n")
     return "".join(lines).encode()
