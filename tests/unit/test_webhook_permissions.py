@@ -15,6 +15,7 @@ from outkey.core.access.webhook_permissions import (
 )
 from outkey.core.config.webhook_section import WEBHOOK_FIELDS
 from outkey.core.errors import ConfigError
+from outkey.core.sync.line import Sync
 from outkey.core.webhooks.scheme import HmacHash, SignatureEncoding
 from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.stored import SECRET
@@ -133,6 +134,59 @@ def test_a_new_form_with_a_secret_needs_set_secret() -> None:
         hooks.changes, Rights(), allowed=lambda need: need != Permission.ADD_WEBHOOK
     )
     assert set(errors) == {"name"}
+
+
+TABLE = Sync(target="table:orders", keys=("id",))
+MODEL = Sync(target="contact", keys=("id",))
+LITERAL = "[{id: 'a', total: `0`}]"
+
+
+@pytest.mark.parametrize(
+    ("before", "changes", "sync", "is_needed"),
+    [
+        ({}, {"records": LITERAL}, TABLE, True),
+        ({"records": LITERAL}, {"records": "@"}, TABLE, True),
+        ({"records": LITERAL}, {"topic": "other"}, TABLE, False),
+        ({}, {"records": LITERAL}, MODEL, False),  # the rights on the model count
+        ({}, {"records": LITERAL}, None, False),
+        ({}, {"records": LITERAL, "line": "", "run": "orders"}, TABLE, False),
+        # Not in two steps either: the line comes after the expression.
+        ({"records": LITERAL, "line": ""}, {"line": "orders"}, TABLE, True),
+        ({"records": LITERAL, "line": "other"}, {"line": "orders"}, TABLE, True),
+        ({"line": "other"}, {"line": "orders"}, TABLE, False),
+        (None, {"records": LITERAL}, TABLE, True),
+        (None, {}, TABLE, False),
+    ],
+)
+def test_to_choose_the_records_of_a_table_needs_the_right_to_change_lines(
+    before: dict[str, str] | None,
+    changes: dict[str, str],
+    sync: Sync | None,
+    *,
+    is_needed: bool,
+) -> None:
+    stored = None if before is None else replace(HOOK, **before)  # type: ignore[arg-type]
+    edited = replace(stored or HOOK, **changes)  # type: ignore[arg-type]
+    needs = [need.permission for need in webhook_requirements(stored, edited, (), sync)]
+    assert (Permission.CHANGE_LINE in needs) is is_needed
+
+
+def test_records_that_an_expression_invents_are_refused_as_a_test_delivery_is() -> None:
+    hooks = Hooks(DOCUMENT.replace(LINE, TABLE_LINE))
+    stored = hooks.settings.get("shop")
+
+    def save(*lacking: Permission, **values: str) -> list[tuple[str, str]]:
+        form = HookForm("shop", {**form_values(stored), **values}, {}, stored)
+        errors = form.save(
+            hooks.changes, Rights(), allowed=lambda need: need not in lacking
+        )
+        return [(key, str(error.message)) for key, error in errors.items()]
+
+    ((field, message),) = save(Permission.CHANGE_LINE, records=LITERAL)
+    assert field == "records"
+    assert "choose what is written to their tables" in message
+    assert hooks.settings.get("shop").webhook.records == "@"
+    assert save(records=LITERAL) == []
 
 
 @pytest.mark.parametrize(

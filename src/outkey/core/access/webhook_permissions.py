@@ -22,7 +22,12 @@ _VERIFICATION = Text("you may not change how deliveries are verified")
 _RUN = Text("you may not let deliveries start runs of sync lines, or write by them")
 _FETCH = Text("you may not send requests with the credentials of the configuration")
 _TABLE = Text("you may not change sync lines, so you may not write to their tables")
+_RECORDS = Text(
+    "you may not change sync lines, so you may not choose what is written to their "
+    "tables"
+)
 
+EVERYTHING = Webhook("", "").records  # that the sender sends, by default
 VERIFY = (Permission.SET_SECRET,)
 # A line of one's own can send the same request.
 FETCH = (Permission.ADD_LINE, Permission.RUN_LINE)
@@ -55,7 +60,7 @@ RULES: Mapping[str, tuple[Permission, ...]] = {
     "confirm_id": FETCH,
     "configuration": (),  # `fetches_elsewhere` looks at it
     "handler": (),  # only functions that the operator has listed
-    "records": (),  # which part of what the sender sends
+    "records": (),  # `chooses_records` looks at it
 }
 MESSAGES = {
     **dict.fromkeys(("line", "run"), _RUN),
@@ -64,11 +69,15 @@ MESSAGES = {
 
 
 def webhook_requirements(
-    stored: Webhook | None, edited: Webhook, secrets: Collection[str] = ()
+    stored: Webhook | None,
+    edited: Webhook,
+    secrets: Collection[str] = (),
+    sync: Sync | None = None,
 ) -> Iterator[Requirement]:
     """Yield what saving `edited` in the place of `stored` (None: a new one) needs.
 
-    `secrets` names the secrets that are entered along with it.
+    `secrets` names the secrets that are entered along with it, `sync` is that of the
+    edited webhook's line. The rights on models are those of the host.
     """
     if stored is None:
         yield Requirement(Permission.ADD_WEBHOOK, "name", _ADD)
@@ -82,6 +91,8 @@ def webhook_requirements(
     if fetches_elsewhere(stored, edited):
         for permission in FETCH:
             yield Requirement(permission, "configuration", _FETCH)
+    if chooses_records(stored, edited) and writes_tables(edited, sync):
+        yield Requirement(Permission.CHANGE_LINE, "records", _RECORDS)
 
 
 def changed_keys(stored: Webhook | None, edited: Webhook) -> Iterator[str]:
@@ -114,6 +125,18 @@ def fetches_elsewhere(stored: Webhook | None, edited: Webhook) -> bool:
     )
 
 
+def chooses_records(stored: Webhook | None, edited: Webhook) -> bool:
+    """Whether an expression finds other records than before, or for another line.
+
+    An expression can have records of its own, whatever the sender sends.
+    """
+    records = stored.records if stored else EVERYTHING
+    line = stored.line if stored else ""
+    if edited.records != records:
+        return True
+    return edited.line != line and edited.records != EVERYTHING
+
+
 def requirements_of_test(webhook: Webhook, sync: Sync | None) -> Iterator[Requirement]:
     """Yield what a test delivery needs: it says what only the sender may say.
 
@@ -122,14 +145,16 @@ def requirements_of_test(webhook: Webhook, sync: Sync | None) -> Iterator[Requir
     yield Requirement(Permission.CHANGE_WEBHOOK, "name", _CHANGE)
     if webhook.run:
         yield Requirement(Permission.RUN_LINE, "run", _RUN)
-    if webhook.line and sync is not None and writes_tables(sync):
+    if writes_tables(webhook, sync):
         yield Requirement(Permission.CHANGE_LINE, "line", _TABLE)
     if webhook.confirm:
         for permission in FETCH:
             yield Requirement(permission, "confirm", _FETCH)
 
 
-def writes_tables(sync: Sync) -> bool:
-    """Whether a line writes tables, on which no right of the host is."""
+def writes_tables(webhook: Webhook, sync: Sync | None) -> bool:
+    """Whether deliveries are written to tables, on which no right of the host is."""
+    if not webhook.line or sync is None:
+        return False
     targets = (sync.target, *(children.target for children in sync.children))
     return any(is_made_by_outkey(target) for target in targets)

@@ -138,7 +138,8 @@ class WebhookAdministration:
         """
         known = self.settings.all().get(webhook.name)
         stored = known.webhook if known else None
-        needs = webhook_requirements(stored, webhook, secrets)
+        sync = self._sync_of(webhook)
+        needs = webhook_requirements(stored, webhook, secrets, sync)
         refuse_missing(needs, allowed, webhook)
         self._refuse_forbidden_records(webhook, rights)
 
