@@ -4,6 +4,7 @@ import socket
 import socketserver
 import struct
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -17,6 +18,11 @@ PARAMETERS = {
 }
 READY = b"Z" + struct.pack(">I", 5) + b"I"
 MYSQL_OK = b"\0\0\0\x02\0\0\0"
+MYSQL_TLS = 0x800
+LONGEST_PACKET = b"\xff\xff\xff"
+HANDSHAKE = b"\x16\x03\x03\x40\x00"  # the begin of a TLS record of 16 KiB
+DRIP_SECONDS = 0.2
+DRIPS = 150  # then the server goes away, or a client without a deadline would hang
 
 
 class HostileServer(socketserver.ThreadingTCPServer):
@@ -71,6 +77,13 @@ class Client(socketserver.BaseRequestHandler):
             data += part
         return data
 
+    def drip(self, begin: bytes) -> None:
+        """Send something that does not end, byte by byte."""
+        self.request.sendall(begin)
+        for _ in range(DRIPS):
+            time.sleep(DRIP_SECONDS)
+            self.request.sendall(b"\0")
+
 
 class SilentClient(Client):
     """A server that accepts a connection and never says anything."""
@@ -124,9 +137,18 @@ class PasswordClient(PostgresqlClient):
 class MysqlClient(Client):
     """A MySQL that accepts every login, and then responds with `response`."""
 
+    capabilities = 0xFFFFFFFF & ~MYSQL_TLS & ~0x20  # neither TLS nor compression
+
     def handle(self) -> None:
         """Accept the login."""
-        capabilities = 0xFFFFFFFF & ~0x800 & ~0x20  # neither TLS nor compression
+        self.greet()
+        number, login = self.read_packet()
+        self.server.received.append(login)
+        self.send(number + 1, MYSQL_OK)
+        self.serve()
+
+    def greet(self) -> None:
+        """Say first what this server can do."""
         salt = b"A" * 20
         self.send(
             0,
@@ -134,18 +156,14 @@ class MysqlClient(Client):
             + struct.pack("<I", 7)
             + salt[:8]
             + b"\0"
-            + struct.pack("<H", capabilities & 0xFFFF)
+            + struct.pack("<H", self.capabilities & 0xFFFF)
             + b"\x21"
-            + struct.pack("<HH", 2, capabilities >> 16)
+            + struct.pack("<HH", 2, self.capabilities >> 16)
             + bytes([21])
             + b"\0" * 10
             + salt[8:]
             + b"\0mysql_native_password\0",
         )
-        number, login = self.read_packet()
-        self.server.received.append(login)
-        self.send(number + 1, MYSQL_OK)
-        self.serve()
 
     def serve(self) -> None:
         """Respond to each command."""
@@ -189,6 +207,88 @@ class HungMysqlClient(MysqlClient):
 
     def respond(self, command: bytes) -> None:
         """Respond to what the client needs for the login only."""
+
+
+class DrippingMysqlGreeting(MysqlClient):
+    """A MySQL whose first packet does not end."""
+
+    def greet(self) -> None:
+        """Send one byte after the other."""
+        self.drip(LONGEST_PACKET + b"\0")
+
+
+class DrippingMysqlTls(MysqlClient):
+    """A MySQL whose TLS handshake does not end."""
+
+    capabilities = MysqlClient.capabilities | MYSQL_TLS
+
+    def handle(self) -> None:
+        """Read what the client says before the handshake."""
+        self.greet()
+        self.read_packet()
+        self.drip(HANDSHAKE)
+
+
+class DrippingMysqlRounds(MysqlClient):
+    """A MySQL whose login does not end: it asks for the password again and again."""
+
+    def handle(self) -> None:
+        """Send a key that is none whenever the client asks for it."""
+        self.greet()
+        number, _login = self.read_packet()
+        self.send(number + 1, b"\xfecaching_sha2_password\0" + b"A" * 20 + b"\0")
+        number, _password = self.read_packet()
+        for _ in range(DRIPS):
+            time.sleep(DRIP_SECONDS)
+            number = (number + 1) % 256
+            self.send(number, b"\x01\x03")  # it was right; the rest follows
+
+
+class DrippingMysqlResponse(MysqlClient):
+    """A MySQL whose response to a statement does not end."""
+
+    drips_from = b"SET"
+
+    def respond(self, command: bytes) -> None:
+        """Respond to one statement with bytes, to the others as all do."""
+        if command[1:].startswith(self.drips_from):
+            self.drip(LONGEST_PACKET + b"\x01")
+        else:
+            super().respond(command)
+
+
+class DrippingMysqlSelect(DrippingMysqlResponse):
+    """A MySQL whose response to a SELECT does not end."""
+
+    drips_from = b"SELECT"
+
+
+class DrippingPostgresqlLogin(PostgresqlClient):
+    """A PostgreSQL whose response to a login does not end."""
+
+    def handle(self) -> None:
+        """Send one byte after the other."""
+        self.read_startup()
+        self.drip(b"R" + struct.pack(">I", 2000) + struct.pack(">I", 3))
+
+
+class DrippingPostgresqlTls(PostgresqlClient):
+    """A PostgreSQL whose TLS handshake does not end."""
+
+    def handle(self) -> None:
+        """Agree to TLS."""
+        self.read(8)
+        self.request.sendall(b"S")
+        self.drip(HANDSHAKE)
+
+
+class DrippingPostgresqlResponse(PostgresqlClient):
+    """A PostgreSQL whose response to a statement does not end."""
+
+    def serve(self) -> None:
+        """Send one byte after the other."""
+        self.request.recv(4096)
+        self.drip(b"T" + struct.pack(">I", 1 << 24))
 
 
 def message(kind: bytes, body: bytes) -> bytes:

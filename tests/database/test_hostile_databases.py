@@ -5,10 +5,21 @@ import threading
 import time
 from pathlib import Path
 
+import pymysql
 import pytest
 
 from database.conftest import Cluster
 from database.hostile_servers import (
+    DRIP_SECONDS,
+    DRIPS,
+    DrippingMysqlGreeting,
+    DrippingMysqlResponse,
+    DrippingMysqlRounds,
+    DrippingMysqlSelect,
+    DrippingMysqlTls,
+    DrippingPostgresqlLogin,
+    DrippingPostgresqlResponse,
+    DrippingPostgresqlTls,
     FileThief,
     HungMysqlClient,
     MysqlClient,
@@ -217,6 +228,49 @@ def test_a_server_that_hangs_is_given_up(
         with pytest.raises(StorageUnavailable, match="cannot be reached"):
             store_of(url, tmp_path).prepare(TARGET, WANTED)
         assert 1 < time.monotonic() - began < 60
+
+
+@pytest.mark.parametrize(
+    ("url", "handler"),
+    [
+        ("postgresql://u@127.0.0.1:{port}/d", DrippingPostgresqlLogin),
+        ("postgresql://u@127.0.0.1:{port}/d", DrippingPostgresqlResponse),
+        ("postgresql://u@127.0.0.1:{port}/d?sslmode=require", DrippingPostgresqlTls),
+        ("mysql://u@127.0.0.1:{port}/d", DrippingMysqlGreeting),
+        ("mysql://u:p@127.0.0.1:{port}/d", DrippingMysqlRounds),
+        ("mysql://u@127.0.0.1:{port}/d", DrippingMysqlResponse),
+        ("mysql://u@127.0.0.1:{port}/d?ssl_check_hostname=false", DrippingMysqlTls),
+    ],
+)
+def test_a_login_that_goes_on_byte_by_byte_is_given_up(
+    url: str,
+    handler: type[socketserver.BaseRequestHandler],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each byte is in time, the whole is not."""
+    monkeypatch.setattr(engines, "CONNECT_SECONDS", 2)
+    with served(handler) as server:
+        database = databases_of(url.format(port=server.port), tmp_path).open(OTHER)
+        began = time.monotonic()
+        with (
+            pytest.raises(StorageUnavailable, match="cannot be reached"),
+            database.connect(),
+        ):
+            pass
+        assert 1 < time.monotonic() - began < DRIPS * DRIP_SECONDS / 2
+
+
+def test_a_response_that_goes_on_byte_by_byte_is_given_up() -> None:
+    with served(DrippingMysqlSelect) as server:
+        options = {"host": "127.0.0.1", "port": server.port, "user": "u"}
+        connection = engines.connect_to_mysql(None, None, [], options)
+        connection.patience = 2
+        began = time.monotonic()
+        with pytest.raises(pymysql.err.OperationalError, match="in time"):
+            connection.query("SELECT 1")
+        assert 1 < time.monotonic() - began < DRIPS * DRIP_SECONDS / 2
+        assert not connection.open
 
 
 @pytest.mark.parametrize("place", ["postgresql", "mariadb"])

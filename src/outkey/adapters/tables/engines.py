@@ -53,6 +53,8 @@ class LimitedEngine:
         self._in_use: dict[int, DriverConnection] = {}  # by the record of the pool
         if self._vendor == POSTGRESQL:
             event.listen(self.engine, "do_connect", connect_to_postgresql)
+        if self._vendor == MYSQL:
+            event.listen(self.engine, "do_connect", connect_to_mysql)
         if self._vendor == SQLITE:
             event.listen(self.engine, "connect", leave_transactions_alone)
             event.listen(self.engine, "begin", begin_immediately)
@@ -123,15 +125,13 @@ def postgresql_arguments(url: URL) -> dict[str, object]:
 
 
 def mysql_arguments() -> dict[str, object]:
-    """Return the arguments of PyMySQL; its timeouts are those of one response."""
+    """Return the arguments of PyMySQL."""
     return {
         "local_infile": False,  # the server could ask for any file of this machine
         "read_default_file": None,
         "read_default_group": None,
         "unix_socket": None,
         "connect_timeout": CONNECT_SECONDS,
-        "read_timeout": CONNECT_SECONDS,
-        "write_timeout": CONNECT_SECONDS,
         "charset": "utf8mb4",
         # Strict: a value that does not fit is refused, and not cut off. MySQL has no
         # limit for idle transactions, so it closes connections that are idle.
@@ -159,13 +159,21 @@ def connect_to_postgresql(
     return connection
 
 
+def connect_to_mysql(
+    _dialect: object, _record: object, arguments: list[Any], options: dict[str, Any]
+) -> DriverConnection:
+    """Return a connection that gives up."""
+    from outkey.adapters.mysql_deadlines import (  # noqa: PLC0415 - may be missing
+        DeadlineConnection,
+    )
+
+    return DeadlineConnection(*arguments, **options)
+
+
 def set_patience(vendor: str, connection: DriverConnection, seconds: float) -> None:
     """Let a connection wait so long for each response."""
-    if vendor == POSTGRESQL:
+    if vendor != SQLITE:
         connection.patience = seconds
-    elif vendor == MYSQL:
-        connection._read_timeout = seconds  # noqa: SLF001 - it has no other way
-        connection._write_timeout = seconds  # noqa: SLF001
 
 
 def interrupt(vendor: str, connection: DriverConnection) -> None:
