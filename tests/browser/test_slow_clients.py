@@ -4,6 +4,7 @@ import json
 import os
 import re
 import resource
+import select
 import signal
 import socket
 import subprocess
@@ -12,7 +13,7 @@ import time
 import urllib.parse
 import urllib.request
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from http.cookiejar import CookieJar
@@ -27,7 +28,14 @@ from browser.conftest import Served, serving, wait_for
 from outkey.hosts.django.api.aborted import RESPOND_WITHIN
 from outkey.hosts.server import listener, places
 from outkey.hosts.server.exposure import is_loopback
-from outkey.hosts.server.listener import HEAD_SECONDS, REQUEST_SECONDS, Server
+from outkey.hosts.server.listener import (
+    HEAD_SECONDS,
+    REQUEST_SECONDS,
+    AddressOf,
+    Server,
+    peer_address,
+)
+from outkey.hosts.server.middleware import CountedAddress
 from outkey.hosts.server.places import kind_of
 from ports import free_port
 from programs import program_command
@@ -205,10 +213,13 @@ SENDING = "/api/v1/send/x"
 
 
 @contextmanager
-def plain_server(application: WSGIApplication) -> Iterator[int]:
+def plain_server(
+    application: WSGIApplication, address_of: AddressOf = peer_address
+) -> Iterator[int]:
     """Serve an application in a thread; yield the port."""
     port = free_port()
     server = Server(application, "127.0.0.1", port)
+    server.count_sign_ins_by(address_of)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -388,16 +399,25 @@ class Blocking:
 
 @contextmanager
 def requests_to(
-    port: int, path: str, count: int, token: str = "t", method: str = "GET"
+    port: int,
+    path: str,
+    count: int,
+    *,
+    token: str = "t",
+    method: str = "GET",
+    source: str = "127.0.0.1",
+    forwarded: str = "",
 ) -> Iterator[list[socket.socket]]:
     """Send requests at the same time, each on a connection of its own."""
     head = [
         f"{method} {path} HTTP/1.1",
         "Host: 127.0.0.1",
         f"Authorization: Bearer {token}",
+        *([f"X-Forwarded-For: {forwarded}"] if forwarded else []),
     ]
     connections = [
-        socket.create_connection(("127.0.0.1", port), 30) for _ in range(count)
+        socket.create_connection(("127.0.0.1", port), 30, (source, 0))
+        for _ in range(count)
     ]
     for connection in connections:
         connection.sendall("\r\n".join([*head, "", ""]).encode())
@@ -470,16 +490,79 @@ def test_a_request_that_waits_too_long_for_a_thread_gets_a_503_in_json(
 def test_a_flood_of_sign_ins_takes_two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(places, "WAIT_SECONDS", 0.5)
     application = Blocking()
-    path = "//login/?block"
-    with plain_server(application) as port, requests_to(port, path, 3, method="POST"):
+    with plain_server(application) as port, ExitStack() as stack:
+        for number in range(1, 4):
+            stack.enter_context(sign_ins(port, 1, f"127.0.0.{number}"))
         assert application.has_served(2)
         assert {status_of(port, other) for other in PATHS} == {200}
-        with requests_to(port, path, 1, method="POST") as (late,):
+        with sign_ins(port, 1, "127.0.0.4") as (late,):
             response = late.makefile("rb").read()
         application.released.set()
-    assert response.startswith(b"HTTP/1.1 503 ")
-    assert b"\r\nRetry-After: 5\r\n" in response
-    assert b"Too many users are signing in" in response
+    assert is_busy_page(response)
+
+
+def sign_ins(
+    port: int, count: int, source: str, forwarded: str = ""
+) -> AbstractContextManager[list[socket.socket]]:
+    """Send sign-ins of one machine that do not end by themselves."""
+    return requests_to(
+        port,
+        "//login/?block",
+        count,
+        method="POST",
+        source=source,
+        forwarded=forwarded,
+    )
+
+
+def is_busy_page(response: bytes) -> bool:
+    """Whether a user is asked to try again soon."""
+    is_refused = response.startswith(b"HTTP/1.1 503 ")
+    has_time = b"\r\nRetry-After: 5\r\n" in response
+    return is_refused and has_time and b"Too many users are signing in" in response
+
+
+def responses_of(clients: list[socket.socket], count: int) -> list[bytes]:
+    """Return the responses to the first so many that get one."""
+    deadline = time.monotonic() + 20
+    ready: list[socket.socket] = []
+    while len(ready) < count and time.monotonic() < deadline:
+        time.sleep(0.1)
+        ready = select.select(clients, [], [], 0)[0]
+    return [client.recv(4096) for client in ready]
+
+
+def test_one_machine_does_not_keep_others_from_signing_in() -> None:
+    """It has one thread, two sign-ins that wait, and a 503 at once for the rest."""
+    application = Blocking()
+    with plain_server(application) as port, sign_ins(port, 1, "127.0.0.2"):
+        assert application.has_served(1)
+        with sign_ins(port, 8, "127.0.0.2") as flood:
+            refused = responses_of(flood, 6)
+            assert [is_busy_page(response) for response in refused] == [True] * 6
+            with sign_ins(port, 1, "127.0.0.3"):
+                assert application.has_served(1)
+                application.released.set()
+                assert application.has_served(2)
+
+
+def test_behind_a_proxy_sign_ins_count_by_the_address_that_it_forwards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OUTKEY_PROXIES", "127.0.0.9")
+    application = Blocking()
+    with plain_server(application, CountedAddress()) as port, ExitStack() as stack:
+        for forwarded in ("2001:db8::1", "2001:db8::2", "192.0.2.1, 2001:db8::3"):
+            stack.enter_context(sign_ins(port, 1, "127.0.0.9", forwarded))
+        assert application.has_served(1)
+        stack.enter_context(sign_ins(port, 1, "127.0.0.9", "2001:db8:1::1"))
+        assert application.has_served(1)
+        # What another client says of itself is not looked at.
+        for number in range(2):
+            stack.enter_context(sign_ins(port, 1, "127.0.0.2", f"192.0.2.{number}"))
+        with sign_ins(port, 1, "127.0.0.2", "192.0.2.9") as flood:
+            assert [is_busy_page(page) for page in responses_of(flood, 1)] == [True]
+        application.released.set()
 
 
 class Client:

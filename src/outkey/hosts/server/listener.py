@@ -14,7 +14,7 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import copy
 from types import FrameType
@@ -75,6 +75,7 @@ _SENT_AHEAD = 1024 * 1024  # how far a response of the send proxy is ahead of it
 _BUSY = "Too many users are signing in. Wait some seconds, then retry."
 _RESET = struct.pack("ii", 1, 0)  # of SO_LINGER: linger, for no second
 _SENDING = "/api/v1/send/"
+_FORWARDED_FOR = "X_FORWARDED_FOR"  # as waitress names it
 _API_TOKEN = re.compile(r"Bearer ok_[A-Za-z0-9_-]{43}", re.IGNORECASE)
 _OPTIONS = {
     "threads": THREADS,
@@ -90,12 +91,19 @@ _OPTIONS = {
     "clear_untrusted_proxy_headers": False,
 }
 Application = Callable[..., object]
+# Returns the address that a client is counted by, of the environment of its request.
+AddressOf = Callable[[Mapping[str, str]], str]
 _log = logging.getLogger(__name__)
 
 
 def is_sending(path: str) -> bool:
     """Whether a path is that of the send proxy."""
     return normal_path(path).startswith(_SENDING)
+
+
+def peer_address(environment: Mapping[str, str]) -> str:
+    """Return the address of a client that no proxy stands in front of."""
+    return environment["REMOTE_ADDR"]
 
 
 class InterfaceRefusal(Error):  # type: ignore[misc]
@@ -248,6 +256,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
     """A connection that knows since when it has been waiting for a complete request."""
 
     server: "Listener"
+    addr: tuple[str, int]
     task_class = ResponseTask
     close_when_flushed: bool
     request: RequestParser | None
@@ -282,7 +291,16 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
         if request.error:
             return Place(Kind.LIVENESS)  # its response is a few bytes
         kind = kind_of(request.path, request.command)
+        if kind is Kind.SIGN_IN:
+            return Place(kind, self._client_address(request))
         return Place(kind, request.token if kind is Kind.INTERFACE else "")
+
+    def _client_address(self, request: RequestParser) -> str:
+        """Return the address that a sign-in is counted by."""
+        environment = {"REMOTE_ADDR": str(self.addr[0])}
+        if _FORWARDED_FOR in request.headers:
+            environment[f"HTTP_{_FORWARDED_FOR}"] = request.headers[_FORWARDED_FOR]
+        return self.server.address_of(environment)
 
     def refuse(self) -> None:
         """Let the next request have a response that says that the server is busy."""
@@ -426,6 +444,7 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
     max_sent = MAX_SENT_BYTES + _SENT_MORE
     is_stopping = False
     refusal_of: Callable[[str], OutkeyError | None]  # why a token may not send
+    address_of: AddressOf = staticmethod(peer_address)
     _rests_until = 0.0
     _is_short = False  # of descriptors or memory, and this was logged
 
@@ -542,6 +561,11 @@ class Server:
         for listener in self._listeners:
             listener.max_sent = max_sent + _SENT_MORE
             listener.refusal_of = refusal_of
+
+    def count_sign_ins_by(self, address_of: AddressOf) -> None:
+        """Let one address have few of the sign-ins; a proxy may forward another one."""
+        for listener in self._listeners:
+            listener.address_of = address_of
 
     def stop_at_signals(self) -> None:
         """Let SIGTERM and Ctrl-C end `run` instead of the process."""

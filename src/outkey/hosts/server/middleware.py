@@ -23,6 +23,7 @@ from outkey.ports.request_id import current_request_id
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
+NETWORK_BITS = 64  # of IPv6: a machine has at least as many addresses as this leaves
 _FORWARDING = ("HTTP_FORWARDED", "HTTP_X_FORWARDED", "HTTP_X_REAL_IP")
 _CLIENT = "HTTP_X_FORWARDED_FOR"
 _PROTOCOL = "HTTP_X_FORWARDED_PROTO"
@@ -138,6 +139,23 @@ class ClientAddress:
         if is_in_networks(address, self._proxies):
             address = _address(_last_entry(environ.get(_CLIENT, "")))
         return str(address or "")
+
+
+class CountedAddress(ClientAddress):
+    """Returns what a client is counted by, of the same address."""
+
+    def __call__(self, environ: Mapping[str, Any]) -> str:
+        """Return the address, of IPv6 its network; "" if it is unknown."""
+        return counted_part(super().__call__(environ))
+
+
+def counted_part(text: str) -> str:
+    """Return what a client with this address is counted by: of IPv6, its network."""
+    address = _address(text)
+    if not isinstance(address, ipaddress.IPv6Address):
+        return str(address or text)
+    network = ipaddress.ip_network((int(address), NETWORK_BITS), strict=False)
+    return str(network.network_address)
 
 
 class InterfaceMiddleware:

@@ -1,9 +1,10 @@
 """Which of the waiting requests gets the next thread of the server.
 
 Requests to the HTTP interface wait for APIs and for their callers, so they use half of
-the threads at most, and those with the same token not even all of these. Some threads
-are for webhooks alone, for pages, and for the probes of a monitoring system, so that
-none of these can keep another one from being served.
+the threads at most, and those with the same token not even all of these. Sign-ins from
+one address use one of their two threads, and few of them wait. Some threads are for
+webhooks alone, for pages, and for the probes of a monitoring system, so that none of
+these can keep another one from being served.
 """
 
 import threading
@@ -19,8 +20,9 @@ THREADS = 32
 # How long a request to the HTTP interface, or a sign-in, waits for a thread; then it
 # gets a 503.
 WAIT_SECONDS = 10.0
-# Of the HTTP interface, the threads that requests with the same token use at most.
-THREADS_OF_TOKEN = 12
+# Of sign-ins from the same address, those that wait for a thread; more get a 503 at
+# once. Users of one office share an address.
+WAITING_OF_ADDRESS = 2
 
 
 @unique
@@ -46,6 +48,8 @@ class Kind(Enum):
 # Those that are refused when they have waited for too long: their number is up to
 # others, and a response that comes too late is of no use.
 REFUSABLE = (Kind.INTERFACE, Kind.SIGN_IN)
+# The threads that requests of the same client use at most.
+THREADS_OF_CLIENT = {Kind.INTERFACE: 12, Kind.SIGN_IN: 1}
 SHARED = THREADS - sum(kind.own for kind in Kind)
 _PROBES = {
     "/healthz": Kind.LIVENESS,
@@ -74,10 +78,14 @@ def normal_path(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a request is counted as; `token` is its Authorization header, if any."""
+    """What a request is counted as.
+
+    `client` is its Authorization header if it is for the HTTP interface, and its
+    address if it is a sign-in; "" if there is none.
+    """
 
     kind: Kind
-    token: str = ""
+    client: str = ""
 
 
 class Job(Protocol):
@@ -127,14 +135,24 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress has 
     def __init__(self) -> None:
         super().__init__()
         self._busy: Counter[Kind] = Counter()
-        self._busy_of_token: Counter[str] = Counter()
+        self._busy_of_client: Counter[Place] = Counter()
 
     def add_task(self, task: Job) -> None:
         """Queue a job."""
-        waiting = Waiting(task, task.place(), time.monotonic())
+        place = task.place()
         with self.lock:
-            self.queue.append(waiting)
+            if self._is_crowded(place):
+                task.refuse()
+                place = task.place()  # its response is a few bytes
+            self.queue.append(Waiting(task, place, time.monotonic()))
             self.queue_cv.notify()
+
+    def _is_crowded(self, place: Place) -> bool:
+        """Whether enough sign-ins from the same address wait already."""
+        if place.kind is not Kind.SIGN_IN or not place.client:
+            return False
+        count = sum(waiting.place == place for waiting in self.queue)
+        return count >= WAITING_OF_ADDRESS
 
     def refuse_overdue(self) -> None:
         """Wake threads for jobs that have waited for too long; called regularly."""
@@ -178,14 +196,15 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress has 
                 if not is_free:
                     waiting.job.refuse()
                 self._busy[waiting.place.kind] += 1
-                self._busy_of_token[waiting.place.token] += 1
+                self._busy_of_client[waiting.place] += 1
                 return waiting
         return None
 
     def _has_place(self, place: Place) -> bool:
         kind = place.kind
         busy = self._busy[kind]
-        if place.token and self._busy_of_token[place.token] >= THREADS_OF_TOKEN:
+        most = THREADS_OF_CLIENT.get(kind, kind.most) if place.client else kind.most
+        if self._busy_of_client[place] >= most:
             return False
         return busy < kind.own or (busy < kind.most and self._count_shared() < SHARED)
 
@@ -195,9 +214,9 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress has 
 
     def _leave(self, waiting: Waiting) -> None:
         """Release the place of a job."""
-        token = waiting.place.token
+        place = waiting.place
         with self.lock:
-            self._busy[waiting.place.kind] -= 1
-            self._busy_of_token[token] -= 1
-            if not self._busy_of_token[token]:
-                del self._busy_of_token[token]  # or the counter would grow without end
+            self._busy[place.kind] -= 1
+            self._busy_of_client[place] -= 1
+            if not self._busy_of_client[place]:
+                del self._busy_of_client[place]  # or it would grow without end

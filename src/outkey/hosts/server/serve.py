@@ -26,7 +26,7 @@ from outkey.hosts.django.time_zones import installation_zone, read_zone
 from outkey.hosts.server.background import ACTOR, Background
 from outkey.hosts.server.listener import LEAST_DESCRIPTORS, Server
 from outkey.hosts.server.memory import give_large_blocks_back
-from outkey.hosts.server.middleware import ClientAddress
+from outkey.hosts.server.middleware import ClientAddress, CountedAddress
 from outkey.hosts.server.personal import delete_old
 from outkey.hosts.server.sign_ins import SignInRounds
 from outkey.hosts.server.user_changes import key_of
@@ -46,7 +46,7 @@ def listen(host: str, port: int) -> Server:
     max_sent = read_mebibytes(os.environ, SENT_LIMIT, low=32, high=1024)
     try:
         application = HookGate(get_wsgi_application(), ClientAddress())
-        return Server(
+        server = Server(
             application,
             host,
             port,
@@ -64,6 +64,8 @@ def listen(host: str, port: int) -> Server:
                 " stop the program that uses this port."
             ),
         ) from None
+    server.count_sign_ins_by(CountedAddress())
+    return server
 
 
 def refusal_of(header: str) -> OutkeyError | None:

@@ -30,8 +30,8 @@ from outkey.core.errors import HostError
 from outkey.engine.managing.sign_ins import SignInGuard
 from outkey.hosts.django.pages.access import installation, web_actor
 from outkey.hosts.django.repeating_thread import RepeatingThread
+from outkey.hosts.server.middleware import counted_part
 
-NETWORK_BITS = 64  # of IPv6: a machine has at least as many addresses as this leaves
 PROVIDED_BITS = {4: 24, 6: 48}  # of the network that a customer gets, by version of IP
 ROUND_SECONDS = 60.0
 _log = logging.getLogger(__name__)
@@ -46,17 +46,7 @@ def sign_in_guard() -> SignInGuard:
 
 def counted_address(request: HttpRequest) -> str:
     """Return the address that a client is counted by: of IPv6, its network."""
-    text = str(request.META.get("REMOTE_ADDR", ""))
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        return text
-    if not isinstance(address, ipaddress.IPv6Address):
-        return str(address)
-    if address.ipv4_mapped:
-        return str(address.ipv4_mapped)
-    network = ipaddress.ip_network((int(address), NETWORK_BITS), strict=False)
-    return str(network.network_address)
+    return counted_part(str(request.META.get("REMOTE_ADDR", "")))
 
 
 def network_of(address: str) -> str:
