@@ -325,6 +325,28 @@ def test_a_sample_to_a_paused_webhook_leads_to_its_state(
     assert "outkey webhook show shop" in sent.out
 
 
+@pytest.mark.usefixtures("sender")
+def test_a_sample_with_the_secret_itself_goes_to_the_own_server_only(
+    shop: Terminal, tmp_path: Path
+) -> None:
+    document = '[webhook.till]\nscheme = "token"\nline = "orders"\n'
+    assert shop("apply", "-", stdin=document).code == 0
+    assert shop("webhook", "secret", "till", stdin=KEY).code == 0
+    body = tmp_path / "order.json"
+    body.write_bytes(order(1))
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        url = f"http://127.0.0.1:{other.getsockname()[1]}"
+        other.settimeout(0)
+        refused = shop("webhook", "send", "till", str(body), "--url", url)
+        with pytest.raises(BlockingIOError):
+            other.accept()
+    assert refused.code == 2
+    assert "contains the secret" in refused.err
+    assert "without --url" in refused.err
+    assert KEY not in refused.out + refused.err
+    assert shop("webhook", "send", "till", str(body)).code == 0
+
+
 def test_a_sample_that_was_sent_before_is_reported(
     shop: Terminal, sender: Sender, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ from outkey.adapters.public_keys import CryptographyKeys
 from outkey.core.errors import ConfigError, ConnectionFailed
 from outkey.core.text import Text
 from outkey.core.webhooks.delivery import Delivery
+from outkey.core.webhooks.sample_receivers import refuse_receiver
 from outkey.core.webhooks.signing import sign
 
 if TYPE_CHECKING:
@@ -38,6 +39,12 @@ def signed_sample(
             hint=Text("Start outkey serve, or name the server with --url."),
             field="--url",
         )
+    refuse_receiver(
+        stored.webhook,
+        base,
+        listeners=application.listeners.urls(),
+        public_url=application.public_url,
+    )
     path = f"/hooks/{stored.endpoint}"
     # Signed for the URL that the server knows itself by, wherever it is posted to.
     known = application.public_url or base
@@ -87,25 +94,18 @@ def refusal_of(
 def post_sample(sample: Delivery) -> int:
     """Post a sample and return the status of the response."""
     parts = urlsplit(sample.url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ConfigError(
-            Text("this is not the URL of a server"),
-            hint=Text("Write it as https://outkey.example."),
-            field="--url",
-        )
+    host = parts.hostname or ""
     try:
         port = parts.port
         if parts.scheme == "https":
             connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-                parts.hostname,
+                host,
                 port,
                 timeout=SECONDS,
                 context=ssl.create_default_context(),
             )
         else:
-            connection = http.client.HTTPConnection(
-                parts.hostname, port, timeout=SECONDS
-            )
+            connection = http.client.HTTPConnection(host, port, timeout=SECONDS)
         connection.request(
             sample.method,
             path_with_query(parts),

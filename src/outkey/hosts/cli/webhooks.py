@@ -405,7 +405,10 @@ def send_sample(
         str,
         typer.Option(
             "--url",
-            help="Send to another server, such as http://127.0.0.1:8765.",
+            help=(
+                "Send to another server, by https except on this machine. Not for"
+                " schemes whose proof is the secret itself."
+            ),
             metavar="URL",
         ),
     ] = "",
