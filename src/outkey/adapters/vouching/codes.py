@@ -61,8 +61,9 @@ class KeyedVouchers:
         voucher: object,
         seen: Mapping[RowName, int],
     ) -> None:
-        _, _, serial = self._valid.get(name, _NEVER_CHECKED)
-        if not self._was_checked(name, content, voucher):
+        # Read once: another thread may store a newer row meanwhile.
+        *checked, serial = self._valid.get(name, _NEVER_CHECKED)
+        if checked != [voucher, content]:
             serial = self._verified_serial(name, content, voucher)
             if len(self._valid) >= _MAX_CACHED:
                 self._valid.clear()
@@ -86,12 +87,6 @@ class KeyedVouchers:
         """Whether a row that was checked has a voucher of another than the primary."""
         voucher = parse_row_voucher(self._valid.get(name, _NEVER_CHECKED)[0])
         return voucher is not None and voucher.key != self._keys.ring().primary.name
-
-    def _was_checked(
-        self, name: RowName, content: Mapping[str, Any], voucher: object
-    ) -> bool:
-        cached = self._valid.get(name)
-        return cached is not None and cached[:2] == (voucher, content)
 
     def _verified_serial(
         self, name: RowName, content: Mapping[str, Any], voucher: object

@@ -46,8 +46,7 @@ class VouchedLines:
     def _swap(self, before: LineRow | None, after: LineRow | None) -> bool:
         voucher = ""
         if after is not None:
-            owners = self._configurations.find(names=[after.configuration])
-            after = replace(after, record=owners[0].record if owners else "")
+            after = replace(after, record=self._record_for(before, after))
             is_same = before is not None and before.name == after.name
             voucher = self._vouchers.vouch(
                 row_name(after), after.vouched_content(), replaces=is_same
@@ -60,6 +59,13 @@ class VouchedLines:
         if after is not None:
             self._vouchers.note_stored(row_name(after), voucher)
         return True
+
+    def _record_for(self, before: LineRow | None, after: LineRow) -> str:
+        """Return the id of a line's configuration; it stays unless the name changes."""
+        if before is not None and before.configuration == after.configuration:
+            return before.record
+        owners = self._configurations.find(names=[after.configuration])
+        return owners[0].record if owners else ""
 
     def _check(self, row: LineRow, seen: Mapping[RowName, int]) -> LineRow:
         content = row.vouched_content()
