@@ -682,7 +682,7 @@ def shown(kind: StateKind, key: str, value: object) -> ChangedRow:
         (
             shown(StateKind.API_TOKEN, "ab" * 32, {"name": "ci", "digest": "ab"}),
             "api_token:ci",
-            "name = ci",
+            "name = ci, digest = ab",
         ),
         (
             shown(StateKind.TABLE, "table:orders", {"columns": {"id": 1, "n": 2}}),
@@ -699,6 +699,26 @@ def test_a_changed_row_is_shown_with_what_it_says(
     assert row.is_named(label)
     assert row.is_named(row.name.label)
     assert not row.is_named("webhook:another")
+
+
+def test_what_is_confirmed_can_be_seen() -> None:
+    facts = {
+        "method": "GET, path = /ok",
+        "path": "/payroll?pass=x",
+        "guard_percent": 0,
+        "schedule": "a\n\u200bb\u3164",
+        "sync": {"path": "/shown-instead"},
+    }
+    summary = shown(StateKind.PAIR, "odd", facts).summary()
+    assert summary == (
+        'method = "GET, path = /ok", path = "/payroll?pass=x", guard_percent = 0,'
+        ' schedule = "a\\n\\u200bb\\u3164", sync.path = /shown-instead'
+    )
+
+
+def test_a_line_is_not_named_like_the_row_of_another_one() -> None:
+    assert RowName("line", "line:orders").label == "line:line:orders"
+    assert RowName("table", "table:orders").label == "table:orders"
 
 
 def test_a_changed_line_and_token_are_shown_without_long_facts(

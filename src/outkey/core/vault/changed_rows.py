@@ -1,6 +1,7 @@
 """Rows that were changed outside of outkey, as an operator sees them."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -11,7 +12,9 @@ from outkey.core.text import Text
 from outkey.core.vault.envelope import TokenRow
 from outkey.core.vault.row_voucher import RowName
 
-_HIDDEN = ("digest", "secrets", "columns")  # long, or of no use to a reader
+_LONG = ("secrets", "columns")  # of which the names are enough
+_PLAIN = re.compile(r"[A-Za-z0-9_./:{}@+*?&%-][A-Za-z0-9_./:{}@+*?&% -]*", re.ASCII)
+_INVISIBLE = "\u115f\u1160\u3164\uffa0"  # letters of Korean without a shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class ChangedRow:
         """Return what the row says, without secrets."""
         if self.is_missing:
             return Text("deleted outside of outkey")
-        return ", ".join(f"{name} = {text}" for name, text in self._texts())
+        return ", ".join(f"{quoted(name)} = {text}" for name, text in self._texts())
 
     def _facts(self) -> Mapping[str, object]:
         seen = self.seen
@@ -58,13 +61,44 @@ class ChangedRow:
     def _texts(self) -> Iterator[tuple[str, str]]:
         """Yield the facts that say something, those of a table in it one by one."""
         facts = dict(self._facts())
-        for name in ("sync", "settings"):
-            table = facts.pop(name, None)
-            facts |= table if isinstance(table, Mapping) else {}
+        tables = {name: facts.pop(name, None) for name in ("sync", "settings")}
+        for table_name, table in tables.items():
+            members = table if isinstance(table, Mapping) else {"": table}
+            for name, value in members.items():
+                # Nothing in a table may be shown in the place of what is beside it.
+                is_taken = name in facts or not name
+                facts[f"{table_name}.{name}" if is_taken else name] = value
         for name, value in facts.items():
-            if name in _HIDDEN and isinstance(value, Mapping):
-                yield name, " ".join(map(str, value))
-            elif value not in ("", None, False, [], {}) and name not in _HIDDEN:
-                is_text = isinstance(value, str)
-                text = str(value) if is_text else json.dumps(value, default=str)
-                yield name, "***" if has_password(text) else text
+            if name in _LONG and isinstance(value, Mapping):
+                yield name, quoted(" ".join(map(str, value)))
+            elif not is_empty(value):
+                yield name, "***" if self._is_secret(value) else quoted(value)
+
+    def _is_secret(self, value: object) -> bool:
+        """Whether a value is a URL with a password, which a database must not have."""
+        return self.name.kind == StateKind.DATABASE and has_password(str(value))
+
+
+def is_empty(value: object) -> bool:
+    """Whether a value says nothing; a zero does."""
+    return value is None or value is False or value in ("", [], {})
+
+
+def quoted(value: object) -> str:
+    """Return a value as a list of facts shows it: everything in it can be seen.
+
+    A text with a comma or an equals sign is quoted, and characters that cannot be seen
+    are escaped. Otherwise a value could look like another one, or like several facts.
+    """
+    if isinstance(value, str) and _PLAIN.fullmatch(value):
+        return value
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return "".join(
+        char if char.isprintable() and char not in _INVISIBLE else escaped(char)
+        for char in text
+    )
+
+
+def escaped(char: str) -> str:
+    """Return a character by its number."""
+    return char.encode("unicode_escape", "surrogatepass").decode()

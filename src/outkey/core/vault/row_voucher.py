@@ -48,7 +48,8 @@ class RowName(NamedTuple):
         """The row as users name it: `kind:key`."""
         # The key of a table is its target name, which begins in the same way.
         prefix = f"{self.kind}:"
-        return self.key if self.key.startswith(prefix) else prefix + self.key
+        is_table = self.kind == StateKind.TABLE and self.key.startswith(prefix)
+        return self.key if is_table else prefix + self.key
 
 
 class RowVoucher(NamedTuple):
