@@ -270,6 +270,21 @@ def test_two_lines_on_two_workers_share_one_rate_limit_as_the_server_counts_it(
     assert apart < timedelta(seconds=3), "they ran at the same time"
 
 
+def test_jobs_that_cannot_be_read_stop_no_worker(site: Site) -> None:
+    site.apply(two_lines(site.spar, 4))
+    odd = [("-infinity", '{"run": "1"}'), ("infinity", '{"run": "1"}'), (None, "[]")]
+    with psycopg.connect(site.url) as connection:
+        for scheduled_at, args in odd:
+            connection.execute(
+                "INSERT INTO procrastinate_jobs"
+                " (queue_name, task_name, args, status, scheduled_at)"
+                " VALUES ('outkey', 'outkey.run', %s, 'todo', %s)",
+                (args, scheduled_at),
+            )
+    site.start_worker()
+    site.until(are_done)
+
+
 def test_a_line_that_comes_while_it_runs_is_not_run_twice(site: Site) -> None:
     # Slowly: two commands must come before the run has ended, on a busy machine too.
     slow = two_lines(site.spar, 2000, "requests_per_minute = 100")

@@ -25,6 +25,12 @@ from outkey.hosts.django.webhook_rounds import webhook_thread
 RECONNECT_SECONDS = 2.0
 STALLED_SECONDS = 30
 TARGET_SECONDS = 5.0  # for another database that a run waits for
+# Jobs that procrastinate cannot read: it would try the same one again and again, or
+# leave it as one that is being done. Planning hands out what is due in any case.
+DELETE_UNREADABLE = (
+    "DELETE FROM procrastinate_jobs WHERE queue_name = %(queue)s AND status = 'todo'"
+    " AND (NOT isfinite(scheduled_at) OR jsonb_typeof(args) <> 'object')"
+)
 STOP_SECONDS = 5.0  # for deliveries that are being processed
 EXTRA_THREADS = 4  # for planning, and for procrastinate's own queries
 logger = logging.getLogger("outkey.runs")
@@ -104,6 +110,7 @@ class QueueWorker:
                 )
                 connected = app.with_connector(connector)
                 async with connected.open_async():
+                    await delete_unreadable(connected)
                     await self._take_jobs(connected)
             except Exception as error:  # noqa: BLE001 - retried for as long as it takes
                 name = type(error).__name__
@@ -131,6 +138,7 @@ class QueueWorker:
                 queue=QUEUE, seconds_since_heartbeat=STALLED_SECONDS
             ):
                 await manager.finish_job(job, status=Status.FAILED, delete_job=True)
+            await delete_unreadable(connected)
             await asyncio.sleep(PLAN_SECONDS)
 
     def _plan(self) -> None:
@@ -142,3 +150,8 @@ class QueueWorker:
             # Without a place it stays due, and is handed out again.
             if has_place and self._planner.try_work(run):
                 self._report_run(self._runs.get(run))
+
+
+async def delete_unreadable(connected: App) -> None:
+    """Delete jobs that another program has put into the queue, and nobody can do."""
+    await connected.connector.execute_query_async(DELETE_UNREADABLE, queue=QUEUE)
