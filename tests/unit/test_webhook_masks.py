@@ -8,7 +8,12 @@ import pytest
 from outkey.core.config.document import parse_document
 from outkey.core.errors import ConfigError
 from outkey.core.secret import Secret
-from outkey.core.webhooks.content import DeliveryContent, content_of, without_proof
+from outkey.core.webhooks.content import (
+    DeliveryContent,
+    content_of,
+    without_proof,
+    without_signature,
+)
 from outkey.core.webhooks.delivery import Delivery, Verified
 from outkey.core.webhooks.schemes import SCHEMES
 from outkey.core.webhooks.settings import Webhook
@@ -197,3 +202,27 @@ def test_secrets_that_cannot_be_opened_are_not_searched() -> None:
     )
     assert hooks.settings.known_secrets(hooks.settings.get("shop")) == []
     assert SECRET not in hooks.settings.get("shop").secrets
+
+
+@pytest.mark.parametrize(
+    ("scheme", "body", "stored"),
+    [
+        (
+            "mailgun",
+            b'{"signature": {"token": "t", "signature": "ab\\"c"}, "event-data": {}}',
+            b'{"signature": {"token": "t", "signature": "***"}, "event-data": {}}',
+        ),
+        ("mailgun", b"token=t&signature=abc&a=b", b"token=t&signature=***&a=b"),
+        (
+            "sns",
+            b'{"Signature" : "abc", "Message": "m"}',
+            b'{"Signature" : "***", "Message": "m"}',
+        ),
+        ("adyen", b'{"hmacSignature":"abc"}', b'{"hmacSignature":"***"}'),
+        ("shopify", b'{"signature": "abc"}', b'{"signature": "abc"}'),
+    ],
+)
+def test_a_signature_of_a_part_of_the_body_is_not_stored(
+    scheme: str, body: bytes, stored: bytes
+) -> None:
+    assert without_signature(body, Webhook("mail", scheme, line="orders")) == stored

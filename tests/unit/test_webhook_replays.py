@@ -14,6 +14,7 @@ import pytest
 from outkey.core.secret import Secret
 from outkey.core.webhooks.attempt import signed_digest
 from outkey.core.webhooks.body_signatures import adyen_message
+from outkey.core.webhooks.content import without_signature
 from outkey.core.webhooks.delivery import (
     Delivery,
     RefusalReason,
@@ -22,6 +23,7 @@ from outkey.core.webhooks.delivery import (
 )
 from outkey.core.webhooks.refusals import refusal_texts
 from outkey.core.webhooks.schemes import SCHEMES
+from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.signing import sign
 from outkey.core.webhooks.verification import verify
 from outkey.engine.managing.applying import Applied
@@ -341,7 +343,9 @@ def test_items_of_adyen_are_given_to_a_function_one_by_one() -> None:
     payloads = [json.loads(event.body) for event in events]
     assert [len(payload["notificationItems"]) for payload in payloads] == [1, 1, 1]
     assert [payload["live"] for payload in payloads] == ["false"] * 3
-    assert events[2].body == single  # as it was received
+    # As it was received, but without the signature.
+    assert events[2].body == without_signature(single, Webhook("shop", "adyen"))
+    assert len(events[2].body) < len(single)
 
 
 def test_a_payment_of_adyen_that_failed_may_succeed_later() -> None:

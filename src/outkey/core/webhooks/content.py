@@ -48,8 +48,7 @@ def has_secret_in_body(webhook: Webhook) -> bool:
 def without_proof(body: bytes, webhook: Webhook, secrets: Collection[Secret]) -> bytes:
     """Return a verified body with a mask in the place of a proof that is a secret.
 
-    What is stored, shown and processed is this body. A signature stays: it proves one
-    delivery only.
+    What is stored, shown and processed is this body.
     """
     if not has_secret_in_body(webhook):
         return body
@@ -63,6 +62,24 @@ def without_proof(body: bytes, webhook: Webhook, secrets: Collection[Secret]) ->
         return match[0]
 
     return JSON_VALUE.sub(masked, body)
+
+
+def without_signature(body: bytes, webhook: Webhook) -> bytes:
+    """Return a verified body with a mask in the place of its signature.
+
+    One that covers the whole body stays: it proves this delivery only.
+    """
+    scheme = scheme_of(webhook)
+    member = scheme.signature_member.encode() if scheme else b""
+    if not member:
+        return body
+    masked = re.sub(
+        rb'("%b"\s*:\s*)"(?:[^"\\]|\\.)*"' % member, rb'\1"%b"' % MASK.encode(), body
+    )
+    # Mailgun also sends forms.
+    return re.sub(
+        rb"(^|&)%b=[^&]*" % member, rb"\1%b=%b" % (member, MASK.encode()), masked
+    )
 
 
 def content_of(delivery: Delivery, webhook: Webhook) -> DeliveryContent:

@@ -211,6 +211,18 @@ class WebhookScheme:
         return self.kind is VerificationKind.GRAPH
 
     @property
+    def signature_member(self) -> str:
+        """The member of bodies with a signature that covers a part of them only.
+
+        With it, another body could be sent to an endpoint that has the same secret.
+        """
+        return {
+            VerificationKind.ADYEN: "hmacSignature",
+            VerificationKind.MAILGUN: "signature",
+            VerificationKind.SNS: "Signature",
+        }.get(self.kind, "")
+
+    @property
     def proves_nothing(self) -> bool:
         """Whether anyone who knows the endpoint can send a delivery."""
         return self.kind in {VerificationKind.FETCH, VerificationKind.UNVERIFIED}

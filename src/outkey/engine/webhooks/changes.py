@@ -281,12 +281,13 @@ class WebhookAdministration:
         """Return what a delivery may repeat: the secrets of the webhook and its API."""
         stored = self.settings.get(name)
         secrets = self.settings.known_secrets(stored)
+        names = [stored.webhook.configuration]
+        line = stored.webhook.line or stored.webhook.run
         with suppress(UnknownConfiguration):
-            configuration = stored.webhook.configuration
-            line = stored.webhook.line or stored.webhook.run
-            if line and not configuration:
-                configuration = self.administration.registry.line(line).configuration
-            if configuration:
+            if line:
+                names.append(self.administration.registry.line(line).configuration)
+        for configuration in filter(None, dict.fromkeys(names)):
+            with suppress(UnknownConfiguration):
                 secrets += self.sent_secrets(configuration)
         return secrets
 

@@ -28,6 +28,7 @@ from outkey.core.webhooks.content import (
     content_of,
     has_secret_in_body,
     without_proof,
+    without_signature,
 )
 from outkey.core.webhooks.delivery import Delivery, RefusalReason, WebhookSecrets
 from outkey.core.webhooks.inbox import InboxDelivery, body_place
@@ -356,9 +357,11 @@ class HookSettings:
         key = self._body_key(stored)
         opened = self._vault.open_body(key, delivery.body, place)
         content = DeliveryContent.from_bytes(opened)
+        # Version 0.2 stored proofs too.
+        body = without_signature(content.body, stored.webhook)
+        content = content._replace(body=body)
         if not has_secret_in_body(stored.webhook):
             return content
-        # Version 0.2 stored the proof too.
         secrets = self.known_secrets(stored)
         body = without_proof(content.body, stored.webhook, secrets)
         return content._replace(body=body)

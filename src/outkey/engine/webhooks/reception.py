@@ -19,7 +19,7 @@ from outkey.core.errors import (
     UnknownConfiguration,
 )
 from outkey.core.webhooks.attempt import event_text, signed_digest
-from outkey.core.webhooks.content import without_proof
+from outkey.core.webhooks.content import without_proof, without_signature
 from outkey.core.webhooks.delivery import (
     CertificateNeeded,
     Delivery,
@@ -284,7 +284,8 @@ class Reception:
         tested_by = samples.tested_by(stored.endpoint, delivery)
         delivery = without_mark(delivery)
         for event in verified.events or (self._event(stored, delivery, verified),):
-            content = replace(delivery, body=event.body)
+            body = without_signature(event.body, stored.webhook)
+            content = replace(delivery, body=body)
             self._intake.store(
                 InboxDelivery(
                     id="",
