@@ -9,6 +9,7 @@ from outkey.core.state_shapes import (
     MAX_GENERATION,
     SHAPES,
     has_shape,
+    is_flag,
     is_number_text,
     known_members,
     list_of,
@@ -146,9 +147,10 @@ def test_members_are_checked_by_their_form() -> None:
         "ids": list_of(is_count_member),
         "hours?": map_of(is_count_member, is_number_text),
         "pair?": or_null(pair_of(is_text_member, is_count_member)),
+        "paused?": is_flag,
     }
     assert has_shape({"ids": [1, 2], "hours": {"17": 3}, "pair": ["a", 1]}, shape)
-    assert has_shape({"ids": [], "pair": None}, shape)
+    assert has_shape({"ids": [], "pair": None, "paused": True}, shape)
     for table in (
         {},
         {"ids": [True]},
@@ -158,6 +160,7 @@ def test_members_are_checked_by_their_form() -> None:
         {"ids": [], "hours": {"1" * 20: 1}},
         {"ids": [], "pair": ["a"]},
         {"ids": [], "pair": [1, 1]},
+        {"ids": [], "paused": 1},
     ):
         assert not has_shape(table, shape), table
 

@@ -12,7 +12,12 @@ from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tables.layout_records import LayoutRecords
 from outkey.core.access.api_tokens import Scope
 from outkey.core.audit.events import Tag
-from outkey.core.errors import ConfigError, RowUnreadable, TokenRefused
+from outkey.core.errors import (
+    ConfigError,
+    RowUnreadable,
+    TokenRefused,
+    UnknownConfiguration,
+)
 from outkey.core.findings.monitoring import Baseline
 from outkey.core.operating.send_counts import SendCounts
 from outkey.core.rows import LineRow, read_former_names
@@ -151,6 +156,19 @@ def test_odd_webhooks_are_listed_as_unreadable_and_their_secrets_are_skipped() -
     secrets = SecretsWithWebhooks(memory_storage().secrets, application.states)
     assert "odd" not in str(secrets.key_uses())
     assert memory_host().application.unreadable_webhooks() == []
+
+
+def test_an_unreadable_webhook_is_deleted_without_the_deliveries_of_others() -> (
+    None
+):
+    working = Working()
+    working.send({"id": "a"})
+    working.application.states.put(StateKind.WEBHOOK, {"odd": ODD})
+    working.changes.remove("odd")
+    assert working.application.unreadable_webhooks() == []
+    assert len(working.host.deliveries.rows) == 1
+    with pytest.raises(UnknownConfiguration, match="no webhook with this name"):
+        working.changes.remove("odd")
 
 
 def test_a_damaged_secret_of_a_webhook_is_an_empty_one() -> None:
