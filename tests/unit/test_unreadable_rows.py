@@ -158,9 +158,7 @@ def test_odd_webhooks_are_listed_as_unreadable_and_their_secrets_are_skipped() -
     assert memory_host().application.unreadable_webhooks() == []
 
 
-def test_an_unreadable_webhook_is_deleted_without_the_deliveries_of_others() -> (
-    None
-):
+def test_an_unreadable_webhook_is_deleted_without_the_deliveries_of_others() -> None:
     working = Working()
     working.send({"id": "a"})
     working.application.states.put(StateKind.WEBHOOK, {"odd": ODD})
