@@ -18,7 +18,12 @@ from outkey.adapters.vouching import (
     VouchedTokens,
 )
 from outkey.core.config.configuration import Configuration, SyncLine
-from outkey.core.errors import EditConflict, OutkeyError, Sealed, SecretUnreadable
+from outkey.core.errors import (
+    OutkeyError,
+    Sealed,
+    SecretUnreadable,
+    StorageUnavailable,
+)
 from outkey.core.oauth2.token import TokenState
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.stored_values import OddTable
@@ -193,11 +198,11 @@ def test_a_state_that_another_process_stores_at_the_same_moment_is_not_an_old_on
     assert home.changed() == []
 
 
-def test_a_state_that_others_replace_again_and_again_is_a_conflict(
+def test_a_state_that_the_database_does_not_store_is_an_error(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(home.raw, "swap", lambda *_: False)
-    with pytest.raises(EditConflict):
+    with pytest.raises(StorageUnavailable):
         home.states.put(PAUSED, {"orders": {"at": 1.0}})
 
 

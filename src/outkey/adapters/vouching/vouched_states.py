@@ -5,10 +5,10 @@ from typing import Any
 
 from outkey.core.errors import (
     ConfigError,
-    EditConflict,
     OutkeyError,
     Sealed,
     SecretUnreadable,
+    StorageUnavailable,
 )
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.stored_values import is_odd
@@ -85,8 +85,8 @@ class VouchedStates:
             for _ in range(MOST_TRIES):
                 if self._put(RowName(kind, key), value):
                     break
-            else:
-                raise EditConflict
+            else:  # a trigger of the database may ignore what is written
+                raise StorageUnavailable
 
     def _refuse_changed(self, kind: StateKind, keys: Collection[str]) -> None:
         """Raise the error of a stored state that was changed without outkey."""

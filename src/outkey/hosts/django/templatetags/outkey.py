@@ -26,6 +26,7 @@ from outkey.core.moments import (
     plain_moment,
     zoned_text,
 )
+from outkey.core.stored_values import is_odd
 from outkey.core.text import Text
 from outkey.engine.managing.charts import Chart
 from outkey.engine.managing.run_history import RunDay, RunHistory
@@ -83,6 +84,8 @@ def moment(seconds: float | None) -> str:
     """
     if seconds is None:
         return ""
+    if is_odd(seconds):
+        return "?"
     now = time.time()
     try:
         exact = zoned_text(seconds, timezone.get_current_timezone())
@@ -107,6 +110,8 @@ def exact_moment(seconds: float | None) -> str:
     """Return a Unix time as text: to the second, in the time zone of the user."""
     if seconds is None:
         return ""
+    if is_odd(seconds):
+        return "?"
     try:
         return zoned_text(seconds, timezone.get_current_timezone())
     except INVALID_MOMENT:
