@@ -4,6 +4,7 @@ import os
 import sys
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from outkey.core.config.configuration import Configuration
@@ -14,7 +15,7 @@ from outkey.core.errors import resume_hint
 from outkey.core.findings.health import Status
 from outkey.core.request.message import Response
 from outkey.core.request.script import SCRIPT_FACT, fingerprint
-from outkey.core.vault.voucher import ROW_TEXT, SETTINGS
+from outkey.core.vault.voucher import LATER_FACTS, ROW_TEXT, SETTINGS
 from outkey.engine.wire.lockout_guard import MAX_REFUSED
 from outkey.hosts.cli.json_format import formatted_json
 from outkey.hosts.cli.output import (
@@ -181,7 +182,11 @@ def fact_columns(configuration: Configuration, fact: str) -> tuple[str, str]:
         return next(texts, ""), ""
     if fact in SETTINGS:
         return str(configuration.values().get(fact, "")), ""
-    state = configuration.secrets[fact]
+    if fact in LATER_FACTS:
+        return str(attrgetter(fact)(configuration)), ""
+    state = configuration.secrets.get(fact)
+    if state is None:  # of a row that is missing
+        return "", ""
     value = str(state.reference or f"stored, version {state.version}")
     return value, state.origin.replace(" ", " and ")
 
