@@ -95,7 +95,7 @@ class Checks:
     def _page(self, path: str) -> str | None:
         response = self._client.get(path)
         if response.streaming:
-            b"".join(response)  # type: ignore[arg-type]
+            b"".join(response)
         return f"status {response.status_code}" if response.status_code != 200 else None
 
     def _api(self, path: str) -> str | None:

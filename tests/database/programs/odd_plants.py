@@ -11,6 +11,7 @@ from django.contrib.auth.models import Group, User
 from django.contrib.sessions.models import Session
 from django.db import DatabaseError, connection, transaction
 from django.db.migrations.recorder import MigrationRecorder
+from django.db.models import Model
 from odd_home import ODD
 
 from outkey.core.shared_state import StateKind
@@ -211,7 +212,7 @@ class Plant:
 
 def execute(statement: str, values: list[object]) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(statement, values)
+        cursor.execute(statement, values)  # type: ignore[arg-type]
 
 
 def first_row(table: str, condition: str) -> Row:
@@ -255,7 +256,7 @@ def in_place_groups() -> Iterator[list[Plant]]:
         yield [Plant(STATES, column, value, kind, is_in_place=True) for kind in RENEWED]
 
 
-def columns_of(model: type[models.models.Model]) -> Iterator[tuple[str, str]]:
+def columns_of(model: type[Model]) -> Iterator[tuple[str, str]]:
     for field in model._meta.concrete_fields:
         is_id = field.primary_key and model is not models.Configuration
         if not is_id or model in {models.KnownKey, models.UserSettings}:
@@ -311,7 +312,7 @@ class Snapshot:
                     columns = ", ".join(f'"{name}"' for name in row)
                     marks = ", ".join(["%s"] * len(row))
                     statement = f"INSERT INTO {table} ({columns}) VALUES ({marks})"
-                    cursor.execute(statement, list(row.values()))
+                    cursor.execute(statement, list(row.values()))  # type: ignore[arg-type]
             cursor.execute(on)
         self._file.write_bytes(self._checkpoints)
 
