@@ -16,6 +16,7 @@ from outkey.core.errors import (
     BadAnswer,
     ConfigError,
     ConnectionFailed,
+    EditConflict,
     OutkeyError,
     SyncFailed,
 )
@@ -495,3 +496,9 @@ def test_the_requests_of_a_run_have_one_configuration_until_it_changes() -> None
         batch.send([{"path": "/"}])
     assert {one.username for one in secrets.seen} == {"another"}
     assert {one.script for one in secrets.seen} == {SCRIPT}
+
+
+def test_a_line_is_not_planned_with_another_configuration_of_the_same_name() -> None:
+    line = SyncLine("contacts", "acme", "GET", "/", record="the-first-acme")
+    with pytest.raises(EditConflict):
+        LinePlan(line, PULL, replace(configuration(), record="the-second-acme"))

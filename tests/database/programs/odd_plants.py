@@ -260,7 +260,7 @@ def columns_of(model: type[Model]) -> Iterator[tuple[str, str]]:
     for field in model._meta.concrete_fields:
         is_id = field.primary_key and model is not models.Configuration
         if not is_id or model in {models.KnownKey, models.UserSettings}:
-            yield field.column, field.get_internal_type()
+            yield str(field.column), field.get_internal_type()
 
 
 def values_for(column: str, kind: str) -> list[object]:
