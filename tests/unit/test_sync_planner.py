@@ -20,7 +20,8 @@ from outkey.core.errors import (
     StorageUnavailable,
     TimedOut,
 )
-from outkey.core.request.message import Response
+from outkey.core.request.message import Request, Response
+from outkey.core.sync.line import PushedRecords
 from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.schedule import (
     ATTEMPTS,
@@ -29,7 +30,16 @@ from outkey.core.sync.schedule import (
 )
 from outkey.engine.sync import Planner
 from outkey.testing import configuration
-from unit.test_sync_run import PULL, Api, FakeSync, fake_sync, people
+from unit.test_sync_run import (
+    PULL,
+    PUSH,
+    Api,
+    FakeSync,
+    answer,
+    fake_sync,
+    people,
+    stored,
+)
 
 HOURLY = replace(PULL, schedule="0 * * * *")
 
@@ -258,6 +268,28 @@ def test_who_is_told_to_stop_lets_go_at_the_next_page_and_another_goes_on() -> N
     fake.stopping = False
     (done,) = fake.work()
     assert (done.id, done.state, done.attempt) == (stopped.id, RunState.DONE, 1)
+
+
+@pytest.mark.parametrize("changes", PushedRecords)
+def test_a_push_lets_go_after_the_record_that_it_is_at(changes: PushedRecords) -> None:
+    fake = fake_planner(fake_sync(replace(PUSH, changes=changes), method="POST"))
+    stored(fake.sync, *({"number": str(n), "name": f"N{n}"} for n in range(5)))
+    bodies: list[object] = []
+
+    def stop(request: Request) -> Response:
+        bodies.append(request.body)
+        fake.stopping = True
+        return answer({"id": 1})
+
+    fake.sync.world.transport.answers = stop
+    asked = fake.planner.request("contacts", "ada")
+    for count in range(1, 5):
+        fake.stopping = False
+        stopped = fake.planner.work(asked.id)
+        assert (stopped.state, stopped.counts.total) == (RunState.WAITING, count)
+    fake.stopping = False
+    fake.planner.work(asked.id)
+    assert len(bodies) == len({*bodies}) == 5
 
 
 def test_a_run_whose_worker_is_killed_again_and_again_is_given_up() -> None:

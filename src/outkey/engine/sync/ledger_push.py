@@ -346,6 +346,8 @@ class LedgerPush(RunInProgress):
             for result in results.values():
                 if isinstance(result, BaseException):
                     raise result
+            if groups:
+                yield self.run  # a slow API takes long for the others
         if not groups:
             self._save(progress, {})
         yield self.run

@@ -62,6 +62,8 @@ class Push(RunInProgress):
                     width = min(self._width(), self.records_left())
                     position = self._send(position, unsent[:width])
                     unsent = unsent[width:]
+                    if unsent:
+                        yield self.run  # a slow API takes long for the others
                 passed = {record.id for record in records}
                 ahead = tuple(rec for rec in position.ahead if rec not in passed)
                 position = replace(position, at=records[-1].id, ahead=ahead)
