@@ -213,6 +213,21 @@ def test_a_process_releases_its_own_run_and_no_other(
     assert caught.value.reason == (CANCELLED if was_cancelled else TAKEN_OVER)
 
 
+@given(RUNS, MOMENTS)
+def test_a_run_that_makes_way_waits_as_if_it_had_just_been_requested(
+    stored: Run, now: float
+) -> None:
+    if stored.state is not RunState.RUNNING:
+        with pytest.raises(RunStopped):
+            run_states.give_way(stored, stored, now)
+        return
+    waiting = run_states.give_way(stored, stored, now)
+    assert (waiting.state, waiting.until) == (RunState.WAITING, now)
+    assert (waiting.cause, waiting.ended_at) == ("", None)
+    assert waiting.generation == stored.generation + 1
+    assert progress(waiting) == progress(stored)
+
+
 @given(RUNS, DIGESTS, MOMENTS)
 def test_a_restarted_run_has_nothing_of_its_past(
     before: Run, digest: str, now: float

@@ -7,6 +7,7 @@
     finish       WAITING, RUNNING → DONE, FAILED (the caller says which)
     end_killed   RUNNING → FAILED (killed)
     release      RUNNING → FAILED (stopping)
+    give_way     RUNNING → WAITING, due now
     retry_later  FAILED → WAITING
     cancel       WAITING, RUNNING → CANCELLED
     pause        RUNNING → WAITING, FAILED (line_paused)
@@ -298,6 +299,15 @@ def release(stored: Run, held: Run, now: float) -> Run:
     if stored.state is not RunState.RUNNING or not is_ours:
         raise refusal(stored)
     return _next(stored, state=RunState.FAILED, cause=STOPPING, ended_at=now)
+
+
+def give_way(stored: Run, held: Run, now: float) -> Run:
+    """Let a run wait again, behind all that wait; its process does another one.
+
+    It has not ended: it is neither counted as a run that failed nor has it a cause.
+    """
+    released = release(stored, held, now)
+    return replace(released, state=RunState.WAITING, until=now, ended_at=None, cause="")
 
 
 def refusal(stored: Run | None) -> RunStopped:

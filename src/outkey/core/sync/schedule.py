@@ -6,11 +6,17 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from outkey.core.errors import Cause, OutkeyError
+from outkey.core.stored_times import is_recent
 from outkey.core.sync.run import Run
 
 # Seconds are enough for a restart, an hour for most outages; then a user must act.
 DELAYS = (15.0, 60.0, 300.0, 900.0, 3600.0)
 ATTEMPTS = len(DELAYS) + 1
+# How long a run has its place before it makes way for one that waits: enough for most
+# runs, so that only those of slow APIs and of many pages do.
+SLICE_SECONDS = 300.0
+# A run waits if it is due for so long: a free place is taken earlier.
+WAITING_SECONDS = 15.0
 TRANSIENT = frozenset(
     {Cause.CONNECTION, Cause.TIMEOUT, Cause.DNS, Cause.RATE_LIMITED, Cause.SERVER_ERROR}
 )
@@ -65,6 +71,22 @@ def places_of_database(places: int) -> int:
     Not all of them: a database that hangs must not stop runs of other ones.
     """
     return max(1, places // 2)
+
+
+def is_place_wanted(
+    configuration: str, due: Iterable[DueRun], active: Mapping[str, int], now: float
+) -> bool:
+    """Whether a run that waits could begin if one of this configuration made way.
+
+    `active` are the runs under way by configuration. One that waits for another run of
+    its own configuration does not need the place of others.
+    """
+    return any(
+        item.configuration == configuration
+        or active.get(item.configuration, 0) < item.places
+        for item in due
+        if not is_recent(item.run.until, now, WAITING_SECONDS)
+    )
 
 
 def first_in_line(due: Iterable[DueRun]) -> list[tuple[Run, str]]:

@@ -1,7 +1,8 @@
 """Requested runs: by users and schedules, done by workers, retried after failures."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections import Counter
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import TypeVar
 
@@ -17,9 +18,11 @@ from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.run_states import KILLED, STOPPING
 from outkey.core.sync.schedule import (
     ATTEMPTS,
+    SLICE_SECONDS,
     DueRun,
     Retry,
     first_in_line,
+    is_place_wanted,
     next_retry,
 )
 from outkey.engine.managing.registry import Registry
@@ -29,6 +32,7 @@ from outkey.ports.sync import Queue
 
 # Seconds between tries: a database that restarts is back by then.
 STORAGE_DELAYS = (1, 2, 4, 8, 15, 30)
+LOOK_SECONDS = 5.0  # between two looks whether a run makes way for another one
 T = TypeVar("T")
 
 
@@ -171,9 +175,8 @@ class Planner:
             self._fail(requested, KILLED)
             return True
         last = requested
-        steps = self._steps(requested)
         try:
-            for run in steps:
+            for run in self._slice(requested):
                 last = run
         except (LineBusy, RunStopped) as error:
             # Otherwise another process has the run, or a user has cancelled it.
@@ -186,7 +189,44 @@ class Planner:
         self._retry_storage(lambda: self._notify_workers(requested.line))
         return True
 
-    def _steps(self, requested: Run) -> Iterator[Run]:
+    def _slice(self, requested: Run) -> Iterator[Run]:
+        """Return the steps of a run, until it makes way for one that waits.
+
+        An API whose pages are slow, or never end, must not keep a place for hours.
+        """
+        looks_at = self.clock.monotonic() + SLICE_SECONDS
+        with closing(self._steps(requested)) as steps:
+            for run in steps:
+                yield run
+                now = self.clock.monotonic()
+                if now < looks_at:
+                    continue
+                looks_at = now + LOOK_SECONDS
+                if self._makes_way(requested, run):
+                    break
+            else:
+                return
+        self._retry_storage(lambda: self._runs.give_way(run))
+
+    def _makes_way(self, requested: Run, run: Run) -> bool:
+        """Whether a run that has had its time lets another one begin.
+
+        Only where it continues later, and got further in this time: otherwise it would
+        never end.
+        """
+        has_moved = bool(run.position) and run.position != requested.position
+        if run.dry_run or run.state is not RunState.RUNNING or not has_moved:
+            return False
+        with suppress(StorageUnavailable):  # the run itself is to notice that
+            alive = [other.line for other in self._runs.alive() if other.is_requested]
+            timetable = self._registry.timetable(set(alive))
+            owners = {line.name: line.configuration for line in timetable}
+            active = Counter(owners.get(line, "") for line in alive)
+            own = owners.get(run.line, "")
+            return is_place_wanted(own, self.due(), active, self._runs.now())
+        return False
+
+    def _steps(self, requested: Run) -> Generator[Run]:
         """Return the steps of a run that was requested."""
         if requested.retry_of:
             return self._runner.retry(

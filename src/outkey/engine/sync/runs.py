@@ -183,6 +183,15 @@ class Runs:
         now = self._database.now()
         return self._write(stored, run_states.release(stored, run, now))
 
+    def give_way(self, run: Run) -> Run:
+        """Let a run wait again, so that its place is free for the others that wait.
+
+        RunStopped if it has ended, or another process has it already.
+        """
+        stored = self.get(run.id)
+        now = self._database.now()
+        return self._write(stored, run_states.give_way(stored, run, now))
+
     def retry_later(self, run: Run, seconds: float, attempt: int) -> Run:
         """Queue a failed run for another attempt; LineBusy if another run waits."""
         stored = self.get(run.id)
@@ -448,9 +457,7 @@ class Runs:
 
         Nor has the other line of its pair, for what is no dry run.
         """
-        running = self._rows.find(RunQuery(states=(RunState.RUNNING,), limit=MAX_DUE))
-        now = self._database.now()
-        alive = [run for run in running if run_states.is_alive(run, now)]
+        alive = self.alive()
         busy = {run.line for run in alive}
         writing = {run.line for run in alive if not run.dry_run}
         pairs = self.settings.pairs().values() if writing else ()
@@ -461,11 +468,15 @@ class Runs:
             if run.line not in busy and (run.dry_run or run.line not in beside)
         ]
 
+    def alive(self) -> list[Run]:
+        """Return the runs under way."""
+        running = self._rows.find(RunQuery(states=(RunState.RUNNING,), limit=MAX_DUE))
+        now = self._database.now()
+        return [run for run in running if run_states.is_alive(run, now)]
+
     def count_running(self) -> int:
         """Return how many runs are under way."""
-        query = RunQuery(states=(RunState.RUNNING,), limit=MAX_DUE)
-        now = self._database.now()
-        return sum(run_states.is_alive(run, now) for run in self._rows.find(query))
+        return len(self.alive())
 
     def claim_schedules(self) -> tuple[float, float]:
         """Claim the time since the schedules were last followed: its begin and its end.
