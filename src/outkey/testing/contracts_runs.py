@@ -337,6 +337,24 @@ class RunsContract(ABC):
             assert caught.value.reason == "taken_over"
         assert runs.save(replace(resumed, pages=8)).pages == 8
 
+    def test_a_run_that_makes_way_is_due_behind_the_others(self) -> None:
+        runs = self.make()
+        asked = runs.request("contacts", "tester")
+        begun = runs.begin("contacts", "tester", dry_run=False, run_id=asked.id)
+        held = runs.save(move(begun))
+        assert [run.id for run in runs.alive()] == [held.id]
+        self.pass_time(1)
+        other = runs.request("orders", "tester")
+        self.pass_time(1)
+        waiting = runs.give_way(held)
+        assert (waiting.state, waiting.position) == (RunState.WAITING, held.position)
+        assert [run.id for run in runs.due()] == [other.id, held.id]
+        assert runs.alive() == []
+        with pytest.raises(RunStopped):
+            runs.save(held)
+        again = runs.begin("contacts", "tester", dry_run=False, run_id=held.id)
+        assert (again.position, again.pages) == (held.position, held.pages)
+
     def test_a_clock_that_was_ahead_keeps_no_line_busy(self) -> None:
         runs = self.make()
         ghost = runs.save(move(runs.begin("contacts", "tester", dry_run=False)))
