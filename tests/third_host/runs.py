@@ -7,9 +7,8 @@ from typing import Any
 
 from outkey.core.errors import UnknownConfiguration
 from outkey.core.findings.monitoring import LineRun
-from outkey.core.stored_times import SKEW_SECONDS
+from outkey.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
-from outkey.core.sync.run_states import LONGEST_WAIT
 from outkey.core.text import text_data, text_from_data
 from outkey.ports.sync import RunOrder, RunQuery
 from third_host.database import Table

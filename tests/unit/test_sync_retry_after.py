@@ -10,9 +10,8 @@ from outkey.core.errors import BadAnswer, ConnectionFailed, OutkeyError, RateLim
 from outkey.core.moments import moment_text
 from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.core.shared_state import StateKind
-from outkey.core.stored_times import SKEW_SECONDS
+from outkey.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 from outkey.core.sync.pauses import (
-    MAX_PAUSE,
     pause_end,
     pause_error,
     pauses_configuration,
@@ -76,7 +75,7 @@ def test_a_run_waits_for_as_long_as_the_api_asks(status: int) -> None:
 def test_a_pause_of_more_than_a_day_is_a_day() -> None:
     fake = requested(Quota([refusal(10**9)]))
     (waiting,) = fake.work()
-    assert wait_of(fake, waiting) == MAX_PAUSE == 24 * HOUR
+    assert wait_of(fake, waiting) == LONGEST_WAIT == 24 * HOUR
 
 
 def test_a_run_that_gets_further_between_pauses_is_never_given_up() -> None:
@@ -189,7 +188,7 @@ def test_a_pause_that_a_clock_ahead_has_stored_keeps_no_run_from_beginning() -> 
 
 
 def test_no_stored_pause_is_longer_than_one_that_an_api_can_ask_for() -> None:
-    latest = MAX_PAUSE + SKEW_SECONDS
+    latest = LONGEST_WAIT + SKEW_SECONDS
     assert pause_end({"until": latest}, 0.0) == latest  # as version 0.2 stored it
     assert pause_end({"until": latest + 1}, 0.0) == 0.0
     assert pause_end({"until": 5.0, "at": SKEW_SECONDS + 1}, 0.0) == 0.0

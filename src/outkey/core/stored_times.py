@@ -5,6 +5,9 @@ time from the network, leaves times in the database that lie in the future. Noth
 wait for them, or what takes a minute would take as long as the clock was ahead.
 """
 
+from outkey.core.moments import DAY_SECONDS
+
+LONGEST_WAIT = float(DAY_SECONDS)  # of a run or a delivery, if an API asks for a pause
 SKEW_SECONDS = 60.0  # how far the clocks of two machines may differ
 
 

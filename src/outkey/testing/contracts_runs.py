@@ -19,9 +19,8 @@ from outkey.core.errors import (
     UnknownConfiguration,
 )
 from outkey.core.findings.monitoring import LineRun
-from outkey.core.stored_times import SKEW_SECONDS
+from outkey.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
-from outkey.core.sync.run_states import LONGEST_WAIT
 from outkey.core.text import Text
 from outkey.engine.sync.runs import Runs
 from outkey.ports.monitoring import LineRuns

@@ -4,9 +4,8 @@ import threading
 from abc import ABC, abstractmethod
 from dataclasses import replace
 
-from outkey.core.stored_times import SKEW_SECONDS
+from outkey.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 from outkey.core.webhooks.inbox import (
-    LONGEST_WAIT,
     WAITING,
     DeliveryState,
     InboxDelivery,

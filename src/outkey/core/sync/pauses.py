@@ -7,11 +7,9 @@ from outkey.core.diagnosis import retry_after
 from outkey.core.errors import BadAnswer, OutkeyError, RateLimited
 from outkey.core.moments import moment_text
 from outkey.core.request.message import Response
-from outkey.core.stored_times import is_possible
-from outkey.core.sync.run_states import LONGEST_WAIT
+from outkey.core.stored_times import LONGEST_WAIT, is_possible
 from outkey.core.text import Text
 
-MAX_PAUSE = LONGEST_WAIT
 _TOO_MANY_REQUESTS = 429
 _PAUSING = frozenset({_TOO_MANY_REQUESTS, 503})
 
@@ -27,7 +25,7 @@ def raise_for_cause(response: Response, clock: Callable[[], float]) -> None:
         requested = retry_after(response, now=now)
         if not requested:
             raise
-        pause = min(requested, MAX_PAUSE)
+        pause = min(requested, LONGEST_WAIT)
         refusal = BadAnswer(error.cause, error.status, _hint(now + pause))
         refusal.pause = pause
         raise refusal from None
@@ -50,7 +48,7 @@ def pause_end(pause: Mapping[str, Any], now: float) -> float:
     """
     until: float = pause.get("until", 0.0)
     was_stored = is_possible(pause.get("at", 0.0), now)
-    return until if was_stored and is_possible(until, now, MAX_PAUSE) else 0.0
+    return until if was_stored and is_possible(until, now, LONGEST_WAIT) else 0.0
 
 
 def pause_error(until: float, now: float) -> RateLimited:

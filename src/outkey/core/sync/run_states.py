@@ -23,8 +23,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from outkey.core.errors import LineBusy, RunStopped, resume_line_hint
-from outkey.core.moments import DAY_SECONDS
-from outkey.core.stored_times import is_possible, is_recent
+from outkey.core.stored_times import LONGEST_WAIT, is_possible, is_recent
 from outkey.core.sync.run import OPEN_STATES, Counts, Run, RunState
 from outkey.core.text import Text
 
@@ -35,7 +34,6 @@ SHORT_LEASE_SECONDS = 30.0
 # or there would be one a second.
 FOLDED_SECONDS = 3600.0
 FOLDED_RECORDS = 10_000
-LONGEST_WAIT = float(DAY_SECONDS)  # of a run, since an API may ask for such a pause
 # For writing a page, while its transaction keeps other processes away. One that takes
 # longer was suspended.
 PAGE_SECONDS = 600.0

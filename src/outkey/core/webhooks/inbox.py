@@ -3,14 +3,13 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from outkey.core.moments import DAY_SECONDS, iso_moment
-from outkey.core.stored_times import lies_ahead
+from outkey.core.moments import iso_moment
+from outkey.core.stored_times import LONGEST_WAIT, lies_ahead
 from outkey.core.vault.envelope import Place
 
 # Begins a nonce that holds only until a worker takes the delivery.
 WAITING = "waiting:"
 LEASE_SECONDS = 120.0  # how long a worker has a delivery before another may take it
-LONGEST_WAIT = float(DAY_SECONDS)  # for another attempt, if an API asks for a pause
 
 
 class DeliveryState(StrEnum):

@@ -11,8 +11,7 @@ from outkey.core.errors import TimeInFuture
 from outkey.core.moments import DAY_SECONDS
 from outkey.core.request.rate_limit import LONGEST_SLOTS, MAX_HOLD
 from outkey.core.shared_state import StateKind
-from outkey.core.stored_times import SKEW_SECONDS, is_possible
-from outkey.core.sync.pauses import MAX_PAUSE
+from outkey.core.stored_times import LONGEST_WAIT, SKEW_SECONDS, is_possible
 from outkey.core.sync.run import OPEN_STATES
 from outkey.core.sync.run_states import is_from_future
 from outkey.core.text import Text
@@ -32,7 +31,7 @@ LONGEST: Mapping[StateKind, Mapping[str, float]] = {
         "drained_at": LONGEST_TIMEOUT + LONGEST_SLOTS,
         "quiet_until": MAX_HOLD,
     },
-    StateKind.RUN_PAUSE: {"at": 0.0, "until": MAX_PAUSE},
+    StateKind.RUN_PAUSE: {"at": 0.0, "until": LONGEST_WAIT},
     StateKind.LEASE: {"until": LEASE_SECONDS},
     StateKind.MARK: {"at": 0.0},
     StateKind.PROCESS: {"seen_at": 0.0},

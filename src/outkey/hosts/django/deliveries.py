@@ -23,9 +23,9 @@ from django.db.models import (
 from outkey.core.errors import RowUnreadable
 from outkey.core.groups import groups_of
 from outkey.core.moments import LAST_MOMENT
-from outkey.core.stored_times import SKEW_SECONDS
+from outkey.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 from outkey.core.stored_values import is_odd
-from outkey.core.webhooks.inbox import LONGEST_WAIT, DeliveryState, InboxDelivery
+from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery
 from outkey.hosts.django import models
 from outkey.hosts.django.raw_sql import execute, wrap_errors_of_methods
 from outkey.hosts.django.row_ids import row_id

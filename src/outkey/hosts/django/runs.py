@@ -12,7 +12,7 @@ from django.db.models import Count, F, Min, Q
 
 from outkey.core.errors import RowUnreadable, unknown_line
 from outkey.core.groups import groups_of
-from outkey.core.stored_times import SKEW_SECONDS
+from outkey.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 from outkey.core.stored_values import is_odd
 from outkey.core.sync.run import (
     Counts,
@@ -22,7 +22,6 @@ from outkey.core.sync.run import (
     RunState,
     read_checkpoint,
 )
-from outkey.core.sync.run_states import LONGEST_WAIT
 from outkey.core.text import text_data
 from outkey.hosts.django import models
 from outkey.hosts.django.raw_sql import execute, insert_row, wrap_errors_of_methods
