@@ -113,6 +113,9 @@ class Home:
     def changed(self) -> list[str]:
         return [row.label for row in self.rows.changed()]
 
+    def changed_of(self, kind: str) -> list[ChangedRow]:
+        return [row for row in self.rows.changed() if row.name.kind == kind]
+
 
 @pytest.fixture
 def home() -> Home:
@@ -538,7 +541,7 @@ def test_what_was_changed_can_be_confirmed_as_it_was_seen(home: Home) -> None:
     ]
     home.write(HOOK, "shop", later=True)
     assert not home.rows.confirm(rows[1]), "somebody has changed it again"
-    (hook,) = home.rows.changed(HOOK)
+    (hook,) = home.changed_of(HOOK)
     assert all(home.rows.confirm(row) for row in (rows[0], hook, *rows[2:]))
     home.open()
     assert home.changed() == []
@@ -551,11 +554,11 @@ def test_what_was_changed_can_be_confirmed_as_it_was_seen(home: Home) -> None:
 
 def test_a_line_that_was_changed_again_is_not_confirmed(home: Home) -> None:
     planted(home)
-    (row,) = home.rows.changed("line")
+    (row,) = home.changed_of("line")
     stored = home.storage.lines.rows["orders"]
     home.storage.lines.rows["orders"] = replace(stored, path="/elsewhere")
     assert not home.rows.confirm(row)
-    assert home.rows.changed("line") != []
+    assert home.changed_of("line") != []
 
 
 def test_a_token_that_is_missing_is_confirmed_as_none(home: Home) -> None:
@@ -585,7 +588,7 @@ def test_what_was_changed_can_be_deleted(home: Home) -> None:
 
 def test_the_token_of_a_configuration_that_is_gone_is_left_alone(home: Home) -> None:
     planted(home)
-    (row,) = home.rows.changed("token")
+    (row,) = home.changed_of("token")
     home.registry.remove("acme")
     assert not home.rows.confirm(row)
     home.rows.delete(row)

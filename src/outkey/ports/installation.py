@@ -82,8 +82,8 @@ class VouchedRows(Protocol):
     They are databases, lines, pairs, webhooks, tables and tokens.
     """
 
-    def changed(self, kind: str = "") -> list[ChangedRow]:
-        """Return the rows of a kind, or of all, that were changed outside of outkey.
+    def changed(self) -> list[ChangedRow]:
+        """Return the rows that were changed outside of outkey.
 
         Raises Sealed without a key.
         """

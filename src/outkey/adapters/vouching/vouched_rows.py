@@ -20,7 +20,6 @@ from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.vault.changed_rows import ChangedRow
 from outkey.core.vault.envelope import TokenRow
 from outkey.core.vault.row_voucher import (
-    LINE_KIND,
     TOKEN_KIND,
     VOUCHED_STATES,
     RowName,
@@ -89,10 +88,10 @@ class VouchedRows:
         self._lines = lines
         self._tokens = tokens
 
-    def changed(self, kind: str = "") -> list[ChangedRow]:
-        """Return the rows of a kind, or of all, that were changed outside of outkey."""
+    def changed(self) -> list[ChangedRow]:
+        """Return the rows that were changed outside of outkey."""
         rows = []
-        for row in self._all(kind):
+        for row in self._all():
             error = row.seen.error
             if isinstance(error, SecretUnreadable):
                 rows.append(row)
@@ -140,24 +139,20 @@ class VouchedRows:
             for kind in MISSING_DECIDES
             for key, state in self._states.removed(kind).items()
         ]
-        for row in (*self._all(""), *removed):
+        for row in (*self._all(), *removed):
             if row.seen.error is None and self._vouchers.has_other_key(row.name):
                 self.confirm(row)
 
-    def _all(self, wanted: str) -> Iterator[ChangedRow]:
+    def _all(self) -> Iterator[ChangedRow]:
         for kind in sorted(VOUCHED_STATES):
-            if wanted in {"", kind}:
-                for key, state in sorted(self._states.read(kind).items()):
-                    yield ChangedRow(RowName(kind, key), state)
-        if wanted in {"", LINE_KIND}:
-            for line in self._lines.find():
-                yield ChangedRow(line_name(line), line)
-        if wanted in {"", TOKEN_KIND}:
-            for owner in self._tables.token_owners():
-                token = self._tokens.read(owner)
-                if token is not None:
-                    name = RowName(TOKEN_KIND, owner.record)
-                    yield ChangedRow(name, token, owner.name)
+            for key, state in sorted(self._states.read(kind).items()):
+                yield ChangedRow(RowName(kind, key), state)
+        for line in self._lines.find():
+            yield ChangedRow(line_name(line), line)
+        for owner in self._tables.token_owners():
+            token = self._tokens.read(owner)
+            if token is not None:
+                yield ChangedRow(RowName(TOKEN_KIND, owner.record), token, owner.name)
 
     def _owner(self, name: RowName) -> Configuration | None:
         rows = self._tables.configurations.find(records=[name.key])
