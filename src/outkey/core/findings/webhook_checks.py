@@ -139,6 +139,8 @@ CHANGED_OUTSIDE = Check(
     " later",
     "Look at the change with outkey secret confirm, which accepts it after a question.",
 )
+# Findings that end once the secret is entered on the page of the webhook.
+SECRET_NEEDED = frozenset({NO_SECRET.id, SECRET_OF_OTHER_SCHEME.id})
 MANY_REFUSALS = 5
 WAITING_SECONDS = 900.0
 FAILED_SECONDS = 7.0 * DAY_SECONDS  # older ones are known, or nobody cares

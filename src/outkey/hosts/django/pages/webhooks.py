@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST
 from outkey.core.access.permissions import Permission
 from outkey.core.config.webhook_section import scheme_keys
 from outkey.core.errors import ConfigError, UnknownConfiguration
+from outkey.core.findings.webhook_checks import SECRET_NEEDED
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.core.webhooks.health import HookState
@@ -169,6 +170,7 @@ def show_webhook(request: HttpRequest, offered: str = "") -> HttpResponse:
         "title": stored.name,
         "listed": ListedWebhook(overview, url_of(stored.name)),
         "overview": overview,
+        "secret_needed": SECRET_NEEDED,
         "webhook": webhook,
         "endpoint": endpoint_of(request, stored),
         "is_url_known": bool(installation().public_url),
