@@ -395,7 +395,7 @@ def audit_kept_too_long(facts: InstallationFacts) -> list[FindingPlace]:
     return [FindingPlace(None, detail)]
 
 
-def problems_of_tokens(facts: InstallationFacts) -> Iterator[FindingPlace]:
+def tokens_beyond_rights(facts: InstallationFacts) -> Iterator[FindingPlace]:
     """Find API tokens that outlive the rights of the users who created them."""
     for problem in facts.token_problems:
         yield FindingPlace(None, problem)
@@ -690,7 +690,7 @@ INSTALLATION_CHECKS: tuple[PostureCheck[InstallationFacts], ...] = (
         "Revoke it: outkey api-token revoke. If a program needs it, create another one"
         " with outkey api-token create.",
         Area.ACCESS,
-        problems_of_tokens,
+        tokens_beyond_rights,
     ),
     PostureCheck(
         "P-audit-broken",

@@ -174,7 +174,7 @@ def examine(home: Path) -> "Examination":
             key_readable=is_open_to_others(application.key_file),
             sealed=application.keys.is_sealed(),
             on_hold=application.is_on_hold(),
-            token_problems=problems_of_tokens(application),
+            token_problems=token_problem_texts(application),
             future_times=tuple(future_times(application)),
             odd_rows=tuple(map(str, application.odd_rows())),
         )
@@ -194,7 +194,7 @@ def examine(home: Path) -> "Examination":
         return Examination(findings, 0, None)
 
 
-def problems_of_tokens(application: "Application") -> tuple[Text, ...]:
+def token_problem_texts(application: "Application") -> tuple[Text, ...]:
     """Return what is wrong with the users who created API tokens."""
     from outkey.core.access.token_owners import token_problems
 

@@ -32,8 +32,8 @@ def token_owners(application: Application) -> dict[str, TokenOwner]:
     }
 
 
-def problems_of_tokens(application: Application) -> dict[str, TokenProblem]:
-    """Return what is wrong with the creators of accepted tokens, by token."""
+def problems_by_token(application: Application) -> dict[str, TokenProblem]:
+    """Return the problems with the creators of accepted tokens, by token."""
     problems = token_problems(
         application.api_tokens.all(),
         token_owners(application),

@@ -13,7 +13,7 @@ from outkey.hosts.django.pages.access import (
     installation,
     web_actor,
 )
-from outkey.hosts.django.token_owners import problems_of_tokens
+from outkey.hosts.django.token_owners import problems_by_token
 from outkey.hosts.django.translation import translate_text
 
 
@@ -38,9 +38,9 @@ def end_tokens(request: HttpRequest, before: User) -> None:
 @contextmanager
 def watch_tokens(request: HttpRequest) -> Iterator[None]:
     """Warn of API tokens that do more than their creators may, after a change."""
-    before = problems_of_tokens(installation())
+    before = problems_by_token(installation())
     yield
-    after = problems_of_tokens(installation())
+    after = problems_by_token(installation())
     new = [after[name].message for name in sorted(after.keys() - before.keys())]
     if new:
         messages.warning(

@@ -32,7 +32,7 @@ from outkey.hosts.django.pages.access import (
 )
 from outkey.hosts.django.pages.shell import page
 from outkey.hosts.django.pages.webhook_form import names_of_configurations
-from outkey.hosts.django.token_owners import problems_of_tokens
+from outkey.hosts.django.token_owners import problems_by_token
 
 MARKED = ("name", "scope", "expires", "per_minute")  # inputs that show their errors
 STATES = {  # the colour of each, and its name
@@ -86,7 +86,7 @@ class OfferedScope:
 def list_page(request: HttpRequest) -> HttpResponse:
     """List the API tokens."""
     require(request, Permission.VIEW_TOKENS)
-    problems = problems_of_tokens(installation())
+    problems = problems_by_token(installation())
     tokens = [
         listed_token(token, problems.get(token.name))
         for token in installation().api_tokens.all()

@@ -97,7 +97,7 @@ def run_page(request: HttpRequest, record: int) -> HttpResponse:
             request,
             Permission.RUN_WEBHOOK if run.is_received else Permission.RUN_LINE,
         ),
-        "trigger": TRIGGERS[listed.trigger],
+        "trigger": TRIGGER_TEXTS[listed.trigger],
         "webhook": webhook_of(request, run),
         "deliveries": rejected_deliveries(request, run),
         "repaired_by": listed.repaired_by,
@@ -162,7 +162,7 @@ def progress_of(listed: ListedRun) -> dict[str, object]:
     }
 
 
-TRIGGERS = {
+TRIGGER_TEXTS = {
     RunTrigger.DELIVERY: gettext_lazy("deliveries of a webhook"),
     RunTrigger.RETRY: gettext_lazy("retry of rejected records"),
     RunTrigger.DRY_RUN: gettext_lazy("dry run"),

@@ -55,7 +55,7 @@ LONGEST_SECONDS = 366 * 24 * 3600
 OTHER = "other"
 PERIODS = {"1": 86_400, "7": 7 * 86_400, "30": 30 * 86_400}  # by days, in seconds
 # The choices of the filter, which does not distinguish the other triggers.
-TRIGGERS = {
+TRIGGER_CHOICES = {
     RunTrigger.DELIVERY: gettext_lazy("deliveries of webhooks"),
     OTHER: gettext_lazy("schedules and users"),
 }
@@ -166,7 +166,7 @@ def list_page(request: HttpRequest) -> HttpResponse:
     before = row_id(request.GET.get("before", "").strip())
     trigger = request.GET.get("trigger", "").strip()
     rows = rows_of_runs().order_by("-id")
-    if trigger in TRIGGERS:
+    if trigger in TRIGGER_CHOICES:
         rows = rows.filter(is_received=trigger == RunTrigger.DELIVERY)
     if line:
         rows = rows.filter(line__name=line)
@@ -185,7 +185,7 @@ def list_page(request: HttpRequest) -> HttpResponse:
         "run_chart": newest_chart(runs),
         "chosen": {"line": line, "state": state, "days": days, "trigger": trigger},
         "is_filtered": bool(line or state or days or trigger),
-        "triggers": TRIGGERS.items(),
+        "triggers": TRIGGER_CHOICES.items(),
         "states": [(name, text) for name, (_colour, text) in STATES.items()],
         "lines": names,
         "older": runs[PAGE_SIZE - 1].run.pk if len(runs) > PAGE_SIZE else None,
