@@ -51,7 +51,7 @@ from outkey.ports.sending import Clock, Permits, Scripts, Secrets, Signer, Token
 from outkey.ports.sync import PathCompiler
 
 DNS_SECONDS = 5.0
-# What APIs answer to a request without credentials; some hide what there is.
+# How APIs respond to a request without credentials; some hide what there is.
 REFUSALS = frozenset({401, 403, 404})
 MEBIBYTE = 1024 * 1024
 
@@ -190,21 +190,38 @@ class SendContext:
         try:
             # Computed now: recording may have taken long, and the deadline counts.
             route = self._route(configuration, addresses, client_key, proxy, budget)
-            response: Response = yield Transmit(request, route)
-            if response.stream is not None and configuration.looks_for_marker:
-                # May block: the rest of the body arrives when the API sends it.
-                response = yield CallInThread(
-                    partial(read_for_marker, response, response.stream, configuration)
-                )
-            # Inside of a tunnel a response is always the server's.
-            is_forwarded = proxy is not None and request.origin.scheme == "http"
-            if is_forwarded and (failure := own_failure(response)):
-                raise failure
+            response = yield from self._receive(configuration, request, route)
         except OutkeyError as error:
             budget.concluded = error
             yield self._outcome(configuration, budget, 0, str(error.code), started)
             raise
         self.offsets.note(configuration.name, request.origin, response, self.clock)
+        return (yield from self._conclude(configuration, response, budget, started))
+
+    def _receive(
+        self, configuration: Configuration, request: Request, route: Route
+    ) -> Steps[Response]:
+        """Send a request and return its response; a proxy's own one is an error."""
+        response: Response = yield Transmit(request, route)
+        if response.stream is not None and configuration.looks_for_marker:
+            # May block: the rest of the body arrives when the API sends it.
+            response = yield CallInThread(
+                partial(read_for_marker, response, response.stream, configuration)
+            )
+        # Inside of a tunnel a response is always the server's.
+        is_forwarded = route.proxy is not None and request.origin.scheme == "http"
+        if is_forwarded and (failure := own_failure(response)):
+            raise failure
+        return response
+
+    def _conclude(
+        self,
+        configuration: Configuration,
+        response: Response,
+        budget: RequestBudget,
+        started: float,
+    ) -> Steps[Response]:
+        """Diagnose a response, and record the outcome; of a stream, once it ends."""
         # Made anew, here and below: replace() takes three times as long.
         response = Response(
             status=response.status,

@@ -450,12 +450,17 @@ def send_sample(
     if as_json:
         print_json({"webhook": name, "status": status})
     else:
-        print_line(f"sent: {name}, the endpoint responded with status {status}")
-        place = "inbox" if status == 200 else "show"
-        print_line(f"to see what became of it: outkey webhook {place} {quote(name)}")
+        print_sent_sample(name, status)
         if status == 200 and not is_new:
             warn("Nothing was stored: the sample is a duplicate or a handshake.")
     return 0 if status == 200 else 1
+
+
+def print_sent_sample(name: str, status: int) -> None:
+    """Print how the endpoint responded to a sample, and where to see its delivery."""
+    print_line(f"sent: {name}, the endpoint responded with status {status}")
+    place = "inbox" if status == 200 else "show"
+    print_line(f"to see what became of it: outkey webhook {place} {quote(name)}")
 
 
 def no_deliveries_text(name: str, state: str) -> str:
