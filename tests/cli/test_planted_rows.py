@@ -1,4 +1,4 @@
-"""Rows that somebody writes into the database: commands name, refuse, accept them."""
+"""Rows of another program in the database: commands name, refuse, accept them."""
 
 import json
 import sqlite3
@@ -65,7 +65,7 @@ def write(terminal: Terminal, kind: str, key: str, value: object) -> None:
 
 
 def plant(terminal: Terminal, target: Path) -> None:
-    """Write a row of each kind, as somebody without the key can."""
+    """Write a row of each kind, as a program without the key can."""
     write(terminal, "database", "loot", {"url": f"sqlite:///{target}"})
     execute(
         terminal,

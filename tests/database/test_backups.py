@@ -278,7 +278,7 @@ def test_a_changed_backup_is_restored_on_request_and_without_its_policy(
 
 
 def write_with_policy(file: Path, changed: Path, policy: bytes) -> None:
-    """Write a backup again with another policy, as somebody without the key can."""
+    """Write a backup again with another policy, as a program without the key can."""
     with tarfile.open(file) as archive:
         members = {
             info.name: archive.extractfile(info).read()  # type: ignore[union-attr]

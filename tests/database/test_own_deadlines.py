@@ -1,4 +1,4 @@
-"""outkey's own PostgreSQL when it hangs: whoever waits for it gets an error in time."""
+"""outkey's own PostgreSQL when it hangs: a process that waits gets an error in time."""
 
 import asyncio
 import time

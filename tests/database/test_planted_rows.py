@@ -1,4 +1,4 @@
-"""Somebody writes rows that outkey acts on, and has no key: nothing is done by them."""
+"""Another program writes rows that outkey acts on, without a key: none is obeyed."""
 
 import json
 import sqlite3
@@ -146,7 +146,7 @@ def run(application: "Application", line: str) -> None:
 
 
 def write(kind: str, key: str, **changes: object) -> dict[str, Any]:
-    """Change a state as somebody with the database does; return what was there."""
+    """Change a state as another program does; return what was there."""
     from outkey.hosts.django.models import SharedStateRow
 
     rows = SharedStateRow.objects.filter(kind=kind, key=key)

@@ -266,7 +266,7 @@ def test_one_command_lists_and_accepts_what_version_0_2_0_has_stored(
     bearer = {"Authorization": f"Bearer {token}"}
     path = home("webhook", "show", "crm", "--json").json["endpoint"]
     endpoint = path.rpartition("/")[2]
-    # Nothing is done by these rows before somebody has confirmed them.
+    # Nothing is done by these rows before a user has confirmed them.
     assert listed_rows(home, endpoint) == sorted(UNCONFIRMED)
     for line in ("contacts", "send contacts", "warehouse", "paused"):
         assert home("line", "run", line).code == 5

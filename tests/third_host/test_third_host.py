@@ -533,7 +533,7 @@ def methods_of(port: type) -> list[str]:
 
 
 def test_a_storage_host_implements_at_most_56_methods() -> None:
-    """Each one is work for whoever writes a host; see 0015, 0047 and 0050."""
+    """Each one is work for the author of a host; see 0015, 0047 and 0050."""
     counts = {port.__name__: len(methods_of(port)) for port in ROW_PORTS}
     assert sum(counts.values()) <= 56, counts
 

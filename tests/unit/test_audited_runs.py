@@ -14,11 +14,11 @@ from unit.application_in_memory import FIELDS, MemoryHost, memory_host
 from unit.test_application import LINES, OPEN, RecordsOfUser
 from unit.test_pair_users import host_with_conflict
 
-ANSWER = Response(200, body=b'[{"id": "1"}, {"id": []}]')
+RESPONSE = Response(200, body=b'[{"id": "1"}, {"id": []}]')
 
 
 def host_with_line() -> MemoryHost:
-    host = memory_host(OPEN, answers=[ANSWER] * 3)
+    host = memory_host(OPEN, answers=[RESPONSE] * 3)
     host.registry.put_line(parse_document(LINES).lines[0])
     return host
 

@@ -660,8 +660,8 @@ def test_a_user_whose_sign_ins_fail_again_and_again_is_reported_once_a_day() -> 
     bench = Bench()
     for _ in range(2):
         bench.record({"at": 1, "tag": "people:session:slowed", "key": "user ada"})
-    (told,) = bench.look()
-    assert told == ("warning: many sign-ins of a user have failed within an hour: ada")
+    (notice,) = bench.look()
+    assert notice == "warning: many sign-ins of a user have failed within an hour: ada"
     bench.record({"at": 1, "tag": "people:session:slowed", "key": "user ada"})
     assert bench.look() == []
     assert bench.look(24 * 60) == []

@@ -1,4 +1,4 @@
-"""What an operator is told of a restored backup: keys and refresh tokens."""
+"""What an operator reads of a restored backup: keys and refresh tokens."""
 
 from dataclasses import replace
 

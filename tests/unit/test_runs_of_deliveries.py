@@ -224,7 +224,7 @@ def test_a_retry_processes_the_deliveries_again_and_reads_nothing() -> None:
     ]
     assert urls(working) == []
     working.work.round()
-    # Rejected once more: the later run lists them now, and the first one nothing.
+    # Rejected again: the later run lists them now, and the first one nothing.
     assert listed(working) == [("1", "done", 3, 2), ("2", "done", 2, 2)]
     runs = working.application.runs
     assert (runs.get("1").repaired_by, runs.get("2").repaired_by) == ("2", "")
@@ -298,7 +298,7 @@ def test_an_ordinary_retry_names_the_run_that_it_repairs() -> None:
     runs.repair("99")  # a run that was deleted meanwhile
 
 
-# ── what users are told ─────────────────────────────────────────────────────────────
+# ── what users read ─────────────────────────────────────────────────────────────
 
 
 def conditions(working: Working) -> list[str]:

@@ -1,4 +1,4 @@
-"""Paces are kept by the clock of the database, whatever the clock of a machine says."""
+"""Paces are measured by the clock of the database, not by that of a machine."""
 
 from outkey.adapters.clock_shared import MEASURED_SECONDS, SharedClock
 from outkey.adapters.permits_leased import LeasedPermits

@@ -1,4 +1,4 @@
-"""Rows that outkey believes: what somebody else writes there is noticed at its use."""
+"""Rows that outkey believes: what others write there is noticed at its use."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -73,7 +73,7 @@ class Keys(FixedRing):
 
 @dataclass
 class Home:
-    """Tables that somebody else writes to as well, and what a home has seen of them."""
+    """Tables that another program writes to as well, and what a home has seen."""
 
     raw: MemoryStateRows = field(default_factory=MemoryStateRows)
     raw_tokens: MemoryTokenRows = field(default_factory=MemoryTokenRows)
@@ -103,7 +103,7 @@ class Home:
         )
 
     def write(self, kind: StateKind, key: str, **changes: object) -> None:
-        """Change a state as somebody without the key does."""
+        """Change a state as a program without the key does."""
         state = self.raw.read(kind, [key]).get(key, SharedState())
         self.raw.put(kind, {key: {**state.value, **changes}})
 
@@ -540,7 +540,7 @@ def test_what_was_changed_can_be_confirmed_as_it_was_seen(home: Home) -> None:
         "token:acme",
     ]
     home.write(HOOK, "shop", later=True)
-    assert not home.rows.confirm(rows[1]), "somebody has changed it again"
+    assert not home.rows.confirm(rows[1]), "a user has changed it again"
     (hook,) = home.changed_of(HOOK)
     assert all(home.rows.confirm(row) for row in (rows[0], hook, *rows[2:]))
     home.open()
@@ -586,7 +586,7 @@ def test_what_was_changed_can_be_deleted(home: Home) -> None:
     assert (token.generation, token.serial, token.sealed) == (2, 2, None)
 
 
-def test_the_token_of_a_configuration_that_is_gone_is_left_alone(home: Home) -> None:
+def test_the_token_of_a_deleted_configuration_is_left_alone(home: Home) -> None:
     planted(home)
     (row,) = home.changed_of("token")
     home.registry.remove("acme")

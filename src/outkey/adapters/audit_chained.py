@@ -212,7 +212,7 @@ class ChainedAudit:
             self._rows.append(rows, sync=sync)
         except BaseException:
             # Whether the rows are there is unknown, so the stream cannot go on. Those
-            # before them were accepted: without a checkpoint nobody would miss them.
+            # before them were accepted: without a checkpoint a cut would be unnoticed.
             self._sign_checkpoint()
             self._stream = self._new_stream()
             self._failing = True

@@ -3,6 +3,9 @@
 A checkpoint is signed with a record once the last one is a minute old. A process that
 stops sending writes no further record: without this thread its last ones could be cut
 off unnoticed, and its last outcome would stay in memory.
+
+Not one of the timers of the clock: a database may take long, while opened secrets must
+leave the memory in time; and a forked child drops these calls instead of making them.
 """
 
 import logging
@@ -22,7 +25,7 @@ logger = logging.getLogger("outkey.audit")
 class AuditTimer:
     """Calls the audits of a process, each some time after it asked for it.
 
-    One thread for all of them. It ends when no audit waits, and keeps no process alive.
+    One thread for all of them. It ends when no audit waits, and lets the process end.
     """
 
     def __init__(self, seconds: float = PROTECT_SECONDS) -> None:

@@ -37,7 +37,7 @@ class DeadlineConnection(Connection):  # type: ignore[misc]  # PyMySQL has no ty
             self._is_logging_in = False
 
     def close(self) -> None:
-        """Say goodbye to the server, and close the connection."""
+        """Send COM_QUIT to the server, and close the connection."""
         self._begin()
         super().close()
 

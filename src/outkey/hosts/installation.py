@@ -100,7 +100,7 @@ class Tables:
     deliveries: "DeliveryRows | None" = None
     # Closes what is open for the thread that calls it, such as its connection.
     release_thread: Callable[[], None] = lambda: None
-    # Rows that outkey did not write as they are, where the host can tell.
+    # Rows that outkey did not write as they are, where the host can find them.
     odd_rows: Callable[[], list[OddRow]] = list
 
 

@@ -12,7 +12,7 @@ class LineRuns(Protocol):
     def latest(self) -> list[LineRun]:
         """Return the last run of each line, and its last dry run, if any.
 
-        Runs of deliveries are not among them: they say nothing about the line.
+        Runs of deliveries are not among them: they show nothing about the line.
         """
 
 

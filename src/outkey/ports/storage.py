@@ -131,7 +131,7 @@ class SecretRows(Protocol):
     def needs_key(self) -> bool:
         """Whether anything is stored that was sealed or signed with a key.
 
-        By the ciphertexts themselves, whatever another column says about them.
+        By the ciphertexts themselves, whatever another column states about them.
         """
 
 

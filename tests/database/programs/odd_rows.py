@@ -1,4 +1,4 @@
-"""Rows that nobody wrote through outkey: each stops itself, and nothing else.
+"""Rows that were not written by outkey: each stops itself, and nothing else.
 
 Odd values are planted into each column of copies of a row, and into the states that
 begin anew. Then everything that lists or works is tried, and what is good must work.

@@ -223,7 +223,7 @@ class NamedDatabases:
         os.register_at_fork(after_in_child=self._drop_connections)
 
     def settings(self, name: str) -> OtherDatabase:
-        """Return what the operator says about a database, or raise ConfigError.
+        """Return the settings of a database, or raise ConfigError.
 
         SecretUnreadable if another program has written it.
         """

@@ -28,10 +28,10 @@ CHANGED_CODES = frozenset({"42P01", "42703", "42804", "1054", "1146"})
 # SQLite has one code for these and all other faults of a statement.
 SQLITE_CHANGED = ("no such table", "no such column")
 # Deadlocks, and tables that another process has just changed. 1305: MySQL has rolled
-# back the whole transaction because of one, so that its savepoint is gone.
+# back the whole transaction because of one, so that its savepoint is missing.
 TRANSIENT_CODES = frozenset({"1020", "1205", "1213", "1305", "1412", "40001", "40P01"})
 # The server has ended a statement, a wait for a lock or an idle transaction. 1205 is
-# tried again, as a deadlock is.
+# retried, as a deadlock is.
 TIMEOUT_CODES = frozenset({"57014", "55P03", "25P03", "3024", "1969"})
 FORBIDDEN_CODES = frozenset({"42501", "1142", "1143", "1227"})
 
@@ -150,7 +150,7 @@ def failure_of_other(database: Text, error: Exception, code: str) -> OutkeyError
 
 
 def is_changed_sqlite(error: Exception, code: str) -> bool:
-    """Whether SQLite misses a table or a column; only its text says so."""
+    """Whether SQLite misses a table or a column; only its text shows it."""
     text = str(getattr(error, "orig", None) or error)
     is_missing = text.startswith(SQLITE_CHANGED) or " has no column named " in text
     return code == "SQLITE_ERROR" and is_missing

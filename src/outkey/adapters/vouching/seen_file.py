@@ -1,6 +1,6 @@
 """The newest serial numbers of rows, as lines of a file beside the key.
 
-Lines are appended, so that the size of the file says whether another process has
+Lines are appended, so that the size of the file shows whether another process has
 written; it is read again only then. It is written anew when most lines are outdated.
 """
 
@@ -33,7 +33,7 @@ class SeenRowsFile:
         self._stamp = (0, 0, 0)  # what of the file changes with its content
         self._lines = 0
         self._end = 0  # of the lines that were read
-        self._tail = b""  # their last bytes, which tell another file from this one
+        self._tail = b""  # their last bytes, which another file does not have
 
     def newest(self, name: RowName) -> int:
         self._refresh()

@@ -138,7 +138,7 @@ def chooses_records(stored: Webhook | None, edited: Webhook) -> bool:
 
 
 def requirements_of_test(webhook: Webhook, sync: Sync | None) -> Iterator[Requirement]:
-    """Yield what a test delivery needs: it says what only the sender may say.
+    """Yield what a test delivery needs: it states what only the sender may.
 
     `sync` is that of the webhook's line. The rights on models are those of the host.
     """

@@ -27,7 +27,7 @@ _RANDOM_TEXT = re.compile(r"[A-Za-z0-9+/=_.~-]+", re.ASCII)
 _HEX = re.compile(r"(?=.*\d)(?=.*[A-Fa-f])[0-9A-Fa-f]{24,}", re.ASCII)
 _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}", re.ASCII)
 _MOMENT = re.compile(r"\d{8}T\d{4,6}(?:\.\d+)?Z?", re.ASCII)
-# Values of providers that say what they identify, such as cus_NffrFeUfNV2Hib.
+# Values of providers that show what they identify, such as cus_NffrFeUfNV2Hib.
 _TYPED_ID = re.compile(r"[a-z]{2,12}[_-][A-Za-z0-9]+", re.ASCII)
 _ID_NAME = re.compile(r"(?:.*[_-])?(?:ids?|uuid|guid|etag)|.*I[dD]s?", re.ASCII)
 _LEAST_BITS = 3.0  # of a character; English words have fewer
@@ -38,7 +38,7 @@ class QueryCredentials:
     """The names of the parameters of one query that authenticate.
 
     `users` belong to a password in `secrets` and are not secret themselves. `unsure`
-    may be credentials: only a user can tell.
+    may be credentials: only a user knows.
     """
 
     secrets: frozenset[str]
@@ -93,7 +93,7 @@ def _is_short(number: str) -> bool:
 
 
 def is_credential(name: str, value: str) -> bool:
-    """Whether a parameter by itself carries a credential."""
+    """Whether a parameter by itself is a credential."""
     if is_paging_parameter(name, value):
         return False
     if is_secret_parameter(name) or is_secret_value(value):

@@ -141,7 +141,7 @@ def name_fields(
 def token_remedies(response: Response, configuration: Configuration) -> dict[str, Text]:
     """Return what to do about a token that was fetched, by reason.
 
-    That it was renewed is only said of a response that makes outkey do so.
+    That it was renewed is only stated of a response that makes outkey do so.
     """
     if is_renewed_after(response, configuration):
         return dict.fromkeys(_OF_TOKENS, renewed_remedy(configuration))

@@ -170,7 +170,7 @@ class Evidence:
 
     @cached_property
     def names_alternatives(self) -> bool:
-        """Whether the response says that the token has expired, or something else."""
+        """Whether the response states that the token has expired, or something else."""
         return _ALTERNATIVES.search(self.phrases) is not None
 
     @property

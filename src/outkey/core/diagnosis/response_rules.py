@@ -320,7 +320,7 @@ def by_expiry_settings(evidence: Evidence) -> Iterator[Clue]:
         yield Clue(95, reason, Text("The response has the Expired marker."))
     if status == FORBIDDEN and configuration.verification.forbidden_means_expired:
         yield Clue(80, reason, Text("403 means expired is switched on."))
-    # 401 always is an expired status, so that it says nothing of the token's age.
+    # 401 always is an expired status, so that it shows nothing of the token's age.
     elif status != UNAUTHORIZED and is_expired_status(status, configuration):
         text = Text("{status} is one of the Expired statuses.", status=status)
         yield Clue(80, reason, text)

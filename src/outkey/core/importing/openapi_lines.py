@@ -466,7 +466,7 @@ class Example:
 
 
 def is_clear(chosen: Path, others: Iterable[Path], word: str) -> bool:
-    """Whether the names tell which one of several lists has the records."""
+    """Whether the names show which one of several lists has the records."""
     name = comparable_name(chosen[-1])
     rivals = {comparable_name(path[-1]) for path in others} - SIDE_LISTS
     is_usual = name in USUAL_LISTS and not rivals & USUAL_LISTS

@@ -1,6 +1,6 @@
 """Segments `..` in a path, in every spelling that some server reads as one.
 
-A server behind another one may decode a path once more, read encodings that UTF-8 and
+A server behind another one may decode a path again, read encodings that UTF-8 and
 RFC 3986 do not permit, or trim what surrounds a name. Then the path leads elsewhere.
 """
 

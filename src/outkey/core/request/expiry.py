@@ -23,7 +23,7 @@ def has_expired_marker(response: Response, configuration: Configuration) -> bool
 
 
 def is_expired_status(status: int, configuration: Configuration) -> bool:
-    """Whether a status means an expired token: 401, and what the configuration says."""
+    """Whether a status means an expired token: 401, or one that is configured."""
     verification = configuration.verification
     return (
         status == UNAUTHORIZED

@@ -32,7 +32,7 @@ _NOT_SENT = frozenset(
         "cookie",
         "set-cookie",
         # Who sent the request, from where, and through which proxies: what a proxy
-        # in front of an API says, and the API believes. The caller must not say it.
+        # in front of an API states, and the API believes. A caller must not state it.
         "cdn-loop",
         "cf-ipcountry",
         "cf-pseudo-ipv4",

@@ -33,7 +33,7 @@ def run_facts(run: Run) -> dict[str, object]:
 def line_facts(line: SyncLine, paused: Collection[str]) -> dict[str, object]:
     """Return a line as programs read it: the keys of the TOML, and if it is paused.
 
-    `problem` says of a listed line why it does not run.
+    `problem` is the reason why a listed line does not run.
     """
     facts: dict[str, object] = {
         "name": line.name,

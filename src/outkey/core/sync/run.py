@@ -212,7 +212,7 @@ class Run:
     # The run that has accepted, or processed again, everything that this one rejected;
     # its own id where nothing is left of it without another run.
     repaired_by: str = ""
-    # Whether its records are those of deliveries, and not of the line: it says nothing
+    # Whether its records are those of deliveries, and not of the line: it shows nothing
     # about whether the line works, and nothing continues from it.
     is_received: bool = False
     # How many children were deleted since the last complete run, by target: a run that

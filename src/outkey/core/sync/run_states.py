@@ -34,7 +34,7 @@ SHORT_LEASE_SECONDS = 30.0
 # or there would be one a second.
 FOLDED_SECONDS = 3600.0
 FOLDED_RECORDS = 10_000
-# For writing a page, while its transaction keeps other processes away. One that takes
+# For writing a page, while its transaction locks out other processes. One that takes
 # longer was suspended.
 PAGE_SECONDS = 600.0
 

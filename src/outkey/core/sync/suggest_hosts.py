@@ -79,7 +79,7 @@ def fitting_guess(
         return choice_guess(host, [str(value) for value in present if value != ""])
     transform = BY_KIND.get(host.kind, Transform.AS_IS)
     if transform in _MOMENTS and guess.transform not in _MOMENTS:
-        # The host's field says what the name does not.
+        # The host's field shows what the name does not.
         guess = guess_moment(values) or guess
     is_same = guess.transform is transform or {guess.transform, transform} <= _MOMENTS
     options = guess.options if is_same else {}

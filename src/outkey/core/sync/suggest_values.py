@@ -3,7 +3,7 @@
 Each rule looks at all values. What it proposes is then tried: a transform that would
 reject a value of the sample is never proposed. A format of dates is proposed only where
 the name of the field speaks of time too: the version 4.1.15 is not a day. What stores a
-value in another form says so with an example.
+value in another form shows it with an example.
 """
 
 import re
@@ -155,7 +155,7 @@ def guess_transform(name: str, values: Values) -> Guess:
 def guess_moment(values: Values) -> Guess | None:
     """Return how values are read that are known to be dates or times, if they can be.
 
-    The name does not count: a user, or the field of the host, has said what they are.
+    The name does not count: a user, or the field of the host, defines what they are.
     """
     present = [value for value in values if value is not None and value != ""]
     if not present or not _are_texts(present):
@@ -170,7 +170,7 @@ def guess_moment(values: Values) -> Guess | None:
 
 
 def speaks_of_time(name: frozenset[str]) -> bool:
-    """Whether a word of a name says that the value is a date or a time."""
+    """Whether a word of a name means that the value is a date or a time."""
     return bool(name & _TIME_WORDS) or any(
         word.endswith(_TIME_ENDINGS) or word.startswith(_TIME_BEGINNINGS)
         for word in name

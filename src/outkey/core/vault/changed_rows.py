@@ -43,7 +43,7 @@ class ChangedRow:
         return name in {self.label, self.name.label}
 
     def summary(self) -> str:
-        """Return what the row says, without secrets."""
+        """Return the facts of the row, without secrets."""
         if self.is_missing:
             return Text("deleted outside of outkey")
         return ", ".join(f"{quoted(name)} = {text}" for name, text in self._texts())
@@ -59,7 +59,7 @@ class ChangedRow:
         return facts if isinstance(facts, Mapping) else {"value": facts}
 
     def _texts(self) -> Iterator[tuple[str, str]]:
-        """Yield the facts that say something, those of a table in it one by one."""
+        """Yield the facts that are not empty, those of a table in it one by one."""
         facts = dict(self._facts())
         tables = {name: facts.pop(name, None) for name in ("sync", "settings")}
         for table_name, table in tables.items():
@@ -80,7 +80,7 @@ class ChangedRow:
 
 
 def is_empty(value: object) -> bool:
-    """Whether a value says nothing; a zero does."""
+    """Whether a value means nothing; a zero does."""
     return value is None or value is False or value in ("", [], {})
 
 

@@ -7,7 +7,7 @@ from outkey.core.moments import iso_moment
 from outkey.core.stored_times import LONGEST_WAIT, lies_ahead
 from outkey.core.vault.envelope import Place
 
-# Begins a nonce that holds only until a worker takes the delivery.
+# Begins a nonce that is valid only until a worker takes the delivery.
 WAITING = "waiting:"
 LEASE_SECONDS = 120.0  # how long a worker has a delivery before another may take it
 
@@ -53,8 +53,8 @@ class InboxDelivery:
     """A verified delivery as it is stored; `key` is unique for its endpoint.
 
     `nonce` too is accepted only once; one of a delivery that only names what to fetch
-    begins with WAITING, and holds until a worker takes the delivery. `body` is sealed,
-    and empty where it was not read.
+    begins with WAITING, and is valid until a worker takes the delivery. `body` is
+    sealed, and empty where it was not read.
     """
 
     id: str  # "" until it is stored

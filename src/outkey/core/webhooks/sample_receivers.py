@@ -1,7 +1,7 @@
 """Which servers a signed sample may be sent to.
 
 A signature proves that its sender knows the secret, and does not contain it. The proof
-of other schemes is the secret itself: whoever gets such a sample has the secret.
+of other schemes is the secret itself: a server that gets such a sample has it.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ PORTS = {"http": 80, "https": 443}
 
 
 class Server(NamedTuple):
-    """What a URL says about the server."""
+    """The server of a URL."""
 
     scheme: str
     host: str

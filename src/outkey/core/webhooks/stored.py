@@ -112,7 +112,7 @@ class StoredWebhook:
     ) -> Self:
         """Return the webhook with another value of a secret, instead of a reference.
 
-        It is for the scheme that the webhook has now, unless `bound_to` says otherwise.
+        It is for the scheme that the webhook has now, unless `bound_to` has another.
         """
         webhook = self.webhook
         if name in REFERENCES:

@@ -337,7 +337,7 @@ class ApiAccess:
         rows = self.application.audit_trail.rows
         names = self._names()
         if names is None:
-            # Records outlast their configuration, whose name says whose they are.
+            # Records outlast their configuration, whose name shows whose they are.
             labels = {"configuration": configuration} if configuration else {}
             return rows.newest(limit, before=before, **labels)
         if configuration and configuration not in names:

@@ -167,8 +167,8 @@ class ApiTokens:
     def authenticate(self, text: str, now: float) -> ApiToken:
         """Return the token of a request, or raise TokenRefused.
 
-        The error does not tell an unknown token from an expired or a revoked one, or
-        from one that outkey did not store. `now` is the time by the monotonic clock.
+        The error is the same for an unknown token, an expired or a revoked one, and
+        one that outkey did not store. `now` is the time by the monotonic clock.
         """
         digest = digest_of(text)
         if digest is None:

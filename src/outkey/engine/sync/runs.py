@@ -274,8 +274,8 @@ class Runs:
         the next ordinary run where it is. Return it with the id of the run that waits
         or was the last one, which may be continued; "" if there was none.
 
-        Without requests the lease is short: a process that was killed does not keep the
-        line for as long as a request may take.
+        Without requests the lease is short: a process that was killed does not lock
+        the line for as long as a request may take.
         """
         request = self._request(line, actor, dry_run=False)
         lease = run_states.SHORT_LEASE_SECONDS

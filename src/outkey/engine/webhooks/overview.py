@@ -88,9 +88,9 @@ class WebhookOverview:
 
     @property
     def other_findings(self) -> list[Finding]:
-        """The findings that neither the state nor the refused deliveries say."""
-        said = {REFUSED.id, FAILED.id}
-        return [finding for finding in self.findings if finding.id not in said]
+        """The findings that neither the state nor the refused deliveries show."""
+        shown = {REFUSED.id, FAILED.id}
+        return [finding for finding in self.findings if finding.id not in shown]
 
     @property
     def last_at(self) -> float | None:

@@ -225,8 +225,8 @@ class HookWork:
         """Process what may take long: each is taken just before.
 
         While the API does not respond, the ones after it wait too: each would take as
-        long as a timeout, and other webhooks would wait for all of them. The same holds
-        for what is left when the share of the webhook is over.
+        long as a timeout, and other webhooks would wait for all of them. The same is
+        true of what is left when the share of the webhook is over.
         """
         work = self._handle if stored.webhook.handler else self._store_records
         for position, delivery in enumerate(deliveries, start=1):
@@ -346,7 +346,7 @@ class HookWork:
         delivery: InboxDelivery,
         objects: Mapping[str, object],
     ) -> None:
-        """Keep what was fetched, and the lease, until the next turn of the webhook."""
+        """Save what was fetched, and the lease, for the next turn of the webhook."""
         if self._is_stopping():
             self._give_back([delivery])
             return

@@ -551,7 +551,7 @@ def find_line(application: "Application", name: str) -> SyncLine:
 
 @contextmanager
 def naming_the_list() -> Iterator[None]:
-    """Let the error for an unknown line say how to list them."""
+    """Let the error for an unknown line show how to list them."""
     try:
         yield
     except UnknownConfiguration as error:

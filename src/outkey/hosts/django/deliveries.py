@@ -187,8 +187,8 @@ def insert(delivery: InboxDelivery) -> InboxDelivery | None:
 def refuse_swallowed(deliveries: Sequence[InboxDelivery]) -> None:
     """Raise DatabaseError if one of these deliveries is not stored at all.
 
-    A trigger can make a database ignore rows without an error; the sender would be told
-    that the delivery was a duplicate.
+    A trigger can make a database ignore rows without an error; the response to
+    the sender would be that of a duplicate.
     """
     for delivery in deliveries:
         same = Q(key=delivery.key)

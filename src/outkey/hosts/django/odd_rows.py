@@ -34,7 +34,7 @@ TABLES: dict[str, type[Model]] = {
     "user settings": models.UserSettings,
 }
 STATES = {models.Run: RunState, models.Delivery: DeliveryState}
-# What holds for an odd value of a column, by the kind of the field.
+# The condition for an odd value of a column, by the kind of the field.
 ON_SQLITE: dict[str, str] = {
     "BinaryField": "typeof({c}) <> 'blob'",
     "BooleanField": "{c} NOT IN (0, 1)",

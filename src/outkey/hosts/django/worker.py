@@ -153,5 +153,5 @@ class QueueWorker:
 
 
 async def delete_unreadable(connected: App) -> None:
-    """Delete jobs that another program has put into the queue, and nobody can do."""
+    """Delete jobs of another program that no worker can read."""
     await connected.connector.execute_query_async(DELETE_UNREADABLE, queue=QUEUE)

@@ -303,7 +303,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
         return self.server.address_of(environment)
 
     def refuse(self) -> None:
-        """Let the next request have a response that says that the server is busy."""
+        """Respond to the next request that the server is busy."""
         is_program = self.place().kind is Kind.INTERFACE
         self.requests[0].error = busy() if is_program else BusyPage(_BUSY)
 
@@ -361,7 +361,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
 
         With a reset: what the system has of the response would stay in its memory.
         """
-        with suppress(OSError):  # the client has gone
+        with suppress(OSError):  # the client has disconnected
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         self.handle_close()
 
@@ -496,7 +496,7 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
     def accept(self) -> tuple[socket.socket, object] | None:
         """Return a new connection; None if there is none.
 
-        Without a descriptor for it, it would be tried again at once, and for ever.
+        Without a descriptor for it, it would be retried at once, and for ever.
         """
         try:
             accepted: tuple[socket.socket, object] | None = super().accept()

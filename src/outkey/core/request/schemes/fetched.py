@@ -36,7 +36,7 @@ class FetchedToken(NamedTuple):
         response = yield from self._send(request, token)
         if not is_rejected(response, self.configuration, self.repeats_secret):
             return response
-        # A 403 may still be about permissions, whatever the configuration says.
+        # A 403 may still be about permissions, whatever is configured.
         renewed = yield from need_token(
             rejected=token, token_was_refused=response.status != FORBIDDEN
         )
