@@ -41,7 +41,12 @@ from outkey.adapters.tables import (
     engines,
 )
 from outkey.core.config.sync_sections import OtherDatabase
-from outkey.core.errors import ConfigError, OutkeyError, StorageUnavailable
+from outkey.core.errors import (
+    ConfigError,
+    OutkeyError,
+    SecretMissing,
+    StorageUnavailable,
+)
 from outkey.core.secret import Secret
 from outkey.core.sync.records import FieldKind
 
@@ -119,6 +124,10 @@ def test_a_reference_that_leads_to_nothing_yet_can_be_saved(
     monkeypatch.delenv("WAREHOUSE_URL", raising=False)
     store = store_of("env:WAREHOUSE_URL", tmp_path)
     store.refuse_database(OtherDatabase(OTHER, "env:WAREHOUSE_URL"))
+    with pytest.raises(SecretMissing, match="WAREHOUSE_URL"):
+        store.prepare(TARGET, WANTED)
+    monkeypatch.setenv("WAREHOUSE_URL", f"sqlite:///{tmp_path.parent / 'other.db'}")
+    assert store.prepare(TARGET, WANTED).target.name == TARGET
 
 
 def test_a_server_that_asks_for_a_file_gets_none(tmp_path: Path) -> None:

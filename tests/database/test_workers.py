@@ -283,6 +283,13 @@ def test_jobs_that_cannot_be_read_stop_no_worker(site: Site) -> None:
             )
     site.start_worker()
     site.until(are_done)
+    assert site.contacts() == both_of(4)
+    with psycopg.connect(site.url) as connection:
+        unreadable = connection.execute(
+            "SELECT args, scheduled_at::text FROM procrastinate_jobs"
+            " WHERE NOT isfinite(scheduled_at) OR jsonb_typeof(args) <> 'object'"
+        ).fetchall()
+    assert unreadable == [], "they were deleted"
 
 
 def test_a_line_that_comes_while_it_runs_is_not_run_twice(site: Site) -> None:

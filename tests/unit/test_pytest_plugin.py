@@ -121,6 +121,7 @@ def test_a_project_can_name_its_document(run: pytest.Pytester) -> None:
 def test_the_fixture_is_listed_with_its_explanation(run: pytest.Pytester) -> None:
     run.makepyfile("def test(): pass")
     result = run.runpytest_subprocess("--fixtures")
+    assert result.ret == 0
     result.stdout.fnmatch_lines(["*outkey_gateway*", "*FakeGateway*"])
 
 
