@@ -143,7 +143,9 @@ def test_a_new_row_has_a_higher_number_than_those_of_other_homes_had() -> None:
     clock.advance(1)
     later = KeyedVouchers(FixedRing(ring), MemorySeenRows(), database)
     again = later.vouch(LINE, CONTENT)
+    before = elsewhere.seen()[LINE]
     elsewhere.check(LINE, CONTENT, again, elsewhere.seen())
+    assert elsewhere.seen()[LINE] > before
 
 
 def test_only_so_many_checked_rows_are_cached(monkeypatch: pytest.MonkeyPatch) -> None:
