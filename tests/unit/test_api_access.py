@@ -340,7 +340,8 @@ def test_no_word_before_the_token_is_an_empty_text_or_a_hyphen(word: str) -> Non
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_null_unsets_a_setting_that_has_no_default(
-    whole: bool,  # noqa: FBT001 - a parameter of the test
+    *,
+    whole: bool,
 ) -> None:
     manager = access(prepared())
     settings = {"token_prefix": "Token", "limits": {"requests_per_minute": 7}}

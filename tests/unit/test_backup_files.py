@@ -362,6 +362,14 @@ def members(new_database: bytes) -> dict[str, bytes]:
     }
 
 
+def manifest_of(file: Path) -> dict[str, object]:
+    with tarfile.open(file) as archive:
+        member = archive.extractfile("manifest.json")
+        assert member is not None
+        manifest: dict[str, object] = json.load(member)
+        return manifest
+
+
 def assert_needs_consent(home: Path, file: Path, error: type[Exception]) -> None:
     """Assert that a backup is refused, and restored without its policy on request."""
     policy = home / "config" / "policy.toml"
@@ -417,8 +425,7 @@ def test_a_member_that_was_changed_or_removed_needs_consent(
     changed: dict[str, bytes | None],
 ) -> None:
     whole = write_signed(tmp_path / "whole", members)
-    with tarfile.open(whole) as read:
-        manifest = json.load(read.extractfile("manifest.json"))  # type: ignore[arg-type]
+    manifest = manifest_of(whole)
     after = {
         name: content
         for name, content in (members | changed).items()
@@ -435,8 +442,7 @@ def test_a_member_that_the_manifest_does_not_have_is_refused(
     home: Path, tmp_path: Path, members: dict[str, bytes]
 ) -> None:
     whole = write_signed(tmp_path / "whole", members)
-    with tarfile.open(whole) as read:
-        manifest = json.load(read.extractfile("manifest.json"))  # type: ignore[arg-type]
+    manifest = manifest_of(whole)
     file = write_archive(tmp_path / "backup", members | {"other": b""}, manifest)
     assert "not a backup" in refusal_of(home, file).message
 
@@ -448,8 +454,7 @@ def test_a_fact_that_was_changed_needs_consent(
     home: Path, tmp_path: Path, members: dict[str, bytes], facts: dict[str, str]
 ) -> None:
     whole = write_signed(tmp_path / "whole", members)
-    with tarfile.open(whole) as read:
-        manifest = json.load(read.extractfile("manifest.json"))  # type: ignore[arg-type]
+    manifest = manifest_of(whole)
     file = write_archive(tmp_path / "backup", members, manifest | facts)
     assert_needs_consent(home, file, ConfigError)
 

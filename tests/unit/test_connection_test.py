@@ -598,7 +598,8 @@ def fetching(request: Request) -> Response:
 
 @pytest.mark.parametrize("drafted", [True, False])
 def test_a_marker_that_matches_an_echoed_token_renews_nothing(
-    drafted: bool,  # noqa: FBT001 - a parameter of the test
+    *,
+    drafted: bool,
 ) -> None:
     made = configuration(
         authentication_type="bearer",

@@ -361,7 +361,8 @@ FETCHED = {
 def test_a_remedy_says_that_a_token_was_renewed_only_where_it_was(
     status: int,
     body: str,
-    is_renewed: bool,  # noqa: FBT001 - a parameter of the test
+    *,
+    is_renewed: bool,
 ) -> None:
     made = configuration(authentication_type="bearer", **FETCHED)
     response = Response(status, body=body.encode())

@@ -112,7 +112,8 @@ def test_a_marker_beside_a_repeated_secret_does_not_count(status: int) -> None:
 def test_expired_statuses_reject_a_token_and_401_always_belongs_to_them(
     statuses: str,
     status: int,
-    is_expired: bool,  # noqa: FBT001 - a parameter of the test
+    *,
+    is_expired: bool,
 ) -> None:
     made = oauth2(verification__expired_statuses=statuses)
     assert is_rejected(Response(status), made) is is_expired

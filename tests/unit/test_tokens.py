@@ -1092,7 +1092,8 @@ def test_a_proof_without_its_key_is_refused() -> None:
 
 @pytest.mark.parametrize(("asked", "given"), [(True, "Bearer"), (False, "DPoP")])
 def test_a_token_of_another_type_than_was_asked_for_is_not_used(
-    asked: bool,  # noqa: FBT001 - a parameter of the test
+    *,
+    asked: bool,
     given: str,
 ) -> None:
     provider = Provider(token_type=given)

@@ -64,8 +64,9 @@ def pair_of(first: Check, second: Check) -> Check:
     """Let a member be a list of two."""
 
     def is_pair(value: object) -> bool:
-        is_list = isinstance(value, list) and len(value) == 2
-        return is_list and first(value[0]) and second(value[1])  # type: ignore[index]
+        if not isinstance(value, list) or len(value) != 2:
+            return False
+        return first(value[0]) and second(value[1])
 
     return is_pair
 

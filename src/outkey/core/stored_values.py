@@ -84,8 +84,9 @@ def read_text(stored: object) -> str:
 
 def read_count(stored: object, below: int = MAX_COUNT) -> int:
     """Return a whole number that is not negative, and below a limit."""
-    is_count = isinstance(stored, int) and not isinstance(stored, bool)
-    return stored if is_count and 0 <= stored < below else OddCount()  # type: ignore[operator,return-value]
+    if isinstance(stored, bool) or not isinstance(stored, int):
+        return OddCount()
+    return stored if 0 <= stored < below else OddCount()
 
 
 def read_flag(stored: object) -> bool | OddCount:
@@ -95,8 +96,9 @@ def read_flag(stored: object) -> bool | OddCount:
 
 def read_time(stored: object) -> float:
     """Return a Unix time; NaN and years that no calendar has are odd."""
-    is_number = isinstance(stored, int | float) and not isinstance(stored, bool)
-    return stored if is_number and 0 <= stored < LAST_MOMENT else OddTime()  # type: ignore[operator,return-value]
+    if isinstance(stored, bool) or not isinstance(stored, int | float):
+        return OddTime()
+    return stored if 0 <= stored < LAST_MOMENT else OddTime()
 
 
 def read_bytes(stored: object) -> bytes:

@@ -5,6 +5,7 @@ import json
 import traceback
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 
 from django.contrib.auth.models import User
@@ -64,9 +65,9 @@ class Checks:
         """Return what did not work, and how it failed."""
         installed._installed.clear()  # with all that it has in memory
         checks: dict[str, Check] = {
-            **{command: lambda c=command: self._command(c) for command in commands()},  # type: ignore[misc]
-            **{page: lambda p=page: self._page(p) for page in PAGES.split()},  # type: ignore[misc]
-            **{path: lambda p=path: self._api(p) for path in INTERFACE.split()},  # type: ignore[misc]
+            **{command: partial(self._command, command) for command in commands()},
+            **{page: partial(self._page, page) for page in PAGES.split()},
+            **{path: partial(self._api, path) for path in INTERFACE.split()},
             "/readyz": self._readiness,
             **self._rounds(install(self._home)),
         }
@@ -144,10 +145,7 @@ class Checks:
             deliver,
             application.audit_trail.note_streams,
         ]
-        return {
-            f"the round {work.__name__}": lambda work=work: done(work)  # type: ignore[misc]
-            for work in rounds
-        }
+        return {f"the round {work.__name__}": partial(done, work) for work in rounds}
 
 
 def commands() -> list[str]:

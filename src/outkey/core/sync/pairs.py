@@ -102,22 +102,27 @@ class PairAgreement:
 def stored_agreement(columns: Mapping[str, Any]) -> PairAgreement:
     """Return the agreement that a table has stored, or raise RowUnreadable."""
     try:
-        if is_odd(*columns.values()):
-            raise ValueError("not written by outkey")  # noqa: TRY301 - as the others
-        conflict = read_json(columns["conflict"])
-        api, host = (read_values(columns[side]) for side in ("api", "host"))
-        return PairAgreement(
-            record=columns["record"],
-            key=columns["key"],
-            api=api,
-            host=host,
-            is_pushed=bool(columns["is_pushed"]),
-            conflict=None if conflict is None else read_conflict(conflict),
-        )
+        return read_agreement(columns)
     except ValueError:
         raise RowUnreadable(
             Text("what is stored of a record of a pair cannot be read")
         ) from None
+
+
+def read_agreement(columns: Mapping[str, Any]) -> PairAgreement:
+    """Return the agreement of a row; ValueError for one that outkey did not write."""
+    if is_odd(*columns.values()):
+        raise ValueError("not written by outkey")
+    conflict = read_json(columns["conflict"])
+    api, host = (read_values(columns[side]) for side in ("api", "host"))
+    return PairAgreement(
+        record=columns["record"],
+        key=columns["key"],
+        api=api,
+        host=host,
+        is_pushed=bool(columns["is_pushed"]),
+        conflict=None if conflict is None else read_conflict(conflict),
+    )
 
 
 def read_values(stored: str) -> Any:  # noqa: ANN401 - the values of a record
