@@ -296,26 +296,37 @@ def drafted_lines(
             report.note_dropped(shown_name("line", request.name), error.message)
             continue
         pagination = request.pagination or pagination_of(without_credentials(url.query))
-        if line.sync is not None:
-            report.note_taken(
-                shown_name("line", word),
-                Text(
-                    "it pulls into {target} with the key {key}, when you run it: check"
-                    " the target and the fields ({count})",
-                    count=len(line.sync.mappings),
-                    key=", ".join(line.sync.keys),
-                    target=line.sync.target,
-                ),
-            )
-        elif pagination:
-            report.note_taken(
-                "pages",
-                Text(
-                    "{parameters}; a sync line can use them once it has a target",
-                    parameters=parameters_of_pages(pagination),
-                ),
-            )
+        note_line(report, word, sync=line.sync, pagination=pagination)
         yield DraftedLine(line, pagination)
+
+
+def note_line(
+    report: ImportReport,
+    word: str,
+    *,
+    sync: Sync | None,
+    pagination: Mapping[str, object],
+) -> None:
+    """Report what a line pulls, or how it could request pages."""
+    if sync is not None:
+        report.note_taken(
+            shown_name("line", word),
+            Text(
+                "it pulls into {target} with the key {key}, when you run it: check"
+                " the target and the fields ({count})",
+                count=len(sync.mappings),
+                key=", ".join(sync.keys),
+                target=sync.target,
+            ),
+        )
+    elif pagination:
+        report.note_taken(
+            "pages",
+            Text(
+                "{parameters}; a sync line can use them once it has a target",
+                parameters=parameters_of_pages(pagination),
+            ),
+        )
 
 
 def sync_for(sync: Sync | None, label: str, tables: set[str]) -> Sync | None:
