@@ -443,7 +443,7 @@ BLOCKED = f"{SENDING}?block"
 
 @pytest.mark.parametrize(
     ("path", "most"),
-    [(SENDING, 12), ("/api/v1/lines", 12), ("/hooks/x", 25), ("/", 23), ("/readyz", 4)],
+    [(SENDING, 8), ("/api/v1/lines", 12), ("/hooks/x", 25), ("/", 23), ("/readyz", 4)],
 )
 def test_requests_of_one_kind_leave_threads_for_the_others(
     path: str, most: int
@@ -462,8 +462,8 @@ def test_one_token_does_not_take_all_threads_of_the_interface() -> None:
     application = Blocking()
     with (
         plain_server(application) as port,
-        requests_to(port, BLOCKED, 20, token="first"),
-        requests_to(port, f"/{BLOCKED}", 20, token="second"),
+        requests_to(port, "/api/v1/lines?block", 20, token="first"),
+        requests_to(port, "//api/v1/lines?block", 20, token="second"),
     ):
         assert application.has_served(16)
         assert status_of(port, "/login/") == 200
@@ -471,13 +471,44 @@ def test_one_token_does_not_take_all_threads_of_the_interface() -> None:
         assert application.has_served(24)
 
 
+def test_a_slow_api_leaves_threads_for_other_configurations_and_requests() -> None:
+    application = Blocking()
+    with plain_server(application) as port, ExitStack() as stack:
+
+        def send(path: str, *, token: str) -> None:
+            stack.enter_context(requests_to(port, f"{path}?block", 7, token=token))
+
+        send("/api/v1/send/slow/x", token="first")
+        send("/api/v1/send/%73low/y", token="second")
+        assert application.has_served(8)
+        send("/api/v1/send/slow%2Fother/x", token="third")
+        assert application.has_served(6)  # those that send are 14 now
+        send("/api/v1/lines", token="third")
+        assert application.has_served(2)
+        application.released.set()
+        assert application.has_served(12)
+
+
+def test_a_send_waits_for_its_own_api_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "WAIT_SECONDS", 0.5)
+    application = Blocking()
+    slow = "/api/v1/send/slow/x"
+    with plain_server(application) as port:
+        with requests_to(port, f"{slow}?block", 8):
+            assert application.has_served(8)
+            assert status_of(port, "/api/v1/send/fast/x") == 200
+            assert status_of(port, f"http://127.0.0.1:{port}{slow}") == 503
+            application.released.set()
+        assert status_of(port, slow) == 200
+
+
 def test_a_request_that_waits_too_long_for_a_thread_gets_a_503_in_json(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(places, "WAIT_SECONDS", 0.5)
     application = Blocking()
-    with plain_server(application) as port, requests_to(port, BLOCKED, 12):
-        assert application.has_served(12)
+    with plain_server(application) as port, requests_to(port, BLOCKED, 8):
+        assert application.has_served(8)
         with requests_to(port, BLOCKED, 1) as (late,):
             head, _, body = late.makefile("rb").read().partition(b"\r\n\r\n")
         application.released.set()

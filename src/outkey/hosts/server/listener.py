@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import copy
 from types import FrameType
+from urllib.parse import unquote
 
 from waitress.adjustments import Adjustments
 from waitress.channel import HTTPChannel
@@ -30,6 +31,7 @@ from outkey.adapters.listeners_file import web_url
 from outkey.core.errors import OutkeyError, ServerBusy
 from outkey.core.text import Text
 from outkey.hosts.django.api.aborted import RESPOND_WITHIN, ResponseAborted
+from outkey.hosts.django.api.paths import without_origin
 from outkey.hosts.django.api.responses import error_response
 from outkey.hosts.server.places import (
     THREADS,
@@ -159,6 +161,19 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
     def token(self) -> str:
         """The header with the token of the request, if it has one."""
         return self.headers.get("AUTHORIZATION", "")
+
+    @property
+    def configuration(self) -> str | None:
+        """The name of the configuration that it sends with; None if it sends nothing.
+
+        It is "" if the path has none, as the send proxy reads it: before the first
+        slash that is not encoded.
+        """
+        if not is_sending(self.path):
+            return None
+        path, _, _ = without_origin(self.request_uri).partition("?")
+        _, _, rest = path.partition(_SENDING)
+        return unquote(rest.partition("/")[0])
 
     def parse_header(self, header_plus: bytes) -> None:
         """Read the head, and decide how large the body may be."""
@@ -293,7 +308,9 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
         kind = kind_of(request.path, request.command)
         if kind is Kind.SIGN_IN:
             return Place(kind, self._client_address(request))
-        return Place(kind, request.token if kind is Kind.INTERFACE else "")
+        if kind is Kind.INTERFACE:
+            return Place(kind, request.token, request.configuration)
+        return Place(kind)
 
     def _client_address(self, request: RequestParser) -> str:
         """Return the address that a sign-in is counted by."""

@@ -1,10 +1,11 @@
 """Which of the waiting requests gets the next thread of the server.
 
 Requests to the HTTP interface wait for APIs and for their callers, so they use half of
-the threads at most, and those with the same token not even all of these. Sign-ins from
-one address use one of their two threads, and few of them wait. Some threads are for
-webhooks alone, for pages, and for the probes of a monitoring system, so that none of
-these can keep another one from being served.
+the threads at most, and those with the same token, or for the API of the same
+configuration, not even all of these. Sign-ins from one address use one of their two
+threads, and few of them wait. Some threads are for webhooks alone, for pages, and for
+the probes of a monitoring system, so that none of these can keep another one from being
+served.
 """
 
 import threading
@@ -50,6 +51,10 @@ class Kind(Enum):
 REFUSABLE = (Kind.INTERFACE, Kind.SIGN_IN)
 # The threads that requests of the same client use at most.
 THREADS_OF_CLIENT = {Kind.INTERFACE: 12, Kind.SIGN_IN: 1}
+# Of the threads of the HTTP interface, those that sends use at most: the others do not
+# wait for APIs. And those that sends to the same API use, which may be a slow one.
+THREADS_OF_SENDS = Kind.INTERFACE.most - 2
+THREADS_OF_CONFIGURATION = 8
 SHARED = THREADS - sum(kind.own for kind in Kind)
 _PROBES = {
     "/healthz": Kind.LIVENESS,
@@ -81,11 +86,27 @@ class Place:
     """What a request is counted as.
 
     `client` is its Authorization header if it is for the HTTP interface, and its
-    address if it is a sign-in; "" if there is none.
+    address if it is a sign-in; "" if there is none. `configuration` is the one that a
+    send names; None for other requests.
     """
 
     kind: Kind
     client: str = ""
+    configuration: str | None = None
+
+    def limits(self) -> "dict[Share, int]":
+        """Return what else shares its threads, and how many these are at most."""
+        limits: dict[Share, int] = {}
+        if self.client and self.kind in THREADS_OF_CLIENT:
+            limits["client", self.kind, self.client] = THREADS_OF_CLIENT[self.kind]
+        if self.configuration is not None:
+            limits["sends", self.kind, ""] = THREADS_OF_SENDS
+            share = ("configuration", self.kind, self.configuration)
+            limits[share] = THREADS_OF_CONFIGURATION
+        return limits
+
+
+Share = tuple[str, Kind, str]  # by what requests are counted, of which kind, and whose
 
 
 class Job(Protocol):
@@ -135,7 +156,7 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress has 
     def __init__(self) -> None:
         super().__init__()
         self._busy: Counter[Kind] = Counter()
-        self._busy_of_client: Counter[Place] = Counter()
+        self._busy_of_share: Counter[Share] = Counter()
 
     def add_task(self, task: Job) -> None:
         """Queue a job."""
@@ -196,15 +217,15 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress has 
                 if not is_free:
                     waiting.job.refuse()
                 self._busy[waiting.place.kind] += 1
-                self._busy_of_client[waiting.place] += 1
+                self._busy_of_share.update(waiting.place.limits().keys())
                 return waiting
         return None
 
     def _has_place(self, place: Place) -> bool:
         kind = place.kind
         busy = self._busy[kind]
-        most = THREADS_OF_CLIENT.get(kind, kind.most) if place.client else kind.most
-        if self._busy_of_client[place] >= most:
+        limits = place.limits()
+        if any(self._busy_of_share[share] >= most for share, most in limits.items()):
             return False
         return busy < kind.own or (busy < kind.most and self._count_shared() < SHARED)
 
@@ -217,6 +238,7 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress has 
         place = waiting.place
         with self.lock:
             self._busy[place.kind] -= 1
-            self._busy_of_client[place] -= 1
-            if not self._busy_of_client[place]:
-                del self._busy_of_client[place]  # or it would grow without end
+            for share in place.limits():
+                self._busy_of_share[share] -= 1
+                if not self._busy_of_share[share]:
+                    del self._busy_of_share[share]  # or it would grow without end
