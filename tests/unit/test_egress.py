@@ -2,7 +2,12 @@ import pytest
 
 from outkey.core.config.choices import Network
 from outkey.core.errors import EgressDenied
-from outkey.core.request.addresses import AddressKind, is_address, judge
+from outkey.core.request.addresses import (
+    AddressKind,
+    counted_part,
+    is_address,
+    judge,
+)
 from outkey.core.request.origin import Origin
 from outkey.engine.wire.egress import Egress
 from outkey.testing import FakeListeners
@@ -165,3 +170,19 @@ def test_every_verdict_is_reached() -> None:
 )
 def test_an_address_needs_no_resolving(host: str, *, expected: bool) -> None:
     assert is_address(host) is expected
+
+
+@pytest.mark.parametrize(
+    ("address", "counted"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+        ("unknown", "unknown"),
+        ("", ""),
+    ],
+)
+def test_clients_are_counted_by_their_address_of_ipv6_by_the_network(
+    address: str, counted: str
+) -> None:
+    assert counted_part(address) == counted

@@ -459,6 +459,42 @@ def test_what_anybody_can_send_is_limited_by_the_minute(
     assert hint
 
 
+def test_one_address_does_not_use_up_what_anybody_can_send(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reception, "UNSIGNED_PER_MINUTE", 8)
+    monkeypatch.setattr(reception, "UNSIGNED_OF_ADDRESS", 3)
+    document = document_of("mollie_classic", 'run = "orders"', configuration="acme")
+    hooks = PublicHooks(document)
+    receiving = hooks.application.reception()
+    numbers = iter(range(100))
+
+    def send(address: str) -> int:
+        delivery = signed(b"id=tr_%d" % next(numbers), event="")
+        delivery = replace(delivery, address=address)
+        return receiving.receive(hooks.endpoint, delivery).status
+
+    flood = [f"2001:db8::{number}" for number in range(1, 21)]
+    statuses = [send(address) for address in flood]
+    assert statuses == [200] * 3 + [429] * 17  # one network is one sender
+    assert [send("2001:db8:0:1::1") for _ in range(4)] == [200, 200, 200, 429]
+    assert [send("192.0.2.1"), send("::ffff:192.0.2.1")] == [200, 200]
+    assert send("192.0.2.2") == 429  # 8 in all
+    assert hooks.refused() == {"too_many": 19}
+    hooks.host.world.clock.advance(60)
+    # Hosts that do not know addresses have the number of all.
+    assert [send("") for _ in range(9)] == [200] * 8 + [429]
+
+
+def test_only_addresses_whose_deliveries_were_accepted_are_remembered() -> None:
+    counter = reception.UnsignedCounter()
+    for number in range(5000):
+        counter.seconds_to_wait("e", f"2001:db8:0:{number:x}::1", 0.0)
+    assert len(counter._counts_of_address) <= reception.UNSIGNED_PER_MINUTE
+    counter.seconds_to_wait("e", "192.0.2.1", 60.0)
+    assert len(counter._counts_of_address) == 1
+
+
 def test_a_digest_is_of_the_time_too() -> None:
     assert signed_digest(b"a", 1.0) != signed_digest(b"a", 2.0)
     assert signed_digest(b"a") == signed_digest(b"a")

@@ -12,6 +12,7 @@ from outkey.core.config.choices import Network
 from outkey.core.text import Text
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+NETWORK_BITS = 64  # of IPv6: a machine has at least as many addresses as this leaves
 
 
 class AddressKind(StrEnum):
@@ -182,3 +183,17 @@ def is_allowed(verdict: AddressKind, network: Network) -> bool:
 def is_internal(verdict: AddressKind) -> bool:
     """Whether such an address is allowed on an internal network only."""
     return verdict in _INTERNAL_ONLY
+
+
+def counted_part(address: str) -> str:
+    """Return what a client with this address is counted by: of IPv6, its network."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    if parsed.ipv4_mapped:
+        return str(parsed.ipv4_mapped)
+    network = ipaddress.ip_network((int(parsed), NETWORK_BITS), strict=False)
+    return str(network.network_address)

@@ -18,6 +18,7 @@ from outkey.core.errors import (
     StorageUnavailable,
     UnknownConfiguration,
 )
+from outkey.core.request.addresses import counted_part
 from outkey.core.webhooks.attempt import event_text, signed_digest
 from outkey.core.webhooks.content import without_proof, without_signature
 from outkey.core.webhooks.delivery import (
@@ -60,6 +61,7 @@ MAX_BODY = MEBIBYTE  # unless the operator sets another limit
 RETRY_SECONDS = 60  # what a sender is told while deliveries cannot be stored
 METHODS = ("POST", "PUT", "PATCH")
 UNSIGNED_PER_MINUTE = 600  # deliveries of one webhook that prove nothing
+UNSIGNED_OF_ADDRESS = 120  # of these, those from one address
 MINUTE = 60
 
 
@@ -81,22 +83,36 @@ RETRY_LATER = HookResponse(503, headers=(("Retry-After", str(RETRY_SECONDS)),))
 
 
 class UnsignedCounter:
-    """Counts the deliveries of this minute that prove nothing, by endpoint."""
+    """Counts the deliveries of this minute that prove nothing, by endpoint and address.
+
+    What is refused is not counted, so that one address does not use up the number of
+    all, and no more addresses are remembered than deliveries are accepted.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._minute = 0
         self._counts: Counter[str] = Counter()
+        self._counts_of_address: Counter[tuple[str, str]] = Counter()
 
-    def seconds_to_wait(self, endpoint: str, now: float) -> int:
-        """Count a delivery; return for how long it is too much, 0 if it is not."""
+    def seconds_to_wait(self, endpoint: str, address: str, now: float) -> int:
+        """Count a delivery; return for how long it is too much, 0 if it is not.
+
+        An address that is not known, "", has no number of its own.
+        """
+        sender = (endpoint, counted_part(address))
         minute = int(now // MINUTE)
         with self._lock:
             if minute != self._minute:
                 self._minute = minute
                 self._counts.clear()
-            self._counts[endpoint] += 1
-            is_over = self._counts[endpoint] > UNSIGNED_PER_MINUTE
+                self._counts_of_address.clear()
+            is_over = self._counts[endpoint] >= UNSIGNED_PER_MINUTE or (
+                bool(address) and self._counts_of_address[sender] >= UNSIGNED_OF_ADDRESS
+            )
+            if not is_over:
+                self._counts[endpoint] += 1
+                self._counts_of_address[sender] += 1
         return math.ceil((minute + 1) * MINUTE - now) if is_over else 0
 
 
@@ -185,7 +201,9 @@ class Reception:
         scheme = scheme_of(stored.webhook)
         if scheme is not None and scheme.proves_nothing:
             now = self._ports.clock.now()
-            seconds = self._unsigned.seconds_to_wait(stored.endpoint, now)
+            seconds = self._unsigned.seconds_to_wait(
+                stored.endpoint, delivery.address, now
+            )
             if seconds:
                 self._refusals.count(stored.name, TOO_MANY)
                 return HookResponse(429, headers=(("Retry-After", str(seconds)),))

@@ -15,6 +15,7 @@ from django.middleware.gzip import GZipMiddleware
 from django.urls import resolve
 
 from outkey.core.errors import ConfigError
+from outkey.core.request.addresses import counted_part
 from outkey.core.text import Text
 from outkey.hosts.django.pages.posted_text import refuse_nul
 from outkey.hosts.django.translation import translate_text
@@ -23,7 +24,6 @@ from outkey.ports.request_id import current_request_id
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
-NETWORK_BITS = 64  # of IPv6: a machine has at least as many addresses as this leaves
 _FORWARDING = ("HTTP_FORWARDED", "HTTP_X_FORWARDED", "HTTP_X_REAL_IP")
 _CLIENT = "HTTP_X_FORWARDED_FOR"
 _PROTOCOL = "HTTP_X_FORWARDED_PROTO"
@@ -147,15 +147,6 @@ class CountedAddress(ClientAddress):
     def __call__(self, environ: Mapping[str, Any]) -> str:
         """Return the address, of IPv6 its network; "" if it is unknown."""
         return counted_part(super().__call__(environ))
-
-
-def counted_part(text: str) -> str:
-    """Return what a client with this address is counted by: of IPv6, its network."""
-    address = _address(text)
-    if not isinstance(address, ipaddress.IPv6Address):
-        return str(address or text)
-    network = ipaddress.ip_network((int(address), NETWORK_BITS), strict=False)
-    return str(network.network_address)
 
 
 class InterfaceMiddleware:

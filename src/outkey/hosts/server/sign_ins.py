@@ -27,10 +27,10 @@ from django.shortcuts import render
 
 from outkey.core.audit.events import Change, Tag
 from outkey.core.errors import HostError
+from outkey.core.request.addresses import counted_part
 from outkey.engine.managing.sign_ins import SignInGuard
 from outkey.hosts.django.pages.access import installation, web_actor
 from outkey.hosts.django.repeating_thread import RepeatingThread
-from outkey.hosts.server.middleware import counted_part
 
 PROVIDED_BITS = {4: 24, 6: 48}  # of the network that a customer gets, by version of IP
 ROUND_SECONDS = 60.0
