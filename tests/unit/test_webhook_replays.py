@@ -486,6 +486,26 @@ def test_one_address_does_not_use_up_what_anybody_can_send(
     assert [send("") for _ in range(9)] == [200] * 8 + [429]
 
 
+def test_what_names_an_object_that_waits_already_is_not_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reception, "UNSIGNED_PER_MINUTE", 3)
+    document = document_of("mollie_classic", 'run = "orders"', configuration="acme")
+    hooks = PublicHooks(document)
+    receiving = hooks.application.reception()
+
+    def send(number: int) -> int:
+        delivery = post(b"id=tr_%d" % number, FORM)
+        return receiving.receive(hooks.endpoint, delivery).status
+
+    assert [send(1) for _ in range(20)] == [200] * 20
+    rows = hooks.host.deliveries
+    first = rows.rows[1]
+    assert rows.swap(first, first.take(NOW))
+    assert [send(number) for number in (1, 2, 3, 1)] == [200, 200, 429, 200]
+    assert [row.fetch_id for row in rows.rows.values()] == ["tr_1", "tr_1", "tr_2"]
+
+
 def test_only_addresses_whose_deliveries_were_accepted_are_remembered() -> None:
     counter = reception.UnsignedCounter()
     for number in range(5000):

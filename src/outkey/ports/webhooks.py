@@ -17,6 +17,7 @@ class DeliveryQuery:
     id: str = ""  # text from outside: not necessarily an id
     before: str = ""  # text from outside: only what was stored before this id
     endpoint: str = ""
+    nonce: str = ""
     run: str = ""  # only those of which this run has rejected records
     states: tuple[DeliveryState, ...] = ()
     due_by: float | None = None  # only those that `InboxDelivery.is_due` then

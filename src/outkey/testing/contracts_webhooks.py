@@ -114,6 +114,15 @@ class DeliveryRowsContract(ABC):
         found = rows.find(DeliveryQuery(oldest_first=True))
         assert [(row.key, row.nonce) for row in found] == [("1", ""), ("3", nonce)]
 
+    def test_a_delivery_is_found_by_its_nonce(self) -> None:
+        rows = self.make()
+        stored = rows.swap(None, plain("1", nonce="n"))
+        rows.insert([plain("2", nonce="N"), plain("3")])
+        rows.insert([plain("1", nonce="n", endpoint=OTHER_ENDPOINT)])
+        query = DeliveryQuery(endpoint=ENDPOINT, nonce="n")
+        assert list(rows.find(query)) == [stored]
+        assert not rows.find(replace(query, nonce="other"))
+
     def test_of_many_at_once_one_is_stored(self) -> None:
         rows = self.make()
         stored: list[InboxDelivery] = []

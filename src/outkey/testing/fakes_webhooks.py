@@ -74,6 +74,7 @@ def is_in_query(row: InboxDelivery, query: DeliveryQuery) -> bool:
         query.id in {"", row.id}
         and (not query.before or is_before(row.id, query.before))
         and query.endpoint in {"", row.endpoint}
+        and query.nonce in {"", row.nonce}
         and query.run in {"", row.run}
         and (not query.states or row.state in query.states)
         and (query.due_by is None or row.is_due(query.due_by))

@@ -54,7 +54,7 @@ from outkey.engine.webhooks.samples import without_mark
 from outkey.ports.sending import Audit, Clock
 from outkey.ports.storage import Database
 from outkey.ports.sync import PathCompiler
-from outkey.ports.webhooks import DeliveryRows
+from outkey.ports.webhooks import DeliveryQuery, DeliveryRows
 
 MEBIBYTE = 1024 * 1024
 MAX_BODY = MEBIBYTE  # unless the operator sets another limit
@@ -200,6 +200,8 @@ class Reception:
         """Store a delivery, unless too many came that prove nothing."""
         scheme = scheme_of(stored.webhook)
         if scheme is not None and scheme.proves_nothing:
+            if self._is_waiting(stored, delivery, verified):
+                return ACCEPTED  # and not counted: it adds no work
             now = self._ports.clock.now()
             seconds = self._unsigned.seconds_to_wait(
                 stored.endpoint, delivery.address, now
@@ -209,6 +211,16 @@ class Reception:
                 return HookResponse(429, headers=(("Retry-After", str(seconds)),))
         self._store(stored, delivery, verified)
         return ACCEPTED
+
+    def _is_waiting(
+        self, stored: StoredWebhook, delivery: Delivery, verified: Verified
+    ) -> bool:
+        """Whether an earlier delivery waits that names the same object."""
+        nonce = nonce_of(stored, delivery, verified, event_id="")
+        if not nonce.startswith(WAITING):
+            return False
+        query = DeliveryQuery(endpoint=stored.endpoint, nonce=nonce, limit=1)
+        return bool(self._ports.deliveries.find(query))
 
     def _verify(
         self, stored: StoredWebhook, delivery: Delivery, opened: WebhookSecrets

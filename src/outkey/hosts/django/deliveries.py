@@ -151,6 +151,9 @@ def filtered(query: DeliveryQuery) -> QuerySet[models.Delivery]:
         rows = rows.none() if number is None else rows.filter(pk__lt=number)
     if query.endpoint:
         rows = rows.filter(endpoint=query.endpoint)
+    if query.nonce:
+        # The index has only rows with a nonce.
+        rows = rows.filter(nonce=query.nonce).exclude(nonce="")
     if query.run:
         rows = rows.filter(run=query.run).exclude(run="")  # the index has only these
     if query.states:
