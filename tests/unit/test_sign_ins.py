@@ -13,6 +13,7 @@ from outkey.engine.managing.sign_ins import (
     SLOW_SECONDS,
     WINDOW_SECONDS,
     SignInGuard,
+    digest_of,
 )
 from outkey.testing.fakes import FakeClock, MemoryAudit
 
@@ -84,6 +85,53 @@ def test_an_appointment_that_is_missed_is_given_to_another() -> None:
     assert guarded.wait("ada", "more") == pytest.approx(SLOW_SECONDS)
     guarded.clock.advance(GRACE_SECONDS + SLOW_SECONDS + 1)
     assert guarded.wait("ada", "more") == 0
+
+
+@pytest.mark.parametrize("misses_turns", [False, True])
+def test_many_networks_that_ask_all_the_time_leave_turns_for_new_ones(
+    *, misses_turns: bool
+) -> None:
+    """A new one waits until each of the others had a turn, and for those before it."""
+    guarded = Guarded()
+    guarded.fail("ada", SLOW_AFTER)
+    attackers = [f"n{number}" for number in range(48)]
+
+    def let_attackers_ask() -> None:
+        for network in attackers:
+            pace = guarded.guard._paces[digest_of("ada")]
+            turn = pace.appointments.get(network, float("inf"))
+            if not misses_turns or guarded.clock.monotonic() < turn:
+                guarded.wait("ada", network)
+
+    def seconds_until_turn(user: str) -> float:
+        began = guarded.clock.monotonic()
+        while True:
+            let_attackers_ask()
+            seconds = guarded.wait("ada", user)
+            if not seconds:
+                return guarded.clock.monotonic() - began
+            assert guarded.clock.monotonic() < began + WINDOW_SECONDS
+            guarded.clock.advance(SLOW_SECONDS / 2)
+
+    longest = MAX_APPOINTMENTS * SLOW_SECONDS
+    bound = len(attackers) * SLOW_SECONDS + GRACE_SECONDS + longest
+    assert seconds_until_turn("user") <= bound
+    # By now the others had theirs.
+    assert guarded.wait("ada", "new") < longest
+    assert seconds_until_turn("new") < longest
+    remembered = guarded.guard._paces[digest_of("ada")].latest
+    assert len(remembered) == len(attackers) + 2
+
+
+def test_networks_are_remembered_for_the_window_only() -> None:
+    guarded = Guarded()
+    guarded.fail("ada", SLOW_AFTER)
+    for number in range(1000):
+        guarded.fail("ada")
+        guarded.wait("ada", f"n{number}")
+        guarded.clock.advance(SLOW_SECONDS)
+    remembered = guarded.guard._paces[digest_of("ada")].latest
+    assert len(remembered) == pytest.approx(WINDOW_SECONDS / SLOW_SECONDS, abs=1)
 
 
 def test_the_user_never_waits_where_they_have_signed_in_before() -> None:

@@ -5,6 +5,8 @@ It does not stop guesses from many addresses. So for an account that has failed 
 from anywhere, a password is checked once in a while only, except from addresses that
 its user has signed in from before: these never wait. Others get an appointment, one for
 each network, so that an attacker who tries all the time does not take every turn.
+A network that had one within the last hour gets another one only while less than half
+of them are taken, so that an attacker with many networks does not take all for ever.
 
 A process remembers this in memory. Names are remembered as hashes, since a name that
 was typed may be a password, and only so many.
@@ -23,6 +25,9 @@ SLOW_AFTER = 20  # failures
 WINDOW_SECONDS = 3600.0
 SLOW_SECONDS = 15.0  # between two passwords that are checked
 MAX_APPOINTMENTS = 20
+# As long as there are fewer, a network gets one that had another within the window. The
+# rest is for new networks: those who ask most often would take every one that is free.
+FREE_FOR_ALL = MAX_APPOINTMENTS // 2
 GRACE_SECONDS = 120.0  # how long an appointment is valid
 MAX_ACCOUNTS = 5000
 MINUTE = 60
@@ -38,6 +43,9 @@ class AccountPace:
     failures: deque[float] = field(default_factory=lambda: deque(maxlen=SLOW_AFTER))
     next_at: float = 0.0  # the first moment that is not given away
     appointments: dict[str, float] = field(default_factory=dict)  # by network
+    # The last appointment of each network, also one that was missed. There is one each
+    # SLOW_SECONDS, so these are as many as a window has room for.
+    latest: dict[str, float] = field(default_factory=dict)
 
     def is_slow(self, now: float) -> bool:
         """Whether attempts for the account have to wait."""
@@ -46,20 +54,37 @@ class AccountPace:
 
     def wait_seconds(self, network: str, now: float) -> float:
         """Return how long a network waits for its turn; 0.0 uses the turn up."""
-        self.appointments = {
-            other: at
-            for other, at in self.appointments.items()
-            if now <= at + GRACE_SECONDS
-        }
+        self._forget_old(now)
         if network not in self.appointments:
-            if len(self.appointments) >= MAX_APPOINTMENTS:
+            if not self._has_room(network):
                 return MAX_APPOINTMENTS * SLOW_SECONDS
-            self.appointments[network] = max(now, self.next_at)
-            self.next_at = self.appointments[network] + SLOW_SECONDS
+            at = max(now, self.next_at)
+            self.appointments[network] = at
+            self.latest[network] = at
+            self.next_at = at + SLOW_SECONDS
         if now < self.appointments[network]:
             return self.appointments[network] - now
         del self.appointments[network]
         return 0.0
+
+    def _forget_old(self, now: float) -> None:
+        """Forget appointments that were missed, and those before the window."""
+        self.appointments = {
+            network: at
+            for network, at in self.appointments.items()
+            if now <= at + GRACE_SECONDS
+        }
+        self.latest = {
+            network: at
+            for network, at in self.latest.items()
+            if now <= at + WINDOW_SECONDS
+        }
+
+    def _has_room(self, network: str) -> bool:
+        """Whether a network can have an appointment now."""
+        is_new = network not in self.latest
+        most = MAX_APPOINTMENTS if is_new else FREE_FOR_ALL
+        return len(self.appointments) < most
 
 
 class SignInGuard:
