@@ -17,19 +17,23 @@ _WIDE = re.compile(rb"%u([0-9A-Fa-f]{4})")
 _OVERLONG = re.compile(
     rb"[\xc0\xc1][\x80-\xbf]|\xe0[\x80\x81][\x80-\xbf]|\xf0\x80[\x80\x81][\x80-\xbf]"
 )
+# Bytes that are not UTF-8, as `surrogateescape` decodes them, to Latin-1: an older
+# server reads them so, and trims the blanks and the control characters among them.
+_LATIN_1 = {0xDC00 + byte: byte for byte in range(0x80, 0x100)}
 
 
 def has_parent_segment(path: str) -> bool:
     """Whether a server might read a segment of an encoded path as `..`."""
     raw = path.encode("utf-8", "surrogatepass")
     for _ in range(_MOST_ROUNDS):
-        text = unicodedata.normalize("NFKC", raw.decode("utf-8", "replace"))
+        decoded = raw.decode("utf-8", "surrogateescape").translate(_LATIN_1)
+        text = unicodedata.normalize("NFKC", decoded)
         if any(map(_is_parent, _SEPARATOR.split(text))):
             return True
-        decoded = _OVERLONG.sub(_shortest, unquote_to_bytes(_WIDE.sub(_narrow, raw)))
-        if decoded == raw:
+        before = raw
+        raw = _OVERLONG.sub(_shortest, unquote_to_bytes(_WIDE.sub(_narrow, raw)))
+        if raw == before:
             return False
-        raw = decoded
     return True
 
 
