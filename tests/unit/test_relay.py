@@ -232,6 +232,29 @@ def test_what_is_about_the_origin_or_for_its_web_server_does_not_come_back(
     assert returned_headers(response) == [*OWN_POLICY, ("X-Outkey-Attempt", "a1")]
 
 
+@pytest.mark.parametrize(
+    ("values", "returned"),
+    [
+        (["public, max-age=9999"], "private, max-age=9999"),
+        (["max-age=60", "PUBLIC"], "private, max-age=60"),
+        (["s-maxage=60,max-age=5 , immutable"], "private, max-age=5, immutable"),
+        (["max-age=5, must-revalidate"], "private, max-age=5, must-revalidate"),
+        (['private="A, B", public'], "private"),
+        (['x="a, public'], 'private, x="a, public'),
+        (['no-cache="A, B", S-MaxAge = 9'], 'private, no-cache="A, B"'),
+        (["public"], "private"),
+        (["max-age=60;public"], "private, max-age=60;public"),
+        (["max-age=60", "no-cache"], "max-age=60, no-cache"),
+        (["no-store"], "no-store"),
+    ],
+)
+def test_a_cache_in_front_of_outkey_gives_no_response_to_others(
+    values: list[str], returned: str
+) -> None:
+    response = answer(*(("Cache-Control", value) for value in values))
+    assert dict(returned_headers(response))["Cache-Control"] == returned
+
+
 def test_only_headers_for_the_caller_come_back() -> None:
     response = answer(
         ("Content-Type", "text/csv"),

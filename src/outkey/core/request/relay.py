@@ -153,6 +153,11 @@ _NOT_RETURNED_PREFIXES = (
     "x-sendfile",
 )
 _CACHE_OF_NETWORK = "cdn-cache-control"  # also with the name of one before it
+# With these a cache in front of outkey may store a response to a request that has a
+# token, and serve it to others (RFC 9111 §3.5). The first two say so alone.
+_FOR_SHARED_CACHES = frozenset({"public", "s-maxage"})
+_DIRECTIVE = re.compile(r'(?:[^,"]|"(?:\\.|[^"\\])*+"?)++')
+_PERMITS_SHARING = re.compile("public|s-maxage|must-revalidate", re.IGNORECASE)
 # A browser that shows a response as a page runs nothing of it, and gives it no origin.
 _OWN_POLICY = (
     ("X-Content-Type-Options", "nosniff"),
@@ -245,12 +250,27 @@ def returned_headers(response: Response) -> list[tuple[str, str]]:
         while layers and layers[-1].lower() in {"", *_UNDONE}:
             layers.pop()  # the body was decompressed when it was read
         joined["content-encoding"] = layers
+    if "cache-control" in joined:
+        joined["cache-control"] = unshared(joined["cache-control"])
     headers = [
         (names[lower], ", ".join(values)) for lower, values in joined.items() if values
     ]
     if response.cause is not None:
         headers.append(("X-Outkey-Cause", str(response.cause)))
     return [*headers, *_OWN_POLICY, ("X-Outkey-Attempt", response.attempt)]
+
+
+def unshared(values: list[str]) -> list[str]:
+    """Return the directives of Cache-Control; private if they permit sharing."""
+    if not any(map(_PERMITS_SHARING.search, values)):
+        return values
+    others = [
+        directive.strip()
+        for directive in _DIRECTIVE.findall(",".join(values))
+        if directive.partition("=")[0].strip().lower()
+        not in {"", "private", *_FOR_SHARED_CACHES}
+    ]
+    return ["private", *others]
 
 
 def is_returned(name: str) -> bool:
