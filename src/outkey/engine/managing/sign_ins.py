@@ -1,12 +1,14 @@
 """Failed sign-ins to the pages: they slow an account down, and are counted.
 
-The lock of a sign-in is by name and IP address, so that it locks out no other user.
-It does not stop guesses from many addresses. So for an account that has failed often,
-from anywhere, a password is checked once in a while only, except from addresses that
-its user has signed in from before: these never wait. Others get an appointment, one for
-each network, so that an attacker who tries all the time does not take every turn.
-A network that had one within the last hour gets another one only while less than half
-of them are taken, so that an attacker with many networks does not take all for ever.
+The lock of a sign-in is by name and IP address (of IPv6, its /64 network), so that it
+locks a user out at that address only. Users behind one address, such as an office
+behind NAT, share the count there. The lock does not stop guesses from many addresses.
+So for an account that has failed often, from anywhere, a password is checked once in a
+while only, except from addresses that its user has signed in from before: these never
+wait. Others get an appointment, one for each network, so that an attacker who tries all
+the time does not take every turn. A network that had one within the last hour gets
+another one only while less than half of them are taken, so that an attacker with many
+networks does not take all for ever.
 
 A process remembers this in memory. Names are remembered as hashes, since a name that
 was typed may be a password, and only so many.

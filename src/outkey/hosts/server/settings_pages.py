@@ -145,8 +145,8 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25  # hours
-# By both, so that no other user is locked out; guesses from many addresses are slowed
-# down by `sign_ins`.
+# By both, so that a user is locked out at one address only; guesses from many addresses
+# are slowed down by `sign_ins`.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_CLIENT_IP_CALLABLE = "outkey.hosts.server.sign_ins.counted_address"
 # An attempt while it is locked is not even stored, and the lock ends when it was to.
