@@ -5,12 +5,13 @@ import hashlib
 import io
 import json
 import shutil
+import sqlite3
 import subprocess
 import tarfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import httpx
@@ -463,3 +464,40 @@ def test_a_restore_names_the_retired_key_that_secrets_need(
         succeed(source, "keys", "retire", old["id"])
         succeed(source, "request", "acme", "/bearer")
         assert succeed(source, "audit", "verify").out.startswith("clean")
+
+
+def test_a_database_with_a_trigger_is_not_backed_up_and_the_doctor_names_it(
+    source: Terminal, tmp_path: Path
+) -> None:
+    succeed(source, "list")
+    url = source.environment.get("OUTKEY_DATABASE_URL")
+    if url is None:
+        with closing(sqlite3.connect(source.home / "data/outkey.sqlite3")) as database:
+            database.execute(
+                "CREATE TRIGGER planted AFTER INSERT ON Outkey_SharedState"
+                " BEGIN DELETE FROM outkey_sharedstate WHERE kind = 'hold'; END"
+            )
+    else:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(
+                "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS"
+                " $$ BEGIN RETURN NULL; END $$"
+            )
+            connection.execute(
+                "CREATE TRIGGER planted AFTER INSERT ON outkey_sharedstate"
+                " FOR EACH ROW EXECUTE FUNCTION f()"
+            )
+            connection.execute(
+                "CREATE RULE planted_rule AS ON DELETE TO outkey_run DO NOTHING"
+            )
+    file = tmp_path / "backup"
+    done = source("backup", str(file))
+    assert done.code == 2
+    assert "planted (outkey_sharedstate)" in done.err.lower()
+    assert "DROP TRIGGER" in done.err
+    assert not file.exists()
+    examined = source("doctor")
+    assert examined.code == 2
+    assert "P-trigger" in examined.out
+    assert "planted (outkey_sharedstate)" in examined.out.lower()
+    assert ("planted_rule (outkey_run)" in examined.out) == (url is not None)

@@ -559,15 +559,28 @@ def test_left_overs_are_removed_with_the_unfinished_file_of_a_backup(
     assert not unfinished.exists()
 
 
-def test_a_database_that_swallows_what_a_restore_adds_is_refused(
-    home: Path, tmp_path: Path
+@pytest.mark.parametrize("action", ["RAISE(IGNORE)", "RAISE(ABORT, 'no')"])
+def test_a_database_that_swallows_what_a_restore_adds_is_refused_with_its_trigger(
+    home: Path, tmp_path: Path, action: str
 ) -> None:
     database = tmp_path / "trigger"
     make_database(database, "new")
     with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute(
             "CREATE TRIGGER swallow BEFORE INSERT ON outkey_sharedstate"
-            " BEGIN SELECT RAISE(IGNORE); END"
+            f" BEGIN SELECT {action}; END"
         )
+    file = write_signed(tmp_path / "backup", {"database": database.read_bytes()})
+    assert "swallow (outkey_sharedstate)" in refusal_of(home, file).message
+    assert row_in(database_of(home)) == "old"
+
+
+def test_a_database_without_the_tables_that_a_restore_writes_is_no_backup(
+    home: Path, tmp_path: Path
+) -> None:
+    database = tmp_path / "database"
+    make_database(database, "new")
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("DROP TABLE outkey_sharedstate")
     file = write_signed(tmp_path / "backup", {"database": database.read_bytes()})
     assert "not a backup" in refusal_of(home, file).message

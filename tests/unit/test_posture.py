@@ -195,6 +195,7 @@ BROKEN: list[tuple[InstallationFacts, str]] = [
     (replace(WELL, token_problems=(Text("ci: x"),)), "P-token-owner"),
     (replace(WELL, future_times=(Text("deliveries"),)), "P-future-time"),
     (replace(WELL, odd_rows=("pair orders",)), "P-odd-row"),
+    (replace(WELL, triggers=("t (outkey_run)",)), "P-trigger"),
     (replace(WELL, first_bad="k.p:7"), "P-audit-broken"),
     (replace(WELL, tail=3), "P-audit-tail"),
     (replace(WELL, oldest=NOW - 402 * DAY), "P-audit-kept"),

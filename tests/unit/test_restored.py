@@ -4,10 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.errors import SecretUnreadable
+from outkey.core.errors import ConfigError, SecretUnreadable
 from outkey.core.oauth2.token import TokenContent, TokenState, basis_of
 from outkey.core.secret import Secret
-from outkey.engine.operating.backups import outdated_tokens, secrets_that_stay_sealed
+from outkey.engine.operating.backups import (
+    outdated_tokens,
+    refuse_triggers,
+    secrets_that_stay_sealed,
+)
 from outkey.testing import configuration
 from unit.application_in_memory import MemoryHost, MemoryKeys, memory_host
 from unit.test_tokens import OAUTH
@@ -78,3 +82,11 @@ def test_a_token_that_cannot_be_opened_may_be_outdated_too(
 
     monkeypatch.setattr(host.world.ports.tokens, "read", refuse)
     assert list(outdated_tokens(host.application)) == ["acme"]
+
+
+def test_a_database_with_triggers_is_not_backed_up() -> None:
+    application = memory_host().application
+    refuse_triggers(application)
+    planted = replace(application, triggers=lambda: ["t (outkey_run)"])
+    with pytest.raises(ConfigError, match=r"t \(outkey_run\)"):
+        refuse_triggers(planted)

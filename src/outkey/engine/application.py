@@ -148,6 +148,8 @@ class Application:
     public_url: str = ""  # where senders and users reach the installation
     # Rows of the host's own tables that outkey did not write as they are.
     odd_table_rows: Callable[[], list[OddRow]] = list
+    # The triggers on outkey's tables, where the host can tell.
+    triggers: Callable[[], list[str]] = list
     token_memory: TokenMemory = field(default_factory=TokenMemory)
 
     @property

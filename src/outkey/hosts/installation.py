@@ -102,6 +102,8 @@ class Tables:
     release_thread: Callable[[], None] = lambda: None
     # Rows that outkey did not write as they are, where the host can find them.
     odd_rows: Callable[[], list[OddRow]] = list
+    # Triggers on outkey's tables, which outkey never makes.
+    triggers: Callable[[], list[str]] = list
 
 
 def build_application(
@@ -223,6 +225,7 @@ def build_application(
         ),
         hook_ports=hook_ports,
         odd_table_rows=tables.odd_rows,
+        triggers=tables.triggers,
         handler=find_handler,
         listed_handlers=(*listed_handlers(environment), *handlers),
         public_url=public_url or environment.get("OUTKEY_PUBLIC_URL", ""),

@@ -112,6 +112,7 @@ class InstallationFacts:
     # API tokens whose creators may not do what the tokens do.
     token_problems: tuple[Text, ...] = ()
     odd_rows: tuple[str, ...] = ()  # that cannot be read
+    triggers: tuple[str, ...] = ()  # on outkey's tables
     first_bad: str | None = None
     tail: int = 0
     oldest: float | None = None
@@ -674,6 +675,15 @@ INSTALLATION_CHECKS: tuple[PostureCheck[InstallationFacts], ...] = (
         " restore a backup, and find out who had access to the database.",
         Area.INSTALLATION,
         lambda facts: [FindingPlace(None, row) for row in facts.odd_rows],
+    ),
+    PostureCheck(
+        "P-trigger",
+        Level.ERROR,
+        "a table of outkey has a trigger, which outkey never makes",
+        "It can change or delete what is stored. Find out who had access to the"
+        " database, and delete it: DROP TRIGGER.",
+        Area.INSTALLATION,
+        lambda facts: [FindingPlace(None, name) for name in facts.triggers],
     ),
     PostureCheck(
         "P-tls-library",

@@ -4,13 +4,31 @@ from collections.abc import Iterator
 
 from outkey.core.config.choices import Grant
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import OutkeyError
+from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.shared_state import StateKind
+from outkey.core.text import Text
 from outkey.engine.application import Application
 from outkey.engine.managing.duties import BACKUP
 
 RETIRED = "retired"  # the state of a key that opens nothing
 MISSING = "missing"  # a key that is not in the ring
+
+
+def refuse_triggers(application: Application) -> None:
+    """Raise ConfigError if outkey's tables have triggers: a restore may refuse them."""
+    names = application.triggers()
+    if names:
+        raise ConfigError(
+            Text(
+                "tables of outkey have triggers, which outkey never makes: {names}",
+                names=", ".join(names),
+            ),
+            hint=Text(
+                "They can change what is stored, and a backup with them may not be"
+                " restored. Find out who had access to the database, delete them with"
+                " DROP TRIGGER, and back up again."
+            ),
+        )
 
 
 def note_backup(application: Application) -> None:

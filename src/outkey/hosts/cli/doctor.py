@@ -177,6 +177,7 @@ def examine(home: Path) -> "Examination":
             token_problems=token_problem_texts(application),
             future_times=tuple(future_times(application)),
             odd_rows=tuple(map(str, application.odd_rows())),
+            triggers=tuple(application.triggers()),
         )
         configurations = application.registry.all()
         findings = examine_all(application, configurations, facts)

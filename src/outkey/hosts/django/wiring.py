@@ -28,6 +28,7 @@ from outkey.hosts.django.runs import DjangoRunRows, queue
 from outkey.hosts.django.shared_state import DjangoStateRows
 from outkey.hosts.django.storage import django_storage
 from outkey.hosts.django.tokens import DjangoTokenRows
+from outkey.hosts.django.triggers import find_triggers
 from outkey.hosts.installation import Tables, build_application
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def install(home: Path, environment: Mapping[str, str] = os.environ) -> Applicat
         deliveries=DjangoDeliveryRows(),
         release_thread=connections.close_all,
         odd_rows=odd_rows,
+        triggers=find_triggers,
     )
     options = getattr(settings, "OUTKEY", {})
     handlers = options.get("WEBHOOK_HANDLERS") or ()

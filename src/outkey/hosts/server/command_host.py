@@ -143,13 +143,14 @@ def back_up(file: Path, progress: Callable[[int], None]) -> Path:
     application = open_application()
     from django.conf import settings
 
-    from outkey.engine.operating.backups import note_backup
+    from outkey.engine.operating.backups import note_backup, refuse_triggers
     from outkey.hosts.server.backup.embedded import back_up as write_backup
 
     application.keys.ring()  # a sealed home could not sign it
     ring = key_source().load()
     if ring is None:
         raise Sealed
+    refuse_triggers(application)
     write_backup(
         home(),
         settings.DATABASES["default"],

@@ -167,7 +167,7 @@ def put_states(connection: "Connection", states: States) -> None:
     write_states(
         lambda statement, values: connection.execute(statement.encode(), values),
         states,
-        parameter="%s",
+        database="postgresql",
     )
 
 

@@ -2,17 +2,21 @@
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
+from outkey.core.errors import ConfigError
 from outkey.core.moments import parse_iso
 from outkey.core.operating.hold import RESTORED
 from outkey.core.shared_state import StateKind
+from outkey.core.text import Text
 from outkey.engine.managing.duties import BACKUP
+from outkey.hosts.django.triggers import TRIGGERS, trigger_name
 from outkey.hosts.server.backup.archive import Manifest, not_a_backup
 
 # Shared states by kind and key; None deletes one.
 States = Mapping[tuple[StateKind, str], Mapping[str, object] | None]
 RESTORE_MARK = "restore"
+PARAMETERS = {"sqlite": "?", "postgresql": "%s"}  # the sign for one, by database
 PUT_STATE = (
     "INSERT INTO outkey_sharedstate (kind, key, generation, value)"
     " VALUES ({0}, {0}, 1, {0}) ON CONFLICT (kind, key) DO UPDATE"
@@ -27,6 +31,9 @@ class Cursor(Protocol):
 
     def fetchone(self) -> object:
         """Return the next row; None if there is none."""
+
+    def fetchall(self) -> list[Any]:
+        """Return the rows."""
 
 
 def restored_states(
@@ -47,12 +54,13 @@ def restored_states(
 
 
 def write_states(
-    execute: Callable[[str, tuple[str, ...]], Cursor], states: States, *, parameter: str
+    execute: Callable[[str, tuple[str, ...]], Cursor], states: States, *, database: str
 ) -> None:
-    """Write states into a database whose driver has this sign for a parameter.
+    """Write states into a database of this kind.
 
     ConfigError if they do not stay there, as with a trigger that swallows them.
     """
+    parameter = PARAMETERS[database]
     for (kind, key), value in states.items():
         row = None if value is None else (json.dumps(value),)
         if row is None:
@@ -60,4 +68,22 @@ def write_states(
         else:
             execute(PUT_STATE.format(parameter), (kind, key, *row))
         if execute(READ_STATE.format(parameter), (kind, key)).fetchone() != row:
-            raise not_a_backup()
+            raise refused_write(execute(TRIGGERS[database], ()).fetchall())
+
+
+def refused_write(triggers: list[Any]) -> ConfigError:
+    """Return the error for a database that does not store what is written to it."""
+    if not triggers:
+        return not_a_backup()
+    return ConfigError(
+        Text(
+            "the database of the backup has triggers that change what a restore"
+            " writes: {names}",
+            names=", ".join(map(trigger_name, triggers)),
+        ),
+        hint=Text(
+            "The backup is as it was made, and the triggers are not outkey's. Restore"
+            " an earlier one."
+        ),
+        field="FILE",
+    )

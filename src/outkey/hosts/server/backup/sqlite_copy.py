@@ -8,8 +8,13 @@ from pathlib import Path
 
 from outkey.core.errors import ConfigError, StorageUnavailable
 from outkey.core.text import Text
+from outkey.hosts.django.triggers import TRIGGERS
 from outkey.hosts.server.backup.archive import not_a_backup
-from outkey.hosts.server.backup.restored_states import States, write_states
+from outkey.hosts.server.backup.restored_states import (
+    States,
+    refused_write,
+    write_states,
+)
 
 PRIMARY_CODE = 0xFF  # of an error; the other bits are details
 LOG = ("-wal", "-shm")  # the files of the log, beside the database
@@ -42,11 +47,20 @@ def put_states(copy: Path, states: States) -> None:
         with closing(sqlite3.connect(copy)) as connection:
             connection.execute("PRAGMA journal_mode=DELETE")
             with connection:
-                write_states(connection.execute, states, parameter="?")
+                write_states(connection.execute, states, database="sqlite")
     except sqlite3.Error:
-        raise not_a_backup() from None
+        raise refused_write(triggers_in(copy)) from None
     with copy.open("rb") as file:
         os.fsync(file.fileno())
+
+
+def triggers_in(copy: Path) -> list[tuple[str, str]]:
+    """Return the triggers on outkey's tables; none of what is not a database."""
+    try:
+        with closing(sqlite3.connect(copy)) as connection:
+            return connection.execute(TRIGGERS["sqlite"]).fetchall()
+    except sqlite3.Error:
+        return []
 
 
 def load(copy: Path, database: Path, *, replace: bool) -> None:
