@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from django.contrib.auth.models import User
-from django.test import Client
-from odd_home import GOOD, ODD
+from django.test import Client, override_settings
+from odd_home import GOOD, ODD, PASSWORD
 
 from outkey.core.shared_state import StateKind
 from outkey.engine.application import Application
@@ -69,6 +69,7 @@ class Checks:
             **{page: partial(self._page, page) for page in PAGES.split()},
             **{path: partial(self._api, path) for path in INTERFACE.split()},
             "/readyz": self._readiness,
+            "the sign-in": sign_in,
             **self._rounds(install(self._home)),
         }
         found = ((name, outcome_of(check)) for name, check in checks.items())
@@ -151,6 +152,17 @@ class Checks:
 def commands() -> list[str]:
     lines = COMMANDS.replace("\n", "|").split("|")
     return [line.strip() for line in lines if line.strip()]
+
+
+def sign_in() -> str | None:
+    """Sign in after an attempt with a wrong password."""
+    client = Client(SERVER_NAME="127.0.0.1")
+    statuses = []
+    with override_settings(AXES_ENABLED=True):
+        for password in ("wrong", PASSWORD):
+            form = {"username": "boss", "password": password}
+            statuses.append(client.post("/login/", form).status_code)
+    return None if statuses == [200, 302] else f"statuses {statuses}"
 
 
 def done(work: Callable[[], object]) -> None:

@@ -13,6 +13,11 @@ from outkey.hosts.server.home import PAGES, prepare
 
 HOME = prepare(PAGES, demo=True)
 
+from axes.models import (  # type: ignore[import-untyped]
+    AccessAttempt,
+    AccessFailureLog,
+    AccessLog,
+)
 from django.conf import settings
 from django.contrib.auth.models import User
 
@@ -33,6 +38,7 @@ settings.AXES_ENABLED = False
 logging.disable(logging.CRITICAL)
 os.environ["HOOK"] = "hook-secret"
 GOOD, ODD = "good", "odd"
+PASSWORD = "correct horse battery"
 DOCUMENT = """
 [configuration.{name}]
 base_url = "{url}"
@@ -191,8 +197,12 @@ def make_sync_rows(name: str) -> None:
 
 api = Spar().start()
 application = install(HOME)
-boss = User.objects.create_superuser("boss")
+boss = User.objects.create_superuser("boss", password=PASSWORD)
 models.UserSettings.objects.create(user=str(boss.pk))
+attempt = {"username": ODD, "ip_address": "192.0.2.1", "user_agent": "x"}
+AccessAttempt.objects.create(failures_since_start=1, **attempt)
+AccessFailureLog.objects.create(**attempt)
+AccessLog.objects.create(**attempt)
 for name in (GOOD, ODD):
     make_rows(name)
 TOKEN = create_token(GOOD)

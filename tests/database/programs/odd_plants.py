@@ -7,6 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from axes.models import (  # type: ignore[import-untyped]
+    AccessAttempt,
+    AccessFailureLog,
+    AccessLog,
+)
 from django.contrib.auth.models import Group, User
 from django.contrib.sessions.models import Session
 from django.db import DatabaseError, connection, transaction
@@ -62,8 +67,16 @@ ANYTHING: list[object] = [
 OF_KIND: dict[str, list[object]] = {
     "BinaryField": [b"", b"123", b"\x01" * 500],
     "CharField": ["", "x", "\x1b[31m", "{0}", "../x"],
+    "DateTimeField": [
+        Sql("'infinity'::timestamptz"),
+        Sql("'-infinity'::timestamptz"),
+        Sql("'4000-01-01 BC'::timestamptz"),
+        Sql("'9999-12-31 23:59:59-14'::timestamptz"),
+        Sql("'200000-01-01'::timestamptz"),
+    ],
     "DayField": [Sql("'infinity'::date"), Sql("'4000-01-01 BC'::date")],
     "FloatField": [-5.0, 1e300, 9e12, Sql("'NaN'::float8"), Sql("'inf'::float8")],
+    "GenericIPAddressField": [Sql("'10.0.0.0/8'::inet"), Sql("'::/0'::inet")],
     "JSONField": JSONS,
     "PositiveBigIntegerField": [0, 2**63 - 1],
     "PositiveIntegerField": [0, 2**31 - 1],
@@ -105,6 +118,9 @@ MODELS = (
     User,
     Group,
     Session,
+    AccessAttempt,
+    AccessFailureLog,
+    AccessLog,
     MigrationRecorder(connection).Migration,
 )
 TABLES = {model._meta.db_table: model for model in MODELS}
@@ -128,6 +144,9 @@ UNIQUE: dict[str, Callable[[int], Row]] = {
     "auth_user": lambda n: {"username": f"{ODD}{n}"},
     "auth_group": lambda n: {"name": f"{ODD}{n}"},
     "django_session": lambda n: {"session_key": f"{ODD}{n}"},
+    "axes_accessattempt": lambda n: {"username": f"{ODD}{n}"},
+    "axes_accessfailurelog": lambda n: {"username": f"{ODD}{n}"},
+    "axes_accesslog": lambda n: {"username": f"{ODD}{n}"},
     "django_migrations": lambda n: {"app": ODD, "name": str(n)},
     STATES: lambda n: {"key": f"{ODD}{n}"},
 }

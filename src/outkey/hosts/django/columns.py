@@ -28,6 +28,9 @@ from outkey.core.stored_values import (
 if TYPE_CHECKING:
     from django.db.backends.base.base import BaseDatabaseWrapper
 
+# A day less than Python has at each end: its limits are those of local times.
+FIRST_TIME = "0001-01-02 00:00:00+00"
+LAST_TIME = "9999-12-30 00:00:00+00"
 Deconstructed = tuple[str, str, list[Any], dict[str, Any]]
 READERS: dict[str, Callable[[object], object]] = {
     "BigAutoField": read_count,
@@ -57,10 +60,30 @@ def tolerate_odd_values(*models: type[Model]) -> None:
     """
     for model in models:
         for field in model._meta.concrete_fields:  # noqa: SLF001 - Django's documented name
+            if field.get_internal_type() == "DateTimeField":
+                field.select_format = select_time  # type: ignore[attr-defined]
             reader = READERS.get(field.get_internal_type())
             if reader is not None:
                 read = partial(read_column, field, reader)
                 field.from_db_value = read  # type: ignore[attr-defined]
+
+
+def select_time(
+    compiler: Any,  # noqa: ANN401 - of Django
+    sql: str,
+    params: Any,  # noqa: ANN401 - of Django
+) -> tuple[str, Any]:
+    """Read a time that Python does not have as null.
+
+    The driver of PostgreSQL ends the query for infinity and for years of five digits.
+    On SQLite the converters of the connection do this.
+    """
+    if compiler.connection.vendor != "postgresql":
+        return sql, params
+    return (
+        f"CASE WHEN {sql} BETWEEN '{FIRST_TIME}' AND '{LAST_TIME}' THEN {sql} END",
+        (*params, *params),
+    )
 
 
 def read_column(
