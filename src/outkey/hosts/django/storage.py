@@ -11,6 +11,7 @@ from django.db.models import Count, Model, QuerySet
 
 from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.line_history import LineVersion
+from outkey.core.errors import RowUnreadable
 from outkey.core.findings.health import Health, Summary
 from outkey.core.groups import groups_of
 from outkey.core.rows import ConfigurationRow, LineRow
@@ -86,6 +87,7 @@ _UPDATE_VERSION = (
     " AND label = %s AND sealed = %s"
 )
 Sealing = TypeVar("Sealing", models.SecretValue, models.Token)
+Named = TypeVar("Named", ConfigurationRow, LineRow)
 _BATCH = 500
 _MAX_CACHED = 2000
 
@@ -125,11 +127,14 @@ class DjangoConfigurationRows:
             query = query.filter(pk__in=[UUID(record) for record in records])
         if names is None:
             return with_headers(query)
-        return [
-            row
-            for group in groups_of(sorted(names), _BATCH)
-            for row in with_headers(query.filter(name__in=group))
-        ]
+        return rows_named(
+            names,
+            (
+                row
+                for group in groups_of(sorted(names), _BATCH)
+                for row in with_headers(query.filter(name__in=group))
+            ),
+        )
 
     def _find_one(self, name: str) -> list[ConfigurationRow]:
         """Return the row that was read before where its columns are as they were.
@@ -137,13 +142,14 @@ class DjangoConfigurationRows:
         One plain statement: every send comes here. Header rows are read with a changed
         row only, since every change of them changes the revision.
         """
-        columns = execute(_CONFIGURATION, (name,)).fetchone()
-        if columns is None:
+        columns = execute(_CONFIGURATION, (name,)).fetchall()
+        if not columns:
             return []
         cached = self._cache.get(name)
         if cached is not None and cached[0] == columns:
             return [cached[1]]
-        rows = with_headers(models.Configuration.objects.filter(name=name))
+        stored = models.Configuration.objects.filter(name=name)
+        rows = rows_named([name], with_headers(stored))
         # What is written in a transaction may still be rolled back.
         if rows and not connection.in_atomic_block:
             if len(self._cache) >= _MAX_CACHED:
@@ -196,20 +202,20 @@ class DjangoLineRows:
             (name,) = names
             return self._find_one(name)
         query = models.SyncLine.objects.select_related("configuration").order_by("name")
-        if names is not None:
-            query = query.filter(name__in=list(names))
-        return [line_of(row) for row in query]
+        if names is None:
+            return [line_of(row) for row in query]
+        rows = map(line_of, query.filter(name__in=list(names)))
+        return rows_named(names, rows)
 
     def _find_one(self, name: str) -> list[LineRow]:
         """Return the row that was read before where its columns are as they were."""
-        columns = execute(
-            _LINE, (name,)
-        ).fetchone()  # read before each page that a run requests
+        # Read before each page that a run requests.
+        columns = execute(_LINE, (name,)).fetchall()
         cached = self._cache.get(name)
         if cached is not None and cached[0] == columns:
             return [cached[1]]
         query = models.SyncLine.objects.select_related("configuration")
-        rows = [line_of(row) for row in query.filter(name=name)]
+        rows = rows_named([name], map(line_of, query.filter(name=name)))
         if rows and not connection.in_atomic_block:
             if len(self._cache) >= _MAX_CACHED:
                 self._cache.clear()
@@ -220,7 +226,7 @@ class DjangoLineRows:
         stored = models.SyncLine.objects.filter(name=before.name if before else "")
         if after is None:
             return bool(stored.delete()[0])
-        owner = models.Configuration.objects.filter(name=after.configuration).first()
+        owner = owner_of(after)
         if owner is None:
             return False
         columns: dict[str, Any] = {
@@ -356,6 +362,35 @@ class DjangoKeyRows:
             for name, value in keys.items()
         ]
         models.KnownKey.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def rows_named(names: Collection[str], rows: Iterable[Named]) -> list[Named]:
+    """Return the rows that have exactly these names, each once.
+
+    A changed collation also finds other names, and without its constraint a table has
+    several rows of a name: none of them may then stand for the others.
+    """
+    found = [row for row in rows if row.name in names]
+    counts = Counter(row.name for row in found)
+    doubled = [name for name, count in counts.items() if count > 1]
+    if doubled:
+        raise RowUnreadable(
+            Text("the database has several rows of this name: {name}", name=doubled[0])
+        )
+    return found
+
+
+def owner_of(row: LineRow) -> models.Configuration | None:
+    """Return the configuration of a line: by its id, which is vouched for."""
+    stored = models.Configuration.objects
+    if row.record:
+        return stored.filter(pk=UUID(row.record)).first()
+    owners = [
+        owner
+        for owner in stored.filter(name=row.configuration)
+        if owner.name == row.configuration
+    ]
+    return owners[0] if len(owners) == 1 else None
 
 
 def sealed_rows(model: type[Sealing]) -> QuerySet[Sealing]:
