@@ -1,5 +1,6 @@
 """The rules of storing where another process is quicker, and what a cache may hold."""
 
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 import pytest
@@ -231,3 +232,46 @@ def test_what_is_not_in_a_document_is_unknown_and_not_counted() -> None:
     assert caught.value.hint == "Known: acme."
     with pytest.raises(UnknownConfiguration):
         made.line("nobody")
+
+
+class SavedMeanwhile(MemorySecretRows):
+    """Secrets that are read while another process saves the configuration."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.saves = 0
+        self.save: Callable[[], object] = lambda: None
+
+    def read(self, records: Collection[str], field: str = "") -> list[SecretVersion]:
+        if self.saves:
+            self.saves -= 1
+            self.save()
+        return super().read(records, field)
+
+
+def registry_saved_meanwhile(saves: int) -> Registry:
+    secrets = SavedMeanwhile()
+    storage = memory_storage(secrets=secrets)
+    registry = memory_registry([configuration()], storage=storage)
+    other = Registry(storage)
+
+    def save() -> None:
+        saves, secrets.saves = secrets.saves, 0
+        stored = other.find(["acme"])["acme"]
+        other.put_settings(replace(stored, notes=f"saved {stored.version}"))
+        secrets.saves = saves
+
+    secrets.save = save
+    secrets.saves = saves
+    return registry
+
+
+def test_a_configuration_that_is_saved_while_it_is_read_is_of_one_save() -> None:
+    registry = registry_saved_meanwhile(2)
+    assert registry.get("acme").notes == registry.find(["acme"])["acme"].notes
+
+
+def test_a_configuration_that_is_saved_all_the_time_is_a_conflict() -> None:
+    registry = registry_saved_meanwhile(1000)
+    with pytest.raises(EditConflict):
+        registry.get("acme")

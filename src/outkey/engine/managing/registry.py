@@ -56,6 +56,7 @@ from outkey.ports.storage import Storage
 
 # A configuration that is 0.1 s old is no worse than a send that began 0.1 s earlier.
 FRESH_SECONDS = 0.1
+LOAD_TRIES = 10  # another process may save a configuration while it is read
 HEALTH_TRIES = 50  # another process may write the same row at the same moment
 _MOST_CACHED = 2000
 
@@ -101,7 +102,7 @@ class Registry:
         if cached is not None and cached.row == row:
             cached.read_at = now
             return cached.configuration
-        (configuration,) = self._load([row])
+        row, configuration = self._load_unchanged(row)
         if len(self._cache) >= _MOST_CACHED:
             self._cache.clear()
         self._cache[name] = CachedConfiguration(row, configuration, now)
@@ -548,6 +549,24 @@ class Registry:
         if not rows:
             raise unknown_line()
         return rows[0]
+
+    def _load_unchanged(
+        self, row: ConfigurationRow
+    ) -> tuple[ConfigurationRow, Configuration]:
+        """Return a row with the configuration of it, all of the same save.
+
+        Secrets and voucher are read after the row: with those of a later save, it would
+        look as if the row had been changed outside of outkey.
+        """
+        for _ in range(LOAD_TRIES):
+            found = next(found for _, found in self._load_each([row]))
+            again = self._row(row.name)
+            if (again.record, again.revision) == (row.record, row.revision):
+                if isinstance(found, OutkeyError):
+                    raise found
+                return row, found
+            row = again
+        raise EditConflict
 
     def _load(self, rows: Collection[ConfigurationRow]) -> Iterator[Configuration]:
         """Yield configurations with their secrets; raise for one that is unreadable."""

@@ -61,7 +61,7 @@ def tolerate_odd_values(*models: type[Model]) -> None:
     for model in models:
         for field in model._meta.concrete_fields:  # noqa: SLF001 - Django's documented name
             if field.get_internal_type() == "DateTimeField":
-                field.select_format = select_time  # type: ignore[attr-defined]
+                field.select_format = select_time  # type: ignore[method-assign]
             reader = READERS.get(field.get_internal_type())
             if reader is not None:
                 read = partial(read_column, field, reader)
