@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from django.core.exceptions import ValidationError
-from django.db import OperationalError, models
+from django.db import OperationalError, connection, models
 
 from database.test_sync import (
     CONTACT,
@@ -23,6 +23,7 @@ from database.test_sync import (
     refused,
 )
 from outkey.core.errors import StorageUnavailable
+from outkey.core.stored_values import is_odd
 from outkey.core.sync.records import WriteOutcome
 
 if TYPE_CHECKING:
@@ -201,3 +202,29 @@ def test_fields_say_whether_they_are_unique(records: "DjangoRecords") -> None:
         assert describe_field(meta.get_field("note")).unique is True
     finally:
         meta.__dict__["total_unique_constraints"] = before
+
+
+def test_a_text_that_is_not_utf_8_is_marked_as_odd_where_a_push_reads_it(
+    records: "DjangoRecords",
+) -> None:
+    if connection.vendor != "sqlite":
+        pytest.skip("PostgreSQL stores valid UTF-8 only")
+    put(records, CONTACT)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE demo_contact SET name = CAST(x'636166e9' AS TEXT)")
+    (read,) = records.read(CONTACT, "", 1)
+    assert is_odd(read.values["name"])
+
+
+def test_json_that_is_not_utf_8_is_marked_as_odd_where_a_push_reads_it(
+    records: "DjangoRecords",
+) -> None:
+    if connection.vendor != "sqlite":
+        pytest.skip("PostgreSQL stores valid UTF-8 only")
+    put(records, ORDER, details={"a": "b"})
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE demo_order SET details = CAST(x'7b2261223a22e9227d' AS TEXT)"
+        )
+    (read,) = records.read(ORDER, "", 1)
+    assert is_odd(read.values["details"])

@@ -15,6 +15,7 @@ from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import ConfigError, SyncFailed
 from outkey.core.findings.checks import Level
 from outkey.core.findings.line_checks import line_findings
+from outkey.core.stored_values import OddText
 from outkey.core.sync.line import (
     Direction,
     FieldMapping,
@@ -651,3 +652,19 @@ def test_whatever_an_api_sends_becomes_a_value_or_a_reason(
     options: dict[str, str] = {"format": pattern, "template": "{a}"}
     row = map_incoming([mapping(transform, options=options)], [value], MEANS)
     assert set(row) == {"x"} if isinstance(row, dict) else row.field == "x"
+
+
+@pytest.mark.parametrize("transform", [T.AS_IS, T.TEXT, T.TEMPLATE])
+def test_a_value_that_the_database_cannot_show_is_rejected_and_not_sent(
+    transform: Transform,
+) -> None:
+    rows = [mapping(transform, options={"template": "{x}"})]
+    odd = {"x": OddText("caf\ufffd")}
+    refused = map_outgoing(rows, odd, MEANS)
+    assert isinstance(refused, Unmapped)
+    assert (refused.field, refused.reason) == ("x", "unreadable")
+
+
+def test_a_constant_is_sent_whatever_the_record_has() -> None:
+    rows = [mapping(T.CONSTANT, options={"value": "a"})]
+    assert map_outgoing(rows, {"x": OddText("\ufffd")}, MEANS) == {"x": "a"}

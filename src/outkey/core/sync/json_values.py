@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
+from outkey.core.stored_values import is_odd
 from outkey.core.sync.line import FieldMapping, Transform
 from outkey.core.sync.transforms import (
     EPOCH,
@@ -27,11 +28,23 @@ def value_to_send(
         case Transform.CONSTANT:
             return mapping.options.get("value", "")
         case Transform.TEMPLATE:
+            refuse_odd(*values.values())
             return convert(mapping, values, context)
         case Transform.CHOICE:
             by_host = {host: api for api, host in mapping.options.items()}
             mapping = replace(mapping, options=by_host)
-    return convert(mapping, values.get(mapping.host), context)
+    value = values.get(mapping.host)
+    refuse_odd(value)
+    return convert(mapping, value, context)
+
+
+def refuse_odd(*values: object) -> None:
+    """Raise RejectedValue for what only stands for a value that cannot be read.
+
+    An API would store it in the place of the right one.
+    """
+    if is_odd(*values):
+        raise RejectedValue("unreadable")
 
 
 def json_value(mapping: FieldMapping, value: object, context: MappingContext) -> object:

@@ -161,6 +161,7 @@ REJECTIONS = {
     "too_long": Text("the value is too long"),
     "out_of_range": Text("the number is out of range"),
     "unstorable_character": Text("a character cannot be stored"),
+    "unreadable": Text("the database has a value there that cannot be read"),
     "no_text": Text("the value is not a text"),
     "no_whole_number": Text("the value is not a whole number"),
     "no_number": Text("the value is not a number"),

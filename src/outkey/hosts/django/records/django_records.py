@@ -14,11 +14,13 @@ from uuid import UUID
 
 from django.apps import apps
 from django.core.exceptions import ValidationError
-from django.db import DEFAULT_DB_ALIAS, models, router, transaction
+from django.db import DEFAULT_DB_ALIAS, connections, models, router, transaction
+from django.db.models.functions import Cast
 
 from outkey.core.access.permissions import Permission
 from outkey.core.errors import ConfigError, unknown_run
 from outkey.core.groups import groups_of
+from outkey.core.stored_values import is_odd
 from outkey.core.sync.line import Gone
 from outkey.core.sync.records import (
     HostRecord,
@@ -97,16 +99,14 @@ class DjangoRecords:
                     Text("there is no such record"), field="position"
                 ) from None
         columns = [field.attname for field in fields.values()]
-        return [
-            HostRecord(
-                str(pk),
-                {
-                    name: plain_value(value)
-                    for name, value in zip(fields, values, strict=True)
-                },
-            )
-            for pk, *values in records.values_list("pk", *columns)[:limit]
-        ]
+        texts = json_texts(fields, records.db)
+        found = []
+        for pk, *values in records.values_list("pk", *columns, *texts.values())[:limit]:
+            read = dict(zip(fields, map(plain_value, values), strict=False))
+            as_stored = zip(texts, values[len(columns) :], strict=True)
+            odd = {name: text for name, text in as_stored if is_odd(text)}
+            found.append(HostRecord(str(pk), read | odd))
+        return found
 
     @wrap_database_errors
     def upsert(
@@ -434,6 +434,17 @@ def describe_model(model: OpenModel) -> Target:
         tuple(describe_field(field) for field in fields),
         tuple(times_of(model.model)),
     )
+
+
+def json_texts(fields: Mapping[str, AnyField], alias: str) -> dict[str, Cast]:
+    """Return what reads JSON of SQLite as it is stored: a document hides odd texts."""
+    if connections[alias].vendor != "sqlite":
+        return {}
+    return {
+        name: Cast(field.attname, models.TextField())
+        for name, field in fields.items()
+        if isinstance(field, models.JSONField)
+    }
 
 
 def read_setting(name: str, archive: Mapping[str, bool]) -> OpenModel:
