@@ -13,7 +13,7 @@ import pytest
 from outkey.adapters.keyring import Keyring, new_keyring
 from outkey.adapters.public_keys import CryptographyKeys
 from outkey.adapters.secrets_of_webhooks import SecretsWithWebhooks
-from outkey.core.audit.events import Tag
+from outkey.core.audit.events import Change, Tag
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
 from outkey.core.errors import (
@@ -131,6 +131,12 @@ class Hooks:
 
     def tags(self) -> list[Tag]:
         return [event.tag for event in self.host.audit.events]
+
+    def last_changes(self) -> object:
+        """Return the old and new values of the newest record in the audit."""
+        event = self.host.audit.events[-1]
+        assert isinstance(event, Change)
+        return event.changes
 
 
 def test_a_verified_delivery_is_stored_sealed_and_answered() -> None:
@@ -680,6 +686,18 @@ def test_a_document_creates_and_changes_webhooks() -> None:
     assert hooks.endpoint == endpoint
     secrets = hooks.settings.open_secrets(hooks.settings.get("shop"))
     assert secrets.current == Secret(KEY)
+
+
+def test_the_audit_tells_that_the_records_of_a_webhook_were_changed() -> None:
+    hooks = Hooks()
+    stored = hooks.settings.get("shop").webhook
+    hooks.changes.save([replace(stored, records="order.lines")])
+    assert hooks.last_changes() == (("records", stored.records, "order.lines"),)
+    invented = "[{id: '1', name: 'a text that could be a secret'}]"
+    hooks.changes.save_with_secrets(replace(stored, records=invented), {})
+    assert hooks.last_changes() == (("records", "", ""),)
+    hooks.changes.save([replace(stored, records=invented, tolerance_seconds=60)])
+    assert hooks.last_changes() == ()
 
 
 def test_what_is_exported_can_be_applied_and_has_no_secret() -> None:

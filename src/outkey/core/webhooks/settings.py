@@ -18,6 +18,7 @@ ALGORITHMS = {
     HmacHash.SHA512: SignatureAlgorithm.HMAC_SHA512,
     HmacHash.SHA1: SignatureAlgorithm.HMAC_SHA1,
 }
+WHOLE_BODY = "@"  # the expression of a webhook that has no other
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Webhook:
     line: str = ""
     run: str = ""
     handler: str = ""
-    records: str = "@"
+    records: str = WHOLE_BODY
     confirm: str = ""  # the path of an object at the API, with {id}
     confirm_id: str = "id"
     tolerance_seconds: int | None = None  # that of the scheme by default

@@ -16,6 +16,7 @@ from outkey.core.access.webhook_permissions import (
     requirements_of_test,
     webhook_requirements,
 )
+from outkey.core.audit.changed_values import expression_changes
 from outkey.core.audit.events import Change, Tag
 from outkey.core.config.configuration import SyncLine
 from outkey.core.config.document import Document
@@ -28,7 +29,12 @@ from outkey.core.webhooks.content import DeliveryContent
 from outkey.core.webhooks.delivery import Delivery
 from outkey.core.webhooks.handlers import refuse_unlisted_handler
 from outkey.core.webhooks.inbox import InboxDelivery, ReplayScope
-from outkey.core.webhooks.settings import Webhook, is_proof_header, scheme_of
+from outkey.core.webhooks.settings import (
+    WHOLE_BODY,
+    Webhook,
+    is_proof_header,
+    scheme_of,
+)
 from outkey.core.webhooks.stored import PREVIOUS, SECRET, StoredWebhook
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.editing import Allowed
@@ -106,8 +112,7 @@ class WebhookAdministration:
 
     def save(self, webhooks: Sequence[Webhook]) -> None:
         """Create and change the webhooks of a document: all of them or none."""
-        for webhook in webhooks:
-            self._note(Tag.WEBHOOK_SAVED, webhook.name)
+        self._note_saved(webhooks)
         with self.administration.registry.transaction():
             self.settings.put(webhooks, names_references=True)
 
@@ -115,7 +120,7 @@ class WebhookAdministration:
         self, webhook: Webhook, secrets: Mapping[str, Secret]
     ) -> None:
         """Create or change a webhook, and replace these secrets of it."""
-        self._note(Tag.WEBHOOK_SAVED, webhook.name)
+        self._note_saved([webhook])
         for field in secrets:
             self._note(Tag.SECRET_SET, webhook.name, field)
         by = self.administration.actor
@@ -294,6 +299,20 @@ class WebhookAdministration:
     def view_body(self, name: str, delivery_id: str) -> bytes:
         """Return the body of a delivery, which may have personal data."""
         return self.view_content(name, delivery_id).body
+
+    def _note_saved(self, webhooks: Sequence[Webhook]) -> None:
+        """Record each webhook with its `records`, which decide what is written."""
+        known = self.settings.all()
+        for webhook in webhooks:
+            stored = known.get(webhook.name)
+            old = stored.webhook.records if stored else WHOLE_BODY
+            change = Change(
+                Tag.WEBHOOK_SAVED,
+                self.administration.actor,
+                fields=(webhook.name,),
+                changes=tuple(expression_changes("records", old, webhook.records)),
+            )
+            self.administration.audit.note(change)
 
     def _note(self, tag: Tag, name: str, *more: str) -> None:
         actor = self.administration.actor
