@@ -16,9 +16,13 @@ class ServerConfig(AppConfig):
 
         In a Django project they are the project's.
         """
+        from django.db.migrations.recorder import MigrationRecorder
+
         from outkey.hosts.django.columns import tolerate_odd_values
         from outkey.hosts.server.sign_ins import record_sign_ins
 
         record_sign_ins()
         for label in OF_USERS:
             tolerate_odd_values(*apps.get_app_config(label).get_models())
+        # Every command reads this table first.
+        tolerate_odd_values(MigrationRecorder.Migration)
