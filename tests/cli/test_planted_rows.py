@@ -170,11 +170,23 @@ def test_rows_are_accepted_by_their_names(home: Terminal, tmp_path: Path) -> Non
     plant(home, tmp_path / "x.db")
     some = home("secret", "confirm", "line:planted", "webhook:shop", "--yes", "--json")
     assert some.json["rows"] == ["webhook:shop", "line:planted"]
-    assert home("secret", "confirm", "line:contacts").out.startswith("nothing")
     assert home("secret", "confirm", "acme", "--json").json["rows"] == []
+    unchanged = home("secret", "confirm", "acme")
+    assert unchanged.out.startswith("nothing to confirm: what you named is")
     assert home("secret", "confirm", "nobody").code == 2
     left = home("secret", "confirm", "--dry-run", "--json").json["rows"]
     assert [row["row"] for row in left] == PLANTED[:2]
+
+
+@pytest.mark.parametrize("name", ["line:nothing", "line:contacts"])
+def test_the_name_of_a_row_that_was_not_changed_is_refused(
+    home: Terminal, tmp_path: Path, name: str
+) -> None:
+    plant(home, tmp_path / "x.db")
+    refused = home("secret", "confirm", "line:planted", name, "--yes", "--json")
+    assert (refused.code, refused.json["error"]["field"]) == (2, "name")
+    left = home("secret", "confirm", "--dry-run", "--json").json["rows"]
+    assert [row["row"] for row in left] == PLANTED
 
 
 def test_planted_rows_are_deleted_by_their_names(

@@ -1,6 +1,6 @@
 """The commands that set and confirm secrets."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -119,7 +119,8 @@ def confirm_secrets(
         print_json(change_facts(changes, rows))
         return
     if not changes and not rows and not as_json:
-        print_line("nothing to confirm: everything is as outkey saved it")
+        what = "what you named" if names else "everything"
+        print_line(f"nothing to confirm: {what} is as outkey saved it")
         return
     if not as_json:
         print_changes(changes, rows)
@@ -161,13 +162,7 @@ def reject_changes(
 
     application = open_application()
     rows = application.vouched_rows.changed()
-    for name in names:
-        if not any(row.is_named(name) for row in rows):
-            raise ConfigError(
-                Text("no row of this name was changed outside of outkey"),
-                hint=Text("See: outkey secret confirm --dry-run"),
-                field="name",
-            )
+    refuse_other_rows(names, rows)
     rows = [row for row in rows if any(map(row.is_named, names))]
     if not as_json:
         print_changes([], rows)
@@ -177,28 +172,38 @@ def reject_changes(
     print_done("deleted", as_json=as_json, rows=labels)
 
 
+def refuse_other_rows(names: Iterable[str], rows: "Sequence[ChangedRow]") -> None:
+    """Refuse the name of a row that is not among those that were changed."""
+    for name in names:
+        if not any(row.is_named(name) for row in rows):
+            raise ConfigError(
+                Text("no row of this name was changed outside of outkey"),
+                hint=Text("See: outkey secret confirm --dry-run"),
+                field="name",
+            )
+
+
 def find_changes(
     application: "Application", names: Sequence[str]
 ) -> "tuple[list[ChangedFacts], list[ChangedRow]]":
     """Return what was changed of configurations, and the rows that were changed.
 
-    A name is that of a configuration, whose token is a row, or of a row.
+    A name is that of a configuration, whose token is a row, or of a row that was
+    changed: a wrong name must not look as if there were nothing to confirm.
     """
     registry = application.registry
     rows = application.vouched_rows.changed()
     chosen = registry.all()
     if names:
+        known = registry.find(names)
+        row_names = [name for name in names if name not in known and is_row_name(name)]
+        refuse_other_rows(row_names, rows)
         rows = [
             row
             for row in rows
             if row.configuration in names or any(map(row.is_named, names))
         ]
-        known = registry.find(names)
-        chosen = [
-            registry.get(name)
-            for name in names
-            if name in known or not is_row_name(name)
-        ]
+        chosen = [registry.get(name) for name in names if name not in row_names]
     vouchers = [application.secrets.voucher(configuration) for configuration in chosen]
     differences = [
         (configuration, voucher.differences(configuration))
