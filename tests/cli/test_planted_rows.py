@@ -178,6 +178,19 @@ def test_rows_are_accepted_by_their_names(home: Terminal, tmp_path: Path) -> Non
     assert [row["row"] for row in left] == PLANTED[:2]
 
 
+def test_what_was_accepted_is_printed_for_people(
+    home: Terminal, tmp_path: Path
+) -> None:
+    plant(home, tmp_path / "x.db")
+    rows = home("secret", "confirm", "line:planted", "webhook:shop", "--yes")
+    assert rows.out.endswith("\nconfirmed: webhook:shop, line:planted\n")
+    execute(home, "DELETE FROM outkey_secretvalue WHERE field = 'voucher'")
+    execute(home, "UPDATE outkey_configuration SET revision = revision + 1")
+    everything = home("secret", "confirm", "--yes")
+    names = "acme, shop, api_token:planted, database:loot"
+    assert everything.out.endswith(f"\nconfirmed: {names}\n")
+
+
 @pytest.mark.parametrize("name", ["line:nothing", "line:contacts"])
 def test_the_name_of_a_row_that_was_not_changed_is_refused(
     home: Terminal, tmp_path: Path, name: str
@@ -198,7 +211,7 @@ def test_planted_rows_are_deleted_by_their_names(
     assert (unknown.code, unknown.json["error"]["field"]) == (2, "name")
     done = home("secret", "reject", *PLANTED, "--yes")
     assert done.code == 0
-    assert "line:planted" in done.out
+    assert done.out.endswith(f"\ndeleted: {', '.join(PLANTED)}\n")
     assert home("secret", "confirm", "--json").json["rows"] == []
     names = [line["name"] for line in home("line", "list", "--json").json]
     assert names == ["call", "contacts"]

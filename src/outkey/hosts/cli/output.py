@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import date
@@ -194,7 +194,14 @@ def print_done(done: str, *, as_json: bool, also: str = "", **facts: object) -> 
     if as_json:
         print_json({"done": done, **facts})
     else:
-        print_line(f"{done}: {' '.join(map(str, facts.values()))}{also}")
+        print_line(f"{done}: {facts_text(list(facts.values()))}{also}")
+
+
+def facts_text(facts: Sequence[object]) -> str:
+    """Return facts in one line, and lists of names as one list."""
+    names = [name for fact in facts if isinstance(fact, list) for name in fact]
+    others = [fact for fact in facts if not isinstance(fact, list)]
+    return " ".join(filter(None, [*map(str, others), ", ".join(names)]))
 
 
 def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
