@@ -115,7 +115,7 @@ REFERENCE_UNRESOLVED = Check(
 KEYS_NOT_NAMED = Check(
     "W011",
     Level.WARNING,
-    "the document names [{place}] without {keys}, and applying it removes that",
+    "the document names [{place}] without {keys}, and applying it removes them",
     "Add what is missing, as outkey export prints it; delete the section from the"
     " document, and what is stored stays; or apply with --replace.",
 )

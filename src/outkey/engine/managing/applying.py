@@ -39,7 +39,7 @@ from outkey.core.request.assembly import SecretOpener
 from outkey.core.request.script import check_transform
 from outkey.core.secret import Secret
 from outkey.core.sync.records import Target
-from outkey.core.text import Text, join_texts
+from outkey.core.text import Text, build_text, join_texts
 from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.stored import StoredWebhook, without_references
 from outkey.engine.managing.changes import Administration, ConfigurationChange
@@ -493,9 +493,20 @@ def refuse_removals_of_lines(removals: Iterable[Removal]) -> None:
     of_lines = [removal for removal in removals if removal.is_of_line]
     if not of_lines:
         return
-    findings = [finding for _, finding in removal_findings(of_lines)]
-    messages = join_texts([finding.message for finding in findings], "; ")
-    raise ConfigError(messages, hint=findings[0].hint, field=of_lines[0].place)
+    messages = [
+        Text(
+            "the document names [{place}] without {keys}: applying it would remove"
+            " them",
+            place=place,
+            keys=", ".join(keys),
+        )
+        for place, keys in of_lines
+    ]
+    raise ConfigError(
+        join_texts(messages, "; "),
+        hint=build_text(KEYS_NOT_NAMED.hint, {}),
+        field=of_lines[0].place,
+    )
 
 
 def refuse_stray_lines(registry: Registry, document: Document) -> None:
