@@ -15,6 +15,12 @@ from outkey.adapters.vouching import (
 )
 from outkey.adapters.vouching.seen_file import parse_line
 from outkey.core.errors import Sealed, SecretUnreadable, StorageUnavailable
+from outkey.core.findings.posture import (
+    InstallationFacts,
+    Policy,
+    installation_posture,
+)
+from outkey.core.findings.webhook_checks import CHANGED_OUTSIDE
 from outkey.core.shared_state import StateKind
 from outkey.core.vault.row_voucher import (
     RowName,
@@ -53,6 +59,15 @@ def test_rows_are_named_by_kind_and_key() -> None:
 def test_the_hint_for_a_changed_row_is_a_command_that_a_shell_can_run() -> None:
     error = changed_row_error(RowName("line", "send orders"))
     assert error.hint.endswith("outkey secret confirm 'line:send orders'")
+
+
+def test_hints_about_changed_rows_name_an_upgrade_as_a_cause() -> None:
+    (changed,) = installation_posture(
+        InstallationFacts(0.0, Policy(), changed_rows="line:orders")
+    )
+    error = changed_row_error(RowName("line", "orders"))
+    for hint in (changed.hint, CHANGED_OUTSIDE.hint, error.hint):
+        assert "of version 0.2 or older" in hint
 
 
 def test_equal_contents_have_the_same_code_in_every_database() -> None:

@@ -638,7 +638,8 @@ INSTALLATION_CHECKS: tuple[PostureCheck[InstallationFacts], ...] = (
         Level.ERROR,
         "rows of the database were changed outside of outkey, and are not used",
         "List and accept them with: outkey secret confirm. Delete those that you do"
-        " not know: outkey secret reject.",
+        " not know: outkey secret reject. Rows of version 0.2 or older are listed too,"
+        " until they are confirmed once.",
         Area.INSTALLATION,
         lambda facts: finding_if(facts.changed_rows, None, facts.changed_rows),
     ),

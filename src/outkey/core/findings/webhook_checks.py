@@ -137,7 +137,9 @@ CHANGED_OUTSIDE = Check(
     Level.ERROR,
     "the webhook was changed outside of outkey, so that senders are asked to retry"
     " later",
-    "Look at the change with outkey secret confirm, which accepts it after a question.",
+    "Look at the change with outkey secret confirm, which accepts it after a question."
+    " After an upgrade, webhooks of version 0.2 or older are reported too, until they"
+    " are confirmed once.",
 )
 # Findings that end once the secret is entered on the page of the webhook.
 SECRET_NEEDED = frozenset({NO_SECRET.id, SECRET_OF_OTHER_SCHEME.id})

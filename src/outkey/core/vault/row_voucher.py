@@ -100,8 +100,9 @@ def changed_row_error(name: RowName) -> SecretUnreadable:
     return SecretUnreadable(
         Text("{row} was changed outside of outkey", row=name.label),
         hint=Text(
-            "The database may have been changed without outkey. An operator can list"
-            " the changes and accept them with: outkey secret confirm {name}",
+            "The database may have been changed without outkey, or the row is of"
+            " version 0.2 or older and was not confirmed yet. An operator can list the"
+            " changes and accept them with: outkey secret confirm {name}",
             name=quote(name.label),
         ),
     )
