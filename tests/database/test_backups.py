@@ -273,6 +273,7 @@ def test_a_changed_backup_is_restored_on_request_and_without_its_policy(
     assert succeed(elsewhere, "list", "--json").json == []
     done = succeed(elsewhere, "restore", "--replace", "--unsigned", str(changed))
     assert "its policy was not restored" in done.out
+    assert "List and accept them with: outkey secret confirm\n" in done.out
     assert "the audit is intact" not in done.out
     assert not (elsewhere.home / "config" / "policy.toml").exists()
     assert "acme" in succeed(elsewhere, "list").out

@@ -118,6 +118,12 @@ def report_lines(restored: Restored) -> Iterator[str]:
     else:
         yield "the records of the audit are intact"
     yield from key_lines(restored)
+    if not restored.is_signed:
+        # No backup of these versions is signed, and none of their rows has a voucher.
+        yield (
+            "Rows that outkey cannot vouch for, such as those of version 0.2 or older,"
+            " are not used. List and accept them with: outkey secret confirm"
+        )
     yield from hold_lines(restored)
 
 
