@@ -504,6 +504,47 @@ def test_the_version_is_said_and_a_typing_error_is_answered_by_what_was_meant(
     assert (helped.code, "promote" in helped.out) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["tokens-of-mine"], "unknown command: tokens-of-mine"),
+        (["secret", "sett", "acme"], "unknown command: sett"),
+        (["list", "--jsn"], "unknown option: --jsn"),
+        (["list", "--password=hunter"], "unknown option: --password"),
+    ],
+)
+def test_an_unknown_command_or_option_is_named(
+    outkey: Terminal, arguments: list[str], message: str
+) -> None:
+    done = outkey(*arguments)
+    assert (done.code, done.err.splitlines()[0]) == (
+        2,
+        f"error[configuration]: {message}",
+    )
+    assert "hunter" not in done.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["secret", "set", "acme", "token", "correct-horse"],
+        ["secret", "set", "acme", "token", "--", "--correct-horse"],
+        ["secret", "correct-horse1"],
+        ["secret", "Correct-horse"],
+        ["secret", "correct-horse-of-more-than-thirty-letters"],
+        ["secret", "set", "acme", "token", "--correct-horse1"],
+        ["secret", "set", "acme", "token", "-correct-horse"],
+        ["secret", "correct-horse'. And"],
+    ],
+)
+def test_what_may_be_a_secret_is_not_repeated(
+    outkey: Terminal, arguments: list[str]
+) -> None:
+    done = outkey(*arguments)
+    assert (done.code, "unknown command, option" in done.err) == (2, True)
+    assert "orrect" not in done.out + done.err
+
+
 def test_a_preview_takes_a_path_alone_and_prints_curl(ready: Terminal) -> None:
     told = ready("preview", "acme", "/bearer", "--curl").out
     assert told.startswith("curl --request GET")

@@ -29,6 +29,8 @@ app = Commands(
 
 # Typer contains its own copy of Click; its base class of usage errors is public here.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+_OPTION = re.compile(r"--[a-z][a-z-]{0,29}")
+_UNKNOWN_COMMAND = re.compile(r"No such command '([a-z][a-z-]{0,29})'\.")
 
 
 def main(host: CommandHost | None = None) -> None:
@@ -153,7 +155,20 @@ def usage_error(error: Exception) -> ConfigError:
     if suggestions:
         names = " or ".join(suggestions)
         hint = Text("Did you mean {names}? {see}", names=names, see=see)
-    return ConfigError(Text("unknown command, option or argument"), hint=hint)
+    return ConfigError(unknown_text(error), hint=hint)
+
+
+def unknown_text(error: Exception) -> Text:
+    """Return what is unknown in a call, by its name if that is like those of outkey.
+
+    An argument is never named: it may be a secret.
+    """
+    option = str(getattr(error, "option_name", ""))
+    if _OPTION.fullmatch(option):
+        return Text("unknown option: {name}", name=option)
+    if command := _UNKNOWN_COMMAND.match(getattr(error, "message", "")):
+        return Text("unknown command: {name}", name=command[1])
+    return Text("unknown command, option or argument")
 
 
 def range_text(parameter: object) -> str:
