@@ -25,6 +25,7 @@ from outkey.adapters.process_lock import ProcessLock
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_envelope import seal, unseal
 from outkey.adapters.states_memory import MemoryStateRows
+from outkey.adapters.transport_urllib3 import wire_form, wire_parts
 from outkey.core.config.configuration import build
 from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.document import parse_document
@@ -40,6 +41,8 @@ from outkey.core.errors import (
     SecretUnreadable,
     TimedOut,
 )
+from outkey.core.request.message import Header, Request, Source
+from outkey.core.request.origin import parse_base_url
 from outkey.core.secret import Secret
 from outkey.core.vault.envelope import Place
 from outkey.hosts.file import from_text
@@ -214,6 +217,37 @@ def test_a_foreign_exception_while_sending_shows_no_credentials() -> None:
     frames = product_frames(caught.value)
     assert frames
     assert places_showing("canary-token", caught.value, frames) == []
+
+
+def test_a_foreign_exception_while_the_request_is_put_together_shows_nothing() -> None:
+    class SoftLimit(Exception):
+        pass
+
+    signals = [SoftLimit()]
+
+    class Interrupted(tuple[Header, ...]):
+        """Headers during which a signal handler raises, once."""
+
+        __slots__ = ()
+
+        def __iter__(self) -> Iterator[Header]:
+            yield from super().__iter__()
+            if signals:
+                raise signals.pop()
+
+    token = Header("Authorization", Secret("canary-token"), Source.AUTHENTICATION)
+    origin = parse_base_url("https://api.acme.example").origin
+    request = Request("PUT", origin, "/", (token,), body=Secret("canary-token"))
+    with pytest.raises(SoftLimit) as in_head:
+        wire_form(request._replace(headers=Interrupted([token])))
+    parts = wire_parts(request)
+    next(parts)
+    with pytest.raises(SoftLimit) as in_parts:
+        parts.throw(SoftLimit())  # type: ignore[attr-defined]
+    for caught in (in_head, in_parts):
+        frames = product_frames(caught.value)
+        assert frames
+        assert places_showing("canary-token", caught.value, frames) == []
 
 
 # ── hostile files and forks ───────────────────────────────────────────────────────────

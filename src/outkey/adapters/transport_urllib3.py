@@ -496,19 +496,25 @@ def _write_request(
 def wire_form(request: Request) -> bytes:
     """Return a request as it is written on the wire."""
     body = request.body
-    if isinstance(body, Secret):
-        body = body.reveal().encode()
-    elif not isinstance(body, bytes):
-        body = b"".join(body.parts())
-    return wire_head(request) + body
+    try:
+        if isinstance(body, Secret):
+            body = body.reveal().encode()
+        elif not isinstance(body, bytes):
+            body = b"".join(body.parts())
+        return wire_head(request) + body
+    finally:
+        body = b""  # a traceback must not contain the request
 
 
 def wire_parts(request: Request) -> Iterator[bytes]:
     """Yield a request as it is written on the wire, in parts that are written once."""
     if isinstance(request.body, bytes | Secret):
         message = wire_form(request)
-        for start in range(0, len(message), _CHUNK):
-            yield message[start : start + _CHUNK]
+        try:
+            for start in range(0, len(message), _CHUNK):
+                yield message[start : start + _CHUNK]
+        finally:
+            message = b""  # a traceback must not contain the request
         return
     yield wire_head(request)
     yield from request.body.parts()
@@ -517,13 +523,18 @@ def wire_parts(request: Request) -> Iterator[bytes]:
 def wire_head(request: Request) -> bytes:
     """Return the request line and the headers."""
     target = request.wire_target()
-    if isinstance(target, Secret):
-        target = target.reveal()
-    lines = [f"{request.method} {target} HTTP/1.1"]
-    for name, value, _ in request.headers:
-        lines.append(
-            f"{name}: {value.reveal() if isinstance(value, Secret) else value}"
-        )
-    # Values are ASCII, except what Digest repeats of a challenge: one character is one
-    # byte there.
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+    lines: list[str] = []
+    try:
+        if isinstance(target, Secret):
+            target = target.reveal()
+        lines.append(f"{request.method} {target} HTTP/1.1")
+        for name, value, _ in request.headers:
+            lines.append(
+                f"{name}: {value.reveal() if isinstance(value, Secret) else value}"
+            )
+        # Values are ASCII, except what Digest repeats of a challenge: one character is
+        # one byte there.
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+    finally:
+        target = ""  # a traceback must not contain the request
+        lines.clear()
