@@ -70,7 +70,9 @@ def test_a_change_has_old_and_new_values_but_never_a_text(
     expect(changed).to_contain_text("Retries: 2 → changed to 5")
     expect(changed).to_contain_text("Notes")
     expect(row_with(page, "5 6 * * *")).to_contain_text("Schedule: 2 6 * * *")
-    expect(row_with(page, "set a secret")).to_contain_text("Token")
+    expect(changed.locator("ul")).to_have_css("margin-top", "0px")  # on its row's line
+    secret = row_with(page, f"set a secret of {shop}")
+    expect(secret).to_contain_text("Token")
     expect(row_with(page, "created the sync line")).to_be_visible()
     expect(page.locator("tbody")).not_to_contain_text("replaced a secret")
     assert CANARY not in page.content()

@@ -86,8 +86,8 @@ def test_records_without_values_have_the_names_alone() -> None:
 
 
 def test_a_first_value_is_set_and_another_replaces_it() -> None:
-    assert sentence_of(Tag.SECRET_SET, ChangeEffect.CREATED) == "set a secret"
-    assert sentence_of(Tag.SECRET_SET, ChangeEffect.REPLACED) == "replaced a secret"
+    assert sentence_of(Tag.SECRET_SET, ChangeEffect.CREATED) == "set a secret of"
+    assert sentence_of(Tag.SECRET_SET, ChangeEffect.REPLACED) == "replaced a secret of"
     assert sentence_of(Tag.LINE_SAVED, ChangeEffect.CREATED) == "created the sync line"
     assert sentence_of(Tag.LINE_SAVED) == "saved the sync line"
 
