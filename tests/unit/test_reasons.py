@@ -213,13 +213,27 @@ def refused(check: Callable[..., str], text: str, field: str) -> OutkeyError:
     return caught.value
 
 
-def redirect(place: str) -> OutkeyError:
-    request = Request("GET", Origin("http", "intra.example", 80), "/")
+INTRA = Origin("http", "intra.example", 80)
+
+
+def redirect(place: str, *, origin: Origin = INTRA) -> OutkeyError:
+    request = Request("GET", origin, "/")
     response = Response(301, ResponseHeaders((("Location", place),)))
-    made = configuration(base_url="http://intra.example")
+    made = configuration(base_url=str(origin))
     with pytest.raises(RedirectBlocked) as caught:
         redirected_request(request, response, made)
     return caught.value
+
+
+def downgrade(place: str) -> OutkeyError:
+    return redirect(place, origin=Origin("https", "intra.example", 443))
+
+
+def test_a_redirect_to_plain_http_is_never_entered_as_the_base_url() -> None:
+    hint = downgrade("http://intra.example/").hint
+    assert "https URL" in hint
+    assert "Enter" not in hint
+    assert hint == REASONS["redirected-to-http"].remedy
 
 
 PLAIN: dict[str, object] = {"base_url": "http://intra.example", "network": "internal"}
@@ -286,6 +300,8 @@ ERRORS: list[tuple[OutkeyError, dict[str, object], list[str], str]] = [
         "",
     ),
     (redirect("https://call-0900.example/"), PLAIN, ["redirected-elsewhere"], ""),
+    (downgrade("http://intra.example/"), {}, ["redirected-to-http"], ""),
+    (downgrade("http://call-0900.example/"), {}, ["redirected-to-http"], ""),
     (failure("redirect_blocked"), OAUTH2, ["token-url-wrong"], ""),
     (login_failure("redirect_blocked"), LOGIN, ["login-path-wrong"], ""),
     (login_failure("login-refused"), LOGIN, ["login-refused"], ""),

@@ -528,6 +528,14 @@ _OF_EVIDENCE = (
         "A redirect leads to another origin, which must not get these credentials.",
     ),
     reason(
+        "redirected-to-http",
+        Cause.REDIRECT_BLOCKED,
+        "The server redirects to plain http",
+        "Ask the provider for the https URL of its API: it redirects to plain http,"
+        " where everybody on the way can read the credentials.",
+        "The request was sent by https, and a redirect leads to a URL with plain http.",
+    ),
+    reason(
         "egress-denied",
         Cause.EGRESS_DENIED,
         "outkey is not allowed to send there",

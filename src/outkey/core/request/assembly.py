@@ -204,6 +204,15 @@ def redirected_request(
             Text("the server redirected, but {problem}", problem=error.message)
         ) from None
     if location.origin != request.origin:
+        if (request.origin.scheme, location.origin.scheme) == ("https", "http"):
+            raise RedirectBlocked(
+                Text("the server redirected from https to plain http"),
+                hint=Text(
+                    "Ask the provider for the https URL of its API: it redirects to"
+                    " plain http, where everybody on the way can read the credentials."
+                ),
+                reason="redirected-to-http",
+            )
         secured = (request.origin.scheme, location.origin.scheme) == ("http", "https")
         same = secured and location.origin.host == request.origin.host
         message = Text("the server redirected to another origin")
