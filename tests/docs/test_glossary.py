@@ -65,7 +65,7 @@ ALLOWED = (
     Allowed("outkey people", "the name of a command"),
     Allowed("table:people", "the name of a table in the tutorial"),
     Allowed("The table people", "the name of a table in the tutorial"),
-    Allowed("nothing is stored about the people", "whom your records are about"),
+    Allowed("also where it describes people", "whom your records are about"),
     Allowed("person", "a kind of contact in the demo", whole=True),
     Allowed("read access to persons", "the name of a scope of Personio"),
     Allowed("outkey token forget", "the name of a command"),
