@@ -77,7 +77,12 @@ def test_each_status_has_one_button_that_the_user_may_press(
     ("status", "facts", "reason"),
     [
         (Status.NEEDS_SECRET, {}, "a secret is missing"),
-        (Status.REAUTHORIZATION_NEEDED, {}, "consent is needed again"),
+        (Status.REAUTHORIZATION_NEEDED, {}, "consent is needed"),
+        (
+            Status.REAUTHORIZATION_NEEDED,
+            {"needs_person": True},
+            "consent is needed again",
+        ),
         (Status.SEALED, {}, "its secret cannot be opened without the key"),
         (Status.PAUSED, {"refused": 5}, "paused after 5 refusals in a row"),
         (Status.FAILING, {"cause": "timeout"}, "the last test failed: timeout"),

@@ -108,7 +108,7 @@ STATUS_ACTIONS: Mapping[
 TESTABLE = frozenset({Status.FAILING, Status.NEVER_TESTED})
 STATUS_REASONS = {
     Status.NEEDS_SECRET: Text("a secret is missing"),
-    Status.REAUTHORIZATION_NEEDED: Text("consent is needed again"),
+    Status.REAUTHORIZATION_NEEDED: Text("consent is needed"),
     Status.SEALED: Text("its secret cannot be opened without the key"),
     Status.NEVER_TESTED: Text("never tested"),
 }
@@ -241,6 +241,9 @@ def reason_of(status: Status, health: Health, now: float) -> Text:
         return Text("the last test failed: {cause}", cause=summary_of(health.cause))
     if status in {Status.EXPIRED, Status.EXPIRING_SOON} and health.expires_on:
         return expiry_text((health.expires_on - day_of(now)).days)
+    if status is Status.REAUTHORIZATION_NEEDED and health.needs_person:
+        # A token has ended; without one, this may be the first consent.
+        return Text("consent is needed again")
     if status is Status.NEVER_TESTED and health.tested_at is not None:
         return Text("changed since the last test")
     # The database counts by columns that may be odd, as text in the place of a number.
