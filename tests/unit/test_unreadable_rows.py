@@ -60,6 +60,8 @@ def test_configurations_are_listed_without_one_that_cannot_be_read() -> None:
     assert registry.unreadable() == ["odd"]
     with pytest.raises(RowUnreadable, match="a stored row cannot be read: settings"):
         registry.find(["odd"])
+    with pytest.raises(RowUnreadable, match="a stored row cannot be read: settings"):
+        registry.get("odd")
 
 
 def test_a_date_that_no_calendar_has_is_an_error_of_its_field() -> None:
