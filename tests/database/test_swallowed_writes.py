@@ -53,12 +53,12 @@ CHANGED = {
     "sqlite": (
         (
             "CREATE TRIGGER t AFTER INSERT ON {table}"
-            " BEGIN UPDATE {table} SET mac = x'00' WHERE id = NEW.id; END"
+            " BEGIN UPDATE {table} SET body = x'00' WHERE id = NEW.id; END"
         ),
     ),
     "postgresql": (
         FUNCTION.format(
-            name="change", body=r"BEGIN NEW.mac := '\x00'::bytea; RETURN NEW; END"
+            name="change", body=r"BEGIN NEW.body := '\x00'::bytea; RETURN NEW; END"
         ),
         (
             "CREATE TRIGGER t BEFORE INSERT ON {table}"

@@ -43,8 +43,8 @@ class DjangoAuditRows:
         self._connection = AuditConnection(durability)
         # The primary keys of the streams that this process writes, by name.
         self._streams: dict[str, int] = {}
-        # The stream, number and code of the last row.
-        self._last: tuple[int, int, bytes] | None = None
+        # The key of the stream of the last row, and the row.
+        self._last: tuple[int, ChainRow] | None = None
 
     def append(self, rows: Sequence[ChainRow], *, sync: bool = False) -> None:
         if connection.in_atomic_block:
@@ -58,14 +58,20 @@ class DjangoAuditRows:
             )
         is_written = False
         try:
+            is_counted = False
             if rows:
-                self._connection.insert([self._columns(row) for row in rows])
-                last = rows[-1]
-                self._last = (self._stream_id(last.stream), last.number, last.mac)
+                columns = [self._columns(row) for row in rows]
+                is_counted = self._connection.insert(columns)
+                self._last = (self._stream_id(rows[-1].stream), rows[-1])
             if sync:
                 self._connection.sync()
-            # A trigger may delete or change what was inserted without an error.
-            is_written = self._last is None or self._connection.holds(*self._last)
+            # A trigger may delete or change what was inserted without an error: at
+            # once, which counting has noticed, or before the next checkpoint.
+            is_written = (
+                self._last is None
+                or (is_counted and not sync)
+                or self._connection.holds(*self._last)
+            )
         except (DatabaseError, OSError):
             pass  # raised below, so that the database's own error is not its context
         if not is_written:

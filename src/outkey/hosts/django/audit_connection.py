@@ -19,7 +19,7 @@ from weakref import WeakSet
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from outkey.core.audit.chain import Label
+from outkey.core.audit.chain import ChainRow, Label
 from outkey.core.audit.durability import Durability
 from outkey.core.groups import groups_of
 from outkey.hosts.django.columns import as_bytes
@@ -36,7 +36,9 @@ SYNCHRONOUS = {Durability.PROCESS: "NORMAL", Durability.POWER: "FULL"}
 Row = tuple[object, ...]  # the values of COLUMNS
 # A row that is never committed: no stream has this key.
 PROBE: Row = (0, 0, 0, "", "", None, "", b"", b"")
-SELECT_CODE = "SELECT mac FROM outkey_auditrecord WHERE stream_id = %s AND number = %s"
+SELECT_ROW = (
+    "SELECT body, mac FROM outkey_auditrecord WHERE stream_id = %s AND number = %s"
+)
 CONNECTIONS: "WeakSet[AuditConnection]" = WeakSet()  # of this process
 
 
@@ -51,29 +53,38 @@ class AuditConnection:
         self._file_id = (0, 0)
         CONNECTIONS.add(self)
 
-    def insert(self, rows: Sequence[Row]) -> None:
-        """Insert and commit rows, or raise DatabaseError or OSError."""
+    def insert(self, rows: Sequence[Row]) -> bool:
+        """Insert and commit rows, or raise DatabaseError or OSError.
+
+        Returns whether it is certain that no trigger has changed them.
+        """
         if self._own is not None and file_id(self._file) != self._file_id:
             self.close()  # the file was replaced, as by a backup that was restored
         if self._own is None and not is_sqlite_file(connections[DEFAULT_DB_ALIAS]):
             insert_by_thread(rows)
-            return
+            return False
         with self._lock:
             own = self._own or self._connect()
             with own.wrap_database_errors:
+                # Unlike the count of a statement, it counts what triggers do as well.
+                changes = own.connection.total_changes
                 insert_by(own.connection, rows)
+                return bool(own.connection.total_changes - changes == len(rows))
 
-    def holds(self, stream: int, number: int, code: bytes) -> bool:
+    def holds(self, stream: int, row: ChainRow) -> bool:
         """Whether a row is stored as it was inserted."""
         own = self._own
         if own is None:
-            stored = execute(SELECT_CODE, (stream, number)).fetchone()
+            stored = execute(SELECT_ROW, (stream, row.number)).fetchone()
         else:
-            statement = with_question_marks(SELECT_CODE)
+            statement = with_question_marks(SELECT_ROW)
             with self._lock, own.wrap_database_errors:
-                rows = own.connection.execute(statement, (stream, number))
+                rows = own.connection.execute(statement, (stream, row.number))
                 stored = rows.fetchone()
-        return stored is not None and as_bytes(stored[0]) == code
+        return stored is not None and tuple(map(as_bytes, stored)) == (
+            row.body,
+            row.mac,
+        )
 
     def probe(self) -> None:
         """Insert a row and take it back, or raise DatabaseError or OSError."""
