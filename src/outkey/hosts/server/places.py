@@ -37,6 +37,9 @@ class Kind(Enum):
         self.own = own
         self.most = most
 
+    # Each member is one object. That of Enum takes long, and each request needs many.
+    __hash__ = object.__hash__
+
     LIVENESS = (1, THREADS)
     OPERATING = (1, 4)
     HOOK = (4, THREADS)
@@ -131,6 +134,7 @@ class Waiting:
 
     job: Job
     place: Place
+    limits: "dict[Share, int]"  # those of its place
     since: float
 
     def is_overdue(self, now: float) -> bool:
@@ -165,7 +169,8 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress has 
             if self._is_crowded(place):
                 task.refuse()
                 place = task.place()  # its response is a few bytes
-            self.queue.append(Waiting(task, place, time.monotonic()))
+            waiting = Waiting(task, place, place.limits(), time.monotonic())
+            self.queue.append(waiting)
             self.queue_cv.notify()
 
     def _is_crowded(self, place: Place) -> bool:
@@ -211,22 +216,23 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress has 
         """Take the first job out of the queue that has a place, or is overdue."""
         now = time.monotonic()
         for index, waiting in enumerate(self.queue):
-            is_free = self._has_place(waiting.place)
+            is_free = self._has_place(waiting)
             if is_free or waiting.is_overdue(now):
                 del self.queue[index]
                 if not is_free:
                     waiting.job.refuse()
                 self._busy[waiting.place.kind] += 1
-                self._busy_of_share.update(waiting.place.limits().keys())
+                for share in waiting.limits:
+                    self._busy_of_share[share] += 1
                 return waiting
         return None
 
-    def _has_place(self, place: Place) -> bool:
-        kind = place.kind
+    def _has_place(self, waiting: Waiting) -> bool:
+        kind = waiting.place.kind
         busy = self._busy[kind]
-        limits = place.limits()
-        if any(self._busy_of_share[share] >= most for share, most in limits.items()):
-            return False
+        for share, most in waiting.limits.items():
+            if self._busy_of_share[share] >= most:
+                return False
         return busy < kind.own or (busy < kind.most and self._count_shared() < SHARED)
 
     def _count_shared(self) -> int:
@@ -235,10 +241,9 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress has 
 
     def _leave(self, waiting: Waiting) -> None:
         """Release the place of a job."""
-        place = waiting.place
         with self.lock:
-            self._busy[place.kind] -= 1
-            for share in place.limits():
+            self._busy[waiting.place.kind] -= 1
+            for share in waiting.limits:
                 self._busy_of_share[share] -= 1
                 if not self._busy_of_share[share]:
                     del self._busy_of_share[share]  # or it would grow without end
