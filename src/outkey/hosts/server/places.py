@@ -160,6 +160,7 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress has 
     def __init__(self) -> None:
         super().__init__()
         self._busy: Counter[Kind] = Counter()
+        self._busy_shared = 0  # of the threads that no kind has for itself
         self._busy_of_share: Counter[Share] = Counter()
 
     def add_task(self, task: Job) -> None:
@@ -221,7 +222,7 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress has 
                 del self.queue[index]
                 if not is_free:
                     waiting.job.refuse()
-                self._busy[waiting.place.kind] += 1
+                self._count(waiting.place.kind, 1)
                 for share in waiting.limits:
                     self._busy_of_share[share] += 1
                 return waiting
@@ -233,16 +234,18 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress has 
         for share, most in waiting.limits.items():
             if self._busy_of_share[share] >= most:
                 return False
-        return busy < kind.own or (busy < kind.most and self._count_shared() < SHARED)
+        return busy < kind.own or (busy < kind.most and self._busy_shared < SHARED)
 
-    def _count_shared(self) -> int:
-        """Return how many of the shared threads are busy."""
-        return sum(max(0, busy - kind.own) for kind, busy in self._busy.items())
+    def _count(self, kind: Kind, change: int) -> None:
+        """Count a thread that becomes busy (1) or free (-1)."""
+        before = max(0, self._busy[kind] - kind.own)
+        self._busy[kind] += change
+        self._busy_shared += max(0, self._busy[kind] - kind.own) - before
 
     def _leave(self, waiting: Waiting) -> None:
         """Release the place of a job."""
         with self.lock:
-            self._busy[waiting.place.kind] -= 1
+            self._count(waiting.place.kind, -1)
             for share in waiting.limits:
                 self._busy_of_share[share] -= 1
                 if not self._busy_of_share[share]:
