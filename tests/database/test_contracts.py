@@ -1,12 +1,16 @@
 """The contracts of the ports on both databases."""
 
+import time
+
 import pytest
-from django.db import connection
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from outkey.adapters.keyring import new_keyring
 from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.tokens_stored import StoredTokens
 from outkey.core.config.configuration import Configuration
+from outkey.core.webhooks.inbox import InboxDelivery
 from outkey.engine.managing.registry import Registry
 from outkey.ports.sending import Clock, Permits, Tokens
 from outkey.ports.storage import AuditRows, Database, StateRows, Storage
@@ -65,6 +69,57 @@ def test_a_transaction_that_need_not_be_durable_leaves_the_next_one_as_it_was() 
     assert waiting_for_disk() == usual
     with database.transaction(), database.transaction(durable=False):
         assert waiting_for_disk() == usual
+
+
+@pytest.mark.usefixtures("database")
+def test_the_clock_is_asked_once_in_a_transaction_and_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from outkey.hosts.django import database as module
+
+    asked = []
+
+    def count(statement: str, values: tuple[object, ...]) -> object:
+        asked.append(statement)
+        return execute(statement, values)
+
+    execute = module.execute
+    monkeypatch.setattr(module, "execute", count)
+    database = module.DjangoDatabase()
+    with database.transaction():
+        first = database.now()
+        time.sleep(0.05)
+        with database.transaction():
+            second = database.now()
+    is_asked = connection.vendor == "postgresql"  # SQLite has the clock of the machine
+    assert len(asked) == is_asked
+    assert 0.05 <= second - first < 5
+    database.now()
+    database.now()
+    assert len(asked) == 3 * is_asked
+    with transaction.atomic():  # of the host, whose end is not known
+        database.now()
+        database.now()
+    assert len(asked) == 5 * is_asked
+
+
+@pytest.mark.usefixtures("database")
+def test_a_delivery_that_came_before_is_found_by_an_index() -> None:
+    from outkey.hosts.django.deliveries import is_stored
+
+    if connection.vendor != "sqlite":
+        return  # PostgreSQL decides by statistics, of which an empty table has none
+    delivery = InboxDelivery(id="", endpoint="e", key="k", nonce="n")
+    with CaptureQueriesContext(connection) as queries:
+        assert not is_stored(delivery)
+    plans = []
+    with connection.cursor() as cursor:
+        for query in queries.captured_queries:
+            cursor.execute(f"EXPLAIN QUERY PLAN {query['sql']}")
+            plans += [str(row[-1]) for row in cursor.fetchall()]
+    assert len(plans) == 2
+    assert "(endpoint=? AND key=?)" in plans[0]
+    assert "(endpoint=? AND nonce=?)" in plans[1]
 
 
 @pytest.mark.usefixtures("database")
