@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from django.db import connection
 
-from outkey.hosts.django.models import SyncMark
+from outkey.core.stored_values import read_count
 from outkey.hosts.django.raw_sql import execute
 from outkey.hosts.django.records.open_model import OpenModel
 from outkey.hosts.django.records.sql_lists import text_list
@@ -17,6 +17,16 @@ MARKING_STATEMENTS = {
         f" SELECT %s, %s, value, %s, false FROM {listed} AS value WHERE true"
         " ON CONFLICT (line_id, target, record)"
         " DO UPDATE SET run = excluded.run, archived = excluded.archived"
+    )
+    for vendor, listed in LISTS.items()
+}
+
+
+SELECTING_STATEMENTS = {
+    vendor: (
+        "SELECT record, run, archived FROM outkey_syncmark"  # noqa: S608 - constants
+        " WHERE line_id = %s AND target = %s"
+        f" AND record IN (SELECT value FROM {listed} AS value)"
     )
     for vendor, listed in LISTS.items()
 }
@@ -35,9 +45,13 @@ def last_marks(
     """Return the last run that has seen each record, and whether it is archived."""
     if not ids:
         return {}
-    marks = SyncMark.objects.filter(line_id=line, target=model.name, record__in=ids)
-    rows = marks.values_list("record", "run", "archived")
-    return {record: (run, is_archived) for record, run, is_archived in rows}
+    statement = SELECTING_STATEMENTS[connection.vendor]
+    listed = text_list(connection.vendor, ids)
+    rows = execute(statement, [line, model.name, listed]).fetchall()
+    return {
+        record: (read_count(run), is_archived is True)
+        for record, run, is_archived in rows
+    }
 
 
 def put_marks(model: OpenModel, mark: RunIds, ids: Sequence[str]) -> None:
