@@ -49,6 +49,17 @@ DELETED = {
         ),
     ),
 }
+# PostgreSQL runs it when the transaction commits.
+DELETED_LATER = {
+    "sqlite": DELETED["sqlite"],
+    "postgresql": (
+        DELETED["postgresql"][0],
+        (
+            "CREATE CONSTRAINT TRIGGER t AFTER INSERT ON {table} DEFERRABLE"
+            " INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION remove()"
+        ),
+    ),
+}
 CHANGED = {
     "sqlite": (
         (
@@ -103,7 +114,9 @@ def test_no_request_leaves_if_the_database_swallows_its_record(
 
 
 @pytest.mark.parametrize(
-    "trigger", [IGNORED, DELETED, CHANGED], ids=["ignored", "deleted", "changed"]
+    "trigger",
+    [IGNORED, DELETED, DELETED_LATER, CHANGED],
+    ids=["ignored", "deleted", "deleted later", "changed"],
 )
 def test_a_process_that_sent_before_notices_what_becomes_of_its_records(
     application: "Application",  # noqa: F811

@@ -36,6 +36,8 @@ SYNCHRONOUS = {Durability.PROCESS: "NORMAL", Durability.POWER: "FULL"}
 Row = tuple[object, ...]  # the values of COLUMNS
 # A row that is never committed: no stream has this key.
 PROBE: Row = (0, 0, 0, "", "", None, "", b"", b"")
+# So that no trigger waits for the commit, after which nothing is compared.
+NOTHING_DEFERRED = "SET CONSTRAINTS ALL IMMEDIATE"
 SELECT_ROW = (
     "SELECT body, mac FROM outkey_auditrecord WHERE stream_id = %s AND number = %s"
 )
@@ -61,8 +63,7 @@ class AuditConnection:
         if self._own is not None and file_id(self._file) != self._file_id:
             self.close()  # the file was replaced, as by a backup that was restored
         if self._own is None and not is_sqlite_file(connections[DEFAULT_DB_ALIAS]):
-            insert_by_thread(rows)
-            return False
+            return insert_by_thread(rows)
         with self._lock:
             own = self._own or self._connect()
             with own.wrap_database_errors:
@@ -200,14 +201,38 @@ def probe_by(connection: Any) -> None:  # noqa: ANN401 - sqlite3's
         connection.execute("ROLLBACK")
 
 
-def insert_by_thread(rows: Sequence[Row]) -> None:
-    """Insert rows by Django's connection of this thread."""
-    if len(rows) <= PER_STATEMENT:
-        insert_batch(rows)
-        return
-    with transaction.atomic():
-        for batch in groups_of(rows, PER_STATEMENT):
-            insert_batch(batch)
+def insert_by_thread(rows: Sequence[Row]) -> bool:
+    """Insert rows by Django's connection of this thread; return as `insert` does."""
+    if len(rows) > PER_STATEMENT:
+        with transaction.atomic():
+            for batch in groups_of(rows, PER_STATEMENT):
+                insert_batch(batch)
+        return False
+    if connections[DEFAULT_DB_ALIAS].vendor == "postgresql":
+        return insert_and_compare(rows)
+    insert_batch(rows)
+    return False
+
+
+def insert_and_compare(rows: Sequence[Row]) -> bool:
+    """Insert rows into PostgreSQL; return whether the last is stored as it was sent.
+
+    All of this is one message, and so one transaction: a send waits for each response.
+    """
+    from psycopg import ClientCursor  # SQLite needs no driver
+
+    ours = connections[DEFAULT_DB_ALIAS]
+    ours.ensure_connection()
+    statements = (NOTHING_DEFERRED, insert_statement(len(rows), "%s"), SELECT_ROW)
+    stream, number, *_, body, mac = rows[-1]
+    values = (*flat_values(rows), stream, number)
+    with ours.wrap_database_errors, ClientCursor(ours.connection) as cursor:
+        cursor.execute("; ".join(statements), values)
+        cursor.nextset()
+        require_written(cursor, len(rows))
+        cursor.nextset()
+        stored = cursor.fetchone()
+    return stored is not None and tuple(map(as_bytes, stored)) == (body, mac)
 
 
 def insert_batch(rows: Sequence[Row]) -> None:
