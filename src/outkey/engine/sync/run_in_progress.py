@@ -163,8 +163,8 @@ class RunInProgress(ABC):
         self.refuse_more_time()
         now = self.ports.clock.monotonic()
         is_stored = bool(self.run.id)  # a preview is not
-        renewal = min(RENEWAL_SECONDS, self.run.lease / RENEWALS)
-        if is_stored and now - self._renewed_at > renewal:
+        is_due = now - self._renewed_at > self.run.lease / RENEWALS
+        if is_stored and (is_due or now - self._renewed_at > RENEWAL_SECONDS):
             self.run = self.ports.runs.renew(self.run)
             self._renewed_at = now
 

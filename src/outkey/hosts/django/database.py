@@ -1,8 +1,9 @@
 """The transactions and the clock of Django's default database."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from django.db import DatabaseError, connection, transaction
 
@@ -10,15 +11,39 @@ from outkey.core.errors import StorageUnavailable
 from outkey.hosts.django.raw_sql import execute, recover, wrap_database_errors
 
 
+class ThreadClock(threading.local):
+    """How far the database's clock is ahead of the monotonic one, in a transaction."""
+
+    is_inside = False
+    ahead: float | None = None
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Let the clock be asked once at most."""
+        self.is_inside = True
+        try:
+            yield
+        finally:
+            self.is_inside = False
+            self.ahead = None
+
+
 class DjangoDatabase:
     """Django's default database."""
+
+    def __init__(self) -> None:
+        self._clock = ThreadClock()
 
     @contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[None]:
         """Commit what is written inside, or roll all of it back."""
-        is_relaxed = not durable and not connection.in_atomic_block
+        is_outermost = not connection.in_atomic_block
+        is_relaxed = not durable and is_outermost
         try:
-            with relaxed_transaction() if is_relaxed else transaction.atomic():
+            with (
+                self._clock.inside() if is_outermost else nullcontext(),
+                relaxed_transaction() if is_relaxed else transaction.atomic(),
+            ):
                 yield
         except DatabaseError:
             recover()
@@ -30,11 +55,20 @@ class DjangoDatabase:
 
     @wrap_database_errors
     def now(self) -> float:
-        """Return Unix time by the clock of PostgreSQL, which several machines share."""
+        """Return Unix time by the clock of PostgreSQL, which several machines share.
+
+        It is asked once in a transaction, which is short: the server ends one that does
+        nothing for a minute, as in a process that is suspended.
+        """
         if connection.vendor != "postgresql":
             return time.time()
-        moment = execute("SELECT extract(epoch FROM clock_timestamp())", ()).fetchone()
-        return float(moment[0])
+        if self._clock.ahead is not None:
+            return self._clock.ahead + time.monotonic()
+        row = execute("SELECT extract(epoch FROM clock_timestamp())", ()).fetchone()
+        now = float(row[0])
+        if self._clock.is_inside:
+            self._clock.ahead = now - time.monotonic()
+        return now
 
 
 @contextmanager
