@@ -8,6 +8,7 @@ marked as odd, so that a row which was changed by hand stops only itself.
 import json
 from collections.abc import Iterable
 from datetime import date
+from math import isinf
 from typing import NamedTuple
 
 from outkey.core.moments import LAST_MOMENT
@@ -133,9 +134,7 @@ def read_json(text: str) -> object:
     What outkey never writes is refused: NaN, infinity, and deep nesting.
     """
     try:
-        value = json.loads(
-            text, parse_constant=refuse_constant, parse_float=finite_number
-        )
+        value = _DECODER.decode(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if text.count("[") + text.count("{") > MAX_BRACKETS:
@@ -146,9 +145,13 @@ def read_json(text: str) -> object:
 def finite_number(text: str) -> float:
     """Return a number; ValueError for one that a float cannot hold."""
     number = float(text)
-    if number in {float("inf"), float("-inf")}:
+    if isinf(number):
         raise ValueError("a number is too large")
     return number
+
+
+# Made once: making it takes longer than reading a small text.
+_DECODER = json.JSONDecoder(parse_constant=refuse_constant, parse_float=finite_number)
 
 
 def odd_names(values: Iterable[tuple[str, object]]) -> tuple[str, ...]:

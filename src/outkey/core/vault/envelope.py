@@ -11,6 +11,7 @@ where it was written: in its table, record, field and version, and for its origi
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from outkey.core.errors import OutkeyError, SecretUnreadable
 from outkey.core.text import Text
@@ -39,16 +40,21 @@ class Place:
 
     def associated_data(self) -> bytes:
         """Encode the place, each part with its length, so that no two are the same."""
-        parts = (
-            _DOMAIN,
-            self.table,
-            self.record,
-            self.field,
-            str(self.version),
-            self.origin,
-        )
-        encoded = [part.encode() for part in parts]
-        return b"".join(struct.pack(">I", len(part)) + part for part in encoded)
+        return _encode(self)
+
+
+@lru_cache(maxsize=1024)  # every send and every delivery opens the same places
+def _encode(place: Place) -> bytes:
+    parts = (
+        _DOMAIN,
+        place.table,
+        place.record,
+        place.field,
+        str(place.version),
+        place.origin,
+    )
+    encoded = [part.encode() for part in parts]
+    return b"".join(struct.pack(">I", len(part)) + part for part in encoded)
 
 
 def secret_place(record: str, field: str, version: int, origin: str) -> Place:

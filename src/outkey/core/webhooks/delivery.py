@@ -1,9 +1,9 @@
 """A delivery of a webhook as it arrived, and the outcome of its verification."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from outkey.core.secret import Secret
 from outkey.core.text import NO_TEXT, Text
@@ -28,6 +28,10 @@ class Delivery:
         """Return every value of a header, in order; names are the same in any case."""
         wanted = name.lower()
         return [value for key, value in self.headers if key.lower() == wanted]
+
+    def with_body(self, body: bytes) -> Self:
+        """Return the delivery with another body; itself if it is the same."""
+        return self if body == self.body else replace(self, body=body)
 
     def __repr__(self) -> str:
         # Headers of some schemes hold the secret itself.

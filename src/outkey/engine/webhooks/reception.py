@@ -9,7 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from outkey.core.errors import (
@@ -192,7 +192,7 @@ class Reception:
         if handshake is not None:
             return self._shake_hands(stored, handshake, delivery.address)
         body = without_proof(delivery.body, stored.webhook, opened.known())
-        return self._accept(stored, replace(delivery, body=body), outcome)
+        return self._accept(stored, delivery.with_body(body), outcome)
 
     def _accept(
         self, stored: StoredWebhook, delivery: Delivery, verified: Verified
@@ -315,7 +315,7 @@ class Reception:
         delivery = without_mark(delivery)
         for event in verified.events or (self._event(stored, delivery, verified),):
             body = without_signature(event.body, stored.webhook)
-            content = replace(delivery, body=body)
+            content = delivery.with_body(body)
             self._intake.store(
                 InboxDelivery(
                     id="",

@@ -70,6 +70,8 @@ def with_mark(delivery: Delivery, mark: str) -> Delivery:
 
 def without_mark(delivery: Delivery) -> Delivery:
     """Return a delivery without marks, which are nothing of the sender's."""
+    if not delivery.header_values(HEADER):
+        return delivery
     headers = tuple(
         pair for pair in delivery.headers if pair[0].lower() != HEADER.lower()
     )

@@ -5,6 +5,7 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
@@ -112,6 +113,7 @@ def _networks(variable: str) -> list[Network]:
     return [ipaddress.ip_network(text, strict=False) for text in texts]
 
 
+@lru_cache(maxsize=1024)
 def _address(text: str) -> Address | None:
     try:
         address = ipaddress.ip_address(text)
