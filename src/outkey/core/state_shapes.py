@@ -4,8 +4,10 @@ A value of another form was not written by outkey. It is read as an odd, empty t
 most states then start again, and what cannot is reported as unreadable.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from outkey.core.errors import OutkeyError
@@ -212,6 +214,10 @@ SHAPES: Mapping[StateKind, Shape] = {
 }
 
 
+# Their texts are checked once.
+SELDOM_CHANGED = frozenset({StateKind.WEBHOOK, StateKind.HOOK_ENDPOINT})
+
+
 def has_shape(table: Mapping[str, object], shape: Shape) -> bool:
     """Whether a table has these members; it may have others."""
     for member, check in shape.items():
@@ -254,10 +260,21 @@ def known_members(cls: type, facts: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_state(kind: StateKind, generation: object, stored: object) -> SharedState:
     """Return a state of a table: its generation, and its value as JSON or a table."""
-    value = read_table(stored)
     number = read_count(generation)
     if not 0 < number < MAX_GENERATION:
-        number = OddCount()
-    if is_odd(number) or not has_shape(value, SHAPES[kind]):
-        value = OddTable()
-    return SharedState(number, value)
+        return SharedState(OddCount(), OddTable())
+    if kind in SELDOM_CHANGED and isinstance(stored, str):
+        value = json.loads(stored) if is_well_formed(kind, stored) else OddTable()
+        return SharedState(number, value)
+    value = read_table(stored)
+    return SharedState(number, value if has_shape(value, SHAPES[kind]) else OddTable())
+
+
+@lru_cache(maxsize=256)
+def is_well_formed(kind: StateKind, text: str) -> bool:
+    """Whether a stored text has the form of its kind.
+
+    Each delivery reads the state of its webhook, which seldom changes.
+    """
+    value = read_table(text)
+    return not is_odd(value) and has_shape(value, SHAPES[kind])

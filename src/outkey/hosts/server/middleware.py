@@ -124,6 +124,11 @@ def _address(text: str) -> Address | None:
     return address
 
 
+@lru_cache(maxsize=1024)
+def _text(address: Address | None) -> str:
+    return str(address or "")
+
+
 def is_in_networks(address: Address | None, networks: list[Network]) -> bool:
     """Whether an address belongs to one of the networks."""
     return address is not None and any(address in network for network in networks)
@@ -140,7 +145,7 @@ class ClientAddress:
         address = _address(environ.get("REMOTE_ADDR", ""))
         if is_in_networks(address, self._proxies):
             address = _address(_last_entry(environ.get(_CLIENT, "")))
-        return str(address or "")
+        return _text(address)
 
 
 class CountedAddress(ClientAddress):
