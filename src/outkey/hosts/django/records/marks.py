@@ -22,13 +22,14 @@ MARKING_STATEMENTS = {
 }
 
 
+SELECTING = (
+    "SELECT record, run, archived FROM outkey_syncmark"
+    " WHERE line_id = %s AND target = %s AND record "
+)
 SELECTING_STATEMENTS = {
-    vendor: (
-        "SELECT record, run, archived FROM outkey_syncmark"  # noqa: S608 - constants
-        " WHERE line_id = %s AND target = %s"
-        f" AND record IN (SELECT value FROM {listed} AS value)"
-    )
-    for vendor, listed in LISTS.items()
+    "sqlite": f"{SELECTING} IN (SELECT value FROM json_each(%s))",  # noqa: S608
+    # A list of `unnest` would be joined, by reading all marks of the line.
+    "postgresql": f"{SELECTING} = ANY(%s::text[])",
 }
 
 
