@@ -1,6 +1,6 @@
 """What synchronizing needs: the host's records, stored runs, schedules and queues."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -41,13 +41,6 @@ class LineSource(Protocol):
 
     def line(self, name: str) -> SyncLine:
         """Return one sync line, or raise UnknownConfiguration."""
-
-
-class PathCompiler(Protocol):
-    """Compiles expressions that find values in a response."""
-
-    def compile(self, expression: str, *, field: str) -> Callable[[object], object]:
-        """Return a function that finds the value; ConfigError at `field` if invalid."""
 
 
 class Records(Protocol):

@@ -48,9 +48,9 @@ from outkey.engine.sending.sender import Sender
 from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.engine.tokens.actions import TokenActions
 from outkey.engine.tokens.login_source import refuse_invalid_expressions
+from outkey.ports.expressions import PathCompiler
 from outkey.ports.sending import Audit
 from outkey.ports.storage import SecretStore
-from outkey.ports.sync import PathCompiler
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from outkey.core.errors import UnknownConfiguration
 from outkey.core.sync.pair_rules import refuse_shared_lines, refuse_unfit_pair
 from outkey.core.sync.records import Target
 from outkey.engine.managing.registry import Registry
-from outkey.ports.sync import PathCompiler
+from outkey.ports.expressions import PathCompiler
 
 
 def refuse_unfit_pairs(

@@ -26,6 +26,7 @@ from outkey.engine.wire.proxies import NO_PROXIES, Proxies
 from outkey.engine.wire.response_bodies import UnfinishedBody
 from outkey.engine.wire.steps import Steps
 from outkey.engine.wire.transmit import SendContext
+from outkey.ports.expressions import PathCompiler
 from outkey.ports.sending import (
     AsyncResolver,
     AsyncTransport,
@@ -42,7 +43,6 @@ from outkey.ports.sending import (
     Tokens,
     Transport,
 )
-from outkey.ports.sync import PathCompiler
 
 Result = TypeVar("Result")
 

@@ -34,7 +34,7 @@ from outkey.engine.tokens.token_source import (
 )
 from outkey.engine.wire.steps import Steps
 from outkey.engine.wire.transmit import SendContext
-from outkey.ports.sync import PathCompiler
+from outkey.ports.expressions import PathCompiler
 
 # What a refresh may end with so that a login is tried: the refresh token is dead, or
 # the response has no token.

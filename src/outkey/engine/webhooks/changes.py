@@ -47,7 +47,7 @@ from outkey.engine.webhooks.inbox import Inbox
 from outkey.engine.webhooks.offers import has_offer
 from outkey.engine.webhooks.samples import with_mark
 from outkey.engine.webhooks.shown_content import masked_content
-from outkey.ports.sync import PathCompiler
+from outkey.ports.expressions import PathCompiler
 
 
 @dataclass(frozen=True, slots=True)
