@@ -1348,6 +1348,7 @@ def test_a_pull_killed_between_record_and_checkpoint_resumes_without_doubles_or_
             world.clock,
             CronCalendar(),
             DjangoLedgerRows(),
+            world.scripts,
         )
     )
     save, saved = runs.save, []
@@ -1498,6 +1499,7 @@ def run_line(
         world.clock,
         CronCalendar(),
         DjangoLedgerRows(),
+        world.scripts,
     )
     *_, last = SyncRunner(ports).run("contacts", "tester", dry_run=dry_run)
     return last

@@ -60,6 +60,7 @@ class Shop:
                 clock=world.clock,
                 calendar=CronCalendar(),
                 ledger=self.ledger,
+                scripts=world.scripts,
             )
         )
 

@@ -226,6 +226,7 @@ class Host:
             SystemClock(),
             CronCalendar(),
             self.memory.ledger,
+            sender.context.scripts,
         )
         return SyncRunner(ports)
 

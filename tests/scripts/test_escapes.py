@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from outkey.adapters.record_scripts import LockedRecordScripts
 from outkey.adapters.scripts_locked import LockedScripts, spawner
 from outkey.core.errors import OutkeyError
 from outkey.core.request.script import FUNCTION, TRANSFORM
@@ -62,7 +63,9 @@ class Assets:
         }
         source, told = script_of(name, function, **facts), ""
         if function == TRANSFORM:
-            for made in self.scripts.transform(name, source, [{"id": 1}, {"id": 2}]):
+            for made in LockedRecordScripts(self.scripts).transform(
+                name, source, [{"id": 1}, {"id": 2}]
+            ):
                 told += repr(made)
                 if isinstance(made, dict):
                     told += base64.b64decode(str(made.get("Found", ""))).decode(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from outkey.adapters.record_scripts import LockedRecordScripts
 from outkey.adapters.scripts_locked import LockedScripts, pool, spawner
 from outkey.core.errors import ScriptFailed
 from outkey.core.request.script import MAX_RECORD
@@ -24,7 +25,7 @@ ECHO = transform_of("return record")
 
 
 def made(scripts: LockedScripts, source: str, *records: dict[str, Any]) -> list[Any]:
-    return scripts.transform("contacts", source, records)
+    return LockedRecordScripts(scripts).transform("contacts", source, records)
 
 
 def one(scripts: LockedScripts, line: str) -> object:
@@ -225,7 +226,8 @@ def test_two_lines_and_a_signing_script_never_share_a_process(
     scripts.run(call_of(secret="a-secret-of-tests", place="contacts"))
     assert made(scripts, keep, {"id": 1}) == [{"seen": [{"id": 1}]}]
     made(scripts, patch, {"id": 2})
-    assert scripts.transform("orders", keep, [{"id": 3}]) == [{"seen": [{"id": 3}]}]
+    orders = LockedRecordScripts(scripts).transform("orders", keep, [{"id": 3}])
+    assert orders == [{"seen": [{"id": 3}]}]
     places = "contacts", "line contacts", "line orders"
     assert len({pid_of(scripts, place) for place in places}) == 3
 

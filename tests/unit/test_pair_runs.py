@@ -116,6 +116,7 @@ class PairOfLines:
             clock=world.clock,
             calendar=CronCalendar(),
             ledger=self.memory.ledger,
+            scripts=world.scripts,
             pairing=self.pairing,
         )
         self.ports = ports

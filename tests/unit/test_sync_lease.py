@@ -92,7 +92,7 @@ def test_a_slow_script_renews_the_lease() -> None:
         looking.look_on()
         return records
 
-    made.world.ports.scripts.transform = transform  # type: ignore[method-assign,assignment]
+    made.world.scripts.transform = transform  # type: ignore[method-assign,assignment]
     assert made.run().state is RunState.DONE
     assert batches == [SCRIPT_BATCH] * 9 + [SCRIPT_BATCH - 1]
     assert looking.attempts == 10

@@ -186,6 +186,7 @@ def fake_sync(
         world.clock,
         CronCalendar(),
         memory.ledger,
+        world.scripts,
     )
     return FakeSync(SyncRunner(ports), world, memory, ports)
 

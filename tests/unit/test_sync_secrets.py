@@ -59,6 +59,7 @@ def desk_of(world: FakeWorld) -> FakeSync:
         world.clock,
         CronCalendar(),
         memory.ledger,
+        world.scripts,
     )
     return FakeSync(SyncRunner(ports), world, memory, ports)
 

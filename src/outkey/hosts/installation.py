@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from outkey.adapters.audit_keyed import KeyedAudit
 from outkey.adapters.checkpoints_file import CheckpointFile
@@ -106,6 +106,13 @@ class Tables:
     triggers: Callable[[], list[str]] = list
 
 
+class TargetStores(NamedTuple):
+    """Where lines store records besides the host's models."""
+
+    tables: "StoredTables"
+    files: Path  # the folder
+
+
 def build_application(
     tables: Tables,
     home: Path,
@@ -142,6 +149,7 @@ def build_application(
     )
     listeners = ListenerFiles(home / "data" / "listening")
     resolver = SystemResolver()
+    scripts = LockedScripts()
     sender = Sender(
         Ports(
             configurations=registry,
@@ -162,7 +170,7 @@ def build_application(
                 tables.states,
             ),
             signer=JoseSigner(),
-            scripts=LockedScripts(),
+            scripts=scripts,
             paths=PathsOnDemand(),
             asynchronous=Asynchronous(
                 AsyncioTransport(files),
@@ -184,6 +192,19 @@ def build_application(
             environment,
         )
     runs = Runs(tables.runs, tables.states, storage.database, registry)
+    targets = TargetStores(
+        cast(
+            "StoredTables",
+            StoredTablesOnDemand(
+                tables,
+                runs,
+                references,
+                sqlite_folders=sqlite_folders(environment),
+                own=(*own, files_folder(home, environment)),
+            ),
+        ),
+        files_folder(home, environment),
+    )
     return Application(
         database=storage.database,
         registry=registry,
@@ -211,17 +232,8 @@ def build_application(
             sender,
             registry,
             runs,
-            stored_tables=cast(
-                "StoredTables",
-                StoredTablesOnDemand(
-                    tables,
-                    runs,
-                    references,
-                    sqlite_folders=sqlite_folders(environment),
-                    own=(*own, files_folder(home, environment)),
-                ),
-            ),
-            files=files_folder(home, environment),
+            scripts=scripts,
+            targets=targets,
         ),
         hook_ports=hook_ports,
         odd_table_rows=tables.odd_rows,
@@ -339,13 +351,14 @@ def sync_ports(
     registry: Registry,
     runs: Runs,
     *,
-    stored_tables: "StoredTables",
-    files: Path,
+    scripts: LockedScripts,
+    targets: TargetStores,
 ) -> "SyncPorts":
     """Return what sync lines run with; its libraries are loaded only then."""
     from outkey.adapters.calendar_cronsim import CronCalendar
     from outkey.adapters.files import FileStore
     from outkey.adapters.paths_jmespath import JmespathCompiler
+    from outkey.adapters.record_scripts import LockedRecordScripts
     from outkey.engine.sync import SyncPorts
     from outkey.engine.sync.plan import PairPorts
 
@@ -358,8 +371,9 @@ def sync_ports(
         clock=sender.context.clock,
         calendar=CronCalendar(),
         ledger=tables.ledger,
+        scripts=LockedRecordScripts(scripts),
         zone=tables.zone,
-        tables=stored_tables,
-        files=FileStore(files),
+        tables=targets.tables,
+        files=FileStore(targets.files),
         pairing=PairPorts(tables.agreements, SyncSettings(tables.states).pairs),
     )

@@ -11,8 +11,6 @@ from outkey.core.request.origin import Origin
 from outkey.core.request.proxy import ProxyPolicy
 from outkey.core.request.script import ScriptCall
 from outkey.core.secret import Secret
-from outkey.core.sync.mapping import Unmapped
-from outkey.core.sync.response import Record
 
 
 class Configurations(Protocol):
@@ -108,15 +106,6 @@ class Scripts(Protocol):
 
     def run(self, call: ScriptCall) -> tuple[tuple[str, Secret], ...]:
         """Return the script's headers, or raise ScriptFailed or HeaderFormatError."""
-
-    def transform(
-        self, line: str, source: str, records: Sequence[Record]
-    ) -> list[Record | Unmapped | None]:
-        """Return what a sync line's script makes of each record; it has no secret.
-
-        None skips a record; one that the script fails on is Unmapped. Raises
-        ScriptFailed where the script cannot be run at all.
-        """
 
     def close(self) -> None:
         """End the processes that run scripts; the next call starts new ones."""

@@ -13,6 +13,7 @@ from outkey.core.errors import StorageUnavailable
 from outkey.core.sync.filters import Wanted
 from outkey.core.sync.ledger import LedgerEntry
 from outkey.core.sync.line import Gone
+from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.pairs import PairAgreement
 from outkey.core.sync.records import (
     HostRecord,
@@ -22,6 +23,7 @@ from outkey.core.sync.records import (
     Unseen,
     Written,
 )
+from outkey.core.sync.response import Record
 from outkey.core.sync.run import RejectedRecord, Run, RunState
 from outkey.core.text import Text
 
@@ -41,6 +43,19 @@ class LineSource(Protocol):
 
     def line(self, name: str) -> SyncLine:
         """Return one sync line, or raise UnknownConfiguration."""
+
+
+class RecordScripts(Protocol):
+    """Runs the scripts of sync lines, which can reach nothing."""
+
+    def transform(
+        self, line: str, source: str, records: Sequence[Record]
+    ) -> list[Record | Unmapped | None]:
+        """Return what a sync line's script makes of each record; it has no secret.
+
+        None skips a record; one that the script fails on is Unmapped. Raises
+        ScriptFailed where the script cannot be run at all.
+        """
 
 
 class Records(Protocol):

@@ -28,12 +28,9 @@ from outkey.core.errors import (
     OutkeyError,
     ScriptFailed,
     SecretMissing,
-    SyncFailed,
 )
 from outkey.core.request.script import IMPORT_HINT, MAX_BODY, MAX_RECORD, ScriptCall
 from outkey.core.secret import Secret
-from outkey.core.sync.mapping import Unmapped
-from outkey.core.sync.response import Record, read_json
 from outkey.core.text import Text, build_text
 
 _MAX_CALLS = 10_000
@@ -66,7 +63,6 @@ _WRONG = {
 }
 Pairs = tuple[tuple[str, Secret], ...]
 HeadersOrError = Pairs | OutkeyError
-TransformedRecord = Record | Unmapped | None
 Read = TypeVar("Read")
 ResponseReader = Callable[["ScriptWorker", str], Read]  # of one response
 ENDED = Text("the script ended its process")
@@ -222,7 +218,7 @@ class ScriptWorker:
             self._channel.settimeout(max(end - time.monotonic(), 0.001))
             responses += self._receive(tag).split("\0")
         if len(responses) != count:
-            raise self._fail(_OUT_OF_TURN)
+            raise self.fail_out_of_turn()
         self._channel.settimeout(self._limit)
         return responses
 
@@ -238,7 +234,7 @@ class ScriptWorker:
             if seconds <= 0:
                 raise self._too_long()
             if len(text) > _LARGEST_RECORD:
-                raise self._fail(_OUT_OF_TURN)
+                raise self.fail_out_of_turn()
             self._channel.settimeout(seconds)
             text = text[:-1] + self._message(tag)
         self._channel.settimeout(self._limit)
@@ -255,11 +251,11 @@ class ScriptWorker:
         if size == 0:
             raise self._fail(ENDED)
         if not TAG < size <= _LARGEST_MESSAGE or not self._buffer.startswith(tag):
-            raise self._fail(_OUT_OF_TURN)
+            raise self.fail_out_of_turn()
         try:
             return str(self._view[TAG:size], "utf-8")
         except UnicodeDecodeError:
-            raise self._fail(_OUT_OF_TURN) from None
+            raise self.fail_out_of_turn() from None
 
     def _tag(self) -> bytes:
         """Return the next tag; many are drawn at once, which saves system calls."""
@@ -288,31 +284,17 @@ class ScriptWorker:
             return self._reason(response)
         texts = response[1:].split("\n") if response != "K" else []
         if len(texts) % 2:
-            return self._fail(_OUT_OF_TURN)
+            return self.fail_out_of_turn()
         if "\r" in response and any("\r" in name for name in texts[::2]):
             return _bad_headers_error("l")
         each = iter(texts)
         return tuple(zip(each, map(Secret, each), strict=True))
 
-    def read_record(self, response: str) -> TransformedRecord:
-        """Return the transformed record, None to skip it, or why there is none."""
-        if (exception := self._exception(response)) is not None:
-            kind, line = exception
-            where = f"script:{line}" if line else "script"
-            return Unmapped(f"{where} {kind.__name__}", NoResponse.word)
-        if response[:1] not in {"K", "R"}:
-            return Unmapped("script", self._fail(_OUT_OF_TURN).word)
-        with suppress(SyncFailed):
-            record = read_json(response[1:].encode())
-            if record is None or isinstance(record, dict):
-                return record
-        return Unmapped("script", "script_result")
-
     def _reason(self, response: str) -> OutkeyError:
         """Return the error for a response, without any text of the script."""
         kind = response[:1]
         rest = response[1:]
-        if (exception := self._exception(response)) is not None:
+        if (exception := self.exception_in(response)) is not None:
             return _exception_error(*exception)
         if kind == "H" and rest[:1] in _WRONG and (rest[1:] in _TYPES or not rest[1:]):
             return _bad_headers_error(rest[:1], rest[1:])
@@ -322,9 +304,9 @@ class ScriptWorker:
             return ScriptFailed(
                 Text("the script has no function {function}", function=self._function)
             )
-        return self._fail(_OUT_OF_TURN)
+        return self.fail_out_of_turn()
 
-    def _exception(self, response: str) -> tuple[type[BaseException], int] | None:
+    def exception_in(self, response: str) -> tuple[type[BaseException], int] | None:
         """Return the type and line of what the script raised.
 
         The type must be one of Python's own: any other name is text of the script.
@@ -340,6 +322,10 @@ class ScriptWorker:
         )
         is_known = issubclass(kind, BaseException) and 0 <= line <= self._lines
         return (kind, line) if is_known else None
+
+    def fail_out_of_turn(self) -> NoResponse:
+        """Kill a worker that sent something unexpected, and return the error."""
+        return self._fail(_OUT_OF_TURN)
 
     def _too_long(self) -> NoResponse:
         return self._fail(

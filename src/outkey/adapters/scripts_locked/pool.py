@@ -9,7 +9,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 
 from outkey.adapters.process_lock import ProcessLock
 from outkey.adapters.scripts_locked.link import (
@@ -20,20 +19,16 @@ from outkey.adapters.scripts_locked.link import (
     Read,
     ResponseReader,
     ScriptWorker,
-    TransformedRecord,
     WorkerEnded,
 )
 from outkey.adapters.scripts_locked.spawner import WorkerSpawner
-from outkey.adapters.scripts_locked.worker import json_text
 from outkey.core.errors import (
     OutkeyError,
     ScriptFailed,
     drop_traceback,
     without_traceback,
 )
-from outkey.core.request.script import FUNCTION, MAX_RECORD, TRANSFORM, ScriptCall
-from outkey.core.sync.mapping import Unmapped
-from outkey.core.sync.response import Record, size_fault
+from outkey.core.request.script import FUNCTION, TRANSFORM, ScriptCall
 from outkey.core.text import Text
 
 _IDLE_SECONDS = 600.0
@@ -194,21 +189,7 @@ class LockedScripts:
             raise ValueError(
                 "these calls are not of one script and one secret, at this moment"
             )
-        return self._run_in_frames(
-            calls, ScriptWorker.read_headers, lambda error: error
-        )
-
-    def transform(
-        self, line: str, source: str, records: Sequence[Record]
-    ) -> list[TransformedRecord]:
-        """Return what a sync line's script makes of each record; see the port."""
-        bodies = [_encode_record(record) for record in records]
-        call = partial(ScriptCall, f"line {line}", source, function=TRANSFORM)
-        calls = [call(body=body) for body in bodies if isinstance(body, bytes)]
-        results = iter(
-            self._run_in_frames(calls, ScriptWorker.read_record, _unmapped_record)
-        )
-        return [next(results) if isinstance(body, bytes) else body for body in bodies]
+        return self.run_in_frames(calls, ScriptWorker.read_headers, lambda error: error)
 
     def close(self) -> None:
         """End all workers and the process they come from."""
@@ -223,7 +204,7 @@ class LockedScripts:
         self._slots.clear()
         self._spawner.forget()
 
-    def _run_in_frames(
+    def run_in_frames(
         self,
         calls: Sequence[ScriptCall],
         read: ResponseReader[Read],
@@ -316,21 +297,6 @@ def _frames(calls: Sequence[ScriptCall]) -> Iterator[list[ScriptCall]]:
         frame.append(call)
     if frame:
         yield frame
-
-
-def _encode_record(record: Record) -> bytes | Unmapped:
-    """Return a record as it is sent to a worker, or why it cannot be sent."""
-    if reason := size_fault(record):
-        return Unmapped("", reason)
-    text = json_text(record).encode()
-    return text if len(text) <= MAX_RECORD else Unmapped("", "too_large_for_script")
-
-
-def _unmapped_record(error: OutkeyError) -> Unmapped:
-    """Return why there is no record; raise what is not the fault of one record."""
-    if not isinstance(error, NoResponse):
-        raise error
-    return Unmapped("script", error.word)
 
 
 def _close(slots: dict[str, WorkerSlot], spawner: WorkerSpawner) -> None:

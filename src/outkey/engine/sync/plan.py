@@ -24,6 +24,7 @@ from outkey.ports.sync import (
     LineSource,
     Models,
     PairRows,
+    RecordScripts,
     StoredTables,
     TargetStore,
 )
@@ -41,6 +42,7 @@ class SyncPorts:
     clock: Clock
     calendar: Calendar
     ledger: LedgerRows
+    scripts: RecordScripts
     zones: Zones = ZoneInfo
     zone: tzinfo = UTC  # of the times of the host's models that have none
     tables: StoredTables | None = None

@@ -215,7 +215,7 @@ class Pull(RunInProgress):
         self, records: Sequence[Record]
     ) -> list[Record | Unmapped | None]:
         """Return what the script makes of each record, some at a time."""
-        scripts = self.ports.sender.context.scripts
+        scripts = self.ports.scripts
         name = self.plan.line.name
         outputs: list[Record | Unmapped | None] = []
         for batch in groups_of(records, SCRIPT_BATCH):
