@@ -55,8 +55,8 @@ from outkey.ports.storage import (
     RowVouchers,
     SeenRows,
     StateRows,
-    Storage,
 )
+from outkey.ports.sync import Storage
 from outkey.testing import (
     AsyncFake,
     FakeClock,

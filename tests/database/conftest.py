@@ -180,8 +180,8 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 def stored_runs() -> "Runs":
     """Return the runs in Django's database."""
-    from outkey.engine.managing.registry import Registry
     from outkey.engine.sync import Runs
+    from outkey.engine.sync.line_registry import Registry
     from outkey.hosts.django.runs import DjangoRunRows
     from outkey.hosts.django.shared_state import DjangoStateRows
     from outkey.hosts.django.storage import django_storage

@@ -11,9 +11,10 @@ from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.tokens_stored import StoredTokens
 from outkey.core.config.configuration import Configuration
 from outkey.core.webhooks.inbox import InboxDelivery
-from outkey.engine.managing.registry import Registry
+from outkey.engine.sync.line_registry import Registry
 from outkey.ports.sending import Clock, Permits, Tokens
-from outkey.ports.storage import AuditRows, Database, StateRows, Storage
+from outkey.ports.storage import AuditRows, Database, StateRows
+from outkey.ports.sync import Storage
 from outkey.ports.webhooks import DeliveryRows
 from outkey.testing import FixedRing, configuration
 from outkey.testing.contracts_audit import AuditRowsContract

@@ -23,7 +23,6 @@ from hypothesis import strategies as st
 from database.conftest import stored_runs
 from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.paths_jmespath import JmespathCompiler
-from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import (
     ConfigError,
     StorageUnavailable,
@@ -46,12 +45,13 @@ from outkey.core.sync.line import (
 from outkey.core.sync.records import FieldKind, WriteOutcome, Written
 from outkey.core.sync.rejections import group_rejections
 from outkey.core.sync.run import ChildCounts, Counts, RejectedRecord, Run, RunState
-from outkey.engine.managing.registry import Registry
+from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.sync import Runs, SyncPorts, SyncRunner
+from outkey.engine.sync.line_registry import Registry
 from outkey.engine.sync.record_mapper import effect_of
 from outkey.ports.monitoring import LineRuns
-from outkey.ports.storage import Database, LineRows
-from outkey.ports.sync import Key, LedgerRows, PairRows, Records, RunRows
+from outkey.ports.storage import Database
+from outkey.ports.sync import Key, LedgerRows, LineRows, PairRows, Records, RunRows
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.contracts_ledger import LedgerRowsContract, StoredLedgerContract
 from outkey.testing.contracts_pairs import PairRowsContract, StoredPairsContract

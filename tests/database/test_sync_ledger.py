@@ -8,9 +8,9 @@ from database.conftest import stored_runs
 from database.test_sync import opened
 from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.paths_jmespath import JmespathCompiler
-from outkey.core.config.configuration import SyncLine
 from outkey.core.sync.line import Direction, FieldMapping, PushRequest, Sync
 from outkey.core.sync.run import Counts, Run
+from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.sync import SyncPorts, SyncRunner
 from outkey.ports.sync import LedgerRows
 from outkey.testing import configuration, fake_gateway
@@ -37,7 +37,7 @@ class Shop:
     """Contacts of a database, and an API that they are sent to."""
 
     def __init__(self, sync: Sync) -> None:
-        from outkey.engine.managing.registry import Registry
+        from outkey.engine.sync.line_registry import Registry
         from outkey.hosts.demo_records.models import Contact
         from outkey.hosts.django.ledger import DjangoLedgerRows
         from outkey.hosts.django.storage import django_storage

@@ -13,7 +13,6 @@ from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.paths_jmespath import JmespathCompiler
 from outkey.adapters.states_memory import MemoryStateRows
-from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import BadAnswer, ConnectionFailed, OutkeyError, SyncFailed
 from outkey.core.sync.line import (
     Direction,
@@ -27,6 +26,7 @@ from outkey.core.sync.line import (
 from outkey.core.sync.mapping import BY_KIND
 from outkey.core.sync.records import FieldKind, HostField
 from outkey.core.sync.run import Counts, Run, RunState
+from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.sync import Runs, SyncPorts, SyncRunner
 from outkey.testing.canary import find
 from outkey.testing.fakes_storage import memory_registry

@@ -18,12 +18,13 @@ import pytest
 from outkey.adapters.keyring import new_keyring
 from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.tokens_stored import StoredTokens
-from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.config.configuration import Configuration
 from outkey.core.errors import AuditUnavailable, StorageUnavailable
 from outkey.core.sync.line import Gone
 from outkey.core.sync.records import WriteOutcome
-from outkey.engine.managing.registry import Registry
+from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.sync import Runs
+from outkey.engine.sync.line_registry import Registry
 from outkey.hosts.cli.main import run
 from outkey.hosts.installation import Tables
 from outkey.ports import monitoring, storage, sync
@@ -92,7 +93,7 @@ push = "send"
 ROW_PORTS = (
     storage.Database,
     storage.ConfigurationRows,
-    storage.LineRows,
+    sync.LineRows,
     storage.SecretRows,
     storage.KeyRows,
     storage.TokenRows,
@@ -138,27 +139,27 @@ class TestSqliteDatabase(OnSqlite, DatabaseContract):
 
 
 class TestConfigurationTable(OnSqlite, ConfigurationRowsContract):
-    def make(self) -> storage.Storage:
+    def make(self) -> sync.Storage:
         return self.tables.storage
 
 
 class TestLineTable(OnSqlite, LineRowsContract):
-    def make(self) -> storage.Storage:
+    def make(self) -> sync.Storage:
         return self.tables.storage
 
 
 class TestSecretTable(OnSqlite, SecretRowsContract):
-    def make(self) -> storage.Storage:
+    def make(self) -> sync.Storage:
         return self.tables.storage
 
 
 class TestKeyTable(OnSqlite, KeyRowsContract):
-    def make(self) -> storage.Storage:
+    def make(self) -> sync.Storage:
         return self.tables.storage
 
 
 class TestRegistryOnSqlite(OnSqlite, RegistryContract):
-    def make(self) -> storage.Storage:
+    def make(self) -> sync.Storage:
         return self.tables.storage
 
 
@@ -204,7 +205,7 @@ class TestLedgerTable(OnSqlite, LedgerRowsContract, StoredLedgerContract):
     def make(self) -> sync.LedgerRows:
         return self.add_lines().ledger
 
-    def lines(self) -> storage.LineRows:
+    def lines(self) -> sync.LineRows:
         return self.tables.storage.lines
 
 
@@ -212,7 +213,7 @@ class TestAgreementTable(OnSqlite, PairRowsContract, StoredPairsContract):
     def make(self) -> sync.PairRows:
         return self.add_lines().agreements
 
-    def lines(self) -> storage.LineRows:
+    def lines(self) -> sync.LineRows:
         return self.tables.storage.lines
 
 
@@ -550,7 +551,8 @@ def test_every_row_port_is_among_the_tables_of_a_host() -> None:
     """A port that is added to `Tables` or `Storage` is counted here."""
     fields = {
         **inspect.get_annotations(Tables),
-        **inspect.get_annotations(storage.Storage),
+        **inspect.get_annotations(storage.ConfigurationStorage),
+        **inspect.get_annotations(sync.Storage),
     }
     del fields["storage"]
     del fields["close"]  # not ports

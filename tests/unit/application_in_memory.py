@@ -18,8 +18,8 @@ from outkey.core.sync.records import FieldKind, HostField
 from outkey.core.sync.run import Run
 from outkey.engine.application import Application
 from outkey.engine.managing.audit_trail import AuditTrail
-from outkey.engine.managing.registry import Registry
 from outkey.engine.sync import SyncPorts
+from outkey.engine.sync.line_registry import Registry
 from outkey.engine.webhooks.fetching import fetch_public
 from outkey.engine.webhooks.hook_settings import HookSettings
 from outkey.engine.webhooks.reception import ReceptionPorts

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
-from outkey.core.config.configuration import Configuration, SecretState, SyncLine
+from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.importing.reading import Import
 from outkey.core.request.assembly import Call, authenticated_request
 from outkey.core.request.message import Request
 from outkey.core.secret import Secret
+from outkey.core.sync.sync_line import SyncLine
 from outkey.hosts.importing import read_import
 
 MISSING = Secret("a-secret-to-enter")

@@ -10,7 +10,7 @@ from outkey.core.access.http_statuses import status_of
 from outkey.core.audit.chain import ChainRow, Label, canonical, label_of
 from outkey.core.audit.encoding import encode_event, encode_intent
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
-from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.config.configuration import Configuration
 from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.facts import configuration_facts, written_table
 from outkey.core.config.reference import parse_reference
@@ -32,6 +32,7 @@ from outkey.core.request.relay import RelayedRequest
 from outkey.core.secret import Secret
 from outkey.core.shared_state import StateKind
 from outkey.core.sync.run import RunState
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.webhooks.facts import delivery_facts, webhook_facts
 from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery
 from outkey.core.webhooks.settings import Webhook

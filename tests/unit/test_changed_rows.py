@@ -10,7 +10,6 @@ from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.webhook_vault import SealedWebhooks
 from outkey.core.access.api_tokens import ApiTokenState, Scope
 from outkey.core.audit.events import Change, Tag
-from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import (
     ConfigError,
     EditConflict,
@@ -18,17 +17,18 @@ from outkey.core.errors import (
     TokenRefused,
     UnknownConfiguration,
 )
-from outkey.core.rows import LineRow
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.sync.facts import line_facts
+from outkey.core.sync.line_rows import LineRow
 from outkey.core.sync.run import RunState
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.vault.changed_rows import ChangedRow
 from outkey.core.vault.row_voucher import RowName, changed_row_error
 from outkey.core.webhooks.settings import Webhook
 from outkey.engine.managing.api_tokens import ApiTokens, TokenWish
 from outkey.engine.managing.confirming import MAX_LABEL, confirm_rows, reject_rows
-from outkey.engine.managing.registry import Registry
 from outkey.engine.managing.token_memory import TokenMemory
+from outkey.engine.sync.line_registry import Registry
 from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.engine.webhooks.hook_settings import HookSettings
 from outkey.testing import configuration

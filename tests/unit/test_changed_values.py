@@ -10,7 +10,7 @@ from outkey.core.audit.changed_values import (
     line_changes,
     shown_value,
 )
-from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.config.configuration import Configuration
 from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.sync.line import (
     FieldMapping,
@@ -22,6 +22,7 @@ from outkey.core.sync.line import (
     Sync,
     Transform,
 )
+from outkey.core.sync.sync_line import SyncLine
 from outkey.testing import configuration
 
 CANARY = "canary-7c1f"

@@ -16,7 +16,7 @@ from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.core.audit.chain import AuditStream, ChainRow, ChainVerdict, Label, verify
 from outkey.core.audit.changed_values import ValueChange, configuration_changes
 from outkey.core.audit.events import Change, Tag
-from outkey.core.config.configuration import Configuration, SecretState, SyncLine
+from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.config.custom_rows import QueryParameter
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
@@ -40,8 +40,9 @@ from outkey.core.findings.checks import Finding, Level
 from outkey.core.findings.health import Health
 from outkey.core.findings.policy import parse_policy
 from outkey.core.request.message import Response, ResponseHeaders
-from outkey.core.rows import LineRow
 from outkey.core.secret import Secret
+from outkey.core.sync.line_rows import LineRow
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.vault import voucher
 from outkey.core.vault.versions import SecretLabel, SecretVersion
 from outkey.engine.managing.applying import Applied, apply, warnings_error

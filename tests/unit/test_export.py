@@ -6,17 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.config.configuration import (
-    Configuration,
-    SecretState,
-    SyncLine,
-    build,
-)
+from outkey.core.config.configuration import Configuration, SecretState, build
 from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
 from outkey.core.config.field_kinds import CONTROL_BUT_LINES
 from outkey.core.config.reference import parse_reference
+from outkey.core.sync.sync_line import SyncLine
 from unit.test_document import WHOLE
 
 

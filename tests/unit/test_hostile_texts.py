@@ -22,7 +22,6 @@ import pytest
 from outkey.adapters.paths_jmespath import JmespathCompiler
 from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tls_context import encrypt_key
-from outkey.core.config.configuration import SyncLine
 from outkey.core.config.document import parse_document, read_request
 from outkey.core.config.toml import MAX_KEY_PARTS, parse_toml
 from outkey.core.errors import ConfigError, SyncFailed
@@ -35,6 +34,7 @@ from outkey.core.sync.line import Direction, FieldMapping, Sync, Transform
 from outkey.core.sync.link_header import next_link
 from outkey.core.sync.mapping import Unmapped, map_incoming
 from outkey.core.sync.response import MAX_VALUES, read_json
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.transforms import MappingContext, refusal_reason
 
 SECONDS, MEGABYTES = 0.1, 50

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from outkey.core.config.configuration import SyncLine
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
 from outkey.core.importing.api import DraftedLine
 from outkey.core.importing.reading import Import
 from outkey.core.sync.line import Pagination, Paging, Sync, Transform
+from outkey.core.sync.sync_line import SyncLine
 from outkey.hosts.importing import read_import
 from unit.imports import reported
 

@@ -6,8 +6,8 @@ import pytest
 
 from outkey.core.access.permissions import Permission
 from outkey.core.audit.events import Change, Tag
-from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import ConfigError, UnknownConfiguration
+from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.managing.importing import taken_names
 from outkey.hosts.importing import read_import
 from unit.application_in_memory import MemoryHost, memory_host

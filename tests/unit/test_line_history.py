@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.config.configuration import SyncLine
 from outkey.core.config.export import render_sync
 from outkey.core.config.line_history import (
     MOST_VERSIONS,
@@ -13,8 +12,9 @@ from outkey.core.config.line_history import (
     written_sync,
 )
 from outkey.core.errors import ConfigError, EditConflict
-from outkey.core.rows import LineRow
-from outkey.engine.managing.registry import Registry
+from outkey.core.sync.line_rows import LineRow
+from outkey.core.sync.sync_line import SyncLine
+from outkey.engine.sync.line_registry import Registry
 from outkey.testing import configuration
 from outkey.testing.fakes_storage import MemoryLineRows, memory_storage
 from unit.test_changes import Office

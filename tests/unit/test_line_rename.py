@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from outkey.core.audit.events import Change, Tag
-from outkey.core.config.configuration import SyncLine
 from outkey.core.config.sync_sections import Pair
 from outkey.core.errors import (
     ConfigError,
@@ -14,6 +13,7 @@ from outkey.core.errors import (
     UnknownConfiguration,
 )
 from outkey.core.sync.line import Children, FieldMapping
+from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.application import Application
 from outkey.testing import configuration
 from unit.application_in_memory import MemoryHost, memory_host

@@ -12,7 +12,7 @@ from outkey.core.config.configuration import Configuration
 from outkey.core.errors import Sealed, SecretUnreadable
 from outkey.core.secret import Secret
 from outkey.core.vault.voucher import vouchable_facts
-from outkey.engine.managing.registry import Registry
+from outkey.engine.sync.line_registry import Registry
 from outkey.testing import FakeClock, configuration
 from outkey.testing.fakes_storage import memory_registry, memory_storage
 from outkey.testing.fakes_vouching import MemorySeenRows

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from outkey.core.config.configuration import SyncLine
 from outkey.core.config.document import Document
 from outkey.core.config.sync_sections import Pair
 from outkey.core.errors import ConfigError
@@ -14,6 +13,7 @@ from outkey.core.sync.line import Children, FieldMapping, PushedRecords, PushReq
 from outkey.core.sync.pair_rules import refuse_shared_lines, refuse_unfit_pair
 from outkey.core.sync.records import FieldKind, HostField, Target
 from outkey.core.sync.run import RunState
+from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.sync import SyncRunner
 from outkey.testing import configuration
 from unit.test_changes import Office

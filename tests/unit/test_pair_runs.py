@@ -10,7 +10,6 @@ import pytest
 
 from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.paths_jmespath import JmespathCompiler
-from outkey.core.config.configuration import SyncLine
 from outkey.core.config.sync_sections import ConflictRule, Pair
 from outkey.core.errors import ConfigError, SyncFailed, UnknownConfiguration
 from outkey.core.request.message import Request, Response
@@ -25,6 +24,7 @@ from outkey.core.sync.line import (
 from outkey.core.sync.pairs import PairConflict
 from outkey.core.sync.records import HostField
 from outkey.core.sync.run import RunState
+from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.sync import SyncPorts, SyncRunner
 from outkey.engine.sync.agreements import Agreements
 from outkey.engine.sync.pair_runner import PairRunner

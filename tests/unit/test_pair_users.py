@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from outkey.core.audit.events import Tag
-from outkey.core.config.configuration import SyncLine
 from outkey.core.config.sync_sections import ConflictRule, Pair
 from outkey.core.errors import ConfigError
 from outkey.core.sync.line import FieldMapping
 from outkey.core.sync.pairs import PairAgreement, PairConflict
 from outkey.core.sync.run import Run
+from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.application import Application
 from outkey.engine.sync.pair_runner import (
     Begin,

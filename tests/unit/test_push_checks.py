@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.config.configuration import SyncLine
 from outkey.core.findings.push_checks import request_findings
 from outkey.core.sync.line import Direction, PushRequest, RecordSearch, Sync
 from outkey.core.sync.records import FieldKind, HostField
+from outkey.core.sync.sync_line import SyncLine
 from unit.test_sync_ledger import BATCH, FIND, ONE, PUSH
 from unit.test_sync_run import PULL, fake_sync
 

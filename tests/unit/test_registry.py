@@ -6,14 +6,17 @@ from dataclasses import replace
 import pytest
 
 from outkey.adapters.configurations_memory import MemoryConfigurations
-from outkey.core.config.configuration import SecretState, SyncLine
+from outkey.core.config.configuration import SecretState
 from outkey.core.config.reference import parse_reference
 from outkey.core.errors import EditConflict, UnknownConfiguration
 from outkey.core.findings.health import Health
-from outkey.core.rows import ConfigurationRow, LineRow, line_row, new_row
+from outkey.core.rows import ConfigurationRow, new_row
+from outkey.core.sync.line_rows import LineRow, line_row
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.vault.versions import SecretVersion
 from outkey.engine.managing import registry as module
-from outkey.engine.managing.registry import Registry
+from outkey.engine.sync import line_registry
+from outkey.engine.sync.line_registry import Registry
 from outkey.testing import configuration
 from outkey.testing.fakes_storage import (
     MemoryConfigurationRows,
@@ -104,13 +107,14 @@ def test_a_cached_configuration_is_one_object_until_its_row_changes() -> None:
 def test_many_configurations_and_lines_do_not_fill_the_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "_MOST_CACHED", 2)
+    monkeypatch.setattr(module, "MOST_CACHED", 2)
+    monkeypatch.setattr(line_registry, "MOST_CACHED", 2)
     names = [f"n{number}" for number in range(5)]
     lines = [SyncLine(name, name, "GET", "/") for name in names]
     registry = memory_registry(map(configuration, names), lines)
     for name in names:
         assert registry.get(name).name == registry.line(name).name == name
-    assert len(registry._cache) == len(registry._lines) == 1
+    assert len(registry._cache) == len(registry._cached_lines) == 1
 
 
 def test_one_statement_counts_a_refusal_of_what_was_just_sent(
@@ -209,8 +213,8 @@ def test_a_dead_token_needs_a_user_and_a_new_one_disproves_the_test_that_said_so
 
 
 def test_refusals_of_a_document_s_configuration_are_counted_in_memory() -> None:
-    made = MemoryConfigurations([configuration()], [SyncLine("a", "acme", "GET", "/")])
-    assert made.line("a").path == "/"
+    made = MemoryConfigurations([configuration()], {"a": "acme"})
+    assert made.owner_of_line("a") == "acme"
     assert [made.note_refused("acme", 0) for _ in range(2)] == [1, 2]
     assert made.note_refused("acme", 7) == 0, "of another revision"
     made.pause("acme", 5.0)
@@ -231,7 +235,7 @@ def test_what_is_not_in_a_document_is_unknown_and_not_counted() -> None:
         made.get("nobody")
     assert caught.value.hint == "Known: acme."
     with pytest.raises(UnknownConfiguration):
-        made.line("nobody")
+        made.owner_of_line("nobody")
 
 
 class SavedMeanwhile(MemorySecretRows):

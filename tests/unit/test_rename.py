@@ -4,10 +4,10 @@ import pytest
 
 from outkey.core.audit.chain import CHANGE, ChainRow, Label
 from outkey.core.audit.events import Change, Tag
-from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import ConfigError, UnknownConfiguration
-from outkey.core.rows import line_row
 from outkey.core.secret import Secret
+from outkey.core.sync.line_rows import line_row
+from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.managing.activity import Activity, ActivityFilter
 from outkey.engine.managing.changes import ConfigurationChange
 from outkey.testing import configuration

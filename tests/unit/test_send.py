@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from outkey.core.audit.events import Intent, Outcome, Refusal, path_template
-from outkey.core.config.configuration import SecretState, SyncLine
+from outkey.core.config.configuration import SecretState
 from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.errors import (
     AnswerBroken,
@@ -32,6 +32,7 @@ from outkey.core.errors import (
 )
 from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.core.secret import Secret
+from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.wire.drive import drive
 from outkey.engine.wire.steps import Wait
 from outkey.testing import configuration, fake_gateway

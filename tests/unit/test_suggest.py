@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import SyncFailed
 from outkey.core.request.message import ResponseHeaders
 from outkey.core.request.origin import Location, parse_base_url
@@ -17,6 +16,7 @@ from outkey.core.sync.response import read_json
 from outkey.core.sync.suggest import Sample, Suggestion, default_target, suggest
 from outkey.core.sync.suggest_names import column_name, quoted_name, snake_case
 from outkey.core.sync.suggest_values import guess_transform
+from outkey.core.sync.sync_line import SyncLine
 from unit.response_shapes import ORIGIN
 
 LINE = SyncLine("parts", "acme", "GET", "/parts")

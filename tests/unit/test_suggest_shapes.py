@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from outkey.adapters.paths_jmespath import JmespathCompiler
-from outkey.core.config.configuration import SyncLine
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
 from outkey.core.request.message import ResponseHeaders
@@ -18,6 +17,7 @@ from outkey.core.sync.columns import ColumnMapping, map_columns
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.response import read_json, records_in
 from outkey.core.sync.suggest import Sample, Suggestion, suggest
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.transforms import MappingContext
 from outkey.core.text import Text
 from unit.response_shapes import ORIGIN, SHAPES, Shape

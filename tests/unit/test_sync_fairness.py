@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.config.configuration import SyncLine
 from outkey.core.request.message import Request, Response
 from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.schedule import DueRun, first_in_line, next_in_line
+from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.sync.loop import RunLoop
 from outkey.testing import FakeClock, configuration
 from unit.test_sync_loop import Signal, Work

@@ -1,4 +1,4 @@
-from outkey.core.config.configuration import SyncLine
+from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.sync import Runs
 from outkey.testing import FakeClock, configuration
 from outkey.testing.contracts_ledger import LedgerRowsContract

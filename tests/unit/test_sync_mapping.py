@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outkey.adapters.paths_jmespath import JmespathCompiler
-from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import ConfigError, SyncFailed
 from outkey.core.findings.checks import Level
 from outkey.core.findings.line_checks import line_findings
@@ -43,6 +42,7 @@ from outkey.core.sync.response import (
     records_in,
     size_fault,
 )
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.templates import fill_body
 from outkey.core.sync.transforms import MappingContext
 

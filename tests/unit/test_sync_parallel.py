@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.config.configuration import Configuration
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
 from outkey.core.errors import (
@@ -26,6 +26,7 @@ from outkey.core.secret import Secret
 from outkey.core.sync.line import Pagination, Paging, Sync
 from outkey.core.sync.records import WriteOutcome
 from outkey.core.sync.run import Counts, RejectedRecord, RunState
+from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.sending.sender import Asynchronous, Sender
 from outkey.engine.sync import Effect, Runs, SyncRunner
 from outkey.engine.sync.plan import LinePlan

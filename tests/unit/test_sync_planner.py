@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.config.configuration import Configuration
 from outkey.core.errors import (
     AnswerBroken,
     ConfigError,
@@ -28,6 +28,7 @@ from outkey.core.sync.schedule import (
     DELAYS,
     delay_before_retry,
 )
+from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.sync import Planner
 from outkey.testing import configuration
 from unit.test_sync_run import (

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import BadAnswer, ConnectionFailed, OutkeyError, RateLimited
 from outkey.core.moments import moment_text
 from outkey.core.request.message import Request, Response, ResponseHeaders
@@ -18,6 +17,7 @@ from outkey.core.sync.pauses import (
 )
 from outkey.core.sync.run import Counts, Run, RunState
 from outkey.core.sync.schedule import ATTEMPTS, DELAYS, Retry, next_retry
+from outkey.core.sync.sync_line import SyncLine
 from outkey.testing import configuration
 from unit.test_sync_planner import FakePlanner, fake_planner
 from unit.test_sync_run import PULL, PUSH, Api, FakeSync, fake_sync, people, stored

@@ -12,7 +12,7 @@ import pytest
 from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.paths_jmespath import JmespathCompiler
 from outkey.core.audit.events import Outcome
-from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.config.configuration import Configuration
 from outkey.core.errors import (
     BadAnswer,
     ConfigError,
@@ -39,6 +39,7 @@ from outkey.core.sync.line import (
 )
 from outkey.core.sync.records import FieldKind, HostField, WriteOutcome
 from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.text import Text
 from outkey.engine.sync import Effect, Runs, SyncPorts, SyncRunner
 from outkey.engine.sync.target_columns import ignore_change

@@ -9,7 +9,6 @@ import pytest
 
 from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.paths_jmespath import JmespathCompiler
-from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import OutkeyError, SyncFailed
 from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.core.secret import Secret
@@ -23,6 +22,7 @@ from outkey.core.sync.line import (
 )
 from outkey.core.sync.records import WriteOutcome
 from outkey.core.sync.run import Counts, RunState
+from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.sending.echoed_secrets import (
     EchoDetector,
     has_masked_value,

@@ -9,7 +9,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import OutkeyError, StorageUnavailable
 from outkey.core.request.message import Request, Response
 from outkey.core.sync.line import Direction, PushedRecords, Sync
@@ -20,6 +19,7 @@ from outkey.core.sync.schedule import (
     DueRun,
     is_place_wanted,
 )
+from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.operating.counting import run_counts
 from outkey.engine.sync.loop import RUNS_AT_ONCE, RunLoop
 from outkey.testing import configuration

@@ -5,7 +5,6 @@ from dataclasses import MISSING, fields, replace
 
 import pytest
 
-from outkey.core.config.configuration import SyncLine
 from outkey.core.config.document import parse_document, parse_sync
 from outkey.core.config.export import render, render_sync
 from outkey.core.config.field_kinds import Kind
@@ -37,6 +36,7 @@ from outkey.core.sync.line import (
     Transform,
     Writes,
 )
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.table import ATTRIBUTES, read_sync, sync_table
 
 CONTACTS = """

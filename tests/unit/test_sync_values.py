@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from outkey.adapters.paths_jmespath import JmespathCompiler
-from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import SyncFailed
 from outkey.core.findings.checks import Level
 from outkey.core.findings.line_checks import line_findings
@@ -18,6 +17,7 @@ from outkey.core.sync.line import Direction, FieldMapping, Sync, Transform
 from outkey.core.sync.mapping import Unmapped, map_incoming, map_outgoing
 from outkey.core.sync.records import FieldKind, HostField
 from outkey.core.sync.response import greater_value, page_fingerprint, records_in
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.transforms import MappingContext, convert_exactly
 
 T = Transform

@@ -20,9 +20,10 @@ from outkey.core.errors import (
 )
 from outkey.core.findings.monitoring import Baseline
 from outkey.core.operating.send_counts import SendCounts
-from outkey.core.rows import LineRow, read_former_names
+from outkey.core.rows import read_former_names
 from outkey.core.shared_state import StateKind
 from outkey.core.stored_values import OddCount, OddRow, OddTable, OddText
+from outkey.core.sync.line_rows import LineRow
 from outkey.core.sync.pairs import stored_agreement
 from outkey.core.sync.run import Run, RunState, read_checkpoint
 from outkey.core.sync.targets import TableName

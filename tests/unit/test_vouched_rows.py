@@ -17,7 +17,7 @@ from outkey.adapters.vouching import (
     VouchedTables,
     VouchedTokens,
 )
-from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.config.configuration import Configuration
 from outkey.core.errors import (
     OutkeyError,
     Sealed,
@@ -27,10 +27,11 @@ from outkey.core.errors import (
 from outkey.core.oauth2.token import TokenState
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.stored_values import OddTable
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.vault.changed_rows import ChangedRow
 from outkey.core.vault.envelope import TokenRow
 from outkey.core.vault.row_voucher import RowName
-from outkey.engine.managing.registry import Registry
+from outkey.engine.sync.line_registry import Registry
 from outkey.testing import FakeClock, FixedRing, MemoryDatabase, configuration
 from outkey.testing.fakes_storage import memory_storage
 from outkey.testing.fakes_vouching import MemorySeenRows

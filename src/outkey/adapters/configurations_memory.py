@@ -1,26 +1,29 @@
 """Configurations in the memory of one process, as a TOML document has them."""
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
-from outkey.core.config.configuration import Configuration, SyncLine, known_names
+from outkey.core.config.configuration import Configuration, known_names
 from outkey.core.errors import UnknownConfiguration, unknown_line
 from outkey.core.findings.health import Health
 
+NO_LINES: Mapping[str, str] = MappingProxyType({})
+
 
 class MemoryConfigurations:
-    """Configurations and sync lines in dictionaries; only refusals change them."""
+    """Configurations in a dictionary; only refusals change them."""
 
     def __init__(
         self,
         configurations: Iterable[Configuration] = (),
-        lines: Iterable[SyncLine] = (),
+        owners_of_lines: Mapping[str, str] = NO_LINES,
     ) -> None:
         self.configurations = {
             configuration.name: configuration for configuration in configurations
         }
-        self.lines = {line.name: line for line in lines}
+        self._owners_of_lines = owners_of_lines
         self._lock = threading.Lock()
 
     def get(self, name: str) -> Configuration:
@@ -30,9 +33,9 @@ class MemoryConfigurations:
             names = sorted(self.configurations)
             raise UnknownConfiguration(hint=known_names(names)) from None
 
-    def line(self, name: str) -> SyncLine:
+    def owner_of_line(self, name: str) -> str:
         try:
-            return self.lines[name]
+            return self._owners_of_lines[name]
         except KeyError:
             raise unknown_line() from None
 

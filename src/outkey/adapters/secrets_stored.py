@@ -37,7 +37,8 @@ from outkey.core.vault.voucher import (
 )
 from outkey.core.webhooks.sealed import PLACE_TABLE
 from outkey.ports.sending import Clock, Secrets
-from outkey.ports.storage import SeenRows, Storage
+from outkey.ports.storage import SeenRows
+from outkey.ports.sync import Storage
 
 _REWRAPPED_AT_ONCE = 200
 _MAX_PAUSE = 0.25

@@ -1,30 +1,25 @@
-"""Rows of configurations and sync lines as values: what a host stores, without a rule.
+"""Rows of configurations as values: what a host stores, without a rule.
 
 A host reads and writes these values; `engine/managing/registry.py` decides with them.
 Settings are plain JSON, so that a host can store those that it has no column for.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
-from dataclasses import field as dataclass_field
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import NamedTuple
 
 from outkey.core.config.configuration import (
     Configuration,
     SecretState,
-    SyncLine,
     build,
 )
 from outkey.core.config.custom_rows import CustomHeader, QueryParameter
 from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import FIELDS, FORMER_KEYS
-from outkey.core.errors import ConfigError, OutkeyError, RowUnreadable
+from outkey.core.errors import ConfigError, RowUnreadable
 from outkey.core.findings.health import Health
-from outkey.core.stored_values import odd_names, read_time
-from outkey.core.sync.schedule import TimedLine
-from outkey.core.sync.table import read_sync, sync_table
-from outkey.core.sync.targets import other_database
+from outkey.core.stored_values import read_time
 from outkey.core.text import Text
 from outkey.core.vault.envelope import SealedRow
 
@@ -149,60 +144,6 @@ class ConfigurationRow:
         return replace(self, revision=self.revision + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class LineRow:
-    """What is stored of a sync line."""
-
-    name: str
-    configuration: str
-    method: str
-    path: str
-    sync: Mapping[str, object] | None  # the table that a TOML document has
-    source: str = ""  # the TOML of that table as a user wrote it
-    record: str = ""  # the id of its configuration, which a host fills in
-    voucher: str = ""  # that outkey has stored it (`core.vault.row_voucher`)
-    # Why it must not run: it was changed without outkey, or outkey is sealed.
-    error: OutkeyError | None = dataclass_field(default=None, compare=False)
-
-    def vouched_content(self) -> dict[str, object]:
-        """Return what is vouched for; its configuration by the id, which stays."""
-        return {
-            "configuration": self.record,
-            "method": self.method,
-            "path": self.path,
-            "sync": self.sync,
-            "source": self.source,
-        }
-
-    def line(self) -> SyncLine:
-        """Return the line, or raise ConfigError where its table cannot be read."""
-        columns = ((field.name, getattr(self, field.name)) for field in fields(self))
-        if odd := odd_names(columns):
-            raise row_unreadable(odd)
-        sync = None if self.sync is None else read_sync(self.sync)
-        return SyncLine(
-            self.name,
-            configuration=self.configuration,
-            method=self.method,
-            path=self.path,
-            sync=sync,
-            source=self.source,
-            error=self.error,
-            record=self.record,
-        )
-
-    def timed(self) -> TimedLine:
-        """Return when the line runs, also where its table cannot be read otherwise."""
-        table = self.sync if isinstance(self.sync, Mapping) else {}
-        schedule = table.get("schedule")
-        return TimedLine(
-            self.name,
-            self.configuration,
-            schedule if isinstance(schedule, str) else "",
-            other_database(table.get("target")),
-        )
-
-
 def new_row(configuration: Configuration, record: str) -> ConfigurationRow:
     """Return the row of a configuration that is stored for the first time."""
     return ConfigurationRow(
@@ -265,16 +206,3 @@ def read_query(rows: object) -> tuple[QueryParameter, ...]:
         raise ConfigError(
             Text("the stored query parameters cannot be read"), field=_QUERY
         ) from None
-
-
-def line_row(line: SyncLine) -> LineRow:
-    """Return the row of a sync line."""
-    sync = None if line.sync is None else sync_table(line.sync)
-    return LineRow(
-        line.name,
-        configuration=line.configuration,
-        method=line.method,
-        path=line.path,
-        sync=sync,
-        source=line.source,
-    )

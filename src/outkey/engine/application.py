@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from outkey.core.audit.events import ALLOW_REMOVAL, DRY_RUN, Change, Tag
 from outkey.core.config.choices import Network
-from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.config.configuration import Configuration
 from outkey.core.config.document import Document
 from outkey.core.config.fields import BY_PATH
 from outkey.core.config.presets import Preset, PresetMethod
@@ -45,6 +45,7 @@ from outkey.core.shared_state import StateKind
 from outkey.core.stored_values import OddRow, is_odd
 from outkey.core.sync.records import Target
 from outkey.core.sync.run import OPEN_STATES, Run
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.targets import TABLE_PREFIX
 from outkey.core.text import Text
 from outkey.engine.gateway import Gateway
@@ -65,12 +66,12 @@ from outkey.engine.managing.monitoring import (
     has_monitored,
     open_notices,
 )
-from outkey.engine.managing.registry import Registry
 from outkey.engine.managing.token_memory import TokenMemory
 from outkey.engine.sending.echoed_secrets import sent_secrets
 from outkey.engine.sending.preview import Preview
 from outkey.engine.sending.scripts import ScriptTrial, try_script
 from outkey.engine.sending.sender import Sender
+from outkey.engine.sync.line_registry import Registry
 from outkey.engine.sync.runs import Runs
 from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.engine.tokens.actions import TokenActions
@@ -888,6 +889,7 @@ class Application:
                 deliveries=ports.deliveries,
                 database=ports.database,
                 finder=ports.finder,
+                lines=self.registry,
                 runner=self.sync_runner(),
                 runs=self.runs,
                 planner=self.planner(stopping),

@@ -45,8 +45,8 @@ from outkey.core.findings.posture import Policy
 from outkey.core.stored_values import OddRow
 from outkey.engine.application import Application
 from outkey.engine.managing.audit_trail import AuditTrail
-from outkey.engine.managing.registry import Registry
 from outkey.engine.sending.sender import Asynchronous, Ports, Sender
+from outkey.engine.sync.line_registry import Registry
 from outkey.engine.sync.runs import Runs
 from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.hosts.webhook_ports import (
@@ -56,14 +56,8 @@ from outkey.hosts.webhook_ports import (
     open_hook_ports,
 )
 from outkey.ports.monitoring import LineRuns
-from outkey.ports.storage import (
-    AuditRows,
-    SeenRows,
-    StateRows,
-    Storage,
-    TokenRows,
-)
-from outkey.ports.sync import LedgerRows, Models, PairRows, Queue, RunRows
+from outkey.ports.storage import AuditRows, SeenRows, StateRows, TokenRows
+from outkey.ports.sync import LedgerRows, Models, PairRows, Queue, RunRows, Storage
 
 if TYPE_CHECKING:
     from outkey.adapters.tables import Borrow

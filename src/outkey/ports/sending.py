@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
-from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.config.configuration import Configuration
 from outkey.core.oauth2.token import TokenState
 from outkey.core.request.message import Peer, Request, Response, Route
 from outkey.core.request.origin import Origin
@@ -14,13 +14,13 @@ from outkey.core.secret import Secret
 
 
 class Configurations(Protocol):
-    """Where sending finds configurations and sync lines, and counts refusals."""
+    """Where sending finds configurations, and counts refusals."""
 
     def get(self, name: str) -> Configuration:
         """Return one configuration, or raise UnknownConfiguration."""
 
-    def line(self, name: str) -> SyncLine:
-        """Return one sync line, or raise UnknownConfiguration."""
+    def owner_of_line(self, name: str) -> str:
+        """Return the configuration of a sync line, or raise UnknownConfiguration."""
 
     def note_refused(self, name: str, revision: int) -> int:
         """Count a response 401 to this revision, and return how many came in a row."""

@@ -7,9 +7,8 @@ from typing import Any, Protocol
 
 from outkey.core.audit.chain import AuditStream, ChainMark, ChainRow
 from outkey.core.config.configuration import Configuration, SecretState
-from outkey.core.config.line_history import LineVersion
 from outkey.core.findings.health import Summary
-from outkey.core.rows import ConfigurationRow, LineRow
+from outkey.core.rows import ConfigurationRow
 from outkey.core.secret import Secret
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.vault.envelope import TokenRow
@@ -72,34 +71,6 @@ class ConfigurationRows(Protocol):
         """Return what lists show, by name; reads neither settings nor secrets."""
 
 
-class LineRows(Protocol):
-    """The table of sync lines."""
-
-    def find(self, names: Collection[str] | None = None) -> list[LineRow]:
-        """Return the lines of these names, or all of them, by name.
-
-        Each with the record of its configuration and the voucher that was stored.
-        """
-
-    def swap(self, before: LineRow | None, after: LineRow | None) -> bool:
-        """Replace the line that has the name of `before`.
-
-        `after` may have another name, which no line has: then versions, runs and all
-        else of the line are those of the new name. Returns whether it was there.
-        Without `before` the line is inserted, without `after` deleted with its
-        versions. At least one of the two is given.
-        """
-
-    def versions(self, name: str, limit: int) -> list[LineVersion]:
-        """Return the newest versions of a line, newest first."""
-
-    def add_version(self, version: LineVersion, oldest: int) -> bool:
-        """Store a version of a line, and delete those with numbers below `oldest`.
-
-        Returns whether: not where there is no such line, or one of this number.
-        """
-
-
 class SecretRows(Protocol):
     """The tables of ciphertexts: secrets in all versions, vouchers and tokens."""
 
@@ -146,12 +117,11 @@ class KeyRows(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Storage:
+class ConfigurationStorage:
     """The rows of configurations and their secrets, with the database they are in."""
 
     database: Database
     configurations: ConfigurationRows
-    lines: LineRows
     secrets: SecretRows
     keys: KeyRows
 

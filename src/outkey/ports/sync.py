@@ -7,12 +7,14 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Protocol
 
-from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.config.configuration import Configuration
+from outkey.core.config.line_history import LineVersion
 from outkey.core.config.sync_sections import OtherDatabase
 from outkey.core.errors import StorageUnavailable
 from outkey.core.sync.filters import Wanted
 from outkey.core.sync.ledger import LedgerEntry
 from outkey.core.sync.line import Gone
+from outkey.core.sync.line_rows import LineRow
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.pairs import PairAgreement
 from outkey.core.sync.records import (
@@ -25,7 +27,9 @@ from outkey.core.sync.records import (
 )
 from outkey.core.sync.response import Record
 from outkey.core.sync.run import RejectedRecord, Run, RunState
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.text import Text
+from outkey.ports.storage import ConfigurationStorage
 
 Key = tuple[object, ...]  # the values of key fields
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -43,6 +47,41 @@ class LineSource(Protocol):
 
     def line(self, name: str) -> SyncLine:
         """Return one sync line, or raise UnknownConfiguration."""
+
+
+class LineRows(Protocol):
+    """The table of sync lines."""
+
+    def find(self, names: Collection[str] | None = None) -> list[LineRow]:
+        """Return the lines of these names, or all of them, by name.
+
+        Each with the record of its configuration and the voucher that was stored.
+        """
+
+    def swap(self, before: LineRow | None, after: LineRow | None) -> bool:
+        """Replace the line that has the name of `before`.
+
+        `after` may have another name, which no line has: then versions, runs and all
+        else of the line are those of the new name. Returns whether it was there.
+        Without `before` the line is inserted, without `after` deleted with its
+        versions. At least one of the two is given.
+        """
+
+    def versions(self, name: str, limit: int) -> list[LineVersion]:
+        """Return the newest versions of a line, newest first."""
+
+    def add_version(self, version: LineVersion, oldest: int) -> bool:
+        """Store a version of a line, and delete those with numbers below `oldest`.
+
+        Returns whether: not where there is no such line, or one of this number.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Storage(ConfigurationStorage):
+    """The rows of configurations and of their sync lines."""
+
+    lines: LineRows
 
 
 class RecordScripts(Protocol):

@@ -4,8 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 
 from outkey.core.sync.ledger import LedgerEntry
-from outkey.ports.storage import LineRows
-from outkey.ports.sync import LedgerRows
+from outkey.ports.sync import LedgerRows, LineRows
 
 FULL = LedgerEntry(
     "1",

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 from outkey.core.config.sync_sections import ConflictRule
 from outkey.core.sync.pairs import PairAgreement, PairConflict
-from outkey.ports.storage import LineRows
-from outkey.ports.sync import PairQuery, PairRows
+from outkey.ports.sync import LineRows, PairQuery, PairRows
 
 CONFLICT = PairConflict({"name": "A"}, None, ConflictRule.API)
 FULL = PairAgreement(

@@ -8,16 +8,12 @@ from uuid import uuid4
 
 import pytest
 
-from outkey.core.config.configuration import (
-    Configuration,
-    SecretState,
-    SyncLine,
-    build,
-)
+from outkey.core.config.configuration import Configuration, SecretState, build
 from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.reference import parse_reference
 from outkey.core.errors import ConfigError, EditConflict, UnknownConfiguration
 from outkey.core.findings.health import ACCEPTED_AT, Health
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.vault.envelope import SealedRow
 from outkey.core.vault.versions import (
     SecretVersion,
@@ -26,8 +22,8 @@ from outkey.core.vault.versions import (
     secret_version,
 )
 from outkey.core.vault.voucher import voucher_place
-from outkey.engine.managing.registry import Registry
-from outkey.ports.storage import Storage
+from outkey.engine.sync.line_registry import Registry
+from outkey.ports.sync import Storage
 from outkey.testing.contracts_storage import (
     contract_configuration,
     name_of_key,

@@ -13,7 +13,8 @@ from outkey.core.config.configuration import (
 from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.line_history import LineVersion
 from outkey.core.findings.health import Health, Summary
-from outkey.core.rows import ConfigurationRow, LineRow, new_row
+from outkey.core.rows import ConfigurationRow, new_row
+from outkey.core.sync.line_rows import LineRow
 from outkey.core.text import NO_TEXT, build_text
 from outkey.core.vault.envelope import Envelope, secret_place
 from outkey.core.vault.versions import (
@@ -21,7 +22,7 @@ from outkey.core.vault.versions import (
     SecretVersion,
 )
 from outkey.core.vault.voucher import voucher_place
-from outkey.ports.storage import Storage
+from outkey.ports.sync import Storage
 
 
 class ConfigurationRowsContract(ABC):

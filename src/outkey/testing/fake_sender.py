@@ -129,7 +129,8 @@ def read_configurations(path: Path) -> MemoryConfigurations:
     """Return the configurations and sync lines of a TOML document."""
     document = parse_document(path.read_text("utf-8"))
     configurations = [draft.configuration() for draft in document.drafts]
-    return FakeConfigurations(map(without_network, configurations), document.lines)
+    owners = {line.name: line.configuration for line in document.lines}
+    return FakeConfigurations(map(without_network, configurations), owners)
 
 
 def without_network(configuration: Configuration) -> Configuration:

@@ -15,11 +15,7 @@ from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.core.audit.chain import AuditStream, ChainMark, ChainRow, facts_of
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
-from outkey.core.config.configuration import (
-    Configuration,
-    SyncLine,
-    build,
-)
+from outkey.core.config.configuration import Configuration, build
 from outkey.core.config.custom_rows import CustomHeader, QueryParameter
 from outkey.core.errors import (
     AuditUnavailable,
@@ -28,6 +24,7 @@ from outkey.core.errors import (
     ResponseTooLarge,
     TimedOut,
     secret_missing,
+    unknown_line,
 )
 from outkey.core.findings.checks import Finding
 from outkey.core.findings.configuration_checks import configuration_findings
@@ -37,6 +34,7 @@ from outkey.core.request.script import ScriptCall
 from outkey.core.secret import Secret
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.response import Record
+from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.gateway import Gateway
 from outkey.engine.sending.sender import Asynchronous, Ports, Sender
 from outkey.engine.tokens.actions import TokenActions
@@ -203,6 +201,26 @@ class MemorySecrets:
 
     def refuse_changed_settings(self, configuration: Configuration) -> None:
         """Refuse nothing, since nothing is stored."""
+
+
+class MemoryLines(MemoryConfigurations):
+    """Configurations and their sync lines in dictionaries."""
+
+    def __init__(
+        self, configurations: Iterable[Configuration], lines: Iterable[SyncLine] = ()
+    ) -> None:
+        super().__init__(configurations)
+        self.lines = {line.name: line for line in lines}
+
+    def line(self, name: str) -> SyncLine:
+        """Return one sync line."""
+        if name not in self.lines:
+            raise unknown_line()
+        return self.lines[name]
+
+    def owner_of_line(self, name: str) -> str:
+        """Return the configuration of a sync line."""
+        return self.line(name).configuration
 
 
 class FakeScripts:
@@ -510,7 +528,7 @@ def fake_gateway(
     scripts = FakeScripts()
     both = AsyncFake(transport, resolver)
     ports = Ports(
-        configurations=registry or MemoryConfigurations(configurations, lines),
+        configurations=registry or MemoryLines(configurations, lines),
         secrets=store,
         transport=transport,
         resolver=resolver,

@@ -25,15 +25,15 @@ from outkey.core.sync.records import (
 from outkey.core.sync.run import RejectedRecord, Run, RunState
 from outkey.core.sync.run_states import is_over
 from outkey.engine.sync.runs import Runs
-from outkey.ports.sending import Clock, Configurations
-from outkey.ports.sync import Key, PairQuery, RunOrder, RunQuery
+from outkey.ports.sending import Clock
+from outkey.ports.sync import Key, LineSource, PairQuery, RunOrder, RunQuery
 from outkey.testing.fakes import MemoryDatabase
 
 
 class MemoryRunRows:
     """Runs and rejected records in dictionaries by the id of the run."""
 
-    def __init__(self, configurations: Configurations) -> None:
+    def __init__(self, configurations: LineSource) -> None:
         self.configurations = configurations
         self.runs: dict[str, Run] = {}
         self._rejected: dict[str, list[RejectedRecord]] = {}
@@ -457,7 +457,7 @@ class MemorySync:
 
     def __init__(
         self,
-        configurations: Configurations,
+        configurations: LineSource,
         fields: Mapping[str, Sequence[HostField]],
         clock: Clock,
     ) -> None:

@@ -13,7 +13,7 @@ from django.test import Client
 
 from outkey.core.config.document import parse_document
 from outkey.core.errors import OutkeyError
-from outkey.engine.managing.registry import Registry
+from outkey.engine.sync.line_registry import Registry
 from outkey.hosts.django.models import Configuration
 from outkey.hosts.django.pages.access import administration_for, installation
 

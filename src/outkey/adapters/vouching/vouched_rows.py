@@ -15,8 +15,8 @@ from outkey.adapters.vouching.vouched_tokens import VouchedTokens
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import OutkeyError, SecretUnreadable
 from outkey.core.oauth2.token import TokenState
-from outkey.core.rows import LineRow
 from outkey.core.shared_state import SharedState, StateKind
+from outkey.core.sync.line_rows import LineRow
 from outkey.core.vault.changed_rows import ChangedRow
 from outkey.core.vault.envelope import TokenRow
 from outkey.core.vault.row_voucher import (
@@ -25,7 +25,8 @@ from outkey.core.vault.row_voucher import (
     RowName,
     parse_row_voucher,
 )
-from outkey.ports.storage import ConfigurationRows, LineRows, StateRows, TokenRows
+from outkey.ports.storage import ConfigurationRows, StateRows, TokenRows
+from outkey.ports.sync import LineRows
 
 
 class VouchedTables:

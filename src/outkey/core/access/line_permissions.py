@@ -8,8 +8,8 @@ from outkey.core.access.permissions import (
     Permission,
     Requirement,
 )
-from outkey.core.config.configuration import SyncLine
 from outkey.core.sync.line import Direction, FieldMapping, Gone, Sync, Transform
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.text import Text
 
 _ADD = Text("you may not add sync lines")

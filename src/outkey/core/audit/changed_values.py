@@ -10,13 +10,14 @@ from dataclasses import fields as dataclass_fields
 from typing import TYPE_CHECKING, NamedTuple
 
 from outkey.core.audit.events import path_template
-from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.config.configuration import Configuration
 from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import BY_PATH
 from outkey.core.config.line_fields import EVERY_LINE_FIELD
 from outkey.core.errors import OutkeyError
 from outkey.core.request.origin import parse_endpoint
 from outkey.core.sync.line import FieldMapping, Sync
+from outkey.core.sync.sync_line import SyncLine
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

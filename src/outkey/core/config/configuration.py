@@ -31,8 +31,6 @@ from outkey.core.config.sections import (
 )
 from outkey.core.errors import (
     ConfigError,
-    EditConflict,
-    OutkeyError,
     SecretRebindRequired,
 )
 from outkey.core.request.headers import check_name, check_value, is_header_name
@@ -44,7 +42,6 @@ from outkey.core.request.origin import (
     parse_base_url,
 )
 from outkey.core.request.script import asks_for_secret
-from outkey.core.sync.line import Sync
 from outkey.core.text import Text
 from outkey.core.vault.envelope import SealedRow
 
@@ -366,28 +363,6 @@ class Configuration:
                     str(value) if isinstance(value, choices.Choice) else value
                 )
         return values
-
-
-@dataclass(frozen=True, slots=True)
-class SyncLine:
-    """A named request of a configuration, or the records that many of them bring."""
-
-    name: str
-    configuration: str
-    method: str
-    path: str
-    sync: Sync | None = None
-    # The TOML of `sync` as a user wrote it, with comments; empty: nobody wrote it.
-    source: str = attribute(default="", compare=False, repr=False)
-    # Why it must not run: it was changed without outkey, or outkey is sealed.
-    error: OutkeyError | None = attribute(default=None, compare=False, repr=False)
-    # The id of its configuration, which it is vouched for with; "" before it is saved.
-    record: str = attribute(default="", compare=False, repr=False)
-
-    def refuse_other(self, configuration: Configuration) -> None:
-        """Raise EditConflict if the name belongs to another configuration by now."""
-        if self.record and configuration.record != self.record:
-            raise EditConflict
 
 
 MAX_NAMES = 10

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from outkey.core.config.configuration import Configuration, SecretState, SyncLine
+from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.config.custom_rows import CustomRow, is_row_secret
 from outkey.core.config.fields import BY_PATH, PATHS_OF_SECRETS
 from outkey.core.config.line_history import compared_values
@@ -23,6 +23,7 @@ from outkey.core.config.sync_sections import (
 from outkey.core.config.webhook_section import REFERENCES, webhook_table
 from outkey.core.secret import MASK
 from outkey.core.sync.line_versions import FieldChange, compare_lines, table_changes
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.stored import StoredWebhook
 

@@ -10,12 +10,7 @@ from dataclasses import dataclass, replace
 from dataclasses import field as attribute
 from typing import TypeVar
 
-from outkey.core.config.configuration import (
-    Configuration,
-    SyncLine,
-    build,
-    kept_secrets,
-)
+from outkey.core.config.configuration import Configuration, build, kept_secrets
 from outkey.core.config.custom_rows import (
     MAX_ROWS,
     PLACEHOLDER,
@@ -40,6 +35,7 @@ from outkey.core.config.toml import parse_toml
 from outkey.core.config.webhook_section import read_webhook
 from outkey.core.errors import ConfigError, PolicyError
 from outkey.core.sync.line import Direction, Sync
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.table import read_sync
 from outkey.core.text import Text
 from outkey.core.webhooks.settings import Webhook

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from typing import Any
 
-from outkey.core.config.configuration import Configuration, SecretState, SyncLine
+from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.config.custom_rows import CustomRow
 from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import BY_PATH, FIELDS, SECTIONS
@@ -24,6 +24,7 @@ from outkey.core.config.sync_sections import (
 from outkey.core.config.webhook_section import REFERENCES, webhook_table
 from outkey.core.moments import day_of
 from outkey.core.sync.line import Sync
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.table import sync_table
 from outkey.core.webhooks.stored import StoredWebhook
 

@@ -4,10 +4,10 @@ import json
 import tomllib
 from dataclasses import dataclass, replace
 
-from outkey.core.config.configuration import SyncLine
 from outkey.core.config.document import parse_sync, read_request
 from outkey.core.config.export import render_sync
 from outkey.core.errors import ConfigError
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.text import NO_TEXT, Text
 
 MOST_VERSIONS = 100  # of one line; the oldest are deleted

@@ -7,8 +7,8 @@ that is stored and that the document does not name would be lost.
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from outkey.core.config.configuration import SyncLine
 from outkey.core.sync.line import Direction
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.table import sync_table
 
 NamedKeys = Mapping[str, frozenset[str]]  # by place

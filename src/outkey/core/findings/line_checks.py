@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from outkey.core.config.configuration import SyncLine
 from outkey.core.errors import SyncFailed
 from outkey.core.findings.checks import Check, Finding, Level
 from outkey.core.sync.line import (
@@ -26,6 +25,7 @@ from outkey.core.sync.mapping import (
 )
 from outkey.core.sync.records import HostField
 from outkey.core.sync.response import read_json
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.targets import FileName, parse_target
 from outkey.core.sync.templates import placeholders
 from outkey.core.sync.transforms import MappingContext, Zones, refusal_reason

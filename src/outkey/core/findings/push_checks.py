@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from outkey.core.config.configuration import SyncLine
 from outkey.core.findings.checks import Check, Finding, Level
 from outkey.core.findings.line_checks import (
     DOTTED_NAME,
@@ -12,6 +11,7 @@ from outkey.core.findings.line_checks import (
 from outkey.core.sync.line import Direction, PushRequest, Sync
 from outkey.core.sync.push_results import WHOLE_BODY
 from outkey.core.sync.records import HostField
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.templates import placeholders
 
 REQUEST_METHOD = Check(

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from outkey.core.config.configuration import SyncLine
 from outkey.core.config.document import read_request
 from outkey.core.config.field_kinds import check_method
 from outkey.core.config.fields import BY_PATH
@@ -40,6 +39,7 @@ from outkey.core.request.headers import of_connection, tidy_value
 from outkey.core.sync.line import Sync
 from outkey.core.sync.paging_words import pagination_of
 from outkey.core.sync.suggest import default_target
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.table import read_sync, sync_table
 from outkey.core.text import Text
 

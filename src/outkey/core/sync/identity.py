@@ -9,7 +9,8 @@ import hashlib
 import json
 from uuid import UUID
 
-from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.config.configuration import Configuration
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.table import sync_table
 
 # These change when and how fast a line runs, not which records come and as what.

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from outkey.core.config.configuration import SyncLine
 from outkey.core.config.sync_sections import Pair
 from outkey.core.errors import ConfigError
 from outkey.core.sync.line import Direction, PushedRecords, Sync
 from outkey.core.sync.records import Target
 from outkey.core.sync.shape import is_made_by_outkey
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.targets import FileName, parse_target
 from outkey.core.text import Text
 

@@ -7,7 +7,6 @@ brings the response, without any secret that it repeats.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from outkey.core.config.configuration import SyncLine
 from outkey.core.config.export import toml_value
 from outkey.core.config.line_fields import PAGINATION_FIELDS
 from outkey.core.request.message import ResponseHeaders
@@ -40,6 +39,7 @@ from outkey.core.sync.suggest_records import (
     objects_in,
 )
 from outkey.core.sync.suggest_values import Guess, guess_transform
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.table import written_table
 from outkey.core.sync.targets import MAX_OWN_NAME, TABLE_PREFIX
 from outkey.core.text import Text, counted

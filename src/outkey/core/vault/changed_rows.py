@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from outkey.core.config.sync_sections import has_password
-from outkey.core.rows import LineRow
 from outkey.core.shared_state import SharedState, StateKind
+from outkey.core.sync.line_rows import LineRow
 from outkey.core.text import Text
 from outkey.core.vault.envelope import TokenRow
 from outkey.core.vault.row_voucher import RowName

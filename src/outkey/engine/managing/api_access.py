@@ -13,7 +13,7 @@ from typing import NamedTuple, assert_never
 from outkey.core.access.api_tokens import ApiToken, Scope
 from outkey.core.access.http_statuses import VERSION_DIFFERS
 from outkey.core.access.permissions import Permission, requirements
-from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.config.configuration import Configuration
 from outkey.core.config.document import Document, read_draft
 from outkey.core.config.facts import written_table
 from outkey.core.config.presets import Preset
@@ -36,6 +36,7 @@ from outkey.core.request.message import Response
 from outkey.core.request.relay import RelayedRequest
 from outkey.core.secret import Secret
 from outkey.core.sync.run import Run
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.text import Text
 from outkey.core.webhooks.facts import ShownWebhook
 from outkey.core.webhooks.inbox import InboxDelivery

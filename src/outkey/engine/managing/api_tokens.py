@@ -31,8 +31,8 @@ from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.state_shapes import read_each, read_one, without_value
 from outkey.core.text import Text, counted
 from outkey.engine.managing.changes import Administration
-from outkey.engine.managing.registry import Registry
 from outkey.engine.managing.token_memory import TokenMemory
+from outkey.engine.sync.line_registry import Registry
 from outkey.ports.storage import Database, StateRows
 
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from outkey.core.config.configuration import Configuration, SecretState, SyncLine
+from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.config.document import Document, naming
 from outkey.core.config.removals import Removal, line_table, removals_of
 from outkey.core.config.secret_values import refuse_control_characters
@@ -39,13 +39,14 @@ from outkey.core.request.assembly import SecretOpener
 from outkey.core.request.script import check_transform
 from outkey.core.secret import Secret
 from outkey.core.sync.records import Target
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.text import Text, build_text, join_texts
 from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.stored import StoredWebhook, without_references
 from outkey.engine.managing.changes import Administration, ConfigurationChange
 from outkey.engine.managing.pair_checks import refuse_unfit_pairs
-from outkey.engine.managing.registry import Registry
 from outkey.engine.sending.scripts import prove_examples
+from outkey.engine.sync.line_registry import Registry
 from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.engine.tokens.login_source import refuse_invalid_expressions
 from outkey.engine.wire.transmit import SendContext

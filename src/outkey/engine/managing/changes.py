@@ -12,12 +12,7 @@ from outkey.core.audit.changed_values import (
     line_changes,
 )
 from outkey.core.audit.events import Change, ChangeEffect, Tag
-from outkey.core.config.configuration import (
-    PROXY_PASSWORD,
-    Configuration,
-    SyncLine,
-    successor,
-)
+from outkey.core.config.configuration import PROXY_PASSWORD, Configuration, successor
 from outkey.core.config.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
 from outkey.core.config.reference import Reference
 from outkey.core.config.secret_values import refuse_unusable
@@ -34,6 +29,7 @@ from outkey.core.findings.policy import refuse_blocked
 from outkey.core.findings.posture import Policy
 from outkey.core.request.script import SCRIPT_FACT, fingerprint
 from outkey.core.secret import Secret
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.text import Text
 from outkey.core.vault.voucher import (
     NAME,
@@ -42,9 +38,9 @@ from outkey.core.vault.voucher import (
     vouchable_facts,
 )
 from outkey.engine.managing.connection_test import Report
-from outkey.engine.managing.registry import Registry
 from outkey.engine.managing.test_setup import prepare_test
 from outkey.engine.sending.sender import Sender
+from outkey.engine.sync.line_registry import Registry
 from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.engine.tokens.actions import TokenActions
 from outkey.engine.tokens.login_source import refuse_invalid_expressions

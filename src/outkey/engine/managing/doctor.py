@@ -31,7 +31,7 @@ from outkey.core.request.script import ScriptCall
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.managing.audit_trail import AuditTrail, RowsWrapper
-from outkey.engine.managing.registry import Registry
+from outkey.engine.sync.line_registry import Registry
 from outkey.ports.installation import Presets, VouchedRows
 from outkey.ports.sending import Scripts, Secrets
 

@@ -65,8 +65,8 @@ from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration, ConfigurationChange
 from outkey.engine.managing.drafts import CandidateConfiguration, DraftSecrets
-from outkey.engine.managing.registry import Registry
 from outkey.engine.sending.scripts import prove_examples
+from outkey.engine.sync.line_registry import Registry
 from outkey.engine.wire.transmit import SendContext
 from outkey.ports.sending import Secrets
 

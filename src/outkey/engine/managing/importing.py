@@ -18,8 +18,8 @@ from outkey.core.importing.report import ImportedConfiguration
 from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration, ConfigurationChange
 from outkey.engine.managing.editing import Allowed
-from outkey.engine.managing.registry import Registry
 from outkey.engine.sending.scripts import prove_examples
+from outkey.engine.sync.line_registry import Registry
 from outkey.engine.wire.transmit import SendContext
 
 

@@ -24,7 +24,7 @@ from outkey.core.shared_state import StateKind
 from outkey.core.stored_times import is_possible
 from outkey.core.stored_values import is_odd
 from outkey.engine.managing.duties import MONITORING
-from outkey.engine.managing.registry import Registry
+from outkey.engine.sync.line_registry import Registry
 from outkey.ports.monitoring import LineRuns, Notifier
 from outkey.ports.sending import Clock
 from outkey.ports.storage import AuditRows, Database, StateRows

@@ -8,7 +8,7 @@ from outkey.core.config.sync_sections import Pair
 from outkey.core.errors import UnknownConfiguration
 from outkey.core.sync.pair_rules import refuse_shared_lines, refuse_unfit_pair
 from outkey.core.sync.records import Target
-from outkey.engine.managing.registry import Registry
+from outkey.engine.sync.line_registry import Registry
 from outkey.ports.expressions import PathCompiler
 
 

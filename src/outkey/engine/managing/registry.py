@@ -1,7 +1,8 @@
-"""The rules of storing configurations, sync lines and secrets, over the rows of a host.
+"""The rules of storing configurations and secrets, over the rows of a host.
 
-Rows hold no rule (`ports.storage.Storage`): what an edit, another secret, a test, a
-refusal or a removal means for what is stored is decided here, once for every host.
+Rows hold no rule (`ports.storage.ConfigurationStorage`): what an edit,
+another secret, a test, a refusal or a removal means for what is stored is decided
+here, once for every host.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -13,32 +14,20 @@ from uuid import UUID, uuid4
 from outkey.core.config.configuration import (
     Configuration,
     SecretState,
-    SyncLine,
     kept_secrets,
     known_names,
 )
 from outkey.core.config.custom_rows import is_row_secret
-from outkey.core.config.line_history import (
-    MOST_VERSIONS,
-    LineVersion,
-    compared_values,
-    version_text,
-)
 from outkey.core.errors import (
     ConfigError,
     EditConflict,
     OutkeyError,
     RowUnreadable,
-    SecretUnreadable,
     UnknownConfiguration,
     configuration_exists,
-    line_exists,
-    unknown_line,
 )
 from outkey.core.findings.health import Health, Summary
-from outkey.core.rows import ConfigurationRow, LineRow, line_row, new_row
-from outkey.core.sync.line_versions import compare_lines
-from outkey.core.sync.schedule import TimedLine
+from outkey.core.rows import ConfigurationRow, new_row
 from outkey.core.text import Text
 from outkey.core.vault.versions import (
     SecretLabel,
@@ -52,13 +41,13 @@ from outkey.core.vault.versions import (
     secret_version,
 )
 from outkey.core.vault.voucher import VOUCHER_FIELD
-from outkey.ports.storage import Storage
+from outkey.ports.storage import ConfigurationStorage
 
 # A configuration that is 0.1 s old is no worse than a send that began 0.1 s earlier.
 FRESH_SECONDS = 0.1
 LOAD_TRIES = 10  # another process may save a configuration while it is read
 HEALTH_TRIES = 50  # another process may write the same row at the same moment
-_MOST_CACHED = 2000
+MOST_CACHED = 2000
 
 
 @dataclass(slots=True)
@@ -70,16 +59,15 @@ class CachedConfiguration:
     read_at: float
 
 
-class Registry:
-    """The configurations, sync lines and states of secrets of an installation."""
+class ConfigurationRegistry:
+    """The configurations of an installation and the states of their secrets."""
 
     def __init__(
-        self, storage: Storage, *, fresh_seconds: float = FRESH_SECONDS
+        self, storage: ConfigurationStorage, *, fresh_seconds: float = FRESH_SECONDS
     ) -> None:
         self._storage = storage
         self._fresh_seconds = fresh_seconds
         self._cache: dict[str, CachedConfiguration] = {}
-        self._lines: dict[str, tuple[LineRow, SyncLine]] = {}
 
     def transaction(self) -> AbstractContextManager[None]:
         """Write all of what is changed inside, or nothing."""
@@ -103,7 +91,7 @@ class Registry:
             cached.read_at = now
             return cached.configuration
         row, configuration = self._load_unchanged(row)
-        if len(self._cache) >= _MOST_CACHED:
+        if len(self._cache) >= MOST_CACHED:
             self._cache.clear()
         self._cache[name] = CachedConfiguration(row, configuration, now)
         return configuration
@@ -228,157 +216,11 @@ class Registry:
         self._cache.pop(new_name, None)
 
     def remove(self, name: str) -> None:
-        """Delete a configuration with its secrets and lines.
-
-        Raises UnknownConfiguration.
-        """
+        """Delete a configuration with its secrets, or raise UnknownConfiguration."""
         with self.transaction():
             row = self._row(name, lock=True)
-            # One by one, so that none of them is believed when it is put back.
-            for line in self._storage.lines.find():
-                if line.configuration == name:
-                    self._storage.lines.swap(line, None)
             self._swap(row, None)
         self._cache.pop(name, None)
-
-    # ── sync lines ──────────────────────────────────────────────────────────────────
-
-    def line(self, name: str) -> SyncLine:
-        """Return one sync line, or raise UnknownConfiguration.
-
-        SecretUnreadable if it was changed without outkey. Every page of a run calls
-        this.
-        """
-        row = self._line_row(name)
-        if row.error is not None:
-            raise row.error
-        cached = self._lines.get(name)
-        if cached is not None and cached[0] == row:
-            return cached[1]
-        line = row.line()
-        if len(self._lines) >= _MOST_CACHED:
-            self._lines.clear()
-        self._lines[name] = (row, line)
-        return line
-
-    def shown_line(self, name: str) -> SyncLine:
-        """Return one sync line to look at it, also while outkey is sealed.
-
-        SecretUnreadable if it was changed without outkey.
-        """
-        row = self._line_row(name)
-        if isinstance(row.error, SecretUnreadable):
-            raise row.error
-        return row.line()
-
-    def lines(self) -> list[SyncLine]:
-        """Return the lines that can be read, by name; also those changed outside."""
-        return [line for _, line in self._lines_with_names() if line is not None]
-
-    def unreadable_lines(self) -> list[str]:
-        """Return the names of the sync lines that cannot be read."""
-        return [name for name, line in self._lines_with_names() if line is None]
-
-    def _lines_with_names(self) -> Iterator[tuple[str, SyncLine | None]]:
-        for row in self._storage.lines.find():
-            try:
-                yield row.name, row.line()
-            except (ConfigError, RowUnreadable):
-                yield row.name, None
-
-    def changed_lines(self) -> set[str]:
-        """Return the names of the lines that were changed outside of outkey."""
-        rows = self._storage.lines.find()
-        return {row.name for row in rows if isinstance(row.error, SecretUnreadable)}
-
-    def timetable(self, names: Collection[str] | None = None) -> list[TimedLine]:
-        """Return when these lines run, or all, also where they cannot be read."""
-        return [row.timed() for row in self._storage.lines.find(names)]
-
-    def put_line(
-        self, line: SyncLine, *, by: str = "", seen: int | None = None
-    ) -> None:
-        """Store a sync line, new or changed, and what it is now as a version of it.
-
-        `seen` is the number of the version that the editor has seen: if another one is
-        stored, EditConflict is raised. Without it, the last save wins.
-        """
-        with self.transaction():
-            self._row(line.configuration)
-            rows = self._storage.lines.find([line.name])
-            before = rows[0] if rows else None
-            versions = self._storage.lines.versions(line.name, 1)
-            if seen is not None and seen != (versions[0].number if versions else 0):
-                raise EditConflict
-            if not self._storage.lines.swap(before, line_row(line)):
-                raise EditConflict  # another process added or deleted it just now
-            if before is not None and not versions:
-                versions = self._add_first_version(before)
-            self._add_version(line, before, versions, by)
-
-    def _add_first_version(self, row: LineRow) -> list[LineVersion]:
-        """Store a line that was saved before versions were; none if unreadable."""
-        try:
-            text = version_text(row.line())
-        except ConfigError:
-            return []
-        version = LineVersion(
-            line=row.name,
-            number=1,
-            at=self._storage.database.now(),
-            actor="",
-            text=text,
-        )
-        if not self._storage.lines.add_version(version, oldest=1):
-            raise EditConflict
-        return [version]
-
-    def _add_version(
-        self,
-        line: SyncLine,
-        before: LineRow | None,
-        versions: list[LineVersion],
-        actor: str,
-    ) -> None:
-        text = version_text(line)
-        if versions and versions[0].text == text:
-            return
-        number = versions[0].number + 1 if versions else 1
-        version = LineVersion(
-            line=line.name,
-            number=number,
-            at=self._storage.database.now(),
-            actor=actor,
-            text=text,
-            summary=summary_of(before, line),
-        )
-        oldest = number - MOST_VERSIONS + 1
-        if not self._storage.lines.add_version(version, oldest=oldest):
-            raise EditConflict
-
-    def line_versions(self, name: str, limit: int = MOST_VERSIONS) -> list[LineVersion]:
-        """Return the versions of a line, newest first."""
-        return self._storage.lines.versions(name, limit)
-
-    def rename_line(self, name: str, new_name: str) -> None:
-        """Give a sync line another name; all that belongs to it stays with it.
-
-        Raises UnknownConfiguration, and ConfigError if the new name is taken.
-        """
-        with self.transaction():
-            row = self._line_row(name)
-            if self._storage.lines.find([new_name]):
-                raise line_exists()
-            if not self._storage.lines.swap(row, replace(row, name=new_name)):
-                raise EditConflict  # another process deleted it just now
-
-    def owner_of_line(self, name: str) -> str:
-        """Return the configuration of a line, also of one that was changed outside."""
-        return self._line_row(name).configuration
-
-    def remove_line(self, name: str) -> None:
-        """Delete a sync line, or raise UnknownConfiguration."""
-        self._storage.lines.swap(self._line_row(name), None)
 
     # ── secrets ─────────────────────────────────────────────────────────────────────
 
@@ -544,12 +386,6 @@ class Registry:
         names = [summary.name for summary in self.summaries()]
         raise UnknownConfiguration(hint=known_names(names))
 
-    def _line_row(self, name: str) -> LineRow:
-        rows = self._storage.lines.find([name])
-        if not rows:
-            raise unknown_line()
-        return rows[0]
-
     def _load_unchanged(
         self, row: ConfigurationRow
     ) -> tuple[ConfigurationRow, Configuration]:
@@ -621,15 +457,3 @@ def is_new_record(text: str) -> bool:
     except ValueError:
         return False
     return record.version == 4 and record.hex == text
-
-
-def summary_of(before: LineRow | None, line: SyncLine) -> Text:
-    """Return what a save changed, in words."""
-    if before is None:
-        return Text("created")
-    try:
-        values = compared_values(before.line())
-    except ConfigError:
-        return Text("changed")
-    comparison = compare_lines(values, compared_values(line))
-    return comparison.summary() if comparison.changes else Text("comments changed")

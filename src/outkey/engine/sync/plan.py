@@ -7,10 +7,11 @@ from datetime import UTC, tzinfo
 from functools import partial
 from zoneinfo import ZoneInfo
 
-from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.config.configuration import Configuration
 from outkey.core.config.sync_sections import Pair
 from outkey.core.sync.line import Sync
 from outkey.core.sync.records import Changes, WriteOutcome
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.transforms import Zones
 from outkey.engine.sending.sender import Sender
 from outkey.engine.sync.agreements import Agreements

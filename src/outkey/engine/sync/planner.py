@@ -25,7 +25,7 @@ from outkey.core.sync.schedule import (
     is_place_wanted,
     next_retry,
 )
-from outkey.engine.managing.registry import Registry
+from outkey.engine.sync.line_registry import Registry
 from outkey.engine.sync.plan import SyncPorts
 from outkey.engine.sync.runner import SyncRunner
 from outkey.ports.sync import Queue

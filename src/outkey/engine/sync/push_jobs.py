@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from outkey.core.config.configuration import SyncLine
 from outkey.core.groups import groups_of
 from outkey.core.sync.ledger import LedgerEntry, count_of
 from outkey.core.sync.line import PushedRecords, PushRequest, Sync
 from outkey.core.sync.paging import Position
 from outkey.core.sync.records import WriteOutcome
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.templates import placeholders
 from outkey.engine.sync.plan import Effect
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
-from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.config.configuration import Configuration
 from outkey.core.errors import (
     ConfigError,
     LineBusy,
@@ -40,13 +40,13 @@ from outkey.core.sync.run import (
 )
 from outkey.core.sync.run_states import RunRequest, Start
 from outkey.core.sync.schedule import ATTEMPTS
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.text import Text
 from outkey.engine.managing.duties import SCHEDULES, Duties
 from outkey.engine.operating.counting import count_run
 from outkey.engine.sync.sync_settings import SyncSettings
-from outkey.ports.sending import Configurations
 from outkey.ports.storage import Database, StateRows
-from outkey.ports.sync import RunOrder, RunQuery, RunRows
+from outkey.ports.sync import LineSource, RunOrder, RunQuery, RunRows
 
 MAX_DUE = 5000
 CANCEL_TRIES = 20  # a run that is cancelled may save a page at the same moment
@@ -66,7 +66,7 @@ class Runs:
         rows: RunRows,
         states: StateRows,
         database: Database,
-        configurations: Configurations,
+        configurations: LineSource,
     ) -> None:
         self._rows = rows
         self._duties = Duties(states, database)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from outkey.core.config.configuration import Configuration, SyncLine
+from outkey.core.config.configuration import Configuration
 from outkey.core.config.document import Document
 from outkey.core.config.sync_sections import Pair
 from outkey.core.errors import (
@@ -21,8 +21,9 @@ from outkey.core.findings.line_checks import (
 )
 from outkey.core.findings.push_checks import CREATES_PULLED
 from outkey.core.sync.line import Direction, Sync
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.targets import FileName, TableName, parse_target
-from outkey.engine.managing.registry import Registry
+from outkey.engine.sync.line_registry import Registry
 from outkey.engine.sync.runner import SyncRunner
 from outkey.ports.sync import LineSource
 

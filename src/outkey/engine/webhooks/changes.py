@@ -18,12 +18,12 @@ from outkey.core.access.webhook_permissions import (
 )
 from outkey.core.audit.changed_values import expression_changes
 from outkey.core.audit.events import Change, Tag
-from outkey.core.config.configuration import SyncLine
 from outkey.core.config.document import Document
 from outkey.core.config.secret_values import refuse_unusable
 from outkey.core.errors import ConfigError, UnknownConfiguration
 from outkey.core.secret import Secret
 from outkey.core.sync.line import Sync
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.text import Text
 from outkey.core.webhooks.content import DeliveryContent
 from outkey.core.webhooks.delivery import Delivery
@@ -39,7 +39,7 @@ from outkey.core.webhooks.stored import PREVIOUS, SECRET, StoredWebhook
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.editing import Allowed
 from outkey.engine.managing.line_editing import RecordRights, refuse_forbidden
-from outkey.engine.managing.registry import Registry
+from outkey.engine.sync.line_registry import Registry
 from outkey.engine.sync.runner import refuse_unreceivable
 from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.engine.webhooks.hook_settings import HookSettings

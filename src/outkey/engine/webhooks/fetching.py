@@ -18,6 +18,7 @@ from outkey.engine.sending.sender import Sender
 from outkey.engine.tokens.discovery import anonymous_configuration
 from outkey.engine.wire.steps import Steps
 from outkey.engine.wire.transmit import RequestBudget, SendContext
+from outkey.ports.sync import LineSource
 
 FETCH_SECONDS = 5.0
 MAX_DOCUMENT = 256 * 1024
@@ -90,6 +91,7 @@ def fetch_public(context: SendContext, url: str) -> Steps[bytes]:
 
 def fetch_objects(
     sender: Sender,
+    lines: LineSource,
     webhook: Webhook,
     identifiers: Sequence[str],
     *,
@@ -106,7 +108,7 @@ def fetch_objects(
     if webhook.configuration:
         configuration = sender.configurations.get(webhook.configuration)
     else:
-        line = sender.configurations.line(webhook.line)
+        line = lines.line(webhook.line)
         configuration = sender.configurations.get(line.configuration)
         line.refuse_other(configuration)
     for identifier, path in zip(identifiers, paths, strict=True):

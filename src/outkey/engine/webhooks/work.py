@@ -45,6 +45,7 @@ from outkey.engine.webhooks.fetching import NO_OBJECT, fetch_objects
 from outkey.engine.webhooks.hook_settings import HookSettings
 from outkey.ports.expressions import PathCompiler
 from outkey.ports.storage import Database
+from outkey.ports.sync import LineSource
 from outkey.ports.webhooks import DeliveryQuery, DeliveryRows
 
 AT_ONCE = 200  # deliveries of one webhook and round
@@ -79,6 +80,7 @@ class WorkPorts:
     deliveries: DeliveryRows
     database: Database
     finder: PathCompiler
+    lines: LineSource
     runner: SyncRunner
     runs: Runs
     planner: Planner
@@ -502,6 +504,7 @@ class HookWork:
             objects.update(resumed.objects)
         fetching = fetch_objects(
             self._ports.sender,
+            self._ports.lines,
             stored.webhook,
             [identifier for identifier in identifiers if identifier not in objects],
             actor=actor_of(stored),

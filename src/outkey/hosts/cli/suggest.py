@@ -6,8 +6,8 @@ from outkey.core.config.export import render, toml_value
 from outkey.hosts.cli.output import print_json, print_line, warn
 
 if TYPE_CHECKING:
-    from outkey.core.config.configuration import SyncLine
     from outkey.core.sync.suggest import FieldSuggestion, Suggestion
+    from outkey.core.sync.sync_line import SyncLine
 
 
 def print_suggestion(

@@ -14,7 +14,7 @@ from outkey.core.config.line_history import LineVersion
 from outkey.core.errors import RowUnreadable
 from outkey.core.findings.health import Health, Summary
 from outkey.core.groups import groups_of
-from outkey.core.rows import ConfigurationRow, LineRow
+from outkey.core.rows import ConfigurationRow
 from outkey.core.stored_values import (
     is_odd,
     odd_names,
@@ -23,6 +23,7 @@ from outkey.core.stored_values import (
     read_text,
     read_time,
 )
+from outkey.core.sync.line_rows import LineRow
 from outkey.core.text import Text
 from outkey.core.vault.envelope import (
     key_name_of,
@@ -36,7 +37,7 @@ from outkey.hosts.django import models
 from outkey.hosts.django.columns import as_bytes, optional_bytes
 from outkey.hosts.django.database import DjangoDatabase
 from outkey.hosts.django.raw_sql import execute, insert_row, wrap_errors_of_methods
-from outkey.ports.storage import Storage
+from outkey.ports.sync import Storage
 
 _CHECKED = (
     "id",

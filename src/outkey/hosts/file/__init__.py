@@ -62,7 +62,10 @@ def sender_of(document: Document, tokens: Tokens | None = None) -> Sender:
     resolver = SystemResolver()
     return Sender(
         Ports(
-            configurations=MemoryConfigurations(configurations, document.lines),
+            configurations=MemoryConfigurations(
+                configurations,
+                {line.name: line.configuration for line in document.lines},
+            ),
             secrets=ReferencedSecrets(),
             transport=Urllib3Transport(),
             resolver=resolver,

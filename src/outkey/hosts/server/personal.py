@@ -23,7 +23,7 @@ from outkey.core.errors import ConfigError
 from outkey.core.moments import iso_or_none, record_iso
 from outkey.core.text import Text
 from outkey.engine.managing.api_tokens import ApiTokens
-from outkey.engine.managing.registry import Registry
+from outkey.engine.sync.line_registry import Registry
 from outkey.hosts.django.models import Delivery, SecretValue, UserSettings
 from outkey.hosts.django.pages.access import web_actor
 from outkey.hosts.server.user_changes import key_of

@@ -22,7 +22,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from outkey.core.access.permissions import Permission
-from outkey.core.config.configuration import SyncLine
 from outkey.core.config.document import read_request
 from outkey.core.config.line_history import (
     LineVersion,
@@ -44,6 +43,7 @@ from outkey.core.sync.schedule_choices import (
     next_times,
 )
 from outkey.core.sync.suggest_children import suggest_children
+from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.targets import TABLE_PREFIX
 from outkey.engine.managing.line_editing import (
     LineEdit,
