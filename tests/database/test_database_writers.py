@@ -13,7 +13,8 @@ from django.db.models import F
 
 from database.test_installation import application, installed, spar  # noqa: F401 - fixtures
 from outkey.core.audit.events import Change, Tag
-from outkey.core.config.document import ConfigurationDraft, parse_document
+from outkey.core.config.document import parse_document
+from outkey.core.config.drafts import ConfigurationDraft
 from outkey.core.errors import EditConflict, OutkeyError, SecretUnreadable
 from outkey.core.secret import Secret
 from outkey.core.vault import voucher

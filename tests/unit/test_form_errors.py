@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.config.document import parse_sync
 from outkey.core.sync.form_suggestion import form_with_suggestion
 from outkey.core.sync.line_form import (
     ChildForm,
@@ -13,6 +12,7 @@ from outkey.core.sync.line_form import (
     form_of,
     text_with_form,
 )
+from outkey.core.sync.line_section import parse_sync
 from outkey.core.sync.schedule_choices import ScheduleChoice, ScheduleKind
 from unit.test_sync_run import answer, fake_sync, people
 from unit.test_sync_suggesting import Recorder

@@ -22,7 +22,7 @@ import pytest
 from outkey.adapters.paths_jmespath import JmespathCompiler
 from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tls_context import encrypt_key
-from outkey.core.config.document import parse_document, read_request
+from outkey.core.config.document import parse_document
 from outkey.core.config.toml import MAX_KEY_PARTS, parse_toml
 from outkey.core.errors import ConfigError, SyncFailed
 from outkey.core.findings.line_checks import line_findings
@@ -31,6 +31,7 @@ from outkey.core.request.origin import Origin, parse_redirect
 from outkey.core.request.script import check_script
 from outkey.core.secret import Secret
 from outkey.core.sync.line import Direction, FieldMapping, Sync, Transform
+from outkey.core.sync.line_section import read_request
 from outkey.core.sync.link_header import next_link
 from outkey.core.sync.mapping import Unmapped, map_incoming
 from outkey.core.sync.response import MAX_VALUES, read_json

@@ -11,8 +11,6 @@ from outkey.core.access.line_permissions import (
     record_accesses,
 )
 from outkey.core.access.permissions import Permission
-from outkey.core.config.document import parse_sync
-from outkey.core.config.export import render_sync
 from outkey.core.errors import ConfigError, UnknownConfiguration
 from outkey.core.sync.line import (
     Children,
@@ -24,6 +22,7 @@ from outkey.core.sync.line import (
     Sync,
     Transform,
 )
+from outkey.core.sync.line_section import parse_sync, render_sync
 from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.line_editing import (

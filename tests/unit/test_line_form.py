@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.config.document import parse_sync
-from outkey.core.config.export import render_sync
 from outkey.core.config.line_text import LineText
 from outkey.core.errors import ConfigError
 from outkey.core.sync.line import Direction, Paging, Sync, Transform
@@ -25,6 +23,7 @@ from outkey.core.sync.line_inputs import (
     posted_names,
     read_posted,
 )
+from outkey.core.sync.line_section import parse_sync, render_sync
 from outkey.core.sync.schedule_choices import ScheduleChoice, ScheduleKind, choice_of
 from outkey.core.sync.table import sync_errors
 

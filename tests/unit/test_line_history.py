@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.config.export import render_sync
 from outkey.core.config.line_history import (
     MOST_VERSIONS,
     read_version,
@@ -13,6 +12,7 @@ from outkey.core.config.line_history import (
 )
 from outkey.core.errors import ConfigError, EditConflict
 from outkey.core.sync.line_rows import LineRow
+from outkey.core.sync.line_section import render_sync
 from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.sync.line_registry import Registry
 from outkey.testing import configuration

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outkey.core.config import line_text
-from outkey.core.config.export import toml_key, toml_value
 from outkey.core.config.line_text import LineText, set_value
 from outkey.core.config.toml_rows import match_rows
+from outkey.core.config.toml_text import toml_key, toml_value
 from outkey.core.errors import ConfigError
 
 TEXT = """\

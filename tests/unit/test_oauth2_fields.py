@@ -13,10 +13,11 @@ from outkey.core.config.choices import (
 )
 from outkey.core.config.configuration import Configuration, SecretState, build
 from outkey.core.config.document import parse_document
-from outkey.core.config.export import render, render_table
+from outkey.core.config.export import render
 from outkey.core.config.field_kinds import Field, Kind
 from outkey.core.config.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
 from outkey.core.config.reference import parse_reference
+from outkey.core.config.toml_text import render_table
 from outkey.core.errors import ConfigError, HeaderFormatError, SecretRebindRequired
 from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret

@@ -5,8 +5,8 @@ from dataclasses import MISSING, fields, replace
 
 import pytest
 
-from outkey.core.config.document import parse_document, parse_sync
-from outkey.core.config.export import render, render_sync
+from outkey.core.config.document import parse_document
+from outkey.core.config.export import render
 from outkey.core.config.field_kinds import Kind
 from outkey.core.config.line_fields import (
     CHILDREN_FIELDS,
@@ -36,6 +36,7 @@ from outkey.core.sync.line import (
     Transform,
     Writes,
 )
+from outkey.core.sync.line_section import parse_sync, render_sync
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.table import ATTRIBUTES, read_sync, sync_table
 

@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from outkey.core.config.export import render_table
+from outkey.core.config.toml_text import render_table
 from outkey.core.config.webhook_section import (
     WEBHOOK_FIELDS,
     read_webhook,

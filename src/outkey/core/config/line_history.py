@@ -4,9 +4,8 @@ import json
 import tomllib
 from dataclasses import dataclass, replace
 
-from outkey.core.config.document import parse_sync, read_request
-from outkey.core.config.export import render_sync
 from outkey.core.errors import ConfigError
+from outkey.core.sync.line_section import parse_sync, read_request, render_sync
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.text import NO_TEXT, Text
 

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-from outkey.core.config.document import MAX_SYNC
-from outkey.core.config.export import entries, toml_key
 from outkey.core.config.toml import parse_toml
 from outkey.core.config.toml_edit import TomlEditor
 from outkey.core.config.toml_rows import Table, are_rows
+from outkey.core.config.toml_text import entries, toml_key
 from outkey.core.errors import ConfigError
+from outkey.core.sync.line_section import MAX_SYNC
 
 
 class LineText:

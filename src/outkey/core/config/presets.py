@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from outkey.core.config.configuration import known_names
-from outkey.core.config.document import ConfigurationDraft, read_draft
+from outkey.core.config.drafts import ConfigurationDraft, read_draft
 from outkey.core.config.field_kinds import CONTROL, refuse_unknown_keys
 from outkey.core.config.toml import parse_toml
 from outkey.core.errors import ConfigError

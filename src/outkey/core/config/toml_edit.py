@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from outkey.core.config.export import toml_key, toml_value
 from outkey.core.config.toml import STRING_OR_COMMENT
 from outkey.core.config.toml_rows import (
     Table,
@@ -22,6 +21,7 @@ from outkey.core.config.toml_rows import (
     array_with_rows,
     match_rows,
 )
+from outkey.core.config.toml_text import toml_key, toml_value
 
 Place = tuple[str | int, ...]  # the keys that lead to a value; numbers are rows
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
-from outkey.core.config.export import toml_value
 from outkey.core.config.toml import STRING_OR_COMMENT
+from outkey.core.config.toml_text import toml_value
 
 Table = dict[str, Any]
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from outkey.core.config.document import read_request
 from outkey.core.config.field_kinds import check_method
 from outkey.core.config.fields import BY_PATH
 from outkey.core.config.placeholders import is_secret_segment
@@ -37,6 +36,7 @@ from outkey.core.importing.urls import (
 )
 from outkey.core.request.headers import of_connection, tidy_value
 from outkey.core.sync.line import Sync
+from outkey.core.sync.line_section import read_request
 from outkey.core.sync.paging_words import pagination_of
 from outkey.core.sync.suggest import default_target
 from outkey.core.sync.sync_line import SyncLine

@@ -14,7 +14,7 @@ from outkey.core.config.custom_rows import (
     header_row,
     query_row,
 )
-from outkey.core.config.document import ConfigurationDraft
+from outkey.core.config.drafts import ConfigurationDraft
 from outkey.core.config.fields import BY_PATH
 from outkey.core.config.placeholders import is_placeholder
 from outkey.core.config.reference import OWN_PREFIX, Reference, Store

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from outkey.core.config.document import ConfigurationDraft
+from outkey.core.config.drafts import ConfigurationDraft
 from outkey.core.findings.checks import Level
 from outkey.core.secret import Secret
 from outkey.core.text import NO_TEXT, Text

@@ -7,8 +7,8 @@ brings the response, without any secret that it repeats.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from outkey.core.config.export import toml_value
 from outkey.core.config.line_fields import PAGINATION_FIELDS
+from outkey.core.config.toml_text import toml_value
 from outkey.core.request.message import ResponseHeaders
 from outkey.core.request.origin import Location, without_parameters
 from outkey.core.sync.excerpt import excerpt_of

@@ -1,16 +1,18 @@
 """A webhook as it is stored: its settings, its endpoint and its sealed secrets."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+from outkey.core.config.toml_text import section_lines, toml_key
 from outkey.core.config.webhook_section import (
     REFERENCES,
     read_webhook,
     webhook_table,
 )
 from outkey.core.errors import OutkeyError, RowUnreadable
+from outkey.core.moments import day_of
 from outkey.core.stored_values import is_odd
 from outkey.core.vault.envelope import Place
 from outkey.core.webhooks.sealed import (
@@ -163,3 +165,12 @@ class StoredWebhook:
         return replace(
             self, webhook=settings, secrets=secrets, bound={**self.bound, **bound}
         )
+
+
+def webhook_lines(stored: StoredWebhook) -> Iterator[str]:
+    """Yield the table of a webhook; a stored secret is a comment."""
+    table = webhook_table(stored.webhook)
+    yield from section_lines(f"webhook.{toml_key(stored.name)}", table)
+    for name in REFERENCES:
+        if name in stored.secrets:
+            yield f"# {name}: set {day_of(stored.secrets[name].set_at)}"

@@ -14,7 +14,8 @@ from outkey.core.access.api_tokens import ApiToken, Scope
 from outkey.core.access.http_statuses import VERSION_DIFFERS
 from outkey.core.access.permissions import Permission, requirements
 from outkey.core.config.configuration import Configuration
-from outkey.core.config.document import Document, read_draft
+from outkey.core.config.document import Document
+from outkey.core.config.drafts import read_draft
 from outkey.core.config.facts import written_table
 from outkey.core.config.presets import Preset
 from outkey.core.config.reference import Reference, parse_reference

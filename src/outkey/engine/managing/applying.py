@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from outkey.core.config.configuration import Configuration, SecretState
-from outkey.core.config.document import Document, naming
+from outkey.core.config.document import Document
+from outkey.core.config.drafts import naming
 from outkey.core.config.removals import Removal, line_table, removals_of
 from outkey.core.config.secret_values import refuse_control_characters
 from outkey.core.config.sync_sections import (

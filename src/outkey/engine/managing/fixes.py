@@ -8,7 +8,7 @@ from functools import partial
 from outkey.core.access.permissions import Permission, requirements
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.custom_rows import CustomHeader, QueryParameter
-from outkey.core.config.document import ConfigurationDraft
+from outkey.core.config.drafts import ConfigurationDraft
 from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import BY_PATH, PATHS_OF_SECRETS, secret_label
 from outkey.core.config.pasted import tidy_secret

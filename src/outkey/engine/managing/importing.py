@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from outkey.core.access.permissions import ASK_ADMINISTRATOR, Permission, requirements
 from outkey.core.config.configuration import Configuration
-from outkey.core.config.document import naming
+from outkey.core.config.drafts import naming
 from outkey.core.errors import (
     ConfigError,
     UnknownConfiguration,

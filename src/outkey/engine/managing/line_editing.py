@@ -12,7 +12,6 @@ from outkey.core.access.line_permissions import (
     record_accesses,
 )
 from outkey.core.access.permissions import Permission
-from outkey.core.config.document import parse_sync, read_request
 from outkey.core.config.field_kinds import table_errors
 from outkey.core.config.fields import BY_PATH
 from outkey.core.config.line_fields import CALL_FIELDS
@@ -23,6 +22,7 @@ from outkey.core.errors import (
     line_exists,
 )
 from outkey.core.sync.line import Sync
+from outkey.core.sync.line_section import parse_sync, read_request
 from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.editing import Allowed

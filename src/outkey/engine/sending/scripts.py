@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from shlex import quote
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.config.document import naming
+from outkey.core.config.drafts import naming
 from outkey.core.errors import ConfigError, OutkeyError, ScriptFailed, SecretMissing
 from outkey.core.request.message import Header, Request
 from outkey.core.request.origin import parse_url

@@ -225,7 +225,8 @@ def import_facts(imported: "Import", *, saved: bool) -> dict[str, object]:
 
 def document_of(imported: "Import") -> str:
     """Return the TOML of an import; how lines ask for pages stands in comments."""
-    from outkey.core.config.export import render, render_table
+    from outkey.core.config.export import render
+    from outkey.core.config.toml_text import render_table
 
     configurations = [item.draft.configuration() for item in imported.configurations]
     parts = [render(configurations, [])]

@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from outkey.core.config.export import render, toml_value
+from outkey.core.config.export import render
+from outkey.core.config.toml_text import toml_value
 from outkey.hosts.cli.output import print_json, print_line, warn
 
 if TYPE_CHECKING:

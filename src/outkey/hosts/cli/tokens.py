@@ -151,7 +151,7 @@ def discover(
     if as_json:
         print_json(urls)
         return
-    from outkey.core.config.export import render_table
+    from outkey.core.config.toml_text import render_table
 
     print_line("# put this below [configuration.NAME]")
     print_line(render_table("configuration.NAME.oauth2", urls))

@@ -22,7 +22,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from outkey.core.access.permissions import Permission
-from outkey.core.config.document import read_request
 from outkey.core.config.line_history import (
     LineVersion,
     compared_values,
@@ -32,6 +31,7 @@ from outkey.core.sync.line import Direction, Gone, Paging, Transform
 from outkey.core.sync.line_form import ChildForm, LineForm, sample_sync
 from outkey.core.sync.line_inputs import posted_names
 from outkey.core.sync.line_sample import LineSample
+from outkey.core.sync.line_section import read_request
 from outkey.core.sync.line_versions import FieldChange, compare_lines
 from outkey.core.sync.records import Target
 from outkey.core.sync.schedule_choices import (
