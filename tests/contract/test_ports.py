@@ -39,23 +39,10 @@ from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
 from outkey.core.shared_state import StateKind
 from outkey.core.vault.voucher import vouchable_facts
-from outkey.ports.sending import (
-    Audit,
-    Clock,
-    Listeners,
-    Permits,
-    Resolver,
-    Secrets,
-    Tokens,
-)
-from outkey.ports.storage import (
-    AuditCheckpoints,
-    AuditRows,
-    Database,
-    RowVouchers,
-    SeenRows,
-    StateRows,
-)
+from outkey.ports.clock import Clock
+from outkey.ports.database import Database, StateRows
+from outkey.ports.sending import Audit, Listeners, Permits, Resolver, Secrets, Tokens
+from outkey.ports.storage import AuditCheckpoints, AuditRows, RowVouchers, SeenRows
 from outkey.ports.sync import Storage
 from outkey.testing import (
     AsyncFake,

@@ -21,7 +21,7 @@ from outkey.adapters.tables.databases import parse_database_url
 from outkey.core.config.sync_sections import OtherDatabase
 from outkey.core.secret import Secret
 from outkey.core.sync.records import FieldKind, HostField, Shape
-from outkey.ports.storage import StateRows
+from outkey.ports.database import StateRows
 
 if TYPE_CHECKING:
     from outkey.hosts.django.shared_state import DjangoStateRows

@@ -49,8 +49,8 @@ from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.sync import Runs, SyncPorts, SyncRunner
 from outkey.engine.sync.line_registry import Registry
 from outkey.engine.sync.record_mapper import effect_of
+from outkey.ports.database import Database
 from outkey.ports.monitoring import LineRuns
-from outkey.ports.storage import Database
 from outkey.ports.sync import Key, LedgerRows, LineRows, PairRows, Records, RunRows
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.contracts_ledger import LedgerRowsContract, StoredLedgerContract

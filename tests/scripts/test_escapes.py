@@ -17,7 +17,7 @@ import pytest
 from outkey.adapters.record_scripts import LockedRecordScripts
 from outkey.adapters.scripts_locked import LockedScripts, spawner
 from outkey.core.errors import OutkeyError
-from outkey.core.request.script import FUNCTION, TRANSFORM
+from outkey.core.script_syntax import FUNCTION, TRANSFORM
 from scripts.attacks import ATTACKS, script_of
 from scripts.conftest import VERSIONS, body_of, call_of, pid_of, python_of, zygote_of
 

@@ -33,10 +33,10 @@ from oauthlib.oauth1 import Client
 from outkey.adapters.scripts_locked import LockedScripts
 from outkey.core.errors import ScriptFailed
 from outkey.core.request.origin import parse_url
-from outkey.core.request.script import (
+from outkey.core.request.script import ScriptCall
+from outkey.core.script_syntax import (
     MAX_SOURCE,
     OFFERED,
-    ScriptCall,
     check_imports,
     check_script,
     examples,

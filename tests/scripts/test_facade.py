@@ -8,7 +8,7 @@ import pytest
 
 from outkey.adapters.scripts_locked import LockedScripts
 from outkey.core.errors import HeaderFormatError, ScriptFailed, SecretMissing
-from outkey.core.request.script import OFFERED
+from outkey.core.script_syntax import OFFERED
 from scripts.conftest import EXAMPLE, body_of, call_of
 
 AT = 1_700_000_000.0

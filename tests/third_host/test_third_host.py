@@ -27,8 +27,9 @@ from outkey.engine.sync import Runs
 from outkey.engine.sync.line_registry import Registry
 from outkey.hosts.cli.main import run
 from outkey.hosts.installation import Tables
+from outkey.ports import database as database_ports
 from outkey.ports import monitoring, storage, sync
-from outkey.ports.sending import Clock
+from outkey.ports.clock import Clock
 from outkey.spar import Spar
 from outkey.spar.records_api import contact as spar_contact
 from outkey.testing import FakeClock, FixedRing, configuration
@@ -91,14 +92,14 @@ push = "send"
 """
 )
 ROW_PORTS = (
-    storage.Database,
+    database_ports.Database,
     storage.ConfigurationRows,
     sync.LineRows,
     storage.SecretRows,
     storage.KeyRows,
     storage.TokenRows,
     storage.AuditRows,
-    storage.StateRows,
+    database_ports.StateRows,
     monitoring.LineRuns,
     sync.RunRows,
     sync.LedgerRows,
@@ -134,7 +135,7 @@ class OnSqlite:
 
 
 class TestSqliteDatabase(OnSqlite, DatabaseContract):
-    def make(self) -> tuple[storage.Database, storage.StateRows]:
+    def make(self) -> tuple[database_ports.Database, database_ports.StateRows]:
         return self.database, self.tables.states
 
 
@@ -169,7 +170,7 @@ class TestAuditTable(OnSqlite, AuditRowsContract):
 
 
 class TestStateTable(OnSqlite, StateRowsContract):
-    def make(self) -> storage.StateRows:
+    def make(self) -> database_ports.StateRows:
         return self.tables.states
 
 
@@ -197,7 +198,7 @@ class TestTokenTable(OnSqlite, TokensContract):
 
 
 class TestRunTable(OnSqlite, RunRowsContract):
-    def make(self) -> tuple[sync.RunRows, storage.Database]:
+    def make(self) -> tuple[sync.RunRows, database_ports.Database]:
         return self.add_lines().runs, self.database
 
 

@@ -11,7 +11,7 @@ from outkey.core.errors import OnHold
 from outkey.core.operating.hold import RESTORED
 from outkey.core.shared_state import StateKind
 from outkey.core.sync.run import RunState
-from outkey.ports.storage import StateRows
+from outkey.ports.database import StateRows
 from outkey.testing import MemoryStateRows
 from outkey.testing.fakes import FixedRing
 from unit.application_in_memory import memory_host

@@ -28,7 +28,7 @@ from outkey.core.errors import ConfigError, SyncFailed
 from outkey.core.findings.line_checks import line_findings
 from outkey.core.findings.policy import parse_policy
 from outkey.core.request.origin import Origin, parse_redirect
-from outkey.core.request.script import check_script
+from outkey.core.script_syntax import check_script
 from outkey.core.secret import Secret
 from outkey.core.sync.line import Direction, FieldMapping, Sync, Transform
 from outkey.core.sync.line_section import read_request

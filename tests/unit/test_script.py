@@ -20,19 +20,21 @@ from outkey.core.errors import (
 )
 from outkey.core.request.message import Response
 from outkey.core.request.script import (
-    IMPORT_HINT,
     MAX_BODY,
-    OFFERED,
     SCRIPT_FACT,
     ScriptCall,
+    fingerprint,
+    headers_of,
+    secret_digest,
+)
+from outkey.core.script_syntax import (
+    IMPORT_HINT,
+    OFFERED,
     asks_for_secret,
     check_imports,
     check_script,
     check_transform,
     examples,
-    fingerprint,
-    headers_of,
-    secret_digest,
 )
 from outkey.core.secret import Secret
 from outkey.engine.sending.scripts import ScriptTrial, is_vouched, try_script

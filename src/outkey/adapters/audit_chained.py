@@ -22,8 +22,8 @@ from outkey.core.audit.encoding import (
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
 from outkey.core.errors import AuditUnavailable, OutkeyError
 from outkey.core.text import Text
+from outkey.ports.clock import Clock
 from outkey.ports.request_id import current_request_id
-from outkey.ports.sending import Clock
 from outkey.ports.storage import AuditCheckpoints, AuditRows
 
 CHECKPOINT_ROWS = 1000

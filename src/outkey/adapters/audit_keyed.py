@@ -11,7 +11,7 @@ from outkey.adapters.keyring_loader import KeyringLoader, ProcessHeartbeat
 from outkey.adapters.process_lock import ProcessLock
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
 from outkey.core.errors import OutkeyError
-from outkey.ports.sending import Clock
+from outkey.ports.clock import Clock
 from outkey.ports.storage import AuditCheckpoints, AuditRows
 
 logger = logging.getLogger("outkey.send")

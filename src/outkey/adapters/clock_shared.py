@@ -7,8 +7,8 @@ does not read the database for it.
 from typing import NamedTuple
 
 from outkey.core.errors import StorageUnavailable
-from outkey.ports.sending import Clock
-from outkey.ports.storage import Database
+from outkey.ports.clock import Clock
+from outkey.ports.database import Database
 
 MEASURED_SECONDS = 10.0
 

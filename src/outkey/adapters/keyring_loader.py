@@ -14,8 +14,9 @@ from outkey.core.errors import ConfigError, KeyStepRefused, Sealed, StorageUnava
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.stored_times import is_recent
 from outkey.core.text import Text, counted
-from outkey.ports.sending import Clock
-from outkey.ports.storage import KeyRows, SecretRows, StateRows
+from outkey.ports.clock import Clock
+from outkey.ports.database import StateRows
+from outkey.ports.storage import KeyRows, SecretRows
 
 BEAT_SECONDS = 60.0
 ALIVE_SECONDS = 2.5 * BEAT_SECONDS

@@ -16,7 +16,8 @@ from outkey.core.findings.monitoring import Notice
 from outkey.core.request.message import Header, Request, Route, Source
 from outkey.core.request.origin import Location
 from outkey.core.secret import Secret
-from outkey.ports.sending import Clock, Transport
+from outkey.ports.clock import Clock
+from outkey.ports.sending import Transport
 
 logger = logging.getLogger("outkey.notices")
 WAITS = (1.0, 4.0)  # before the second and the third attempt

@@ -17,7 +17,7 @@ from outkey.core.request.rate_limit import MAX_HOLD, Pace, RateLimit
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.stored_times import is_possible, lies_ahead
 from outkey.core.text import Text
-from outkey.ports.storage import StateRows
+from outkey.ports.database import StateRows
 
 # Each failed swap means that another process got a lease meanwhile.
 MAX_SWAPS = 200

@@ -9,7 +9,8 @@ from outkey.core.stored_values import is_odd
 from outkey.core.vault.envelope import named_key
 from outkey.core.vault.versions import SecretVersion
 from outkey.core.webhooks.sealed import PLACE_TABLE, sealed_secrets, secret_place
-from outkey.ports.storage import SecretRows, StateRows
+from outkey.ports.database import StateRows
+from outkey.ports.storage import SecretRows
 
 
 class SecretsWithWebhooks:

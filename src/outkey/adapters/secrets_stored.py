@@ -36,9 +36,9 @@ from outkey.core.vault.voucher import (
     voucher_place,
 )
 from outkey.core.webhooks.sealed import PLACE_TABLE
-from outkey.ports.sending import Clock, Secrets
-from outkey.ports.storage import SeenRows
-from outkey.ports.sync import Storage
+from outkey.ports.clock import Clock
+from outkey.ports.sending import Secrets
+from outkey.ports.storage import ConfigurationStorage, SeenRows
 
 _REWRAPPED_AT_ONCE = 200
 _MAX_PAUSE = 0.25
@@ -90,7 +90,7 @@ class StoredSecrets:
 
     def __init__(
         self,
-        storage: Storage,
+        storage: ConfigurationStorage,
         references: Secrets,
         keys: Keyrings,
         clock: Clock,

@@ -13,7 +13,8 @@ from outkey.core.secret import Secret
 from outkey.core.shared_state import StateKind
 from outkey.core.text import Text
 from outkey.core.vault.envelope import TokenRow, key_name_of, token_place
-from outkey.ports.storage import ConfigurationRows, Database, StateRows, TokenRows
+from outkey.ports.database import Database, StateRows
+from outkey.ports.storage import ConfigurationRows, TokenRows
 
 
 class StoredTokens:

@@ -76,6 +76,8 @@ from outkey.engine.sync.runs import Runs
 from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.engine.tokens.actions import TokenActions
 from outkey.engine.tokens.discovery import discover
+from outkey.ports.clock import Clock
+from outkey.ports.database import Database, StateRows
 from outkey.ports.installation import (
     Keys,
     KeySteps,
@@ -85,8 +87,7 @@ from outkey.ports.installation import (
     VouchedRows,
 )
 from outkey.ports.monitoring import LineRuns, Notifier
-from outkey.ports.sending import Audit, Clock, Tokens
-from outkey.ports.storage import Database, StateRows
+from outkey.ports.sending import Audit, Tokens
 from outkey.ports.sync import LineSource, Models, Queue, StoredTables
 
 if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none of it

@@ -55,8 +55,9 @@ from outkey.hosts.webhook_ports import (
     listed_handlers,
     open_hook_ports,
 )
+from outkey.ports.database import StateRows
 from outkey.ports.monitoring import LineRuns
-from outkey.ports.storage import AuditRows, SeenRows, StateRows, TokenRows
+from outkey.ports.storage import AuditRows, SeenRows, TokenRows
 from outkey.ports.sync import LedgerRows, Models, PairRows, Queue, RunRows, Storage
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.core.errors import ConfigError
 from outkey.core.text import Text
 from outkey.engine.sending.sender import Sender
+from outkey.ports.database import Database, StateRows
 from outkey.ports.sending import Audit
-from outkey.ports.storage import Database, StateRows
 
 if TYPE_CHECKING:
     from outkey.engine.webhooks.reception import ReceptionPorts

@@ -1,6 +1,6 @@
 """What sending needs from outside: secrets, tokens, transport, audit, clock."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
@@ -175,22 +175,6 @@ class Listeners(Protocol):
 
     def is_local(self, address: str) -> bool:
         """Whether an address is one of this machine's own. Sends nothing."""
-
-
-class Clock(Protocol):
-    """The time, and waiting."""
-
-    def now(self) -> float:
-        """Return Unix time in seconds."""
-
-    def monotonic(self) -> float:
-        """Return seconds that never go back."""
-
-    def sleep(self, seconds: float) -> None:
-        """Wait."""
-
-    def call_later(self, seconds: float, call: Callable[[], object]) -> None:
-        """Call a function once after some time, in any thread; it must not raise."""
 
 
 class Audit(Protocol):

@@ -1,7 +1,6 @@
 """What an installation stores: configurations, secrets, tokens, audit rows."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,34 +9,12 @@ from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.findings.health import Summary
 from outkey.core.rows import ConfigurationRow
 from outkey.core.secret import Secret
-from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.vault.envelope import TokenRow
 from outkey.core.vault.row_voucher import RowName
 from outkey.core.vault.versions import SecretVersion
 from outkey.core.vault.voucher import Voucher
+from outkey.ports.database import Database
 from outkey.ports.sending import Secrets
-
-
-class Database(Protocol):
-    """The transactions and the clock that all rows of a host share."""
-
-    def transaction(self, *, durable: bool = True) -> AbstractContextManager[None]:
-        """Commit everything that is written inside, or nothing.
-
-        One that is not `durable` may be lost as a whole if the machine fails, but not
-        if the process does, and not after a later one that is durable.
-
-        Raises StorageUnavailable if the database fails.
-        """
-
-    def after_commit(self, work: Callable[[], None]) -> None:
-        """Do some work when the transaction around is committed, or now without one.
-
-        If it is rolled back, the work is not done.
-        """
-
-    def now(self) -> float:
-        """Return Unix time by a clock that all processes share."""
 
 
 class ConfigurationRows(Protocol):
@@ -223,31 +200,6 @@ class AuditCheckpoints(Protocol):
 
     def read(self) -> Iterator[ChainMark]:
         """Return all checkpoints and sightings."""
-
-
-class StateRows(Protocol):
-    """The table of small values that all processes share: leases, heartbeats, paces.
-
-    Values are JSON, without secrets.
-    """
-
-    def read(
-        self, kind: StateKind, keys: Collection[str] | None = None
-    ) -> dict[str, SharedState]:
-        """Return the states of a kind by key: of all keys, or of these."""
-
-    def swap(
-        self, kind: StateKind, key: str, generation: int, value: Mapping[str, Any]
-    ) -> bool:
-        """Replace the state of this generation (0: there is none), and return whether.
-
-        If several processes try at the same time, one succeeds.
-        """
-
-    def put(
-        self, kind: StateKind, values: Mapping[str, Mapping[str, Any] | None]
-    ) -> None:
-        """Store values by key, unconditionally; None deletes."""
 
 
 class SeenRows(Protocol):

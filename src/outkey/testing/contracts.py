@@ -30,11 +30,11 @@ from outkey.core.request.message import (
 )
 from outkey.core.request.origin import Origin
 from outkey.core.secret import Secret
+from outkey.ports.clock import Clock
 from outkey.ports.sending import (
     AsyncResolver,
     AsyncTransport,
     Audit,
-    Clock,
     Listeners,
     Resolver,
     Secrets,

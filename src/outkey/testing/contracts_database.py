@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 import pytest
 
 from outkey.core.shared_state import StateKind
-from outkey.ports.storage import Database, StateRows
+from outkey.ports.database import Database, StateRows
 
 MARK = StateKind.MARK
 

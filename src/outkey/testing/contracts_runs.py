@@ -23,8 +23,8 @@ from outkey.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
 from outkey.core.text import Text
 from outkey.engine.sync.runs import Runs
+from outkey.ports.database import Database
 from outkey.ports.monitoring import LineRuns
-from outkey.ports.storage import Database
 from outkey.ports.sync import RunOrder, RunQuery, RunRows
 
 LEASE = 120.0  # a minute, and the default total timeout of a configuration

@@ -7,8 +7,9 @@ import threading
 from abc import ABC, abstractmethod
 
 from outkey.core.shared_state import SharedState, StateKind
-from outkey.ports.sending import Clock, Permits
-from outkey.ports.storage import StateRows
+from outkey.ports.clock import Clock
+from outkey.ports.database import StateRows
+from outkey.ports.sending import Permits
 
 
 class StateRowsContract(ABC):

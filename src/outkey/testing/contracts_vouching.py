@@ -8,7 +8,8 @@ import pytest
 
 from outkey.core.errors import SecretUnreadable
 from outkey.core.vault.row_voucher import RowName
-from outkey.ports.storage import Database, RowVouchers, SeenRows
+from outkey.ports.database import Database
+from outkey.ports.storage import RowVouchers, SeenRows
 
 LINE = RowName("line", "orders")
 OTHER = RowName("line", "customers")

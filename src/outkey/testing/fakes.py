@@ -38,7 +38,8 @@ from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.gateway import Gateway
 from outkey.engine.sending.sender import Asynchronous, Ports, Sender
 from outkey.engine.tokens.actions import TokenActions
-from outkey.ports.sending import Clock, Configurations
+from outkey.ports.clock import Clock
+from outkey.ports.sending import Configurations
 
 Answer = Response | OutkeyError
 

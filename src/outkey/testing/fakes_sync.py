@@ -25,7 +25,7 @@ from outkey.core.sync.records import (
 from outkey.core.sync.run import RejectedRecord, Run, RunState
 from outkey.core.sync.run_states import is_over
 from outkey.engine.sync.runs import Runs
-from outkey.ports.sending import Clock
+from outkey.ports.clock import Clock
 from outkey.ports.sync import Key, LineSource, PairQuery, RunOrder, RunQuery
 from outkey.testing.fakes import MemoryDatabase
 

@@ -29,7 +29,8 @@ from outkey.core.errors import (
     ScriptFailed,
     SecretMissing,
 )
-from outkey.core.request.script import IMPORT_HINT, MAX_BODY, MAX_RECORD, ScriptCall
+from outkey.core.request.script import MAX_BODY, MAX_RECORD, ScriptCall
+from outkey.core.script_syntax import IMPORT_HINT
 from outkey.core.secret import Secret
 from outkey.core.text import Text, build_text
 

@@ -28,7 +28,8 @@ from outkey.core.errors import (
     drop_traceback,
     without_traceback,
 )
-from outkey.core.request.script import FUNCTION, TRANSFORM, ScriptCall
+from outkey.core.request.script import ScriptCall
+from outkey.core.script_syntax import FUNCTION, TRANSFORM
 from outkey.core.text import Text
 
 _IDLE_SECONDS = 600.0

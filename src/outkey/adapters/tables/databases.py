@@ -39,7 +39,7 @@ from outkey.core.errors import (
 )
 from outkey.core.secret import Secret
 from outkey.core.text import Text
-from outkey.ports.storage import Database
+from outkey.ports.database import Database
 
 DRIVERS = {POSTGRESQL: "psycopg", MYSQL: "pymysql", SQLITE: "pysqlite"}
 SILENT_SECONDS = 30

@@ -11,7 +11,7 @@ from outkey.core.state_shapes import read_each, read_one
 from outkey.core.sync.records import FieldKind, Target
 from outkey.core.sync.targets import NAME, TableName
 from outkey.core.text import Text
-from outkey.ports.storage import StateRows
+from outkey.ports.database import StateRows
 
 
 class LayoutRecords:

@@ -46,7 +46,7 @@ from outkey.core.sync.records import (
 )
 from outkey.core.sync.targets import TableName, parse_target
 from outkey.core.text import Text
-from outkey.ports.storage import StateRows
+from outkey.ports.database import StateRows
 from outkey.ports.sync import NOTHING, Key
 
 LineOf = Callable[[str], str]  # the line of a run

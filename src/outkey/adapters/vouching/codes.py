@@ -13,7 +13,8 @@ from outkey.core.vault.row_voucher import (
     parse_row_voucher,
     vouched_bytes,
 )
-from outkey.ports.storage import Database, SeenRows
+from outkey.ports.database import Database
+from outkey.ports.storage import SeenRows
 
 _PURPOSE = "rows"
 _MAX_CACHED = 10_000

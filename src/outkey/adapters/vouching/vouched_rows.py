@@ -25,7 +25,8 @@ from outkey.core.vault.row_voucher import (
     RowName,
     parse_row_voucher,
 )
-from outkey.ports.storage import ConfigurationRows, StateRows, TokenRows
+from outkey.ports.database import StateRows
+from outkey.ports.storage import ConfigurationRows, TokenRows
 from outkey.ports.sync import LineRows
 
 

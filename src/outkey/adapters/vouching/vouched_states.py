@@ -13,7 +13,8 @@ from outkey.core.errors import (
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.stored_values import is_odd
 from outkey.core.vault.row_voucher import VOUCHED_STATES, RowName, changed_row_error
-from outkey.ports.storage import RowVouchers, StateRows
+from outkey.ports.database import StateRows
+from outkey.ports.storage import RowVouchers
 
 VOUCHER = "voucher"  # the name of the voucher among the facts of a value
 # Of these a missing row decides as well: a line runs that was paused. So it is not

@@ -41,7 +41,7 @@ from outkey.core.request.origin import (
     endpoint_origin,
     parse_base_url,
 )
-from outkey.core.request.script import asks_for_secret
+from outkey.core.script_syntax import asks_for_secret
 from outkey.core.text import Text
 from outkey.core.vault.envelope import SealedRow
 

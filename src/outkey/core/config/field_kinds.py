@@ -21,7 +21,7 @@ from outkey.core.request.origin import (
     parse_endpoint,
     parse_proxy_url,
 )
-from outkey.core.request.script import check_script
+from outkey.core.script_syntax import check_script
 from outkey.core.text import Text, build_text
 
 # Also what controls a terminal (C1) or changes the direction of a text.

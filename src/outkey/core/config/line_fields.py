@@ -7,7 +7,7 @@ values in `core/sync/line.py`; a test compares the two.
 from functools import partial
 
 from outkey.core.config.field_kinds import Field, Kind, LineTab
-from outkey.core.request.script import MAX_SOURCE
+from outkey.core.script_syntax import MAX_SOURCE
 from outkey.core.sync.line import (
     Children,
     Direction,

@@ -33,7 +33,7 @@ from outkey.core.text import Text, counted
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.token_memory import TokenMemory
 from outkey.engine.sync.line_registry import Registry
-from outkey.ports.storage import Database, StateRows
+from outkey.ports.database import Database, StateRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

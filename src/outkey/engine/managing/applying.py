@@ -37,7 +37,7 @@ from outkey.core.findings.configuration_checks import (
 from outkey.core.findings.policy import refuse_blocked
 from outkey.core.groups import groups_of
 from outkey.core.request.assembly import SecretOpener
-from outkey.core.request.script import check_transform
+from outkey.core.script_syntax import check_transform
 from outkey.core.secret import Secret
 from outkey.core.sync.records import Target
 from outkey.core.sync.sync_line import SyncLine

@@ -22,7 +22,8 @@ from outkey.core.errors import ChainBroken, OutkeyError
 from outkey.core.shared_state import StateKind
 from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration
-from outkey.ports.storage import AuditCheckpoints, AuditRows, StateRows
+from outkey.ports.database import StateRows
+from outkey.ports.storage import AuditCheckpoints, AuditRows
 
 PRUNED_AT_ONCE = 5000
 NOTED_STREAMS = 200

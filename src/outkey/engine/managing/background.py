@@ -17,7 +17,7 @@ from outkey.engine.managing.duties import MONITORING, PRUNING, Duties
 from outkey.engine.managing.monitoring import Monitor
 from outkey.engine.sending.sender import Sender
 from outkey.engine.sync.runs import Runs
-from outkey.ports.sending import Clock
+from outkey.ports.clock import Clock
 
 LEASE_SECONDS = 180.0
 SECONDS_BETWEEN_TESTS = 1.0

@@ -2,7 +2,7 @@
 
 from outkey.core.shared_state import Lease, SharedState, StateKind
 from outkey.core.stored_times import is_possible
-from outkey.ports.storage import Database, StateRows
+from outkey.ports.database import Database, StateRows
 
 BACKUP = "backup"
 COUNTING = "counting"

@@ -25,9 +25,10 @@ from outkey.core.stored_times import is_possible
 from outkey.core.stored_values import is_odd
 from outkey.engine.managing.duties import MONITORING
 from outkey.engine.sync.line_registry import Registry
+from outkey.ports.clock import Clock
+from outkey.ports.database import Database, StateRows
 from outkey.ports.monitoring import LineRuns, Notifier
-from outkey.ports.sending import Clock
-from outkey.ports.storage import AuditRows, Database, StateRows
+from outkey.ports.storage import AuditRows
 
 READ_AT_ONCE = 5000
 MAX_BATCHES = 20

@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from outkey.core.audit.events import Change, ChangeEffect, Tag
-from outkey.ports.sending import Audit, Clock
+from outkey.ports.clock import Clock
+from outkey.ports.sending import Audit
 
 SLOW_AFTER = 20  # failures
 WINDOW_SECONDS = 3600.0

@@ -13,7 +13,8 @@ from outkey.core.operating.send_counts import COUNTED_TAGS, SendCounts
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.sync.run import Run
 from outkey.engine.managing.duties import COUNTING
-from outkey.ports.storage import AuditRows, Database, StateRows
+from outkey.ports.database import Database, StateRows
+from outkey.ports.storage import AuditRows
 
 READ_AT_ONCE = 5000
 MAX_BATCHES = 40  # of one call; the next one goes on

@@ -7,7 +7,7 @@ from outkey.core.shared_state import StateKind
 from outkey.core.stored_times import is_recent
 from outkey.engine.managing.background import LEASE_SECONDS
 from outkey.engine.managing.duties import MONITORING
-from outkey.ports.storage import Database, StateRows
+from outkey.ports.database import Database, StateRows
 
 BEAT_SECONDS = 10.0
 ALIVE_SECONDS = 30.0

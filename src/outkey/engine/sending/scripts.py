@@ -12,13 +12,11 @@ from outkey.core.request.origin import parse_url
 from outkey.core.request.script import (
     MAX_BODY,
     SCRIPT_FACT,
-    Example,
     ScriptCall,
-    check_imports,
-    examples,
     headers_of,
     secret_digest,
 )
+from outkey.core.script_syntax import Example, check_imports, examples
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.wire.transmit import SendContext

@@ -26,12 +26,12 @@ from outkey.engine.wire.proxies import NO_PROXIES, Proxies
 from outkey.engine.wire.response_bodies import UnfinishedBody
 from outkey.engine.wire.steps import Steps
 from outkey.engine.wire.transmit import SendContext
+from outkey.ports.clock import Clock
 from outkey.ports.expressions import PathCompiler
 from outkey.ports.sending import (
     AsyncResolver,
     AsyncTransport,
     Audit,
-    Clock,
     Configurations,
     Listeners,
     Permits,

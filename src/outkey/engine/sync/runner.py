@@ -27,7 +27,7 @@ from outkey.core.findings.line_checks import (
     line_findings,
 )
 from outkey.core.findings.push_checks import MISSING_TABLE, request_findings
-from outkey.core.request.script import check_transform
+from outkey.core.script_syntax import check_transform
 from outkey.core.secret import Secret
 from outkey.core.sync.line import (
     Direction,

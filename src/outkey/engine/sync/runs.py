@@ -45,7 +45,7 @@ from outkey.core.text import Text
 from outkey.engine.managing.duties import SCHEDULES, Duties
 from outkey.engine.operating.counting import count_run
 from outkey.engine.sync.sync_settings import SyncSettings
-from outkey.ports.storage import Database, StateRows
+from outkey.ports.database import Database, StateRows
 from outkey.ports.sync import LineSource, RunOrder, RunQuery, RunRows
 
 MAX_DUE = 5000

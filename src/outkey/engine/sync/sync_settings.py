@@ -15,7 +15,7 @@ from outkey.core.errors import RowUnreadable
 from outkey.core.shared_state import StateKind
 from outkey.core.state_shapes import read_each, without_value
 from outkey.core.stored_values import is_odd
-from outkey.ports.storage import StateRows
+from outkey.ports.database import StateRows
 
 
 class SyncSettings:

@@ -45,7 +45,7 @@ from outkey.core.webhooks.stored import (
     StoredWebhook,
 )
 from outkey.engine.webhooks.samples import SampleMarks
-from outkey.ports.storage import Database, StateRows
+from outkey.ports.database import Database, StateRows
 from outkey.ports.webhooks import WebhookVault
 
 ENDPOINT_BYTES = 16  # 22 characters

@@ -14,7 +14,7 @@ from outkey.core.webhooks.inbox import (
     ReplayScope,
 )
 from outkey.engine.webhooks.hook_settings import HookSettings
-from outkey.ports.storage import Database
+from outkey.ports.database import Database
 from outkey.ports.webhooks import DeliveryQuery, DeliveryRows
 
 PRUNE_BATCH = 500

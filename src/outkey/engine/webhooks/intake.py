@@ -13,7 +13,7 @@ from operator import attrgetter
 
 from outkey.core.errors import OutkeyError, StorageUnavailable
 from outkey.core.webhooks.inbox import InboxDelivery
-from outkey.ports.storage import Database
+from outkey.ports.database import Database
 from outkey.ports.webhooks import DeliveryRows
 
 WAIT_SECONDS = 10.0  # then a sender is told to retry; many wait no longer themselves

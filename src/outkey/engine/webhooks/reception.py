@@ -51,9 +51,10 @@ from outkey.engine.webhooks.intake import Intake
 from outkey.engine.webhooks.offers import accept_offer
 from outkey.engine.webhooks.refusals import RefusalCounter, Refusals
 from outkey.engine.webhooks.samples import without_mark
+from outkey.ports.clock import Clock
+from outkey.ports.database import Database
 from outkey.ports.expressions import PathCompiler
-from outkey.ports.sending import Audit, Clock
-from outkey.ports.storage import Database
+from outkey.ports.sending import Audit
 from outkey.ports.webhooks import DeliveryQuery, DeliveryRows
 
 MEBIBYTE = 1024 * 1024

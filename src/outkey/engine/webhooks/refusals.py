@@ -13,8 +13,8 @@ from outkey.core.errors import OutkeyError
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.text import Text
 from outkey.core.webhooks.delivery import Refused
+from outkey.ports.database import Database, StateRows
 from outkey.ports.sending import Audit
-from outkey.ports.storage import Database, StateRows
 
 ACTOR = "webhook"
 MINUTE = 60

@@ -21,7 +21,7 @@ from outkey.core.webhooks.inbox import DeliveryState
 from outkey.core.webhooks.stored import StoredWebhook
 from outkey.engine.sync.runs import Runs
 from outkey.engine.webhooks.refusals import Refusals
-from outkey.ports.storage import Database, StateRows
+from outkey.ports.database import Database, StateRows
 from outkey.ports.webhooks import DeliveryQuery, DeliveryRows
 
 SAMPLE = 500  # deliveries that are read at a time to learn what is usual

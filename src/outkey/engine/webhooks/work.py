@@ -43,8 +43,8 @@ from outkey.engine.sync.runner import SyncRunner
 from outkey.engine.sync.runs import Runs
 from outkey.engine.webhooks.fetching import NO_OBJECT, fetch_objects
 from outkey.engine.webhooks.hook_settings import HookSettings
+from outkey.ports.database import Database
 from outkey.ports.expressions import PathCompiler
-from outkey.ports.storage import Database
 from outkey.ports.sync import LineSource
 from outkey.ports.webhooks import DeliveryQuery, DeliveryRows
 

@@ -3,7 +3,7 @@
 from outkey.core.moments import DAY_SECONDS
 from outkey.core.request.message import Response, server_time
 from outkey.core.request.origin import Origin
-from outkey.ports.sending import Clock
+from outkey.ports.clock import Clock
 
 _LOOK_AGAIN = 60.0
 _BELIEVED = 600.0  # seconds; an offset that is not confirmed by then is dropped

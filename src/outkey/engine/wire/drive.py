@@ -23,11 +23,11 @@ from outkey.engine.wire.steps import (
     Transmit,
     Wait,
 )
+from outkey.ports.clock import Clock
 from outkey.ports.sending import (
     AsyncResolver,
     AsyncTransport,
     Audit,
-    Clock,
     Resolver,
     Transport,
 )

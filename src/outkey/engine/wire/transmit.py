@@ -47,8 +47,9 @@ from outkey.engine.wire.proxies import NO_PROXIES, Proxies
 from outkey.engine.wire.response_bodies import UnfinishedBody, read_for_marker
 from outkey.engine.wire.steps import CallInThread, Resolve, Steps, Transmit
 from outkey.engine.wire.vouched_scripts import VouchedScripts
+from outkey.ports.clock import Clock
 from outkey.ports.expressions import PathCompiler
-from outkey.ports.sending import Clock, Permits, Scripts, Secrets, Signer, Tokens
+from outkey.ports.sending import Permits, Scripts, Secrets, Signer, Tokens
 
 DNS_SECONDS = 5.0
 # How APIs respond to a request without credentials; some hide what there is.

@@ -19,8 +19,8 @@ from outkey.engine.rounds import repeat
 from outkey.hosts.django.heartbeats import StreamWitness
 from outkey.hosts.django.notices import MailedNotices
 from outkey.hosts.django.unattended_work import log_and_continue
+from outkey.ports.clock import Clock
 from outkey.ports.monitoring import Notifier
-from outkey.ports.sending import Clock
 
 ACTOR = "outkey"
 ROUND_SECONDS = 60.0
