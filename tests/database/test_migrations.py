@@ -7,7 +7,8 @@ from django.core.management import call_command
 from django.db import connection
 
 from outkey.core.audit.durability import Durability
-from outkey.core.findings.monitoring import Baseline, Condition, Notice
+from outkey.core.findings.conditions import Condition
+from outkey.core.findings.monitoring import Baseline, Notice
 from outkey.core.request.rate_limit import Pace
 from outkey.core.shared_state import StateKind
 from outkey.engine.managing.duties import MONITORING, SCHEDULES

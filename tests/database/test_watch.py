@@ -15,7 +15,8 @@ from django.test.utils import CaptureQueriesContext, override_settings
 from outkey.adapters import audit_chained
 from outkey.core.config.document import parse_document
 from outkey.core.errors import ConfigError, Paused, StorageUnavailable
-from outkey.core.findings.monitoring import Condition, Notice
+from outkey.core.findings.conditions import Condition
+from outkey.core.findings.monitoring import Notice
 from outkey.core.secret import Secret
 from outkey.engine.managing import background as background_work
 from outkey.engine.managing.changes import Administration

@@ -7,11 +7,11 @@ import pytest
 from outkey.core.audit.changed_values import (
     ValueChange,
     configuration_changes,
-    line_changes,
     shown_value,
 )
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.custom_rows import CustomHeader
+from outkey.core.sync.audited_changes import line_changes
 from outkey.core.sync.line import (
     FieldMapping,
     Gone,

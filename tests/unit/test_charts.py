@@ -1,13 +1,8 @@
 import pytest
 
+from outkey.core.chart import CHART_HOURS, axis_top
 from outkey.core.sync.run import Counts
-from outkey.engine.managing.charts import (
-    CHART_HOURS,
-    axis_top,
-    hourly_chart,
-    kind_of_outcome,
-    run_chart,
-)
+from outkey.engine.managing.charts import hourly_chart, kind_of_outcome, run_chart
 
 HOUR = 500_000  # 08:00 UTC
 

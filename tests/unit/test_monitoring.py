@@ -25,11 +25,11 @@ from outkey.core.errors import (
     StorageUnavailable,
     UnknownConfiguration,
 )
+from outkey.core.findings.conditions import Condition
 from outkey.core.findings.health import Health, Status, Summary
 from outkey.core.findings.monitoring import (
     NOTICE_KINDS,
     Baseline,
-    Condition,
     EndedAttempt,
     LineRun,
     Notice,

@@ -12,7 +12,8 @@ from outkey.core.operating.run_counts import MAX_CONTINUED, RunCounts
 from outkey.core.operating.send_counts import BUCKETS, SendCounts
 from outkey.core.sync.run import Counts, Run, RunState
 from outkey.engine.operating import counting
-from outkey.engine.operating.counting import SendCounter, count_run, run_counts
+from outkey.engine.operating.counting import SendCounter
+from outkey.engine.sync.run_counting import count_run, run_counts
 from outkey.testing import FakeClock
 from outkey.testing.fakes import MemoryDatabase
 

@@ -3,8 +3,9 @@
 import pytest
 
 from outkey.core.findings.checks import Level
+from outkey.core.findings.conditions import Condition
 from outkey.core.findings.health import Health, Status, Summary
-from outkey.core.findings.monitoring import Condition, Notice
+from outkey.core.findings.monitoring import Notice
 from outkey.core.findings.posture import Policy
 from outkey.engine.managing.overview import (
     Recommendations,

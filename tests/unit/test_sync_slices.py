@@ -20,8 +20,8 @@ from outkey.core.sync.schedule import (
     is_place_wanted,
 )
 from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.operating.counting import run_counts
 from outkey.engine.sync.loop import RUNS_AT_ONCE, RunLoop
+from outkey.engine.sync.run_counting import run_counts
 from outkey.testing import configuration
 from unit.test_sync_loop import Signal
 from unit.test_sync_planner import FakePlanner, fake_planner

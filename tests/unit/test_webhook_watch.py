@@ -7,7 +7,8 @@ import pytest
 
 from outkey.core.audit.events import Tag
 from outkey.core.findings.checks import Finding
-from outkey.core.findings.monitoring import NOTICE_KINDS, Condition
+from outkey.core.findings.conditions import Condition
+from outkey.core.findings.monitoring import NOTICE_KINDS
 from outkey.core.findings.webhook_checks import NOTICE_OF_CHECK
 from outkey.core.moments import DAY_SECONDS
 from outkey.core.secret import Secret

@@ -36,8 +36,9 @@ from outkey.core.errors import (
     no_webhooks,
 )
 from outkey.core.findings.checks import Finding
+from outkey.core.findings.conditions import Condition
 from outkey.core.findings.configuration_checks import configuration_findings
-from outkey.core.findings.monitoring import Condition, Notice
+from outkey.core.findings.monitoring import Notice
 from outkey.core.findings.posture import Policy
 from outkey.core.request.message import Response, Route
 from outkey.core.secret import Secret

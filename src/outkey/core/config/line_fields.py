@@ -22,7 +22,7 @@ from outkey.core.sync.line import (
     Transform,
     Writes,
 )
-from outkey.core.sync.response import MAX_RECORDS
+from outkey.core.sync.paging_words import MAX_RECORDS
 
 MAX_RECORDS_OF_A_RUN = 1_000_000_000
 MAX_MINUTES_OF_A_RUN = 7 * 24 * 60

@@ -1,7 +1,5 @@
 """The rules of monitoring: patterns of attempts, runs and health, and their notices."""
 
-import hashlib
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +9,7 @@ from typing import Any, NamedTuple, Self
 
 from outkey.core.audit.events import CHALLENGED
 from outkey.core.findings.checks import Level
+from outkey.core.findings.conditions import Condition
 from outkey.core.findings.expiry import NEW_TOKEN_HINT, warning_stage
 from outkey.core.findings.health import Health, Status, Summary
 from outkey.core.moments import DAY_SECONDS, day_of, iso_moment, iso_or_none
@@ -200,19 +199,6 @@ KIND_OF_STATUS = {
     Status.PAUSED: "S-paused",
     Status.REAUTHORIZATION_NEEDED: "S-person-needed",
 }
-
-
-class Condition(NamedTuple):
-    """What a notice is about: there is at most one open notice for each."""
-
-    kind: str
-    configuration: str = ""
-    about: str = ""  # a host, a URL, a day or a sync line
-
-    def key(self) -> str:
-        """Return a short text that no other condition has."""
-        text = json.dumps(self).encode()
-        return f"{self.kind}:{hashlib.sha256(text).hexdigest()[:32]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import re
 from urllib.parse import parse_qsl
 
-from outkey.core.sync.response import MAX_RECORDS
+MAX_RECORDS = 10_000  # of a page, which is written at once while others wait
 
 
 def words(text: str) -> frozenset[str]:

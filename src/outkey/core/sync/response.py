@@ -11,11 +11,11 @@ from hashlib import sha256
 from itertools import accumulate
 from typing import NoReturn
 
+from outkey.core.sync.paging_words import MAX_RECORDS
 from outkey.core.sync.reasons import sync_failure
 from outkey.core.sync.versions import cursor_rank
 from outkey.core.text import Text
 
-MAX_RECORDS = 10_000  # of a page, which is written at once while others wait
 MAX_FIELDS = 10_000
 MAX_FIELDS_WITH_CHILDREN = 200_000  # of a record whose lists become records
 # Of a response: a page of the most records may have a hundred fields each.

@@ -17,12 +17,12 @@ from outkey.core.sync.line import Pagination, Paging
 from outkey.core.sync.link_header import next_link
 from outkey.core.sync.paging_words import (
     CURSORS,
+    MAX_RECORDS,
     SIZES,
     pagination_of,
     requested_size,
     words,
 )
-from outkey.core.sync.response import MAX_RECORDS
 from outkey.core.sync.suggest_names import Path, comparable_name, expression_of
 from outkey.core.sync.suggest_records import FoundRecords
 from outkey.core.sync.totals import TOTAL_HEADERS, TOTAL_MEMBERS

@@ -6,11 +6,7 @@ from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from typing import Protocol
 
-from outkey.core.audit.changed_values import (
-    ValueChange,
-    configuration_changes,
-    line_changes,
-)
+from outkey.core.audit.changed_values import ValueChange, configuration_changes
 from outkey.core.audit.events import Change, ChangeEffect, Tag
 from outkey.core.config.configuration import PROXY_PASSWORD, Configuration, successor
 from outkey.core.config.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
@@ -29,6 +25,7 @@ from outkey.core.findings.policy import refuse_blocked
 from outkey.core.findings.posture import Policy
 from outkey.core.request.script import SCRIPT_FACT, fingerprint
 from outkey.core.secret import Secret
+from outkey.core.sync.audited_changes import line_changes
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.text import Text
 from outkey.core.vault.voucher import (

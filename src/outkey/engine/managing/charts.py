@@ -1,11 +1,11 @@
 """Charts of the pages: what they count, column by column; a host draws them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from datetime import UTC, tzinfo
 
 from outkey.core.audit.events import CHALLENGED
+from outkey.core.chart import CHART_HOURS, Chart, ChartColumn
 from outkey.core.errors import (
     AuditUnavailable,
     ConfigError,
@@ -23,7 +23,6 @@ from outkey.core.moments import hour_text
 from outkey.core.sync.run import Counts
 from outkey.core.text import Text
 
-CHART_HOURS = 24
 # The outcomes of attempts that outkey itself did not send, or did not follow.
 _REFUSALS = frozenset(
     kind.code
@@ -54,50 +53,6 @@ RUN_KINDS = {
     "removed": Text("archived or deleted"),
     "rejected": Text("rejected"),
 }
-# An axis ends at one of these, times a power of ten: half of it is a round number too.
-_ROUND_TOPS = (1, 2, 3, 4, 5, 6, 8, 10)
-
-
-@dataclass(frozen=True, slots=True)
-class ChartColumn:
-    """One column of a chart: how many there are of each kind, the lowest first."""
-
-    label: str
-    counts: Sequence[int]
-    has_failed: bool = False
-
-    @property
-    def total(self) -> int:
-        """The height of the column."""
-        return sum(self.counts)
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """Columns whose parts stand on each other, by kind."""
-
-    kinds: dict[str, Text]
-    columns: Sequence[ChartColumn]
-
-    @property
-    def totals(self) -> list[int]:
-        """How many there are of each kind in all columns."""
-        columns = [column.counts for column in self.columns]
-        return [sum(counts) for counts in zip(*columns, strict=True)]
-
-    @property
-    def top(self) -> int:
-        """The number at the top of the axis: an even one, or a round one."""
-        return axis_top(max((column.total for column in self.columns), default=0))
-
-
-def axis_top(highest: int) -> int:
-    """Return the round number at which an axis ends that has room for a number."""
-    power = 1
-    while power * 10 < highest:
-        power *= 10
-    tops = (factor * power for factor in _ROUND_TOPS)
-    return next(top for top in tops if top >= highest and top % 2 == 0)
 
 
 def hourly_chart(

@@ -7,11 +7,11 @@ from itertools import groupby
 from operator import attrgetter
 
 from outkey.core.audit.events import Tag
+from outkey.core.findings.conditions import Condition
 from outkey.core.findings.monitoring import (
     NOTICE_KINDS,
     RECENT_SECONDS,
     Baseline,
-    Condition,
     EndedAttempt,
     Notice,
     failing_hosts,

@@ -8,10 +8,8 @@ when old records are pruned.
 from collections.abc import Mapping, Sequence
 
 from outkey.core.operating.reading_position import ReadingPosition
-from outkey.core.operating.run_counts import RunCounts
 from outkey.core.operating.send_counts import COUNTED_TAGS, SendCounts
 from outkey.core.shared_state import SharedState, StateKind
-from outkey.core.sync.run import Run
 from outkey.engine.managing.duties import COUNTING
 from outkey.ports.database import Database, StateRows
 from outkey.ports.storage import AuditRows
@@ -91,21 +89,3 @@ class SendCounter:
 def id_of(record: Mapping[str, object]) -> int:
     """Return the id of an audit record."""
     return int(str(record["id"]))
-
-
-def count_run(states: StateRows, run: Run) -> None:
-    """Count a run that has ended, in the transaction that stores its end."""
-    if run.dry_run:
-        return
-    state = states.read(StateKind.METRIC_RUNS, [run.line]).get(run.line, SharedState())
-    counts = RunCounts.from_facts(state.value)
-    counts.add(run)
-    states.put(StateKind.METRIC_RUNS, {run.line: counts.facts()})
-
-
-def run_counts(states: StateRows) -> dict[str, RunCounts]:
-    """Return the counts of runs by line."""
-    return {
-        line: RunCounts.from_facts(state.value)
-        for line, state in states.read(StateKind.METRIC_RUNS).items()
-    }

@@ -3,8 +3,9 @@
 from outkey.core.operating.metrics import Metrics
 from outkey.core.shared_state import StateKind
 from outkey.engine.application import Application
-from outkey.engine.operating.counting import SendCounter, run_counts
+from outkey.engine.operating.counting import SendCounter
 from outkey.engine.operating.workers import count_workers
+from outkey.engine.sync.run_counting import run_counts
 
 
 def measure(application: Application) -> Metrics:

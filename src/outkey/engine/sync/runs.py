@@ -43,7 +43,7 @@ from outkey.core.sync.schedule import ATTEMPTS
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.text import Text
 from outkey.engine.managing.duties import SCHEDULES, Duties
-from outkey.engine.operating.counting import count_run
+from outkey.engine.sync.run_counting import count_run
 from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.ports.database import Database, StateRows
 from outkey.ports.sync import LineSource, RunOrder, RunQuery, RunRows

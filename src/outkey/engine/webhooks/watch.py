@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from outkey.core.audit.actors import WEBHOOK_ACTOR
 from outkey.core.findings.checks import Finding
-from outkey.core.findings.monitoring import Condition
+from outkey.core.findings.conditions import Condition
 from outkey.core.findings.webhook_checks import (
     FAILED_SECONDS,
     MOST_COUNTED,

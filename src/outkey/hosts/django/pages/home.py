@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from outkey.core.access.permissions import Permission
+from outkey.core.chart import CHART_HOURS, Chart
 from outkey.core.findings.health import Status, Summary
 from outkey.core.sync.run import Counts, RunState
 from outkey.engine.managing.attention import (
@@ -26,7 +27,7 @@ from outkey.engine.managing.attention import (
     with_rejection,
 )
 from outkey.engine.managing.audit_trail import last_chain_check
-from outkey.engine.managing.charts import CHART_HOURS, Chart, hourly_chart
+from outkey.engine.managing.charts import hourly_chart
 from outkey.engine.managing.overview import Overview, build_overview
 from outkey.engine.managing.run_history import HISTORY_DAYS, RunHistory, run_history
 from outkey.hosts.django.models import AuditRecord, Configuration, Run, SyncLine

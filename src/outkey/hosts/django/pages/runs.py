@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from outkey.core.access.permissions import Permission
+from outkey.core.chart import Chart
 from outkey.core.errors import ConfigError, LineBusy
 from outkey.core.sync.reasons import GUARD
 from outkey.core.sync.remedies import cause_text
@@ -31,7 +32,7 @@ from outkey.core.sync.run import (
     trigger_of,
 )
 from outkey.core.text import Text, text_from_data
-from outkey.engine.managing.charts import Chart, run_chart
+from outkey.engine.managing.charts import run_chart
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (
     administration_for,

@@ -15,6 +15,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
+from outkey.core.chart import Chart
 from outkey.core.config.fields import BY_PATH, PATHS_OF_SECRETS, secret_label
 from outkey.core.errors import Cause
 from outkey.core.findings.health import Health, Status
@@ -28,7 +29,6 @@ from outkey.core.moments import (
 )
 from outkey.core.stored_values import is_odd
 from outkey.core.text import Text
-from outkey.engine.managing.charts import Chart
 from outkey.engine.managing.run_history import RunDay, RunHistory
 from outkey.engine.webhooks.overview import DeliveryDay
 from outkey.hosts.django.pages.forms import FormField
