@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 
 from outkey.core.access.permissions import (
     RULES,
-    Permission,
-    Requirement,
     changes_script,
     refuse_other_tls,
     requirements,
@@ -31,6 +29,7 @@ from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import FIELDS
 from outkey.core.errors import ConfigError, OutkeyError, SecretMissing
+from outkey.core.permission import Permission, Requirement
 from outkey.core.request.message import Request, Response
 from outkey.core.secret import Secret
 from outkey.core.text import Text

@@ -15,7 +15,6 @@ from outkey.core.access.api_tokens import (
     read_scopes,
     token_of_header,
 )
-from outkey.core.access.permissions import Permission
 from outkey.core.access.roles import ROLES
 from outkey.core.access.token_owners import TokenOwner, token_problems
 from outkey.core.access.token_permissions import (
@@ -34,6 +33,7 @@ from outkey.core.errors import (
 )
 from outkey.core.findings.posture import Policy
 from outkey.core.moments import DAY_SECONDS
+from outkey.core.permission import Permission
 from outkey.core.shared_state import StateKind
 from outkey.engine.managing.api_tokens import ApiTokens, CreatedToken, TokenWish
 from outkey.testing import configuration

@@ -5,12 +5,12 @@ from datetime import date, timedelta
 
 import pytest
 
-from outkey.core.access.permissions import Permission
 from outkey.core.access.roles import ROLES
 from outkey.core.findings.conditions import Condition
 from outkey.core.findings.health import Health, Status, Summary
 from outkey.core.findings.monitoring import Notice
 from outkey.core.moments import day_of
+from outkey.core.permission import Permission
 from outkey.core.sync.run import Counts, RejectionGroup
 from outkey.core.text import NO_TEXT
 from outkey.engine.managing.attention import (

@@ -11,7 +11,6 @@ from uuid import uuid4
 import pytest
 
 from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core.access.permissions import Permission
 from outkey.core.audit.events import Change, Tag
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.custom_rows import QueryParameter
@@ -30,6 +29,7 @@ from outkey.core.errors import (
     UnknownConfiguration,
 )
 from outkey.core.findings.health import Health
+from outkey.core.permission import Permission
 from outkey.core.request.headers import MAX_HEADERS
 from outkey.core.request.message import Request, Response
 from outkey.core.request.script import SCRIPT_FACT, secret_digest

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.access.permissions import Permission
 from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.reference import parse_reference
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import ConfigError
+from outkey.core.permission import Permission
 from outkey.core.secret import Secret
 from outkey.core.vault.voucher import Voucher, vouchable_facts
 from outkey.engine.managing.changes import Administration

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from outkey.core.access.permissions import Permission
 from outkey.core.audit.events import Change, Tag
 from outkey.core.errors import ConfigError, UnknownConfiguration
+from outkey.core.permission import Permission
 from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.managing.importing import taken_names
 from outkey.hosts.importing import read_import

@@ -10,8 +10,8 @@ from outkey.core.access.line_permissions import (
     line_requirements,
     record_accesses,
 )
-from outkey.core.access.permissions import Permission
 from outkey.core.errors import ConfigError, UnknownConfiguration
+from outkey.core.permission import Permission
 from outkey.core.sync.line import (
     Children,
     FieldMapping,
@@ -29,11 +29,11 @@ from outkey.engine.managing.line_editing import (
     LineEdit,
     entered_line_values,
     line_values,
-    refuse_forbidden,
     request_errors,
     restored_line,
 )
 from outkey.engine.sync import SyncRunner
+from outkey.engine.sync.record_rights import refuse_forbidden
 from outkey.engine.sync.unsaved_lines import WithLine
 from outkey.testing import configuration
 from outkey.testing.fakes_storage import memory_registry, memory_storage

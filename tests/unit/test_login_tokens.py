@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from frames import places_showing, product_frames
-from outkey.core.access.permissions import RULES, Permission
+from outkey.core.access.permissions import RULES
 from outkey.core.audit.events import Intent, Outcome, Tag
 from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.errors import (
@@ -27,6 +27,7 @@ from outkey.core.errors import (
     TokenEndpointFailed,
 )
 from outkey.core.oauth2.token import LEASE_SECONDS, State, TokenState, login_basis_of
+from outkey.core.permission import Permission
 from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.core.secret import Secret
 from outkey.engine.managing.changes import ConfigurationChange

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.access.permissions import Permission
 from outkey.core.access.webhook_permissions import (
     FETCH,
     RULES,
@@ -15,6 +14,7 @@ from outkey.core.access.webhook_permissions import (
 )
 from outkey.core.config.webhook_section import WEBHOOK_FIELDS
 from outkey.core.errors import ConfigError
+from outkey.core.permission import Permission
 from outkey.core.sync.line import Sync
 from outkey.core.webhooks.scheme import HmacHash, SignatureEncoding
 from outkey.core.webhooks.settings import Webhook

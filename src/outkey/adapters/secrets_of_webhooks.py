@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.stored_values import is_odd
-from outkey.core.vault.envelope import named_key
+from outkey.core.vault.envelope import WEBHOOK_TABLE, named_key
 from outkey.core.vault.versions import SecretVersion
-from outkey.core.webhooks.sealed import PLACE_TABLE, sealed_secrets, secret_place
+from outkey.core.webhooks.sealed import sealed_secrets, secret_place
 from outkey.ports.database import StateRows
 from outkey.ports.storage import SecretRows
 
@@ -35,7 +35,7 @@ class SecretsWithWebhooks:
         return self._rows.read(records, field)
 
     def swap(self, before: SecretVersion | None, after: SecretVersion | None) -> bool:
-        if before is None or before.place.table != PLACE_TABLE:
+        if before is None or before.place.table != WEBHOOK_TABLE:
             return self._rows.swap(before, after)
         for name, state, version in self._versions():
             if version == before and after is not None:

@@ -19,7 +19,13 @@ from outkey.core.errors import (
 from outkey.core.request.script import SCRIPT_FACT
 from outkey.core.secret import Secret
 from outkey.core.text import Text, counted
-from outkey.core.vault.envelope import Place, SealedRow, key_name_of, unpack
+from outkey.core.vault.envelope import (
+    WEBHOOK_TABLE,
+    Place,
+    SealedRow,
+    key_name_of,
+    unpack,
+)
 from outkey.core.vault.versions import (
     SecretVersion,
     Swap,
@@ -35,7 +41,6 @@ from outkey.core.vault.voucher import (
     voucher_name,
     voucher_place,
 )
-from outkey.core.webhooks.sealed import PLACE_TABLE
 from outkey.ports.clock import Clock
 from outkey.ports.sending import Secrets
 from outkey.ports.storage import ConfigurationStorage, SeenRows
@@ -292,7 +297,7 @@ class StoredSecrets:
         with self._storage.database.transaction():
             # Locked first, in the order in which a save locks them.
             records = {
-                row.place.record for row in versions if row.place.table != PLACE_TABLE
+                row.place.record for row in versions if row.place.table != WEBHOOK_TABLE
             }
             owners = configurations.find(records=records, lock=True)
             for row in versions:

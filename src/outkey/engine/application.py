@@ -40,6 +40,7 @@ from outkey.core.findings.conditions import Condition
 from outkey.core.findings.configuration_checks import configuration_findings
 from outkey.core.findings.monitoring import Notice
 from outkey.core.findings.posture import Policy
+from outkey.core.permission import Allowed
 from outkey.core.request.message import Response, Route
 from outkey.core.secret import Secret
 from outkey.core.shared_state import StateKind
@@ -58,7 +59,7 @@ from outkey.engine.managing.connection_test import ConnectionTest, Report
 from outkey.engine.managing.doctor import Doctor
 from outkey.engine.managing.drafts import CandidateConfiguration
 from outkey.engine.managing.duties import Duties
-from outkey.engine.managing.editing import Allowed, Edit
+from outkey.engine.managing.editing import Edit
 from outkey.engine.managing.fixes import apply_fix
 from outkey.engine.managing.key_steps import KeyAdministration
 from outkey.engine.managing.monitoring import (
@@ -100,10 +101,10 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.core.webhooks.stored import StoredWebhook
     from outkey.engine.managing.api_tokens import ApiTokens
     from outkey.engine.managing.dependents import Dependents
-    from outkey.engine.managing.line_editing import RecordRights, UserRecords
     from outkey.engine.sync import Effect, Planner, SyncPorts, SyncRunner
     from outkey.engine.sync.pair_runner import Follow, PairRunner
     from outkey.engine.sync.plan import Note
+    from outkey.engine.sync.record_rights import RecordRights, UserRecords
     from outkey.engine.sync.target_columns import NoteChange
     from outkey.engine.webhooks.changes import WebhookAdministration
     from outkey.engine.webhooks.hook_settings import HookSettings
@@ -447,9 +448,7 @@ class Application:
         runner = self.pair_runner()
         line = self.registry.line(runner.get(pair).pull)
         if rights is not None and line.sync is not None:
-            from outkey.engine.managing.line_editing import (  # noqa: PLC0415
-                refuse_forbidden,
-            )
+            from outkey.engine.sync.record_rights import refuse_forbidden  # noqa: PLC0415
 
             refuse_forbidden(rights, line.sync)
             rights.demand(line.sync.target, "view")
@@ -623,9 +622,7 @@ class Application:
 
         A worker has no user whose rights it could check.
         """
-        from outkey.engine.managing.line_editing import (  # noqa: PLC0415
-            refuse_forbidden,
-        )
+        from outkey.engine.sync.record_rights import refuse_forbidden  # noqa: PLC0415
 
         sync = self.registry.line(line).sync
         if sync is not None and records is not None:
@@ -867,14 +864,16 @@ class Application:
         )
 
         return WebhookAdministration(
-            administration,
-            self.webhook_ports().settings,
-            self.inbox(),
-            self.sender.context.paths,
-            self.sync_settings,
-            self.public_url,
-            self.listed_handlers,
-            self._secrets_of,
+            registry=administration.registry,
+            audit=administration.audit,
+            actor=administration.actor,
+            settings=self.webhook_ports().settings,
+            inbox=self.inbox(),
+            paths=self.sender.context.paths,
+            pairs=self.sync_settings,
+            public_url=self.public_url,
+            listed_handlers=self.listed_handlers,
+            sent_secrets=self._secrets_of,
         )
 
     def _secrets_of(self, configuration: str) -> list[Secret]:

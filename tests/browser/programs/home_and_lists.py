@@ -11,10 +11,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from inner_api import INNER, spar
 
-from outkey.core.access.permissions import Permission
 from outkey.core.findings.conditions import Condition
 from outkey.core.findings.health import Status
 from outkey.core.findings.monitoring import Notice
+from outkey.core.permission import Permission
 from outkey.core.shared_state import StateKind
 from outkey.hosts.django.models import Configuration, Quarantine, Run, SyncLine
 

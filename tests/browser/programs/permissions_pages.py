@@ -17,8 +17,8 @@ from django.db import connection
 from django.test import Client
 from inner_api import CONSENT, INNER, spar
 
-from outkey.core.access.permissions import Permission
 from outkey.core.findings.health import Status
+from outkey.core.permission import Permission
 from outkey.hosts.django.models import Configuration
 from outkey.hosts.django.storage import health_of
 

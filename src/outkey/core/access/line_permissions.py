@@ -3,11 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from outkey.core.access.permissions import (
-    MAY_NOT_EDIT_SCRIPT,
-    Permission,
-    Requirement,
-)
+from outkey.core.access.permissions import MAY_NOT_EDIT_SCRIPT
+from outkey.core.permission import Permission, Requirement
 from outkey.core.sync.line import Direction, FieldMapping, Gone, Sync, Transform
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.text import Text

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from outkey.core.access.api_tokens import Scope
-from outkey.core.access.permissions import Permission
+from outkey.core.permission import Permission
 from outkey.core.text import Text
 
 SCOPE_TEXTS: Mapping[Scope, Text] = {

@@ -7,8 +7,8 @@ the permissions that the same user needs on other pages.
 
 from collections.abc import Collection, Iterator, Mapping
 
-from outkey.core.access.permissions import Permission, Requirement
 from outkey.core.config.webhook_section import webhook_table
+from outkey.core.permission import Permission, Requirement
 from outkey.core.sync.line import Sync
 from outkey.core.sync.shape import is_made_by_outkey
 from outkey.core.text import Text

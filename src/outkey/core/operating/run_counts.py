@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from outkey.core.operating.send_counts import add_one
+from outkey.core.counts import add_one
 from outkey.core.state_shapes import known_members
 from outkey.core.sync.run import Counts, Run, RunState
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from outkey.core.audit.events import Tag
+from outkey.core.counts import add_one
 from outkey.core.state_shapes import known_members
 
 # Upper bounds in seconds; APIs respond within a second or time out within a minute.
@@ -62,8 +63,3 @@ class SendCounts:
 
 
 COUNTED_TAGS = frozenset({Tag.SEND_OUTCOME, Tag.TOKEN_OUTCOME, Tag.SEND_REFUSED})
-
-
-def add_one(counts: dict[str, int], key: str) -> None:
-    """Count one more for a key."""
-    counts[key] = counts.get(key, 0) + 1

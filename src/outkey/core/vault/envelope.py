@@ -57,6 +57,9 @@ def _encode(place: Place) -> bytes:
     return b"".join(struct.pack(">I", len(part)) + part for part in encoded)
 
 
+WEBHOOK_TABLE = "webhook"  # of the secrets of webhooks
+
+
 def secret_place(record: str, field: str, version: int, origin: str) -> Place:
     """Return the place of a configuration's secret, the same for every registry."""
     return Place("secret", record, field, version, origin)

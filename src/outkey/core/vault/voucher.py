@@ -12,11 +12,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 
-from outkey.core.access.permissions import RULES, Permission
+from outkey.core.access.permissions import RULES
 from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.config.custom_rows import is_row_secret
 from outkey.core.config.fields import BY_PATH, FORMER_KEYS
 from outkey.core.errors import SecretUnreadable
+from outkey.core.permission import Permission
 from outkey.core.request.script import SCRIPT_FACT, digest
 from outkey.core.secret import Secret
 from outkey.core.text import Text

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from outkey.core.state_shapes import known_members
-from outkey.core.vault.envelope import Place
+from outkey.core.vault.envelope import WEBHOOK_TABLE, Place
 
-PLACE_TABLE = "webhook"
 OFFERED_BY = "handshake"  # who has set a secret that the sender offered
 
 
@@ -47,7 +46,7 @@ class SealedHookSecret:
 
 def secret_place(endpoint: str, name: str, version: int) -> Place:
     """Return the place of a webhook's secret; an endpoint is never used again."""
-    return Place(PLACE_TABLE, endpoint, name, version, "")
+    return Place(WEBHOOK_TABLE, endpoint, name, version, "")
 
 
 def sealed_secrets(facts: Mapping[str, Any]) -> dict[str, SealedHookSecret]:

@@ -12,7 +12,7 @@ from typing import NamedTuple, assert_never
 
 from outkey.core.access.api_tokens import ApiToken, Scope
 from outkey.core.access.http_statuses import VERSION_DIFFERS
-from outkey.core.access.permissions import Permission, requirements
+from outkey.core.access.permissions import requirements
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.document import Document
 from outkey.core.config.drafts import read_draft
@@ -33,6 +33,7 @@ from outkey.core.errors import (
 )
 from outkey.core.findings.health import Status, Summary
 from outkey.core.operating.metrics import Metrics
+from outkey.core.permission import Permission
 from outkey.core.request.message import Response
 from outkey.core.request.relay import RelayedRequest
 from outkey.core.secret import Secret

@@ -3,23 +3,22 @@
 Everything is computed from facts that lists have anyway: no secret is opened.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
 
-from outkey.core.access.permissions import Permission
 from outkey.core.findings.health import Health, Status
 from outkey.core.findings.monitoring import Notice
 from outkey.core.findings.webhook_checks import NOTICE_OF_CHECK
 from outkey.core.moments import day_of
+from outkey.core.permission import Allowed, Permission
 from outkey.core.sync.reasons import rejection_text
 from outkey.core.sync.remedies import summary_of
 from outkey.core.sync.run import Counts, RejectionGroup, RunState
 from outkey.core.text import NO_TEXT, Text, counted
 from outkey.engine.managing.overview import AttentionEntry
 
-Allowed = Callable[[Permission], bool]
 NO_CONFLICTS: Mapping[str, int] = MappingProxyType({})
 # Notices that the list shows as the state of a line, with more than they say.
 REPEATED_NOTICES = frozenset({"S-line-failing"})

@@ -5,15 +5,12 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from outkey.core.access.permissions import (
-    Permission,
-    changes_script,
-    refuse_other_tls,
-)
+from outkey.core.access.permissions import changes_script, refuse_other_tls
 from outkey.core.audit.events import draft_name
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.field_kinds import check_method
 from outkey.core.errors import secret_missing
+from outkey.core.permission import Permission
 from outkey.core.request.assembly import Call
 from outkey.core.request.script import SCRIPT_FACT, secret_digest
 from outkey.core.secret import Secret

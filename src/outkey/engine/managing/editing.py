@@ -28,12 +28,7 @@ from datetime import date
 from functools import partial
 from typing import TypeVar
 
-from outkey.core.access.permissions import (
-    ASK_ADMINISTRATOR,
-    Permission,
-    Requirement,
-    requirements,
-)
+from outkey.core.access.permissions import ASK_ADMINISTRATOR, requirements
 from outkey.core.config.configuration import (
     Configuration,
     SecretState,
@@ -61,6 +56,7 @@ from outkey.core.errors import (
     UnknownConfiguration,
     configuration_exists,
 )
+from outkey.core.permission import Allowed, Permission, Requirement
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration, ConfigurationChange
@@ -71,7 +67,6 @@ from outkey.engine.wire.transmit import SendContext
 from outkey.ports.sending import Secrets
 
 Errors = dict[str, OutkeyError]  # by the path of the field; other keys: of no field
-Allowed = Callable[[Permission], bool]
 Row = TypeVar("Row", bound=CustomRow)
 
 # A page has no inputs for these where the user may not write scripts.

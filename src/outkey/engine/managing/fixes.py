@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from outkey.core.access.permissions import Permission, requirements
+from outkey.core.access.permissions import requirements
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.custom_rows import CustomHeader, QueryParameter
 from outkey.core.config.drafts import ConfigurationDraft
@@ -14,6 +14,7 @@ from outkey.core.config.fields import BY_PATH, PATHS_OF_SECRETS, secret_label
 from outkey.core.config.pasted import tidy_secret
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import ConfigError
+from outkey.core.permission import Permission
 from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration, ConfigurationChange
 from outkey.engine.managing.editing import ROW_PREFIXES, entered_rows

@@ -5,13 +5,10 @@ A form has the fields `name`, `configuration`, `method`, `path`, and `sync` with
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from outkey.core.access.line_permissions import (
     line_requirements,
-    record_accesses,
 )
-from outkey.core.access.permissions import Permission
 from outkey.core.config.field_kinds import table_errors
 from outkey.core.config.fields import BY_PATH
 from outkey.core.config.line_fields import CALL_FIELDS
@@ -21,13 +18,13 @@ from outkey.core.errors import (
     UnknownConfiguration,
     line_exists,
 )
-from outkey.core.sync.line import Sync
+from outkey.core.permission import Allowed, Permission
 from outkey.core.sync.line_section import parse_sync, read_request
 from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.managing.changes import Administration
-from outkey.engine.managing.editing import Allowed
 from outkey.engine.sync import SyncRunner
-from outkey.ports.sync import LineSource, Models
+from outkey.engine.sync.record_rights import RecordRights, refuse_forbidden
+from outkey.ports.sync import LineSource
 
 REQUEST_INPUTS = ("name", "configuration", "method", "path")
 _NEW_LINE = {
@@ -37,17 +34,6 @@ _NEW_LINE = {
     "path": "/",
     "sync": "",
 }
-
-
-class RecordRights(Protocol):
-    """The rights of a user on the host's own records, beside the port `Records`."""
-
-    def demand(self, target: str, *verbs: str) -> None:
-        """Raise ConfigError if the user may not view, add or change them."""
-
-
-class UserRecords(Models, RecordRights, Protocol):
-    """The host's records as one user may see them, with the rights of that user."""
 
 
 def line_values(line: SyncLine | None) -> dict[str, str]:
@@ -173,18 +159,3 @@ def refuse_taken(name: str, lines: LineSource) -> None:
     except ConfigError:
         pass
     raise line_exists()
-
-
-def refuse_forbidden(
-    rights: RecordRights, sync: Sync, *, dry_run: bool = False
-) -> None:
-    """Raise ConfigError if a line does to records what its user may not do."""
-    for access in record_accesses(sync, dry_run=dry_run):
-        try:
-            rights.demand(access.target, *access.verbs)
-        except ConfigError as error:
-            if not access.field:
-                raise
-            raise ConfigError(
-                error.message, hint=error.hint, field=access.field
-            ) from None

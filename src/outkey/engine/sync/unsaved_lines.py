@@ -1,12 +1,12 @@
 """Sync lines that are not saved, of a document or of a form, for a `SyncRunner`."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.config.document import Document
-from outkey.core.config.sync_sections import Pair
+from outkey.core.config.drafts import ConfigurationDraft
+from outkey.core.config.sync_sections import OtherDatabase, Pair
 from outkey.core.errors import (
     ConfigError,
     StorageUnavailable,
@@ -36,13 +36,29 @@ class LineWithSync(NamedTuple):
     sync: Sync
 
 
+class DocumentOfLines(Protocol):
+    """What is needed of a TOML document to check its lines."""
+
+    @property
+    def drafts(self) -> Sequence[ConfigurationDraft]:
+        """The configurations that it names."""
+
+    @property
+    def lines(self) -> Sequence[SyncLine]:
+        """Its sync lines."""
+
+    @property
+    def databases(self) -> Sequence[OtherDatabase]:
+        """Its other databases."""
+
+
 class DocumentLines:
     """The lines of a document with their configurations, stored or new."""
 
     def __init__(
         self,
         registry: Registry,
-        document: Document,
+        document: DocumentOfLines,
         known_databases: Collection[str] = (),
         pairs: Collection[Pair] = (),
     ) -> None:

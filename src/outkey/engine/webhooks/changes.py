@@ -10,17 +10,20 @@ from collections.abc import (
 )
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from typing import Protocol
 
-from outkey.core.access.permissions import ASK_ADMINISTRATOR, Requirement
+from outkey.core.access.permissions import ASK_ADMINISTRATOR
 from outkey.core.access.webhook_permissions import (
     requirements_of_test,
     webhook_requirements,
 )
 from outkey.core.audit.changed_values import expression_changes
 from outkey.core.audit.events import Change, Tag
-from outkey.core.config.document import Document
+from outkey.core.config.drafts import ConfigurationDraft
 from outkey.core.config.secret_values import refuse_unusable
+from outkey.core.config.sync_sections import Pair
 from outkey.core.errors import ConfigError, UnknownConfiguration
+from outkey.core.permission import Allowed, Requirement
 from outkey.core.secret import Secret
 from outkey.core.sync.line import Sync
 from outkey.core.sync.sync_line import SyncLine
@@ -36,10 +39,8 @@ from outkey.core.webhooks.settings import (
     scheme_of,
 )
 from outkey.core.webhooks.stored import PREVIOUS, SECRET, StoredWebhook
-from outkey.engine.managing.changes import Administration
-from outkey.engine.managing.editing import Allowed
-from outkey.engine.managing.line_editing import RecordRights, refuse_forbidden
 from outkey.engine.sync.line_registry import Registry
+from outkey.engine.sync.record_rights import RecordRights, refuse_forbidden
 from outkey.engine.sync.runner import refuse_unreceivable
 from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.engine.webhooks.hook_settings import HookSettings
@@ -48,13 +49,51 @@ from outkey.engine.webhooks.offers import has_offer
 from outkey.engine.webhooks.samples import with_mark
 from outkey.engine.webhooks.shown_content import masked_content
 from outkey.ports.expressions import PathCompiler
+from outkey.ports.sending import Audit
+
+
+class DocumentOfWebhooks(Protocol):
+    """What is needed of a TOML document to check its webhooks."""
+
+    @property
+    def drafts(self) -> Sequence[ConfigurationDraft]:
+        """The configurations that it names."""
+
+    @property
+    def lines(self) -> Sequence[SyncLine]:
+        """Its sync lines."""
+
+    @property
+    def pairs(self) -> Sequence[Pair]:
+        """Its pairs."""
+
+    @property
+    def webhooks(self) -> Sequence[Webhook]:
+        """Its webhooks."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewWebhook:
+    """A webhook of a form: a document with nothing else."""
+
+    webhook: Webhook
+    drafts: tuple[ConfigurationDraft, ...] = ()
+    lines: tuple[SyncLine, ...] = ()
+    pairs: tuple[Pair, ...] = ()
+
+    @property
+    def webhooks(self) -> tuple[Webhook, ...]:
+        """The webhook alone."""
+        return (self.webhook,)
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookAdministration:
     """The changes of webhooks that a user makes."""
 
-    administration: Administration
+    registry: Registry
+    audit: Audit
+    actor: str
     settings: HookSettings
     inbox: Inbox
     paths: PathCompiler
@@ -87,7 +126,7 @@ class WebhookAdministration:
             for new in webhooks
         ]
 
-    def refuse_unfit(self, document: Document) -> None:
+    def refuse_unfit(self, document: DocumentOfWebhooks) -> None:
         """Refuse webhooks that could not work, with what the document brings along.
 
         Refuse functions too that the operator has not listed.
@@ -103,7 +142,7 @@ class WebhookAdministration:
             for line in (pair.pull, pair.push)
         }
         refuse_unfit_webhooks(
-            self.administration.registry,
+            self.registry,
             document,
             self.paths,
             public_url=self.public_url,
@@ -113,7 +152,7 @@ class WebhookAdministration:
     def save(self, webhooks: Sequence[Webhook]) -> None:
         """Create and change the webhooks of a document: all of them or none."""
         self._note_saved(webhooks)
-        with self.administration.registry.transaction():
+        with self.registry.transaction():
             self.settings.put(webhooks, names_references=True)
 
     def save_with_secrets(
@@ -123,8 +162,8 @@ class WebhookAdministration:
         self._note_saved([webhook])
         for field in secrets:
             self._note(Tag.SECRET_SET, webhook.name, field)
-        by = self.administration.actor
-        with self.administration.registry.transaction():
+        by = self.actor
+        with self.registry.transaction():
             self.settings.put([webhook])
             for field, secret in secrets.items():
                 self.settings.set_secret(webhook.name, field, secret, by)
@@ -167,7 +206,7 @@ class WebhookAdministration:
         stored = self.settings.get(name)
         self._note(Tag.DELIVERY_TESTED, name, event_id)
         samples = self.settings.samples
-        mark = samples.make(stored.endpoint, self.administration.actor)
+        mark = samples.make(stored.endpoint, self.actor)
         try:
             yield with_mark(sample, mark)
         finally:
@@ -181,15 +220,15 @@ class WebhookAdministration:
 
     def _sync_of(self, webhook: Webhook) -> Sync | None:
         name = webhook.line or webhook.run
-        return self.administration.registry.line(name).sync if name else None
+        return self.registry.line(name).sync if name else None
 
     def set_secret(self, name: str, secret: Secret, field: str = SECRET) -> None:
         """Replace a secret by a value, which is stored sealed."""
         self.settings.get(name)
         refuse_unusable(field, secret)
         self._note(Tag.SECRET_SET, name, field)
-        by = self.administration.actor
-        with self.administration.registry.transaction():
+        by = self.actor
+        with self.registry.transaction():
             self.settings.set_secret(name, field, secret, by)
 
     def rotate_secret(self, name: str, secret: Secret) -> None:
@@ -201,8 +240,8 @@ class WebhookAdministration:
         refuse_unusable(SECRET, secret)
         self._note(Tag.SECRET_SET, name, PREVIOUS)
         self._note(Tag.SECRET_SET, name, SECRET)
-        by = self.administration.actor
-        with self.administration.registry.transaction():
+        by = self.actor
+        with self.registry.transaction():
             self.settings.set_secret(name, PREVIOUS, present, by)
             self.settings.set_secret(name, SECRET, secret, by)
 
@@ -210,7 +249,7 @@ class WebhookAdministration:
         """Accept the previous secret no more."""
         webhook = self.settings.get(name).webhook
         self._note(Tag.SECRET_CLEARED, name, PREVIOUS)
-        with self.administration.registry.transaction():
+        with self.registry.transaction():
             self.settings.put([replace(webhook, previous_secret="")])
 
     def view_offer(self, name: str) -> Secret:
@@ -245,7 +284,7 @@ class WebhookAdministration:
         """Delete a webhook with its secrets and deliveries."""
         self.settings.endpoint_of(name)
         self._note(Tag.WEBHOOK_REMOVED, name)
-        with self.administration.registry.transaction():
+        with self.registry.transaction():
             endpoint = self.settings.remove(name)
         if endpoint:  # without one, a query would find all deliveries
             self.inbox.delete_all_of(endpoint)
@@ -290,7 +329,7 @@ class WebhookAdministration:
         line = stored.webhook.line or stored.webhook.run
         with suppress(UnknownConfiguration):
             if line:
-                names.append(self.administration.registry.line(line).configuration)
+                names.append(self.registry.line(line).configuration)
         for configuration in filter(None, dict.fromkeys(names)):
             with suppress(UnknownConfiguration):
                 secrets += self.sent_secrets(configuration)
@@ -308,15 +347,14 @@ class WebhookAdministration:
             old = stored.webhook.records if stored else WHOLE_BODY
             change = Change(
                 Tag.WEBHOOK_SAVED,
-                self.administration.actor,
+                self.actor,
                 fields=(webhook.name,),
                 changes=tuple(expression_changes("records", old, webhook.records)),
             )
-            self.administration.audit.note(change)
+            self.audit.note(change)
 
     def _note(self, tag: Tag, name: str, *more: str) -> None:
-        actor = self.administration.actor
-        self.administration.audit.note(Change(tag, actor, fields=(name, *more)))
+        self.audit.note(Change(tag, self.actor, fields=(name, *more)))
 
 
 def refuse_missing(
@@ -334,7 +372,7 @@ def refuse_missing(
 
 def refuse_unfit_webhooks(
     registry: Registry,
-    document: Document,
+    document: DocumentOfWebhooks,
     paths: PathCompiler,
     *,
     public_url: str,

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from outkey.core.config.document import Document
 from outkey.core.config.field_kinds import Field, Kind, read_table, table_errors
 from outkey.core.config.fields import BY_PATH
 from outkey.core.config.secret_values import refuse_unusable
@@ -16,6 +15,7 @@ from outkey.core.config.webhook_section import (
     webhook_table,
 )
 from outkey.core.errors import NAME_TAKEN, ConfigError, UnknownConfiguration
+from outkey.core.permission import Allowed
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.core.webhooks.delivery import RefusalReason
@@ -25,9 +25,8 @@ from outkey.core.webhooks.schemes import CUSTOM, SCHEMES
 from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.signatures import scheme_for
 from outkey.core.webhooks.stored import VERIFY_TOKEN, StoredWebhook
-from outkey.engine.managing.editing import Allowed
-from outkey.engine.managing.line_editing import RecordRights
-from outkey.engine.webhooks.changes import WebhookAdministration
+from outkey.engine.sync.record_rights import RecordRights
+from outkey.engine.webhooks.changes import NewWebhook, WebhookAdministration
 
 DOES = "does"  # the input that says what is done with a delivery
 TARGET = "target"  # the input with the line that it is done with
@@ -68,7 +67,7 @@ class HookForm:
         try:
             if self.stored is None and self.name in changes.settings.all():
                 raise name_taken()
-            changes.refuse_unfit(Document((), (), webhooks=(webhook,)))
+            changes.refuse_unfit(NewWebhook(webhook))
             changes.refuse_forbidden(
                 webhook, rights, allowed=allowed, secrets=self.secrets
             )

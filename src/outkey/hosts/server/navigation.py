@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from outkey.core.access.permissions import Permission
 from outkey.core.findings.health import Status
+from outkey.core.permission import Permission
 from outkey.core.sync.run import ENDED_STATES, RunState
 from outkey.hosts.django.installed import installation
 from outkey.hosts.django.models import Configuration, Run, SyncLine

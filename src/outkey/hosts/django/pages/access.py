@@ -6,8 +6,8 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Permissi
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
-from outkey.core.access.permissions import Permission
 from outkey.core.config.reference import Reference, parse_reference
+from outkey.core.permission import Permission
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.editing import Editor
 from outkey.hosts.django.installed import installation

@@ -22,13 +22,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from outkey.core.access.permissions import Permission
 from outkey.core.audit.chain import CHANGE, FAILURE, SIGN_IN
 from outkey.core.audit.events import Tag
 from outkey.core.audit.words import details_of, subject_of
 from outkey.core.config.configuration import Configuration
 from outkey.core.errors import OutkeyError
 from outkey.core.moments import iso_to_milliseconds
+from outkey.core.permission import Permission
 from outkey.engine.managing.activity import (
     Activity,
     ActivityFilter,

@@ -7,7 +7,6 @@ from django.db.models import Q
 from django.http import HttpRequest
 from django.urls import reverse
 
-from outkey.core.access.permissions import Permission
 from outkey.core.audit.actors import actor_words
 from outkey.core.audit.chain import CHANGE
 from outkey.core.audit.words import (
@@ -18,6 +17,7 @@ from outkey.core.audit.words import (
     subject_of,
 )
 from outkey.core.config.configuration import Configuration
+from outkey.core.permission import Permission
 from outkey.engine.managing.activity import (
     Activity,
     ActivityFilter,

@@ -17,11 +17,11 @@ from outkey.core.access.api_tokens import (
     read_expiry,
     read_scopes,
 )
-from outkey.core.access.permissions import Permission
 from outkey.core.access.token_owners import TokenProblem
 from outkey.core.access.token_permissions import SCOPE_NEEDS, SCOPE_TEXTS, token_needs
 from outkey.core.audit.actors import actor_words
 from outkey.core.errors import ConfigError
+from outkey.core.permission import Permission
 from outkey.core.text import Text
 from outkey.engine.managing.api_tokens import CreatedToken, TokenWish
 from outkey.hosts.django.pages.access import (

@@ -16,10 +16,10 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.core.access.permissions import Permission
 from outkey.core.audit.events import Tag
 from outkey.core.config.export import render as render_document
 from outkey.core.errors import OutkeyError
+from outkey.core.permission import Permission
 from outkey.core.text import Text
 from outkey.engine.managing.attention import TESTABLE
 from outkey.engine.managing.changes import ConfigurationChange

@@ -11,11 +11,11 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from outkey.core.access.permissions import Permission
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.fields import BY_PATH
 from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.findings.checks import Finding
+from outkey.core.permission import Permission
 from outkey.engine.managing.editing import Edit, Errors, add_error
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (

@@ -17,9 +17,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.core.access.permissions import Permission
 from outkey.core.audit.events import Tag
 from outkey.core.errors import ConfigError, OutkeyError
+from outkey.core.permission import Permission
 from outkey.core.sync.filters import NUMBERS, Wanted, read_wanted
 from outkey.core.sync.records import (
     FieldKind,

@@ -5,9 +5,9 @@ from urllib.parse import urlencode
 from django.http import HttpRequest
 from django.urls import reverse
 
-from outkey.core.access.permissions import Permission
 from outkey.core.config.configuration import Configuration
 from outkey.core.findings.health import Health
+from outkey.core.permission import Permission
 from outkey.hosts.django.models import SyncLine
 from outkey.hosts.django.pages.access import may
 

@@ -8,9 +8,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.core.access.permissions import Permission
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import EditConflict, OutkeyError
+from outkey.core.permission import Permission
 from outkey.core.text import Text
 from outkey.engine.managing.fixes import changed_field, permissions_for
 from outkey.hosts.django.pages.access import administration_for, installation, require

@@ -14,9 +14,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from outkey.core.access.permissions import Permission
 from outkey.core.chart import CHART_HOURS, Chart
 from outkey.core.findings.health import Status, Summary
+from outkey.core.permission import Permission
 from outkey.core.sync.run import Counts, RunState
 from outkey.engine.managing.attention import (
     AttentionItem,

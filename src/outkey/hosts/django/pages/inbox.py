@@ -13,9 +13,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.core.access.permissions import Permission
 from outkey.core.audit.actors import actor_words
 from outkey.core.errors import ConfigError, OutkeyError
+from outkey.core.permission import Permission
 from outkey.core.text import NO_TEXT, Text
 from outkey.core.webhooks.content import Headers
 from outkey.core.webhooks.delivery_words import (

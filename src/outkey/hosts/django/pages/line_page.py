@@ -21,12 +21,12 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.core.access.permissions import Permission
 from outkey.core.config.line_history import (
     LineVersion,
     compared_values,
 )
 from outkey.core.errors import ConfigError, EditConflict, OutkeyError
+from outkey.core.permission import Permission
 from outkey.core.sync.line import Direction, Gone, Paging, Transform
 from outkey.core.sync.line_form import ChildForm, LineForm, sample_sync
 from outkey.core.sync.line_inputs import posted_names
@@ -49,11 +49,11 @@ from outkey.engine.managing.line_editing import (
     LineEdit,
     entered_line_values,
     line_values,
-    refuse_forbidden,
     request_errors,
     restored_line,
 )
 from outkey.engine.sync import SyncRunner
+from outkey.engine.sync.record_rights import refuse_forbidden
 from outkey.engine.sync.row_results import FormResults
 from outkey.engine.sync.unsaved_lines import WithLine
 from outkey.hosts.django import models

@@ -12,9 +12,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.core.access.permissions import Permission
 from outkey.core.errors import ConfigError
 from outkey.core.findings.checks import Finding
+from outkey.core.permission import Permission
 from outkey.core.sync.line import Direction
 from outkey.core.sync.sync_line import SyncLine
 from outkey.hosts.django import models

@@ -10,7 +10,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from outkey.core.access.permissions import Permission
 from outkey.core.config.choices import Grant
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.methods import (
@@ -22,6 +21,7 @@ from outkey.core.config.methods import (
 from outkey.core.config.presets import Preset, PresetMethod, similar_presets
 from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.importing.report import ReportItem
+from outkey.core.permission import Permission
 from outkey.core.text import Text
 from outkey.hosts.django.pages.access import installation, may, require
 from outkey.hosts.django.pages.shell import find_configuration, page

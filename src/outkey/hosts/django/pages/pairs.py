@@ -11,9 +11,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.core.access.permissions import Permission
 from outkey.core.config.sync_sections import ConflictRule, Pair
 from outkey.core.errors import ConfigError, UnknownConfiguration
+from outkey.core.permission import Permission
 from outkey.core.shared_state import StateKind
 from outkey.core.sync.pairs import (
     PairAgreement,

@@ -6,9 +6,9 @@ from collections import defaultdict
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from outkey.core.access.permissions import Permission
 from outkey.core.errors import ConfigError
 from outkey.core.findings.posture import Policy
+from outkey.core.permission import Permission
 from outkey.core.vault import voucher
 from outkey.core.vault.versions import SecretLabel
 from outkey.engine.managing.overview import Recommendations, recommendations

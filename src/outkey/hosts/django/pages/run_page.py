@@ -18,10 +18,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from outkey.core.access.permissions import Permission
 from outkey.core.audit.actors import WEBHOOK_ACTOR
 from outkey.core.audit.events import Tag
 from outkey.core.errors import OutkeyError
+from outkey.core.permission import Permission
 from outkey.core.sync.reasons import rejection_text
 from outkey.core.sync.records import FieldKind
 from outkey.core.sync.remedies import RunHelp, help_after, page_remedy_of

@@ -17,9 +17,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from outkey.core.access.permissions import Permission
 from outkey.core.chart import Chart
 from outkey.core.errors import ConfigError, LineBusy
+from outkey.core.permission import Permission
 from outkey.core.sync.reasons import GUARD
 from outkey.core.sync.remedies import cause_text
 from outkey.core.sync.run import (
@@ -47,7 +47,7 @@ from outkey.hosts.django.translation import translate_text
 from outkey.hosts.django.wiring import records
 
 if TYPE_CHECKING:
-    from outkey.engine.managing.line_editing import UserRecords
+    from outkey.engine.sync.record_rights import UserRecords
 
 PAGE_SIZE = 50
 CHART_RUNS = 24  # the chart has room for as many

@@ -6,9 +6,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
-from outkey.core.access.permissions import Permission
 from outkey.core.errors import ConfigError
 from outkey.core.moments import LAST_MOMENT, parse_iso
+from outkey.core.permission import Permission
 from outkey.core.text import Text
 from outkey.engine.managing.drafts import CandidateConfiguration
 from outkey.hosts.django.pages.access import administration_for, installation, require

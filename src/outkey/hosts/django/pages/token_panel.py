@@ -9,7 +9,6 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from outkey.core.access.permissions import Permission
 from outkey.core.config.choices import Grant
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.field_kinds import Tab
@@ -17,6 +16,7 @@ from outkey.core.errors import OutkeyError, Sealed
 from outkey.core.login.failures import login_failure
 from outkey.core.oauth2.responses import failure
 from outkey.core.oauth2.token import State
+from outkey.core.permission import Permission
 from outkey.engine.tokens.actions import TokenAction, TokenStatus
 from outkey.hosts.django.pages.access import installation, may
 

@@ -16,12 +16,13 @@ from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from outkey.core.access.permissions import MAY_NOT_USE_NETWORK, Permission
+from outkey.core.access.permissions import MAY_NOT_USE_NETWORK
 from outkey.core.audit.events import Tag
 from outkey.core.config.choices import Network
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.fields import BY_PATH
 from outkey.core.errors import ConfigError, OutkeyError
+from outkey.core.permission import Permission
 from outkey.core.request.origin import parse_endpoint
 from outkey.engine.tokens.actions import TokenActions
 from outkey.engine.tokens.consent import Consents, PendingConsent

@@ -18,10 +18,10 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_POST
 
 from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core.access.permissions import Permission
 from outkey.core.config.configuration import Configuration
 from outkey.core.diagnosis import Fix
 from outkey.core.errors import ConfigError, OutkeyError, UnknownConfiguration
+from outkey.core.permission import Permission
 from outkey.engine.managing.connection_test import Report
 from outkey.engine.managing.drafts import CandidateConfiguration
 from outkey.engine.managing.editing import Errors

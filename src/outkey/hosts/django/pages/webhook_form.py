@@ -10,10 +10,10 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from outkey.core.access.permissions import Permission
 from outkey.core.config.field_kinds import Field, Kind
 from outkey.core.config.webhook_section import REFERENCES, WEBHOOK_FIELDS
 from outkey.core.errors import ConfigError
+from outkey.core.permission import Permission
 from outkey.core.secret import Secret
 from outkey.core.webhooks.stored import PREVIOUS, StoredWebhook
 from outkey.engine.webhooks.hook_form import (

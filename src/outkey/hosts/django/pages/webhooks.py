@@ -11,10 +11,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.core.access.permissions import Permission
 from outkey.core.config.webhook_section import scheme_keys
 from outkey.core.errors import ConfigError, UnknownConfiguration
 from outkey.core.findings.webhook_checks import SECRET_NEEDED
+from outkey.core.permission import Permission
 from outkey.core.secret import Secret
 from outkey.core.text import Text
 from outkey.core.webhooks.health import HookState

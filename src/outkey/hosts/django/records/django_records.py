@@ -17,9 +17,9 @@ from django.core.exceptions import ValidationError
 from django.db import DEFAULT_DB_ALIAS, connections, models, router, transaction
 from django.db.models.functions import Cast
 
-from outkey.core.access.permissions import Permission
 from outkey.core.errors import ConfigError, unknown_run
 from outkey.core.groups import groups_of
+from outkey.core.permission import Permission
 from outkey.core.stored_values import is_odd
 from outkey.core.sync.line import Gone
 from outkey.core.sync.records import (
