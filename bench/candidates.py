@@ -48,8 +48,8 @@ def outkey_audited(url: str) -> Send:
 
     home = prepare()
     from outkey.core.config.document import parse_document
-    from outkey.core.secret import Secret
     from outkey.engine.managing.changes import Administration
+    from outkey.foundation.core.secret import Secret
     from outkey.hosts.django.wiring import install
 
     application = install(home)

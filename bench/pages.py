@@ -138,7 +138,7 @@ def fill(application: Any, records: int) -> None:  # noqa: ANN401 - an Applicati
 
     from outkey.core.audit.events import Intent, Outcome
     from outkey.core.config.document import parse_document
-    from outkey.core.secret import Secret
+    from outkey.foundation.core.secret import Secret
 
     administration = application.administration("bench")
     application.apply(administration, parse_document(DOCUMENT), dry_run=False)

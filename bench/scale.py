@@ -68,8 +68,8 @@ SIZES = (
 
 def send_by_outkey(url: str, size: Size) -> Callable[[], int]:
     from outkey.core.config.document import parse_document
-    from outkey.core.secret import Secret
     from outkey.engine.managing.changes import Administration
+    from outkey.foundation.core.secret import Secret
     from outkey.hosts.server.home import prepare
 
     home = prepare()

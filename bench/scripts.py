@@ -40,7 +40,7 @@ from rich.table import Table
 
 from outkey.adapters.scripts_locked import LockedScripts
 from outkey.core.request.script import ScriptCall
-from outkey.core.secret import Secret
+from outkey.foundation.core.secret import Secret
 from outkey.hosts.file import from_text
 
 ROUNDS, CALLS, READY, WORKERS = 40, 500, 40, 20

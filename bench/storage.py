@@ -36,8 +36,8 @@ def decrypting() -> float:
     """Return the CPU µs to open an envelope of a 40 byte secret."""
     from outkey.adapters.keyring import new_keyring
     from outkey.adapters.secrets_envelope import seal, unseal
-    from outkey.core.secret import Secret
     from outkey.core.vault.envelope import secret_place
+    from outkey.foundation.core.secret import Secret
 
     ring, place = (
         new_keyring(),
@@ -55,8 +55,8 @@ def filled(folder: Path, url: str, token: str) -> Any:  # noqa: ANN401 - an Appl
 
     home = prepare()
     from outkey.core.config.document import parse_document
-    from outkey.core.secret import Secret
     from outkey.engine.managing.changes import Administration
+    from outkey.foundation.core.secret import Secret
     from outkey.hosts.django.wiring import install
 
     application = install(home)

@@ -45,7 +45,7 @@ django.middleware.security django.template.backends.django
 django.template.context_processors django.template.loaders.app_directories
 django.template.loaders.cached django.templatetags.cache django.templatetags.l10n
 django.templatetags.tz django.test httptools jmespath joserfc.jwk joserfc.jwt
-outkey.adapters.calendar_cronsim outkey.adapters.files outkey.adapters.paths_jmespath
+outkey.adapters.calendar_cronsim outkey.adapters.files outkey.foundation.adapters.paths_jmespath
 outkey.adapters.tables outkey.core.config.differences outkey.core.config.export
 outkey.core.sync.remedies outkey.core.sync.table outkey.engine.managing.changes
 outkey.engine.managing.doctor outkey.engine.managing.fixes

@@ -26,16 +26,12 @@ from django.conf import settings
 from django.utils.translation.template import templatize
 
 from outkey.adapters.keyring import KeyState
-from outkey.core import errors
-from outkey.core.config.field_kinds import Tab
 from outkey.core.config.fields import FIELDS
 from outkey.core.config.line_fields import EVERY_LINE_FIELD
 from outkey.core.config.sync_sections import DATABASE_FIELDS, PAIR_FIELDS
 from outkey.core.config.webhook_section import WEBHOOK_FIELDS
 from outkey.core.diagnosis import FIXES, REASONS, REMEDIES
-from outkey.core.errors import BadAnswer, Cause, OutkeyError
 from outkey.core.findings.catalogue import ALL_CHECKS
-from outkey.core.findings.checks import Level
 from outkey.core.findings.health import Status
 from outkey.core.findings.monitoring import NOTICE_KINDS
 from outkey.core.importing.report import ReportAction
@@ -45,7 +41,11 @@ from outkey.core.request.addresses import AddressKind
 from outkey.core.request.message import Source
 from outkey.core.sync.records import FieldKind
 from outkey.core.sync.schedule_choices import ScheduleKind, Weekday
-from outkey.core.text import Text
+from outkey.foundation.core import errors
+from outkey.foundation.core.errors import BadAnswer, Cause, OutkeyError
+from outkey.foundation.core.fields.field_kinds import Tab
+from outkey.foundation.core.findings.checks import Level
+from outkey.foundation.core.text import Text
 
 SOURCE = Path(__file__).parent.parent / "src" / "outkey"
 LOCALE = SOURCE / "hosts" / "django" / "locale" / "de" / "LC_MESSAGES"
@@ -96,7 +96,9 @@ def source_templates() -> Iterator[str]:
     """Yield the templates of all `Text("…")` calls."""
     for file in sorted(SOURCE.rglob("*.py")):
         content = file.read_bytes()
-        if b"from outkey.core.text import" in content:  # not another class of that name
+        if (
+            b"from outkey.foundation.core.text import" in content
+        ):  # not another class of that name
             yield from extracted(io.BytesIO(content), {"Text": None})
 
 

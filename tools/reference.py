@@ -17,9 +17,7 @@ from reference_python import python_page
 from reference_recipes import recipes_page
 from reference_webhooks import webhooks_page
 
-from outkey.core import errors
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
-from outkey.core.config.field_kinds import Tab
 from outkey.core.config.fields import FIELDS
 from outkey.core.diagnosis import FIXES, REASONS, REMEDIES, Reason
 from outkey.core.findings.catalogue import ALL_CHECKS
@@ -29,6 +27,8 @@ from outkey.core.findings.posture import (
     POSTURE_CHECKS,
     Area,
 )
+from outkey.foundation.core import errors
+from outkey.foundation.core.fields.field_kinds import Tab
 from outkey.spar.scenes import index
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"

@@ -20,7 +20,7 @@ from outkey.core.config.line_fields import (
 from outkey.core.config.sync_sections import DATABASE_FIELDS, PAIR_FIELDS
 from outkey.core.sync import transforms
 from outkey.core.sync.line import Transform
-from outkey.core.sync.paging_words import MAX_RECORDS
+from outkey.foundation.core.paging_words import MAX_RECORDS
 
 BEGINNING = """\
 # Keys of a sync line

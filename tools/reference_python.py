@@ -83,13 +83,13 @@ MODULES = (
         ("Suspicion",),
     ),
     PublicModule(
-        "outkey.core.findings.checks",
+        "outkey.foundation.core.findings.checks",
         "Findings",
         "What a check of a configuration reports. [Findings](findings.md) lists them.",
         ("Finding", "Level"),
     ),
     PublicModule(
-        "outkey.core.text",
+        "outkey.foundation.core.text",
         "Texts",
         "",
         ("Text",),

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from outkey import errors, integrations
     from outkey.core.request.message import Response
-    from outkey.core.secret import Secret
     from outkey.engine.gateway import Gateway
+    from outkey.foundation.core.secret import Secret
     from outkey.hosts.file import load
     from outkey.hosts.opening import aopen, open  # noqa: A004 - see opening.py
 
@@ -33,7 +33,7 @@ __all__ = [
 _MODULES = {
     "Gateway": "outkey.engine.gateway",
     "Response": "outkey.core.request.message",
-    "Secret": "outkey.core.secret",
+    "Secret": "outkey.foundation.core.secret",
     "aopen": "outkey.hosts.opening",
     "load": "outkey.hosts.file",
     "open": "outkey.hosts.opening",

@@ -1,7 +1,7 @@
-"""The tree of errors, under the name that callers use; `core/errors.py` draws it."""
+"""The tree of errors, under the name that callers use; `foundation/core/errors.py` draws it."""
 
 # ruff: noqa: F403, F405 - the whole tree, and nothing else
-from outkey.core.errors import *
+from outkey.foundation.core.errors import *
 
 __all__ = [
     "AnswerBroken",

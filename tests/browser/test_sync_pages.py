@@ -358,7 +358,7 @@ prepare(PAGES, demo=True)
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from outkey.core.config.document import parse_document
-from outkey.core.secret import Secret
+from outkey.foundation.core.secret import Secret
 from outkey.engine.managing.applying import apply
 from outkey.hosts.demo_records.models import Contact
 from outkey.hosts.django.models import Run, SyncLine

@@ -73,7 +73,7 @@ def test_a_test_that_asks_for_no_canary_is_guarded_too(
     pytester.makeconftest('pytest_plugins = ["outkey.testing.canary"]')
     pytester.makeini("[pytest]\nlog_level = DEBUG")
     pytester.makepyfile(
-        "from outkey.core.secret import Secret\n"
+        "from outkey.foundation.core.secret import Secret\n"
         f"def test_it():\n    text = 'correct horse'\n    Secret(text)\n    {leak}"
     )
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider")

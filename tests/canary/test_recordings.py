@@ -13,7 +13,7 @@ from urllib.parse import quote, quote_plus, unquote_plus
 import pytest
 
 from outkey import Gateway, Secret, errors
-from outkey.core.echo.encodings import forms
+from outkey.foundation.core.echo.encodings import forms
 from outkey.hosts.file import from_text
 from outkey.spar import Spar
 from outkey.testing import FakeGateway

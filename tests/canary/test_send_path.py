@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from outkey import Gateway
-from outkey.core.errors import OutkeyError
+from outkey.foundation.core.errors import OutkeyError
 from outkey.hosts.file import from_text
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries

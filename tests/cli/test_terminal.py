@@ -51,8 +51,8 @@ CALLS = {
 }
 PROGRAM = """
 import sys, time
-from outkey.core.findings.checks import Finding, Level
-from outkey.core.errors import ConfigError
+from outkey.foundation.core.findings.checks import Finding, Level
+from outkey.foundation.core.errors import ConfigError
 from outkey.hosts.cli import output
 text = {text!r}
 {call}

@@ -4,7 +4,7 @@ import pytest
 
 import forks
 from cli.conftest import Terminal
-from outkey.core.errors import ConfigError
+from outkey.foundation.core.errors import ConfigError
 from outkey.hosts.cli import accounts
 from programs import assert_program_passes
 

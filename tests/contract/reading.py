@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from outkey.adapters.response_reader import ResponseReader
-from outkey.core.errors import OutkeyError
+from outkey.foundation.core.errors import OutkeyError
 
 INCOMPLETE = "incomplete"
 LARGE = 20_000

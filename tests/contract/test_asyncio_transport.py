@@ -69,14 +69,14 @@ from faults.test_transport_faults import (  # noqa: F401 - run here as well
 from outkey import Gateway, Response
 from outkey.adapters.resolver_system import AsyncSystemResolver, SystemResolver
 from outkey.adapters.transport_asyncio import AsyncioTransport, _AsyncConnection
-from outkey.core.errors import (
+from outkey.core.request.message import Request, Route, TlsSettings
+from outkey.foundation.core.errors import (
     ConnectionFailed,
     EgressDenied,
     OutkeyError,
     TlsFailed,
 )
-from outkey.core.request.message import Request, Route, TlsSettings
-from outkey.core.request.origin import Origin
+from outkey.foundation.core.origin import Origin
 from outkey.hosts.file import from_text
 from outkey.ports.sending import Resolver
 from outkey.spar import Spar

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from outkey import Gateway, Response, Secret, errors
-from outkey.core.errors import OutkeyError
+from outkey.foundation.core.errors import OutkeyError
 from outkey.hosts.file import from_text
 from outkey.testing import FakeGateway, FakeRequest
 

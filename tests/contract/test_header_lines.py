@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from contract.raw_peer import RawPeer, raw_peer
 from outkey.adapters.transport_urllib3 import Urllib3Transport
-from outkey.core.errors import HeaderFormatError
 from outkey.core.request.headers import check_name, check_value
 from outkey.core.request.message import Header, Request, Route, Source, TlsSettings
-from outkey.core.request.origin import Origin
-from outkey.core.secret import Secret
+from outkey.foundation.core.errors import HeaderFormatError
+from outkey.foundation.core.origin import Origin
+from outkey.foundation.core.secret import Secret
 
 ROUTE = Route(("127.0.0.1",), "p", TlsSettings(), 2.0, 2.0, 5.0, 1024)
 ANY_TEXT = st.text(max_size=60)

@@ -10,7 +10,7 @@ import pytest
 
 from outkey.adapters import listeners_file
 from outkey.adapters.listeners_file import ListenerFiles
-from outkey.core.errors import ConfigError, StorageUnavailable
+from outkey.foundation.core.errors import ConfigError, StorageUnavailable
 from programs import program_command
 
 

@@ -15,14 +15,12 @@ from contract.raw_peer import raw_peer
 from outkey.adapters.audit_chained import ChainedAudit
 from outkey.adapters.audit_logging import LoggingAudit
 from outkey.adapters.checkpoints_file import CheckpointFile
-from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.keyring import new_keyring
 from outkey.adapters.listeners_file import ListenerFiles
 from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
-from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.adapters.vouching import (
@@ -33,14 +31,16 @@ from outkey.adapters.vouching import (
 )
 from outkey.core.config.configuration import Configuration, build
 from outkey.core.config.reference import parse_reference
-from outkey.core.errors import ConnectionFailed, OutkeyError
 from outkey.core.request.message import Request, Response, ResponseHeaders, Route
-from outkey.core.request.origin import Origin
-from outkey.core.secret import Secret
-from outkey.core.shared_state import StateKind
 from outkey.core.vault.voucher import vouchable_facts
-from outkey.ports.clock import Clock
-from outkey.ports.database import Database, StateRows
+from outkey.foundation.adapters.clock_system import SystemClock
+from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.foundation.core.errors import ConnectionFailed, OutkeyError
+from outkey.foundation.core.origin import Origin
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.ports.clock import Clock
+from outkey.foundation.ports.database import Database, StateRows
 from outkey.ports.sending import Audit, Listeners, Permits, Resolver, Secrets, Tokens
 from outkey.ports.storage import AuditCheckpoints, AuditRows, RowVouchers, SeenRows
 from outkey.ports.sync import Storage

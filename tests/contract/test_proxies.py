@@ -11,7 +11,15 @@ from contract.raw_peer import raw_peer, serving
 from frames import places_showing, product_frames
 from outkey.adapters.transport_asyncio import AsyncioTransport
 from outkey.adapters.transport_urllib3 import Urllib3Transport
-from outkey.core.errors import (
+from outkey.core.request.message import (
+    Header,
+    Proxy,
+    Request,
+    Route,
+    Source,
+    TlsSettings,
+)
+from outkey.foundation.core.errors import (
     AnswerBroken,
     ConnectionFailed,
     ConnectTimedOut,
@@ -21,16 +29,8 @@ from outkey.core.errors import (
     TimedOut,
     TlsFailed,
 )
-from outkey.core.request.message import (
-    Header,
-    Proxy,
-    Request,
-    Route,
-    Source,
-    TlsSettings,
-)
-from outkey.core.request.origin import Origin
-from outkey.core.secret import Secret
+from outkey.foundation.core.origin import Origin
+from outkey.foundation.core.secret import Secret
 from outkey.ports.sending import Transport
 from outkey.testing.contracts import OnLoop
 from ports import free_port

@@ -15,13 +15,13 @@ from sqlalchemy.engine import Engine
 
 from database.conftest import configure
 from outkey.adapters.secrets_reference import ReferencedSecrets
-from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tables import NamedDatabases, OwnDatabase, SqliteFiles, TableStore
 from outkey.adapters.tables.databases import parse_database_url
 from outkey.core.config.sync_sections import OtherDatabase
-from outkey.core.secret import Secret
 from outkey.core.sync.records import FieldKind, HostField, Shape
-from outkey.ports.database import StateRows
+from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.ports.database import StateRows
 
 if TYPE_CHECKING:
     from outkey.hosts.django.shared_state import DjangoStateRows

@@ -12,8 +12,8 @@ from outkey.adapters.tokens_stored import StoredTokens
 from outkey.core.config.configuration import Configuration
 from outkey.core.webhooks.inbox import InboxDelivery
 from outkey.engine.sync.line_registry import Registry
-from outkey.ports.clock import Clock
-from outkey.ports.database import Database, StateRows
+from outkey.foundation.ports.clock import Clock
+from outkey.foundation.ports.database import Database, StateRows
 from outkey.ports.sending import Permits, Tokens
 from outkey.ports.storage import AuditRows
 from outkey.ports.sync import Storage

@@ -12,12 +12,12 @@ from django.db import connections
 from django.test import override_settings
 
 from database.test_workers import two_lines
-from outkey.adapters.clock_system import SystemClock
 from outkey.core.config.document import parse_document
 from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.schedule import DueRun
 from outkey.engine.sync import loop
 from outkey.engine.sync.loop import RUNS_AT_ONCE
+from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.spar import Spar
 
 if TYPE_CHECKING:

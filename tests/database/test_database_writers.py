@@ -15,10 +15,10 @@ from database.test_installation import application, installed, spar  # noqa: F40
 from outkey.core.audit.events import Change, Tag
 from outkey.core.config.document import parse_document
 from outkey.core.config.drafts import ConfigurationDraft
-from outkey.core.errors import EditConflict, OutkeyError, SecretUnreadable
-from outkey.core.secret import Secret
 from outkey.core.vault import voucher
 from outkey.engine.managing.changes import ConfigurationChange
+from outkey.foundation.core.errors import EditConflict, OutkeyError, SecretUnreadable
+from outkey.foundation.core.secret import Secret
 from outkey.spar import Spar
 
 if TYPE_CHECKING:

@@ -33,7 +33,6 @@ from database.mariadb import MariaDb
 from database.table_places import OTHER, shape
 from database.test_table_faults import history
 from outkey.adapters.secrets_reference import ReferencedSecrets
-from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tables import (
     NamedDatabases,
     SqliteFiles,
@@ -41,14 +40,15 @@ from outkey.adapters.tables import (
     engines,
 )
 from outkey.core.config.sync_sections import OtherDatabase
-from outkey.core.errors import (
+from outkey.core.sync.records import FieldKind
+from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.foundation.core.errors import (
     ConfigError,
     OutkeyError,
     SecretMissing,
     StorageUnavailable,
 )
-from outkey.core.secret import Secret
-from outkey.core.sync.records import FieldKind
+from outkey.foundation.core.secret import Secret
 
 WANTED = shape(("id", FieldKind.NUMBER), ("v", FieldKind.TEXT))
 TARGET = f"table:{OTHER}.t"

@@ -13,8 +13,8 @@ from database.test_installation import application, spar  # noqa: F401 - fixture
 from outkey.adapters import audit_keyed
 from outkey.adapters.audit_timer import AuditTimer
 from outkey.core.audit.events import Tag
-from outkey.core.secret import Secret
 from outkey.engine.operating.measuring import measure
+from outkey.foundation.core.secret import Secret
 
 if TYPE_CHECKING:
     from outkey.engine.application import Application

@@ -13,7 +13,9 @@ from django.db.models import F
 from outkey.core.audit.chain import ChainVerdict, verify
 from outkey.core.config.document import parse_document
 from outkey.core.config.reference import parse_reference
-from outkey.core.errors import (
+from outkey.core.vault import voucher
+from outkey.engine.managing.changes import Administration
+from outkey.foundation.core.errors import (
     AuditUnavailable,
     ConfigError,
     ScriptFailed,
@@ -23,9 +25,7 @@ from outkey.core.errors import (
     SecretUnreadable,
     StorageUnavailable,
 )
-from outkey.core.secret import Secret
-from outkey.core.vault import voucher
-from outkey.engine.managing.changes import Administration
+from outkey.foundation.core.secret import Secret
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
 

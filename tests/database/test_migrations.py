@@ -7,12 +7,12 @@ from django.core.management import call_command
 from django.db import connection
 
 from outkey.core.audit.durability import Durability
-from outkey.core.findings.conditions import Condition
 from outkey.core.findings.monitoring import Baseline, Notice
 from outkey.core.request.rate_limit import Pace
-from outkey.core.shared_state import StateKind
-from outkey.engine.managing.duties import MONITORING, SCHEDULES
 from outkey.engine.managing.monitoring import open_notices
+from outkey.foundation.core.findings.conditions import Condition
+from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.engine.duties import MONITORING, SCHEDULES
 
 
 @pytest.mark.usefixtures("database")

@@ -12,12 +12,12 @@ from django.db import DatabaseError, connection, connections, transaction
 from cli.conftest import Terminal
 from database.conftest import Cluster, configure
 from database.hostile_servers import PostgresqlClient, SilentClient, served
-from outkey.adapters.postgresql_deadlines import (
+from outkey.foundation.adapters.postgresql_deadlines import (
     AsyncDeadlineConnection,
     DeadlineConnection,
     NoResponse,
 )
-from outkey.core.errors import StorageUnavailable
+from outkey.foundation.core.errors import StorageUnavailable
 from outkey.testing.canary import Canaries
 
 SOON = 30  # seconds; a busy machine may need some

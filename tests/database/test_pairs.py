@@ -19,9 +19,9 @@ from database.conftest import configure
 from outkey.adapters.tables.databases import parse_database_url
 from outkey.core.config.document import parse_document
 from outkey.core.config.sync_sections import ConflictRule
-from outkey.core.secret import Secret
 from outkey.core.sync.run import Run, RunState
 from outkey.engine.sync.targets import Targets
+from outkey.foundation.core.secret import Secret
 from outkey.spar import Spar
 
 if TYPE_CHECKING:

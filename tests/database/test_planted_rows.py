@@ -17,17 +17,17 @@ from django.db.models import F
 
 from outkey.core.access.api_tokens import ApiToken, Scope
 from outkey.core.config.document import parse_document
-from outkey.core.errors import (
+from outkey.core.webhooks.delivery import Delivery
+from outkey.engine.managing.api_tokens import TokenWish
+from outkey.engine.managing.confirming import confirm_rows, reject_rows
+from outkey.foundation.core.errors import (
     OutkeyError,
     SecretUnreadable,
     TokenRefused,
     UnknownConfiguration,
 )
-from outkey.core.secret import Secret
-from outkey.core.shared_state import StateKind
-from outkey.core.webhooks.delivery import Delivery
-from outkey.engine.managing.api_tokens import TokenWish
-from outkey.engine.managing.confirming import confirm_rows, reject_rows
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.shared_state import StateKind
 
 if TYPE_CHECKING:
     from outkey.engine.application import Application

@@ -8,11 +8,15 @@ from django.db import connection
 
 from database.test_installation import application, spar  # noqa: F401 - fixtures
 from outkey.core.config.document import parse_document
-from outkey.core.errors import AuditUnavailable, HostError, StorageUnavailable
-from outkey.core.secret import Secret
-from outkey.core.shared_state import StateKind
 from outkey.core.sync.ledger import LedgerEntry
 from outkey.core.webhooks.inbox import InboxDelivery
+from outkey.foundation.core.errors import (
+    AuditUnavailable,
+    HostError,
+    StorageUnavailable,
+)
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.shared_state import StateKind
 from outkey.spar import Spar
 
 if TYPE_CHECKING:

@@ -22,16 +22,8 @@ from hypothesis import strategies as st
 
 from database.conftest import stored_runs
 from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.adapters.paths_jmespath import JmespathCompiler
-from outkey.core.errors import (
-    ConfigError,
-    StorageUnavailable,
-    SyncFailed,
-    UnknownConfiguration,
-)
 from outkey.core.findings.monitoring import run_conditions
 from outkey.core.request.message import Request, Response, ResponseHeaders
-from outkey.core.shared_state import StateKind
 from outkey.core.sync.line import (
     Children,
     Direction,
@@ -49,7 +41,15 @@ from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.sync import Runs, SyncPorts, SyncRunner
 from outkey.engine.sync.line_registry import Registry
 from outkey.engine.sync.record_mapper import effect_of
-from outkey.ports.database import Database
+from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
+from outkey.foundation.core.errors import (
+    ConfigError,
+    StorageUnavailable,
+    SyncFailed,
+    UnknownConfiguration,
+)
+from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.ports.database import Database
 from outkey.ports.monitoring import LineRuns
 from outkey.ports.sync import Key, LedgerRows, LineRows, PairRows, Records, RunRows
 from outkey.testing import configuration, fake_gateway
@@ -1181,7 +1181,7 @@ def test_a_page_takes_records_and_checkpoint_back_together(
 
 
 def test_a_page_of_a_ghost_writes_nothing(records: "DjangoRecords", runs: Runs) -> None:
-    from outkey.core.errors import RunStopped
+    from outkey.foundation.core.errors import RunStopped
 
     ghost = runs.begin("contacts", "tester", dry_run=False)
     runs.cancel(ghost.id)

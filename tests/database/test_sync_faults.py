@@ -19,9 +19,9 @@ from cli.conftest import Terminal
 from cli.test_line_commands import document
 from database.conftest import Cluster, stored_runs
 from outkey.core.config.document import parse_document
-from outkey.core.errors import OutkeyError
 from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
 from outkey.engine.managing.changes import Administration
+from outkey.foundation.core.errors import OutkeyError
 from outkey.spar import Spar
 from outkey.spar.authority import CLIENT, CLIENT_SECRET
 from outkey.spar.logins import PASSWORD, USERNAME

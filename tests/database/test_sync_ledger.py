@@ -7,11 +7,11 @@ import pytest
 from database.conftest import stored_runs
 from database.test_sync import opened
 from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.adapters.paths_jmespath import JmespathCompiler
 from outkey.core.sync.line import Direction, FieldMapping, PushRequest, Sync
 from outkey.core.sync.run import Counts, Run
 from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.sync import SyncPorts, SyncRunner
+from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.ports.sync import LedgerRows
 from outkey.testing import configuration, fake_gateway
 from unit.fake_orders_api import OrdersApi

@@ -5,9 +5,9 @@ import pytest
 from database.table_places import Place, place, shape  # noqa: F401 - a fixture
 from database.test_tables import CREATED, UNCHANGED, UPDATED, stored, write
 from outkey.adapters.tables import TableStore
-from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.sync.line import Gone
 from outkey.core.sync.records import FieldKind, Unseen
+from outkey.foundation.core.errors import ConfigError, OutkeyError
 
 NUMBER = FieldKind.NUMBER
 TEXT = FieldKind.TEXT

@@ -5,9 +5,9 @@ import pytest
 from database.table_places import Place, place, shape  # noqa: F401 - a fixture
 from outkey.adapters.tables import TableStore
 from outkey.adapters.tables.layout_records import LayoutRecords
-from outkey.core.errors import ConfigError
-from outkey.core.shared_state import StateKind
 from outkey.core.sync.records import FieldKind, WriteOutcome, Written
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.shared_state import StateKind
 
 CREATED = Written(WriteOutcome.CREATED)
 UPDATED = Written(WriteOutcome.UPDATED)

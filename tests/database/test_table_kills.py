@@ -15,7 +15,7 @@ import forks
 from database.conftest import Cluster
 from database.mariadb import MariaDb
 from outkey.adapters.tables.databases import parse_database_url
-from outkey.core.secret import Secret
+from outkey.foundation.core.secret import Secret
 from outkey.spar import Spar
 
 SIZE = 20

@@ -8,7 +8,6 @@ import pytest
 
 from database.table_places import Place, place, shape  # noqa: F401 - a fixture
 from outkey.adapters.tables import TableStore
-from outkey.core.errors import ConfigError
 from outkey.core.sync.filters import read_wanted
 from outkey.core.sync.line import Gone
 from outkey.core.sync.records import (
@@ -18,6 +17,7 @@ from outkey.core.sync.records import (
     Written,
 )
 from outkey.engine.sync.record_mapper import effect_of
+from outkey.foundation.core.errors import ConfigError
 from outkey.ports.sync import Records
 from outkey.testing.contracts_records import RecordsContract
 

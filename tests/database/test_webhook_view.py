@@ -12,8 +12,8 @@ from django.test import RequestFactory
 
 from database.test_webhooks import DOCUMENT, KEY, signed
 from outkey.core.config.document import parse_document
-from outkey.core.errors import ConfigError
-from outkey.core.secret import Secret
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.secret import Secret
 from outkey.hosts.webhook_ports import body_limit, find_handler
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import pytest
 from django.db import connection, connections
 
 from outkey.core.config.document import parse_document
-from outkey.core.secret import Secret
-from outkey.core.shared_state import StateKind
 from outkey.core.webhooks.delivery import Delivery
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.shared_state import StateKind
 
 if TYPE_CHECKING:
     from outkey.core.webhooks.stored import StoredWebhook

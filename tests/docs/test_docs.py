@@ -16,9 +16,9 @@ from babel.messages.pofile import read_po
 import outkey.core
 from cli.conftest import Terminal
 from docs.test_links import anchors
-from outkey.core.config.choices import Choice
 from outkey.core.diagnosis import REASONS
 from outkey.core.sync.line import Transform
+from outkey.foundation.core.fields.choices import Choice
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
 

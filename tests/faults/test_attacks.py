@@ -21,15 +21,17 @@ from outkey import Gateway
 from outkey.adapters import resolver_system, tls_context
 from outkey.adapters.keyring import new_keyring, parse
 from outkey.adapters.permits_leased import LeasedPermits
-from outkey.adapters.process_lock import ProcessLock
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_envelope import seal, unseal
-from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.transport_urllib3 import wire_form, wire_parts
 from outkey.core.config.configuration import build
 from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.document import parse_document
-from outkey.core.errors import (
+from outkey.core.request.message import Header, Request, Source
+from outkey.core.vault.envelope import Place
+from outkey.foundation.adapters.process_lock import ProcessLock
+from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.foundation.core.errors import (
     AnswerBroken,
     ConfigError,
     ConnectionFailed,
@@ -41,10 +43,8 @@ from outkey.core.errors import (
     SecretUnreadable,
     TimedOut,
 )
-from outkey.core.request.message import Header, Request, Source
-from outkey.core.request.origin import parse_base_url
-from outkey.core.secret import Secret
-from outkey.core.vault.envelope import Place
+from outkey.foundation.core.origin import parse_base_url
+from outkey.foundation.core.secret import Secret
 from outkey.hosts.file import from_text
 from outkey.integrations.httpx import OutkeyAuth as HttpxAuth
 from outkey.integrations.httpx2 import OutkeyAuth as Httpx2Auth

@@ -13,9 +13,9 @@ from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.tls_context import make_context
 from outkey.core.config.configuration import build
 from outkey.core.config.reference import parse_reference
-from outkey.core.errors import ConfigError, SecretMissing
 from outkey.core.request.message import TlsSettings
-from outkey.core.secret import Secret
+from outkey.foundation.core.errors import ConfigError, SecretMissing
+from outkey.foundation.core.secret import Secret
 
 KERNEL = [
     "/proc/self/environ",

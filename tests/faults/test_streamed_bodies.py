@@ -16,7 +16,6 @@ from outkey.adapters import transport_urllib3
 from outkey.adapters.inflate import inflate, inflate_parts
 from outkey.adapters.response_reader import MAX_WHOLE
 from outkey.adapters.transport_urllib3 import Urllib3Transport
-from outkey.core.errors import AnswerBroken, OutkeyError, ResponseTooLarge, TimedOut
 from outkey.core.request.message import (
     BodyStream,
     Header,
@@ -27,8 +26,14 @@ from outkey.core.request.message import (
     Source,
     TlsSettings,
 )
-from outkey.core.request.origin import Origin
-from outkey.core.secret import Secret
+from outkey.foundation.core.errors import (
+    AnswerBroken,
+    OutkeyError,
+    ResponseTooLarge,
+    TimedOut,
+)
+from outkey.foundation.core.origin import Origin
+from outkey.foundation.core.secret import Secret
 
 MEBIBYTE = 1024 * 1024
 BODY = Random(7).randbytes(300_000)

@@ -21,15 +21,6 @@ from cryptography.hazmat.primitives.serialization import (
 from outkey.adapters import tls_context
 from outkey.adapters.tls_context import TlsContexts, make_context, tls_failure
 from outkey.adapters.transport_urllib3 import Urllib3Transport
-from outkey.core.errors import (
-    AnswerBroken,
-    ConfigError,
-    ConnectionFailed,
-    OutkeyError,
-    TimedOut,
-    TlsBelowFloor,
-    TlsFailed,
-)
 from outkey.core.request.message import (
     Header,
     Request,
@@ -38,8 +29,17 @@ from outkey.core.request.message import (
     Source,
     TlsSettings,
 )
-from outkey.core.request.origin import Origin
-from outkey.core.secret import Secret
+from outkey.foundation.core.errors import (
+    AnswerBroken,
+    ConfigError,
+    ConnectionFailed,
+    OutkeyError,
+    TimedOut,
+    TlsBelowFloor,
+    TlsFailed,
+)
+from outkey.foundation.core.origin import Origin
+from outkey.foundation.core.secret import Secret
 
 Talk = Callable[[socket.socket], None]
 

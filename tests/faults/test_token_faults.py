@@ -13,7 +13,7 @@ import pytest
 import requests
 
 from outkey import Gateway
-from outkey.core.errors import (
+from outkey.foundation.core.errors import (
     HeaderFormatError,
     OutkeyError,
     RedirectBlocked,

@@ -19,7 +19,8 @@ from frames import every_frame, places_showing
 from outkey import Gateway, Response
 from outkey.adapters import connection_pool, transport_urllib3
 from outkey.adapters.transport_urllib3 import Urllib3Transport
-from outkey.core.errors import (
+from outkey.core.request.message import Header, Request, Route, Source, TlsSettings
+from outkey.foundation.core.errors import (
     AnswerBroken,
     ConnectionFailed,
     DnsFailed,
@@ -28,8 +29,7 @@ from outkey.core.errors import (
     ResponseTooLarge,
     TimedOut,
 )
-from outkey.core.request.message import Header, Request, Route, Source, TlsSettings
-from outkey.core.request.origin import Origin
+from outkey.foundation.core.origin import Origin
 from outkey.hosts.file import from_text
 from outkey.spar import Spar
 from programs import program_command

@@ -15,9 +15,9 @@ from database.conftest import Cluster, mariadb, postgresql
 from database.mariadb import MariaDb
 from outkey import Gateway, Response, Secret
 from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core.config.choices import Network
 from outkey.engine.tokens import discovery
 from outkey.engine.tokens.actions import TokenActions
+from outkey.foundation.core.fields.choices import Network
 from outkey.hosts.file import from_text
 from outkey.testing.canary import Canaries
 from peers.authorization_servers import (

@@ -12,7 +12,7 @@ from pyarrow import parquet
 from sqlalchemy import create_engine, text
 
 from outkey.adapters.tables.databases import parse_database_url
-from outkey.core.secret import Secret
+from outkey.foundation.core.secret import Secret
 from peers.sync_servers import Row
 
 TABLES = ("own", "postgresql", "mariadb")

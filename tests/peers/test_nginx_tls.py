@@ -7,7 +7,7 @@ and the server's log has no request of ours.
 import pytest
 
 from outkey import errors
-from outkey.core.errors import OutkeyError
+from outkey.foundation.core.errors import OutkeyError
 from peers.certificates import Pki
 from peers.documents import GatewayFor, Table, bearer
 from peers.servers import Nginx, Wire

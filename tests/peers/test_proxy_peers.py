@@ -9,7 +9,7 @@ import pytest
 
 from contract.raw_peer import raw_peer
 from outkey import Gateway, Response
-from outkey.core.errors import EgressDenied, ProxyFailed, TlsFailed
+from outkey.foundation.core.errors import EgressDenied, ProxyFailed, TlsFailed
 from peers.authorization_servers import Oidc, Toolkit
 from peers.certificates import Pki
 from peers.conftest import call, oauth2

@@ -10,10 +10,6 @@ from pathlib import Path
 import pytest
 
 from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.adapters.clock_system import SystemClock
-from outkey.adapters.paths_jmespath import JmespathCompiler
-from outkey.adapters.states_memory import MemoryStateRows
-from outkey.core.errors import BadAnswer, ConnectionFailed, OutkeyError, SyncFailed
 from outkey.core.sync.line import (
     Direction,
     FieldMapping,
@@ -28,6 +24,15 @@ from outkey.core.sync.records import FieldKind, HostField
 from outkey.core.sync.run import Counts, Run, RunState
 from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.sync import Runs, SyncPorts, SyncRunner
+from outkey.foundation.adapters.clock_system import SystemClock
+from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
+from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.foundation.core.errors import (
+    BadAnswer,
+    ConnectionFailed,
+    OutkeyError,
+    SyncFailed,
+)
 from outkey.testing.canary import find
 from outkey.testing.fakes_storage import memory_registry
 from outkey.testing.fakes_sync import MemorySync

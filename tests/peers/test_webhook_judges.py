@@ -21,7 +21,6 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from outkey.core.secret import Secret
 from outkey.core.webhooks.delivery import (
     Delivery,
     Refused,
@@ -32,6 +31,7 @@ from outkey.core.webhooks.scheme import WebhookScheme
 from outkey.core.webhooks.schemes import SCHEMES
 from outkey.core.webhooks.signing import sign
 from outkey.core.webhooks.verification import verify
+from outkey.foundation.core.secret import Secret
 from peers.webhook_judges import EVENT_ID, Judge, judge_running
 from unit.webhook_vectors import (
     ADYEN_ITEM,

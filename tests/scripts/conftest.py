@@ -11,7 +11,7 @@ import pytest
 
 from outkey.adapters.scripts_locked import LockedScripts
 from outkey.core.request.script import ScriptCall
-from outkey.core.secret import Secret
+from outkey.foundation.core.secret import Secret
 
 EXAMPLE = """
 import time, hmac, hashlib

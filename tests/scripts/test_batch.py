@@ -3,7 +3,7 @@
 import pytest
 
 from outkey.adapters.scripts_locked import LockedScripts
-from outkey.core.errors import HeaderFormatError, OutkeyError, ScriptFailed
+from outkey.foundation.core.errors import HeaderFormatError, OutkeyError, ScriptFailed
 from scripts.conftest import body_of, call_of, pid_of
 
 ECHO = body_of(

@@ -16,8 +16,8 @@ import pytest
 
 from outkey.adapters.record_scripts import LockedRecordScripts
 from outkey.adapters.scripts_locked import LockedScripts, spawner
-from outkey.core.errors import OutkeyError
-from outkey.core.script_syntax import FUNCTION, TRANSFORM
+from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.script_syntax import FUNCTION, TRANSFORM
 from scripts.attacks import ATTACKS, script_of
 from scripts.conftest import VERSIONS, body_of, call_of, pid_of, python_of, zygote_of
 

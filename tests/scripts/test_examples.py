@@ -31,17 +31,17 @@ from joserfc.jwk import OctKey, RSAKey
 from oauthlib.oauth1 import Client
 
 from outkey.adapters.scripts_locked import LockedScripts
-from outkey.core.errors import ScriptFailed
-from outkey.core.request.origin import parse_url
 from outkey.core.request.script import ScriptCall
-from outkey.core.script_syntax import (
+from outkey.foundation.core.errors import ScriptFailed
+from outkey.foundation.core.origin import parse_url
+from outkey.foundation.core.script_syntax import (
     MAX_SOURCE,
     OFFERED,
     check_imports,
     check_script,
     examples,
 )
-from outkey.core.secret import Secret
+from outkey.foundation.core.secret import Secret
 
 FOLDER = Path(__file__).parents[2] / "examples" / "scripts"
 FILES = sorted(FOLDER.glob("*.py"))

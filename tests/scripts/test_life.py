@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from outkey.adapters.scripts_locked import LockedScripts, link, pool
-from outkey.core.errors import HeaderFormatError, OutkeyError, ScriptFailed
+from outkey.foundation.core.errors import HeaderFormatError, OutkeyError, ScriptFailed
 from scripts.conftest import (
     EXAMPLE,
     body_of,

@@ -13,7 +13,7 @@ import pytest
 from outkey.adapters.scripts_locked import lockdown
 from outkey.adapters.scripts_locked.link import ScriptWorker
 from outkey.adapters.scripts_locked.spawner import Spawned
-from outkey.core.errors import ScriptFailed
+from outkey.foundation.core.errors import ScriptFailed
 from scripts.conftest import VERSIONS, call_of, python_of
 
 INSIDE = Path(__file__).with_name("inside.py")
@@ -164,7 +164,7 @@ def test_a_parent_that_is_gone_is_noticed() -> None:
 APPLICATION = """
 sys.path[:0] = {path!r}
 from outkey.adapters.scripts_locked import LockedScripts
-from outkey.core.errors import OutkeyError
+from outkey.foundation.core.errors import OutkeyError
 from scripts.conftest import VERSIONS, call_of, python_of
 scripts = LockedScripts()
 {before}

@@ -8,9 +8,9 @@ import pytest
 
 from outkey.adapters.record_scripts import LockedRecordScripts
 from outkey.adapters.scripts_locked import LockedScripts, pool, spawner
-from outkey.core.errors import ScriptFailed
 from outkey.core.request.script import MAX_RECORD
 from outkey.core.sync.mapping import Unmapped
+from outkey.foundation.core.errors import ScriptFailed
 from scripts.conftest import body_of, call_of, pid_of
 
 REACH = "import uuid\nos, sys = uuid.os, uuid.sys\n"

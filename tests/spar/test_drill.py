@@ -15,10 +15,10 @@ from outkey.core.config.configuration import (
     build,
 )
 from outkey.core.config.custom_rows import CustomHeader
-from outkey.core.errors import ConfigError, RedirectBlocked
 from outkey.core.request.assembly import redirected_request
 from outkey.core.request.message import Request, Response, Route
-from outkey.core.request.origin import parse_url
+from outkey.foundation.core.errors import ConfigError, RedirectBlocked
+from outkey.foundation.core.origin import parse_url
 from outkey.hosts.drill.drill import DrillVerdict, ScenarioResult, drill, speed_of
 from outkey.hosts.drill.scenarios import SCENARIOS, concerning
 from outkey.spar import Spar

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from outkey.core.audit.chain import AuditStream, ChainMark, ChainRow, Label, facts_of
-from outkey.core.errors import AuditUnavailable, StorageUnavailable
+from outkey.foundation.core.errors import AuditUnavailable, StorageUnavailable
 from third_host.database import Table
 
 BATCH = 2000

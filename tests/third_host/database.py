@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from outkey.core.errors import StorageUnavailable
+from outkey.foundation.core.errors import StorageUnavailable
 
 SCHEMA = Path(__file__).with_name("schema.sql").read_text("utf-8")
 PATIENCE = 30.0  # seconds that a write waits for the writes of other processes

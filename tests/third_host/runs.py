@@ -5,11 +5,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from outkey.core.errors import UnknownConfiguration
 from outkey.core.findings.monitoring import LineRun
-from outkey.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
-from outkey.core.text import text_data, text_from_data
+from outkey.foundation.core.errors import UnknownConfiguration
+from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
+from outkey.foundation.core.text import text_data, text_from_data
 from outkey.ports.sync import RunOrder, RunQuery
 from third_host.database import Table
 

@@ -12,13 +12,13 @@ from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.line_history import LineVersion
 from outkey.core.findings.health import Health, Summary
 from outkey.core.rows import ConfigurationRow
-from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.state_shapes import read_state
 from outkey.core.sync.line_rows import LineRow
-from outkey.core.text import Text
 from outkey.core.vault.envelope import TokenRow, key_name_of, secret_place, token_place
 from outkey.core.vault.versions import SecretVersion
 from outkey.core.vault.voucher import VOUCHER_FIELD
+from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.core.text import Text
 from third_host.database import Table
 
 # A list of values is one JSON text, so that there can be any number of them.

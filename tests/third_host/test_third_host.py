@@ -19,17 +19,17 @@ from outkey.adapters.keyring import new_keyring
 from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.tokens_stored import StoredTokens
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import AuditUnavailable, StorageUnavailable
 from outkey.core.sync.line import Gone
 from outkey.core.sync.records import WriteOutcome
 from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.sync import Runs
 from outkey.engine.sync.line_registry import Registry
+from outkey.foundation.core.errors import AuditUnavailable, StorageUnavailable
+from outkey.foundation.ports import database as database_ports
+from outkey.foundation.ports.clock import Clock
 from outkey.hosts.cli.main import run
 from outkey.hosts.installation import Tables
-from outkey.ports import database as database_ports
 from outkey.ports import monitoring, storage, sync
-from outkey.ports.clock import Clock
 from outkey.spar import Spar
 from outkey.spar.records_api import contact as spar_contact
 from outkey.testing import FakeClock, FixedRing, configuration

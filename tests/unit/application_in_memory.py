@@ -5,12 +5,10 @@ from pathlib import Path
 
 from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.keyring import Keyring, new_keyring
-from outkey.adapters.paths_jmespath import JmespathCompiler
 from outkey.adapters.preset_files import PresetFiles
 from outkey.adapters.public_keys import CryptographyKeys
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
-from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.webhook_vault import SealedWebhooks
 from outkey.core.config.configuration import Configuration
 from outkey.core.findings.posture import Policy
@@ -24,6 +22,8 @@ from outkey.engine.webhooks.fetching import fetch_public
 from outkey.engine.webhooks.hook_settings import HookSettings
 from outkey.engine.webhooks.reception import ReceptionPorts
 from outkey.engine.webhooks.refusals import Refusals
+from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
+from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.testing import (
     FakeListeners,
     MemoryAudit,

@@ -8,8 +8,8 @@ from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.importing.reading import Import
 from outkey.core.request.assembly import Call, authenticated_request
 from outkey.core.request.message import Request
-from outkey.core.secret import Secret
 from outkey.core.sync.sync_line import SyncLine
+from outkey.foundation.core.secret import Secret
 from outkey.hosts.importing import read_import
 
 MISSING = Secret("a-secret-to-enter")

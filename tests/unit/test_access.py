@@ -26,13 +26,13 @@ from outkey.core.config.configuration import (
     kept_secrets,
 )
 from outkey.core.config.custom_rows import CustomHeader
-from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import FIELDS
-from outkey.core.errors import ConfigError, OutkeyError, SecretMissing
-from outkey.core.permission import Permission, Requirement
 from outkey.core.request.message import Request, Response
-from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError, OutkeyError, SecretMissing
+from outkey.foundation.core.fields.field_kinds import Kind
+from outkey.foundation.core.permission import Permission, Requirement
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 from outkey.testing import configuration, fake_gateway
 
 ROW = CustomHeader("X-API-Key", "", secret=True)

@@ -9,14 +9,19 @@ from pathlib import Path
 import pytest
 
 from outkey.adapters.audit_logging import LoggingAudit
-from outkey.adapters.clock_system import Timers
 from outkey.adapters.resolver_system import SystemResolver
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.core.audit.events import Intent, Outcome
 from outkey.core.config.configuration import Configuration, build
 from outkey.core.config.reference import parse_reference
-from outkey.core.errors import ConfigError, DnsFailed, SecretMissing, TimedOut
-from outkey.core.secret import Secret
+from outkey.foundation.adapters.clock_system import Timers
+from outkey.foundation.core.errors import (
+    ConfigError,
+    DnsFailed,
+    SecretMissing,
+    TimedOut,
+)
+from outkey.foundation.core.secret import Secret
 from outkey.hosts.file import load
 
 

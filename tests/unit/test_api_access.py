@@ -14,7 +14,16 @@ from outkey.core.config.configuration import Configuration
 from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.facts import configuration_facts, written_table
 from outkey.core.config.reference import parse_reference
-from outkey.core.errors import (
+from outkey.core.request.message import Response, ResponseHeaders
+from outkey.core.request.relay import RelayedRequest
+from outkey.core.sync.run import RunState
+from outkey.core.sync.sync_line import SyncLine
+from outkey.core.webhooks.facts import delivery_facts, webhook_facts
+from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery
+from outkey.core.webhooks.settings import Webhook
+from outkey.engine.managing.api_access import ApiAccess, ApiSubject, open_access
+from outkey.engine.managing.changes import ConfigurationChange
+from outkey.foundation.core.errors import (
     BlockedByPolicy,
     ConfigError,
     EditConflict,
@@ -27,17 +36,8 @@ from outkey.core.errors import (
     TokenRefused,
     UnknownConfiguration,
 )
-from outkey.core.request.message import Response, ResponseHeaders
-from outkey.core.request.relay import RelayedRequest
-from outkey.core.secret import Secret
-from outkey.core.shared_state import StateKind
-from outkey.core.sync.run import RunState
-from outkey.core.sync.sync_line import SyncLine
-from outkey.core.webhooks.facts import delivery_facts, webhook_facts
-from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery
-from outkey.core.webhooks.settings import Webhook
-from outkey.engine.managing.api_access import ApiAccess, ApiSubject, open_access
-from outkey.engine.managing.changes import ConfigurationChange
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.shared_state import StateKind
 from outkey.testing import configuration
 from unit.application_in_memory import MemoryHost, memory_host
 from unit.test_api_tokens import create

@@ -23,7 +23,9 @@ from outkey.core.access.token_permissions import (
     token_needs,
 )
 from outkey.core.audit.events import Change, Tag
-from outkey.core.errors import (
+from outkey.core.findings.posture import Policy
+from outkey.engine.managing.api_tokens import ApiTokens, CreatedToken, TokenWish
+from outkey.foundation.core.errors import (
     NAME_TAKEN,
     ConfigError,
     EditConflict,
@@ -31,11 +33,9 @@ from outkey.core.errors import (
     TokenRefused,
     UnknownConfiguration,
 )
-from outkey.core.findings.posture import Policy
-from outkey.core.moments import DAY_SECONDS
-from outkey.core.permission import Permission
-from outkey.core.shared_state import StateKind
-from outkey.engine.managing.api_tokens import ApiTokens, CreatedToken, TokenWish
+from outkey.foundation.core.moments import DAY_SECONDS
+from outkey.foundation.core.permission import Permission
+from outkey.foundation.core.shared_state import StateKind
 from outkey.testing import configuration
 from unit.application_in_memory import MemoryHost, memory_host
 

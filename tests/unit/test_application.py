@@ -9,29 +9,29 @@ import pytest
 
 from outkey.adapters.keyring import Keyring
 from outkey.adapters.secrets_reference import ReferencedSecrets
-from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tables import NamedDatabases, SqliteFiles, TableStore
 from outkey.core.audit.events import Change, Tag
-from outkey.core.config.choices import Network
 from outkey.core.config.document import parse_document
 from outkey.core.diagnosis import Fix
-from outkey.core.errors import (
+from outkey.core.findings.posture import InstallationFacts
+from outkey.core.request.message import Response
+from outkey.core.sync.run import RunState
+from outkey.engine.application import Application
+from outkey.engine.managing import dependents
+from outkey.engine.managing.background import DAY
+from outkey.engine.managing.editing import Edit
+from outkey.engine.sync.unsaved_lines import DocumentLines, WithLine
+from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.foundation.core.errors import (
     ConfigError,
     LineBusy,
     Sealed,
     TokenEndpointFailed,
     UnknownConfiguration,
 )
-from outkey.core.findings.posture import InstallationFacts
-from outkey.core.request.message import Response
-from outkey.core.secret import Secret
-from outkey.core.sync.run import RunState
-from outkey.core.text import Text
-from outkey.engine.application import Application
-from outkey.engine.managing import dependents
-from outkey.engine.managing.background import DAY
-from outkey.engine.managing.editing import Edit
-from outkey.engine.sync.unsaved_lines import DocumentLines, WithLine
+from outkey.foundation.core.fields.choices import Network
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 from outkey.hosts.cli.main import run
 from outkey.hosts.cli.session import CommandHost
 from outkey.testing import configuration

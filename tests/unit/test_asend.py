@@ -13,15 +13,15 @@ import pytest
 from outkey import Gateway
 from outkey.core.audit.events import Intent, Outcome, Refusal, Tag
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import ConfigError, OutkeyError, StorageUnavailable
 from outkey.core.oauth2.token import TokenState
 from outkey.core.request.message import Request, Response, Route
 from outkey.core.request.script import ScriptCall
-from outkey.core.secret import Secret
 from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.sending.sender import Asynchronous, Sender
 from outkey.engine.wire.drive import AsyncRuntime, adrive
 from outkey.engine.wire.steps import Steps, Wait
+from outkey.foundation.core.errors import ConfigError, OutkeyError, StorageUnavailable
+from outkey.foundation.core.secret import Secret
 from outkey.testing import AsyncFake, configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from unit.test_tokens import NAMES, OAUTH, SECRETS, Provider

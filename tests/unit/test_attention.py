@@ -6,13 +6,9 @@ from datetime import date, timedelta
 import pytest
 
 from outkey.core.access.roles import ROLES
-from outkey.core.findings.conditions import Condition
 from outkey.core.findings.health import Health, Status, Summary
 from outkey.core.findings.monitoring import Notice
-from outkey.core.moments import day_of
-from outkey.core.permission import Permission
 from outkey.core.sync.run import Counts, RejectionGroup
-from outkey.core.text import NO_TEXT
 from outkey.engine.managing.attention import (
     AttentionItem,
     HelpfulAction,
@@ -27,6 +23,10 @@ from outkey.engine.managing.attention import (
     with_rejection,
 )
 from outkey.engine.managing.overview import AttentionEntry
+from outkey.foundation.core.findings.conditions import Condition
+from outkey.foundation.core.moments import day_of
+from outkey.foundation.core.permission import Permission
+from outkey.foundation.core.text import NO_TEXT
 
 NOW = 1_800_000_000.0
 TODAY = day_of(NOW)

@@ -15,8 +15,8 @@ from outkey.adapters.audit_timer import AuditTimer
 from outkey.adapters.checkpoints_file import CheckpointFile
 from outkey.core.audit.chain import ChainRow, ChainVerdict, sign_checkpoint, verify
 from outkey.core.audit.events import Intent, Outcome, Refusal
-from outkey.core.errors import AuditUnavailable, ConfigError
-from outkey.core.text import Text
+from outkey.foundation.core.errors import AuditUnavailable, ConfigError
+from outkey.foundation.core.text import Text
 from outkey.testing import FakeClock, MemoryAuditRows, MemoryCheckpoints
 
 KEY = b"k" * 32

@@ -15,7 +15,7 @@ import pytest
 
 from outkey.adapters.keyring import Keyring, new_keyring
 from outkey.adapters.keyring_file import KeySource
-from outkey.core.errors import ConfigError, Sealed, StorageUnavailable
+from outkey.foundation.core.errors import ConfigError, Sealed, StorageUnavailable
 from outkey.hosts.server.backup import archive, sqlite_copy, work_folders
 from outkey.hosts.server.backup.archive import Manifest
 from outkey.hosts.server.backup.embedded import RestoredBackup, RestoreOptions, restore

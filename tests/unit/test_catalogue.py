@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from outkey.core.errors import ConfigError
 from outkey.core.findings.catalogue import ALL_CHECKS
-from outkey.core.findings.checks import Check, Level
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.findings.checks import Check, Level
+from outkey.foundation.core.text import Text
 
 ID = re.compile(r"[HWNL]\d{3}|P(-[a-z0-9]+)+")
 

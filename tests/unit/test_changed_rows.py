@@ -10,14 +10,6 @@ from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.webhook_vault import SealedWebhooks
 from outkey.core.access.api_tokens import ApiTokenState, Scope
 from outkey.core.audit.events import Change, Tag
-from outkey.core.errors import (
-    ConfigError,
-    EditConflict,
-    SecretUnreadable,
-    TokenRefused,
-    UnknownConfiguration,
-)
-from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.sync.facts import line_facts
 from outkey.core.sync.line_rows import LineRow
 from outkey.core.sync.run import RunState
@@ -31,6 +23,14 @@ from outkey.engine.managing.token_memory import TokenMemory
 from outkey.engine.sync.line_registry import Registry
 from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.engine.webhooks.hook_settings import HookSettings
+from outkey.foundation.core.errors import (
+    ConfigError,
+    EditConflict,
+    SecretUnreadable,
+    TokenRefused,
+    UnknownConfiguration,
+)
+from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.testing import configuration
 from outkey.testing.fakes_storage import MemoryLineRows
 from outkey.testing.fakes_vouching import FakeVouchedRows

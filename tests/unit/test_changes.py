@@ -6,12 +6,10 @@ import pytest
 
 from outkey.adapters.audit_chained import ChainedAudit
 from outkey.adapters.keyring import new_keyring
-from outkey.adapters.paths_on_demand import PathsOnDemand
 from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
 from outkey.adapters.signer_jose import JoseSigner
-from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.core.audit.chain import AuditStream, ChainRow, ChainVerdict, Label, verify
 from outkey.core.audit.changed_values import ValueChange, configuration_changes
@@ -21,26 +19,9 @@ from outkey.core.config.custom_rows import QueryParameter
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
 from outkey.core.config.reference import Reference, Store, parse_reference
-from outkey.core.errors import (
-    AuditUnavailable,
-    AuthenticationRequired,
-    BlockedByPolicy,
-    ChainBroken,
-    ConfigError,
-    EgressDenied,
-    HeaderConflict,
-    OutkeyError,
-    Sealed,
-    SecretMissing,
-    SecretRebindRequired,
-    SecretUnreadable,
-    UnknownConfiguration,
-)
-from outkey.core.findings.checks import Finding, Level
 from outkey.core.findings.health import Health
 from outkey.core.findings.policy import parse_policy
 from outkey.core.request.message import Response, ResponseHeaders
-from outkey.core.secret import Secret
 from outkey.core.sync.line_rows import LineRow
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.vault import voucher
@@ -62,6 +43,25 @@ from outkey.engine.managing.changes import (
 from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.engine.wire.egress import Egress
 from outkey.engine.wire.transmit import SendContext
+from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
+from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.foundation.core.errors import (
+    AuditUnavailable,
+    AuthenticationRequired,
+    BlockedByPolicy,
+    ChainBroken,
+    ConfigError,
+    EgressDenied,
+    HeaderConflict,
+    OutkeyError,
+    Sealed,
+    SecretMissing,
+    SecretRebindRequired,
+    SecretUnreadable,
+    UnknownConfiguration,
+)
+from outkey.foundation.core.findings.checks import Finding, Level
+from outkey.foundation.core.secret import Secret
 from outkey.testing import (
     FakeClock,
     FixedRing,

@@ -5,7 +5,11 @@ from datetime import date
 import pytest
 
 from outkey.core.config.custom_rows import CustomHeader
-from outkey.core.errors import (
+from outkey.core.findings.configuration_checks import (
+    is_key_parameter,
+    refuse_unsavable,
+)
+from outkey.foundation.core.errors import (
     AuthenticationRequired,
     ConfigError,
     EgressDenied,
@@ -14,11 +18,7 @@ from outkey.core.errors import (
     OutkeyError,
     secret_missing,
 )
-from outkey.core.findings.checks import Check, Level, merge_findings
-from outkey.core.findings.configuration_checks import (
-    is_key_parameter,
-    refuse_unsavable,
-)
+from outkey.foundation.core.findings.checks import Check, Level, merge_findings
 from outkey.testing import configuration, fake_gateway
 
 

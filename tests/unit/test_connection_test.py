@@ -13,16 +13,6 @@ from outkey.core.config.custom_rows import CustomHeader, QueryParameter
 from outkey.core.config.reference import parse_reference
 from outkey.core.diagnosis import Diagnosis
 from outkey.core.diagnosis.entered import fields_in_use
-from outkey.core.errors import (
-    Cause,
-    ConnectionFailed,
-    OutkeyError,
-    RedirectBlocked,
-    ResponseTooLarge,
-    StorageUnavailable,
-    TimedOut,
-    TlsFailed,
-)
 from outkey.core.oauth2.token import TokenState
 from outkey.core.request.message import (
     Certificate,
@@ -35,6 +25,16 @@ from outkey.engine.managing import connection_test as verify
 from outkey.engine.managing.connection_test import Report
 from outkey.engine.managing.test_setup import DraftCredentials, prepare_test
 from outkey.engine.tokens.token_cache import TokenCache
+from outkey.foundation.core.errors import (
+    Cause,
+    ConnectionFailed,
+    OutkeyError,
+    RedirectBlocked,
+    ResponseTooLarge,
+    StorageUnavailable,
+    TimedOut,
+    TlsFailed,
+)
 from outkey.testing import MemorySecrets, configuration, fake_gateway
 from outkey.testing.fakes import Answer
 

@@ -6,10 +6,10 @@ import pytest
 
 from outkey.core.config.configuration import SecretState
 from outkey.core.diagnosis import REMEDIES, diagnose, diagnose_success
-from outkey.core.errors import BadAnswer, Cause
 from outkey.core.request.challenge import Challenge, parse_challenges
 from outkey.core.request.message import Response, ResponseHeaders
-from outkey.core.secret import Secret
+from outkey.foundation.core.errors import BadAnswer, Cause
+from outkey.foundation.core.secret import Secret
 from outkey.testing import configuration
 
 NOW = 1_800_000_000.0  # 2027-01-15

@@ -12,9 +12,9 @@ from outkey.core.config.differences import (
     line_difference,
 )
 from outkey.core.config.document import parse_document
-from outkey.core.secret import Secret
 from outkey.core.sync.shown import shortened_pair
 from outkey.engine.managing.applying import Applied
+from outkey.foundation.core.secret import Secret
 from unit.application_in_memory import MemoryHost, memory_host
 
 ACME = """

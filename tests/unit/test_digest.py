@@ -12,13 +12,6 @@ from requests.auth import HTTPDigestAuth
 from outkey.core.audit.chain import ChainRow, Label
 from outkey.core.audit.events import CHALLENGED, Intent, Outcome
 from outkey.core.diagnosis import diagnose
-from outkey.core.errors import (
-    Cause,
-    HeaderConflict,
-    HeaderFormatError,
-    OutkeyError,
-    Paused,
-)
 from outkey.core.findings.monitoring import EndedAttempt
 from outkey.core.request.challenge import parse_challenges
 from outkey.core.request.digest import (
@@ -29,11 +22,18 @@ from outkey.core.request.digest import (
     strongest_challenge,
 )
 from outkey.core.request.message import Response, ResponseHeaders
-from outkey.core.request.origin import Origin
-from outkey.core.secret import Secret
 from outkey.engine.managing.charts import kind_of_outcome
 from outkey.engine.managing.doctor import History
 from outkey.engine.wire.nonces import Nonces
+from outkey.foundation.core.errors import (
+    Cause,
+    HeaderConflict,
+    HeaderFormatError,
+    OutkeyError,
+    Paused,
+)
+from outkey.foundation.core.origin import Origin
+from outkey.foundation.core.secret import Secret
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import Answer, FakeWorld
 

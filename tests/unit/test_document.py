@@ -6,7 +6,6 @@ import pytest
 from outkey.core.config.configuration import Configuration, build
 from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.document import parse_document
-from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import BY_PATH, FIELDS
 from outkey.core.config.sections import (
     Limits,
@@ -15,8 +14,9 @@ from outkey.core.config.sections import (
     ProxySettings,
     Verification,
 )
-from outkey.core.errors import ConfigError, OutkeyError, SecretRebindRequired
 from outkey.core.request.message import TlsSettings
+from outkey.foundation.core.errors import ConfigError, OutkeyError, SecretRebindRequired
+from outkey.foundation.core.fields.field_kinds import Kind
 from outkey.hosts.file import from_text
 
 WHOLE = """

@@ -16,25 +16,10 @@ from outkey.core.config.configuration import Configuration
 from outkey.core.config.custom_rows import QueryParameter
 from outkey.core.config.fields import BY_PATH
 from outkey.core.config.reference import parse_reference
-from outkey.core.errors import (
-    AuditUnavailable,
-    ConfigError,
-    EditConflict,
-    HeaderConflict,
-    OutkeyError,
-    ScriptFailed,
-    SecretMissing,
-    SecretRebindRequired,
-    StorageUnavailable,
-    UnknownConfiguration,
-)
 from outkey.core.findings.health import Health
-from outkey.core.permission import Permission
 from outkey.core.request.headers import MAX_HEADERS
 from outkey.core.request.message import Request, Response
 from outkey.core.request.script import SCRIPT_FACT, secret_digest
-from outkey.core.secret import Secret
-from outkey.core.text import Text
 from outkey.engine.managing.changes import ConfigurationChange
 from outkey.engine.managing.drafts import CandidateConfiguration, DraftSecrets
 from outkey.engine.managing.editing import (
@@ -49,6 +34,21 @@ from outkey.engine.managing.editing import (
     typed_value,
 )
 from outkey.engine.sending.sender import Sender
+from outkey.foundation.core.errors import (
+    AuditUnavailable,
+    ConfigError,
+    EditConflict,
+    HeaderConflict,
+    OutkeyError,
+    ScriptFailed,
+    SecretMissing,
+    SecretRebindRequired,
+    StorageUnavailable,
+    UnknownConfiguration,
+)
+from outkey.foundation.core.permission import Permission
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 from outkey.testing import MemoryAudit, configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from outkey.testing.fakes_storage import MemoryStorage

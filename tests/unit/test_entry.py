@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import outkey
-from outkey.core.errors import ConfigError
+from outkey.foundation.core.errors import ConfigError
 from outkey.hosts.cli.entry import main
 from outkey.spar.__main__ import serve
 

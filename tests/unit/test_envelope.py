@@ -17,14 +17,6 @@ from outkey.adapters.keyring import (
 )
 from outkey.adapters.keyring_file import KeySource
 from outkey.adapters.secrets_envelope import rewrap, seal, unseal
-from outkey.core.errors import (
-    ConfigError,
-    KeyStepRefused,
-    Sealed,
-    SecretUnreadable,
-    StorageUnavailable,
-)
-from outkey.core.secret import Secret
 from outkey.core.vault.envelope import (
     BLOCK,
     Place,
@@ -34,6 +26,14 @@ from outkey.core.vault.envelope import (
     unpack,
     unpad,
 )
+from outkey.foundation.core.errors import (
+    ConfigError,
+    KeyStepRefused,
+    Sealed,
+    SecretUnreadable,
+    StorageUnavailable,
+)
+from outkey.foundation.core.secret import Secret
 
 PLACE = Place("secret", "0b7e", "password", 1, "https://api.acme.example:443")
 ELSEWHERE = {

@@ -8,13 +8,13 @@ import pytest
 
 from outkey.core.audit.events import Outcome
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import BadAnswer, ConfigError, ResponseTooLarge
 from outkey.core.findings.configuration_checks import refuse_unsavable
 from outkey.core.request.message import Request, Response
 from outkey.core.request.relay import returned_headers
 from outkey.core.request.schemes.fetched import is_rejected
 from outkey.core.sync.run import Counts, RunState
 from outkey.engine.sending.calls import build_call
+from outkey.foundation.core.errors import BadAnswer, ConfigError, ResponseTooLarge
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from outkey.testing.fakes_storage import memory_registry

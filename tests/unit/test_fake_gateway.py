@@ -15,7 +15,7 @@ import pytest
 
 import outkey
 from outkey import Gateway, Response, Secret, errors
-from outkey.core.errors import Cause
+from outkey.foundation.core.errors import Cause
 from outkey.integrations.httpx import OutkeyAuth
 from outkey.testing import FakeGateway, FakeRequest, UnexpectedRequest, make_response
 from outkey.testing.recording import RecordingGateway

@@ -15,10 +15,10 @@ from pyarrow import parquet
 
 from outkey.adapters.files import FileStore, open_writer
 from outkey.adapters.files.writers import csv_cell, exact_json
-from outkey.core.errors import ConfigError, StorageUnavailable
 from outkey.core.sync.line import Gone
 from outkey.core.sync.records import FieldKind, HostField, Shape, WriteOutcome
 from outkey.core.sync.targets import FileFormat, parse_target
+from outkey.foundation.core.errors import ConfigError, StorageUnavailable
 
 COLUMNS = {
     "id": FieldKind.NUMBER,

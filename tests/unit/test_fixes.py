@@ -9,9 +9,6 @@ from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.reference import parse_reference
 from outkey.core.diagnosis import Fix
-from outkey.core.errors import ConfigError
-from outkey.core.permission import Permission
-from outkey.core.secret import Secret
 from outkey.core.vault.voucher import Voucher, vouchable_facts
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.fixes import (
@@ -21,6 +18,9 @@ from outkey.engine.managing.fixes import (
     form_changes,
     permissions_for,
 )
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.permission import Permission
+from outkey.foundation.core.secret import Secret
 from outkey.testing import MemoryAudit, configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from outkey.testing.fakes_storage import memory_registry

@@ -11,8 +11,6 @@ from dataclasses import replace
 import pytest
 
 from outkey.core.audit.events import Intent, Outcome
-from outkey.core.errors import AuditUnavailable, ConfigError
-from outkey.core.text import Text
 from outkey.engine.wire.drive import AsyncRuntime, adrive
 from outkey.engine.wire.flow_worker import (
     FlowWorker,
@@ -21,6 +19,8 @@ from outkey.engine.wire.flow_worker import (
     begin_in_child,
 )
 from outkey.engine.wire.steps import Awaited, CallInThread, Steps, Wait
+from outkey.foundation.core.errors import AuditUnavailable, ConfigError
+from outkey.foundation.core.text import Text
 from outkey.testing import AsyncFake, MemoryAudit, fake_gateway
 
 TASKS = 50

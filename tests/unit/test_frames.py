@@ -6,7 +6,7 @@ import pytest
 
 from frames import PACKAGE, every_frame, places_showing, product_frames
 from outkey.core.config.reference import parse_reference
-from outkey.core.errors import ConfigError
+from outkey.foundation.core.errors import ConfigError
 
 RAISE = """
 def fail():

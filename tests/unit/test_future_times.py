@@ -4,18 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.errors import TimeInFuture
-from outkey.core.moments import DAY_SECONDS
-from outkey.core.shared_state import Lease, StateKind
-from outkey.core.stored_times import SKEW_SECONDS
 from outkey.engine.managing.background import LEASE_SECONDS
-from outkey.engine.managing.duties import MONITORING, PRUNING, SCHEDULES, Duties
 from outkey.engine.operating.future_times import (
     LOOK_SECONDS,
     FutureTimesCheck,
     future_times,
 )
 from outkey.engine.operating.workers import WorkerHeartbeat
+from outkey.foundation.core.errors import TimeInFuture
+from outkey.foundation.core.moments import DAY_SECONDS
+from outkey.foundation.core.shared_state import Lease, StateKind
+from outkey.foundation.core.stored_times import SKEW_SECONDS
+from outkey.foundation.engine.duties import MONITORING, PRUNING, SCHEDULES, Duties
 from unit.application_in_memory import memory_host
 from unit.test_webhook_work import Working
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 import pytest
 
-from outkey.core.groups import groups_of
+from outkey.foundation.core.groups import groups_of
 
 
 @pytest.mark.parametrize(

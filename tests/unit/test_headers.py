@@ -2,12 +2,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.errors import (
-    HeaderConflict,
-    HeaderFormatError,
-    OutkeyError,
-    SecretMissing,
-)
 from outkey.core.request.headers import (
     MAX_HEADERS,
     check_name,
@@ -22,6 +16,12 @@ from outkey.core.request.headers import (
     tidy_value,
 )
 from outkey.core.request.message import Header, Source
+from outkey.foundation.core.errors import (
+    HeaderConflict,
+    HeaderFormatError,
+    OutkeyError,
+    SecretMissing,
+)
 
 
 @pytest.mark.parametrize("name", ["X-API-Key", "x", "X_API_KEY", "!#$%&'*+.^`|~9"])

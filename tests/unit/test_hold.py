@@ -7,11 +7,11 @@ import pytest
 from outkey.adapters.keyring import new_keyring
 from outkey.adapters.tokens_stored import StoredTokens
 from outkey.core.audit.events import Change, Tag
-from outkey.core.errors import OnHold
-from outkey.core.operating.hold import RESTORED
-from outkey.core.shared_state import StateKind
 from outkey.core.sync.run import RunState
-from outkey.ports.database import StateRows
+from outkey.foundation.core.errors import OnHold
+from outkey.foundation.core.hold import RESTORED
+from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.ports.database import StateRows
 from outkey.testing import MemoryStateRows
 from outkey.testing.fakes import FixedRing
 from unit.application_in_memory import memory_host

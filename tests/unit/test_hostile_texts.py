@@ -19,17 +19,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from outkey.adapters.paths_jmespath import JmespathCompiler
 from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tls_context import encrypt_key
 from outkey.core.config.document import parse_document
-from outkey.core.config.toml import MAX_KEY_PARTS, parse_toml
-from outkey.core.errors import ConfigError, SyncFailed
 from outkey.core.findings.line_checks import line_findings
 from outkey.core.findings.policy import parse_policy
-from outkey.core.request.origin import Origin, parse_redirect
-from outkey.core.script_syntax import check_script
-from outkey.core.secret import Secret
 from outkey.core.sync.line import Direction, FieldMapping, Sync, Transform
 from outkey.core.sync.line_section import read_request
 from outkey.core.sync.link_header import next_link
@@ -37,6 +31,12 @@ from outkey.core.sync.mapping import Unmapped, map_incoming
 from outkey.core.sync.response import MAX_VALUES, read_json
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.transforms import MappingContext, refusal_reason
+from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
+from outkey.foundation.core.errors import ConfigError, SyncFailed
+from outkey.foundation.core.origin import Origin, parse_redirect
+from outkey.foundation.core.script_syntax import check_script
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.toml.parsing import MAX_KEY_PARTS, parse_toml
 
 SECONDS, MEGABYTES = 0.1, 50
 
@@ -153,7 +153,7 @@ def test_a_key_of_too_many_parts_is_refused_wherever_it_is(text: str) -> None:
 )
 def test_unfinished_strings_take_no_time(text: str) -> None:
     took = measure(
-        "from outkey.core.config.toml import parse_toml, parts_without_strings\n"
+        "from outkey.foundation.core.toml.parsing import parse_toml, parts_without_strings\n"
         f"text = {text!r} * ({128 * 1024} // {len(text)})",
         "parts_without_strings(text)",
     )
@@ -210,7 +210,7 @@ BOMBS = {
 @pytest.mark.parametrize("expression", BOMBS.values(), ids=BOMBS)
 def test_an_expression_that_doubles_a_value_is_stopped(expression: str) -> None:
     took = measure(
-        "from outkey.adapters.paths_jmespath import JmespathCompiler\n"
+        "from outkey.foundation.adapters.paths_jmespath import JmespathCompiler\n"
         f"find = JmespathCompiler().compile({expression!r}, field='records')",
         f"find({SMALL!r})",
     )
@@ -219,7 +219,7 @@ def test_an_expression_that_doubles_a_value_is_stopped(expression: str) -> None:
 
 def test_a_text_that_is_doubled_on_a_large_page_is_stopped_too() -> None:
     took = measure(
-        "from outkey.adapters.paths_jmespath import JmespathCompiler\nfind ="
+        "from outkey.foundation.adapters.paths_jmespath import JmespathCompiler\nfind ="
         f" JmespathCompiler().compile({BOMBS['text']!r}, field='records')\npage ="
         f" {{'a':"
         " 'x' * 100_000, 'b': [{'n': n, 't': str(n)} for n in range(10_000)]}",

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from outkey.adapters.yaml_events import MAX_EVENTS, parse_yaml
-from outkey.core.errors import ConfigError
+from outkey.foundation.core.errors import ConfigError
 from outkey.hosts.importing import read_import
 
 SECRET = "8s7d6f5g4h3j"

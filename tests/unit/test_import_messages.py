@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from outkey.core.errors import ConfigError
 from outkey.core.importing.formats import ImportFormat
 from outkey.engine.managing.importing import incomplete_error
+from outkey.foundation.core.errors import ConfigError
 from outkey.hosts.importing import read_import
 from unit.imports import configuration_of, found_secrets
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from outkey.core.errors import ConfigError
 from outkey.core.importing.reading import Import
+from outkey.foundation.core.errors import ConfigError
 from outkey.hosts.importing import read_import
 from unit.imports import configuration_of, reported
 

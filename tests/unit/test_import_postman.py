@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from outkey.core.errors import ConfigError
 from outkey.core.importing.reading import Import
+from outkey.foundation.core.errors import ConfigError
 from outkey.hosts.importing import read_import
 from unit.imports import configuration_of, found_secrets, reported
 

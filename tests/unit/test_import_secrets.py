@@ -7,8 +7,8 @@ from contextlib import suppress
 import pytest
 
 from outkey.core.config.custom_rows import MAX_ROWS
-from outkey.core.errors import ConfigError
 from outkey.core.importing.reading import Import
+from outkey.foundation.core.errors import ConfigError
 from outkey.hosts.importing import read_import
 from unit.imports import found_secrets, reported
 

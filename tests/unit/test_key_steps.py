@@ -8,8 +8,8 @@ from outkey.adapters.keyring_loader import KeyringLoader, KeyRotation
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import StoredSecrets
 from outkey.core.audit.events import Change, Tag
-from outkey.core.secret import Secret
 from outkey.engine.managing.changes import ConfigurationChange
+from outkey.foundation.core.secret import Secret
 from outkey.testing import FakeClock, MemoryStateRows, configuration
 from outkey.testing.fakes_storage import memory_registry, memory_storage
 from unit.application_in_memory import memory_host

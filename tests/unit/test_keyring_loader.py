@@ -17,16 +17,16 @@ from outkey.adapters.keyring_loader import (
 )
 from outkey.adapters.secrets_of_webhooks import SecretsWithWebhooks
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
-from outkey.core.errors import (
+from outkey.core.vault.envelope import secret_place
+from outkey.core.vault.versions import SecretVersion
+from outkey.foundation.core.errors import (
     AuditUnavailable,
     KeyStepRefused,
     Sealed,
     StorageUnavailable,
 )
-from outkey.core.shared_state import SharedState, StateKind
-from outkey.core.stored_times import SKEW_SECONDS
-from outkey.core.vault.envelope import secret_place
-from outkey.core.vault.versions import SecretVersion
+from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.core.stored_times import SKEW_SECONDS
 from outkey.testing import (
     FakeClock,
     MemoryAuditRows,

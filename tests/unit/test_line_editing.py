@@ -10,8 +10,6 @@ from outkey.core.access.line_permissions import (
     line_requirements,
     record_accesses,
 )
-from outkey.core.errors import ConfigError, UnknownConfiguration
-from outkey.core.permission import Permission
 from outkey.core.sync.line import (
     Children,
     FieldMapping,
@@ -35,6 +33,8 @@ from outkey.engine.managing.line_editing import (
 from outkey.engine.sync import SyncRunner
 from outkey.engine.sync.record_rights import refuse_forbidden
 from outkey.engine.sync.unsaved_lines import WithLine
+from outkey.foundation.core.errors import ConfigError, UnknownConfiguration
+from outkey.foundation.core.permission import Permission
 from outkey.testing import configuration
 from outkey.testing.fakes_storage import memory_registry, memory_storage
 from unit.test_changes import Office

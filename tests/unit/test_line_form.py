@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from outkey.core.config.line_text import LineText
-from outkey.core.errors import ConfigError
 from outkey.core.sync.line import Direction, Paging, Sync, Transform
 from outkey.core.sync.line_form import (
     ChildForm,
@@ -26,6 +25,7 @@ from outkey.core.sync.line_inputs import (
 from outkey.core.sync.line_section import parse_sync, render_sync
 from outkey.core.sync.schedule_choices import ScheduleChoice, ScheduleKind, choice_of
 from outkey.core.sync.table import sync_errors
+from outkey.foundation.core.errors import ConfigError
 
 TEXT = """\
 # Contacts of the CRM

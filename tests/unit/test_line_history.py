@@ -10,11 +10,11 @@ from outkey.core.config.line_history import (
     version_text,
     written_sync,
 )
-from outkey.core.errors import ConfigError, EditConflict
 from outkey.core.sync.line_rows import LineRow
 from outkey.core.sync.line_section import render_sync
 from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.sync.line_registry import Registry
+from outkey.foundation.core.errors import ConfigError, EditConflict
 from outkey.testing import configuration
 from outkey.testing.fakes_storage import MemoryLineRows, memory_storage
 from unit.test_changes import Office

@@ -6,15 +6,15 @@ import pytest
 
 from outkey.core.audit.events import Change, Tag
 from outkey.core.config.sync_sections import Pair
-from outkey.core.errors import (
+from outkey.core.sync.line import Children, FieldMapping
+from outkey.core.sync.sync_line import SyncLine
+from outkey.engine.application import Application
+from outkey.foundation.core.errors import (
     ConfigError,
     EditConflict,
     LineBusy,
     UnknownConfiguration,
 )
-from outkey.core.sync.line import Children, FieldMapping
-from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.application import Application
 from outkey.testing import configuration
 from unit.application_in_memory import MemoryHost, memory_host
 from unit.test_sync_run import PULL, PUSH

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.sync.line import Paging
 from outkey.core.sync.line_form import sample_sync
 from outkey.core.sync.line_sample import (
@@ -19,6 +18,7 @@ from outkey.core.sync.line_sample import (
 from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.sync import SyncRunner
 from outkey.engine.sync.unsaved_lines import WithLine
+from outkey.foundation.core.errors import ConfigError, OutkeyError
 from unit.test_sync_run import PUSH, answer, fake_sync, people
 from unit.test_sync_suggesting import SECRET, Recorder, with_secret
 

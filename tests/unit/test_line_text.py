@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from outkey.core.config import line_text
 from outkey.core.config.line_text import LineText, set_value
-from outkey.core.config.toml_rows import match_rows
-from outkey.core.config.toml_text import toml_key, toml_value
-from outkey.core.errors import ConfigError
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.toml.rows import match_rows
+from outkey.foundation.core.toml.text import toml_key, toml_value
 
 TEXT = """\
 # Contacts of the CRM

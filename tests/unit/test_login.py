@@ -7,18 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.adapters.paths_on_demand import PathsOnDemand
-from outkey.core.config.choices import BodyFormat, ExpiryUnit
 from outkey.core.config.configuration import Configuration, build
 from outkey.core.config.custom_rows import CustomHeader, QueryParameter
-from outkey.core.errors import (
-    ConfigError,
-    LoginRefused,
-    OutkeyError,
-    ParameterConflict,
-    RedirectBlocked,
-    TokenEndpointFailed,
-)
 from outkey.core.findings.configuration_checks import (
     NO_USERNAME,
     refuse_unsavable,
@@ -30,8 +20,18 @@ from outkey.core.login.responses import cookie_value, lifetime_of, read_login
 from outkey.core.login.template import fill, placeholders_in
 from outkey.core.oauth2.responses import TokenResponse, reason_of
 from outkey.core.request.message import Request, Response, ResponseHeaders
-from outkey.core.secret import Secret
 from outkey.engine.tokens.login_source import login_finders, refuse_invalid_expressions
+from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
+from outkey.foundation.core.errors import (
+    ConfigError,
+    LoginRefused,
+    OutkeyError,
+    ParameterConflict,
+    RedirectBlocked,
+    TokenEndpointFailed,
+)
+from outkey.foundation.core.fields.choices import BodyFormat, ExpiryUnit
+from outkey.foundation.core.secret import Secret
 
 NOW = 1_800_000_000.0
 BODY = '{"email": "{username}", "password": "{password}", "mode": {}}'

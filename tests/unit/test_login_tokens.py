@@ -14,7 +14,11 @@ from frames import places_showing, product_frames
 from outkey.core.access.permissions import RULES
 from outkey.core.audit.events import Intent, Outcome, Tag
 from outkey.core.config.custom_rows import CustomHeader
-from outkey.core.errors import (
+from outkey.core.oauth2.token import LEASE_SECONDS, State, TokenState, login_basis_of
+from outkey.core.request.message import Request, Response, ResponseHeaders
+from outkey.engine.managing.changes import ConfigurationChange
+from outkey.engine.tokens.actions import TokenAction
+from outkey.foundation.core.errors import (
     ConfigError,
     ConnectionFailed,
     LoginRefused,
@@ -26,12 +30,8 @@ from outkey.core.errors import (
     TimedOut,
     TokenEndpointFailed,
 )
-from outkey.core.oauth2.token import LEASE_SECONDS, State, TokenState, login_basis_of
-from outkey.core.permission import Permission
-from outkey.core.request.message import Request, Response, ResponseHeaders
-from outkey.core.secret import Secret
-from outkey.engine.managing.changes import ConfigurationChange
-from outkey.engine.tokens.actions import TokenAction
+from outkey.foundation.core.permission import Permission
+from outkey.foundation.core.secret import Secret
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from outkey.testing.fakes_storage import memory_registry
@@ -777,7 +777,7 @@ def test_an_invalid_expression_is_refused_before_anything_is_saved() -> None:
 def test_an_expression_needs_its_library_and_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(sys.modules, "outkey.adapters.paths_jmespath", None)
+    monkeypatch.setitem(sys.modules, "outkey.foundation.adapters.paths_jmespath", None)
     with pytest.raises(ConfigError, match="not installed") as caught:
         send(world(Api()))
     assert caught.value.field == "login.token"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from outkey.core.errors import ConfigError
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.ports.request_id import current_request_id
 from outkey.hosts.server.logs import JsonFormatter, PlainFormatter, logging_settings
-from outkey.ports.request_id import current_request_id
 
 
 def logged(message: str, *values: object, **facts: Any) -> dict[str, Any]:  # noqa: ANN401

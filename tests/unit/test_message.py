@@ -9,7 +9,7 @@ from outkey.core.request.message import (
     http_date,
     server_time,
 )
-from outkey.core.request.origin import Origin
+from outkey.foundation.core.origin import Origin
 
 HEADERS = ResponseHeaders(
     (("Set-Cookie", "a=1"), ("set-cookie", "b=2"), ("Date", "now"))

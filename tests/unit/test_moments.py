@@ -3,7 +3,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from outkey.core.moments import (
+from outkey.foundation.core.moments import (
     LAST_MOMENT,
     day_of,
     duration_text,
@@ -20,7 +20,7 @@ from outkey.core.moments import (
     with_moments,
     zoned_text,
 )
-from outkey.core.text import Text, join_texts
+from outkey.foundation.core.text import Text, join_texts
 
 AT = 1_800_000_000.9  # 2027-01-15 08:00:00 UTC
 

@@ -19,13 +19,6 @@ from outkey.core.audit.chain import canonical, chain_rows, label_of
 from outkey.core.audit.events import Change, Refusal
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.custom_rows import CustomHeader
-from outkey.core.errors import (
-    ConnectionFailed,
-    Paused,
-    StorageUnavailable,
-    UnknownConfiguration,
-)
-from outkey.core.findings.conditions import Condition
 from outkey.core.findings.health import Health, Status, Summary
 from outkey.core.findings.monitoring import (
     NOTICE_KINDS,
@@ -41,10 +34,6 @@ from outkey.core.findings.monitoring import (
     update_baseline,
 )
 from outkey.core.request.message import Request, Response, Route, TlsSettings
-from outkey.core.request.origin import parse_endpoint
-from outkey.core.secret import Secret
-from outkey.core.shared_state import StateKind
-from outkey.core.stored_times import SKEW_SECONDS
 from outkey.core.sync.run import Run, RunState
 from outkey.engine.managing.audit_trail import AuditTrail
 from outkey.engine.managing.background import (
@@ -53,7 +42,6 @@ from outkey.engine.managing.background import (
     verify_due,
 )
 from outkey.engine.managing.changes import Administration
-from outkey.engine.managing.duties import MONITORING, SCHEDULES, Duties
 from outkey.engine.managing.monitoring import (
     Monitor,
     MonitoredRows,
@@ -62,6 +50,18 @@ from outkey.engine.managing.monitoring import (
 )
 from outkey.engine.managing.test_setup import DraftCredentials, prepare_test
 from outkey.engine.wire.lockout_guard import MAX_REFUSED, LockoutGuard
+from outkey.foundation.core.errors import (
+    ConnectionFailed,
+    Paused,
+    StorageUnavailable,
+    UnknownConfiguration,
+)
+from outkey.foundation.core.findings.conditions import Condition
+from outkey.foundation.core.origin import parse_endpoint
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.core.stored_times import SKEW_SECONDS
+from outkey.foundation.engine.duties import MONITORING, SCHEDULES, Duties
 from outkey.testing import FakeClock, FakeTransport, configuration, fake_gateway
 from outkey.testing.fakes import (
     FakeWorld,

@@ -5,22 +5,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.config.choices import (
+from outkey.core.config.configuration import Configuration, SecretState, build
+from outkey.core.config.document import parse_document
+from outkey.core.config.export import render
+from outkey.core.config.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
+from outkey.core.config.reference import parse_reference
+from outkey.foundation.core.errors import (
+    ConfigError,
+    HeaderFormatError,
+    SecretRebindRequired,
+)
+from outkey.foundation.core.fields.choices import (
     AuthenticationType,
     ClientAuth,
     Grant,
     TokenSourceKind,
 )
-from outkey.core.config.configuration import Configuration, SecretState, build
-from outkey.core.config.document import parse_document
-from outkey.core.config.export import render
-from outkey.core.config.field_kinds import Field, Kind
-from outkey.core.config.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
-from outkey.core.config.reference import parse_reference
-from outkey.core.config.toml_text import render_table
-from outkey.core.errors import ConfigError, HeaderFormatError, SecretRebindRequired
-from outkey.core.request.origin import Origin
-from outkey.core.secret import Secret
+from outkey.foundation.core.fields.field_kinds import Field, Kind
+from outkey.foundation.core.origin import Origin
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.toml.text import render_table
 
 BASE = "https://api.acme.example"
 TOKEN_URL = "https://auth.acme.example/token"

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import ConfigError, OutkeyError, TokenEndpointFailed
 from outkey.core.oauth2 import grants
 from outkey.core.oauth2.client_auth import Parameters, Proof, prove
 from outkey.core.oauth2.responses import read_document
 from outkey.core.request.headers import tidy_value
 from outkey.core.request.message import Header, Request, Response, Source
-from outkey.core.request.origin import Origin, parse_endpoint
-from outkey.core.secret import Secret
+from outkey.foundation.core.errors import ConfigError, OutkeyError, TokenEndpointFailed
+from outkey.foundation.core.origin import Origin, parse_endpoint
+from outkey.foundation.core.secret import Secret
 from unit.test_oauth2_fields import TOKEN_URL, oauth
 
 NOW = 1_800_000_000.9

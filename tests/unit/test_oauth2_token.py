@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outkey.core.config.configuration import Configuration, build
-from outkey.core.errors import ConfigError, HeaderFormatError
 from outkey.core.oauth2.responses import TokenResponse
 from outkey.core.oauth2.token import (
     CIRCUIT_SECONDS,
@@ -27,10 +26,11 @@ from outkey.core.request.message import (
     ResponseHeaders,
     Source,
 )
-from outkey.core.request.origin import Origin
 from outkey.core.request.schemes import scheme_of
 from outkey.core.request.schemes.fetched import FetchedToken, is_rejected
-from outkey.core.secret import Secret
+from outkey.foundation.core.errors import ConfigError, HeaderFormatError
+from outkey.foundation.core.origin import Origin
+from outkey.foundation.core.secret import Secret
 from unit.test_oauth2_fields import MINIMAL, oauth
 
 NOW = 1_800_000_000.0

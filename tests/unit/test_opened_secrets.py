@@ -9,10 +9,10 @@ from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import OPENED_SECONDS, StoredSecrets
 from outkey.adapters.vouching import VouchedConfigurations
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import Sealed, SecretUnreadable
-from outkey.core.secret import Secret
 from outkey.core.vault.voucher import vouchable_facts
 from outkey.engine.sync.line_registry import Registry
+from outkey.foundation.core.errors import Sealed, SecretUnreadable
+from outkey.foundation.core.secret import Secret
 from outkey.testing import FakeClock, configuration
 from outkey.testing.fakes_storage import memory_registry, memory_storage
 from outkey.testing.fakes_vouching import MemorySeenRows

@@ -4,10 +4,6 @@ import threading
 
 import pytest
 
-from outkey.adapters.clock_system import SystemClock
-from outkey.core.errors import Sealed, WorkerMissing
-from outkey.core.shared_state import StateKind
-from outkey.engine.managing.duties import MONITORING
 from outkey.engine.operating.backups import backed_up_at, note_backup
 from outkey.engine.operating.parts import readiness_checks
 from outkey.engine.operating.readiness import FRESH_SECONDS, Readiness, is_ready
@@ -17,6 +13,10 @@ from outkey.engine.operating.workers import (
     count_running,
     count_workers,
 )
+from outkey.foundation.adapters.clock_system import SystemClock
+from outkey.foundation.core.errors import Sealed, WorkerMissing
+from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.engine.duties import MONITORING
 from outkey.testing import FakeClock, configuration
 from unit.application_in_memory import memory_host
 

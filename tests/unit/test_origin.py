@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.errors import ConfigError
-from outkey.core.request.origin import (
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.origin import (
     Location,
     Origin,
     build_target,

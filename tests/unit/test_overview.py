@@ -2,8 +2,6 @@
 
 import pytest
 
-from outkey.core.findings.checks import Level
-from outkey.core.findings.conditions import Condition
 from outkey.core.findings.health import Health, Status, Summary
 from outkey.core.findings.monitoring import Notice
 from outkey.core.findings.posture import Policy
@@ -12,6 +10,8 @@ from outkey.engine.managing.overview import (
     build_overview,
     recommendations,
 )
+from outkey.foundation.core.findings.checks import Level
+from outkey.foundation.core.findings.conditions import Condition
 
 NOW = 1_800_000_000.0
 WORKING = Health(NOW, NOW, "", current=True)

@@ -12,11 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from outkey.adapters.states_memory import MemoryStateRows
 from outkey.core.config.sync_sections import ConflictRule, Pair
-from outkey.core.errors import BadAnswer, LineBusy, OutkeyError, SyncFailed
 from outkey.core.request.message import Request, Response
-from outkey.core.shared_state import StateKind
 from outkey.core.sync.ledger import UNSURE, LedgerEntry
 from outkey.core.sync.line import (
     FieldMapping,
@@ -29,11 +26,14 @@ from outkey.core.sync.line import (
 )
 from outkey.core.sync.pairs import PairConflict
 from outkey.core.sync.run import Run, RunState
-from outkey.core.text import Text
 from outkey.engine.sync.pair_push import PairPush
 from outkey.engine.sync.pair_runner import PairRunner
 from outkey.engine.sync.push_jobs import Settled
 from outkey.engine.sync.sync_settings import SyncSettings
+from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.foundation.core.errors import BadAnswer, LineBusy, OutkeyError, SyncFailed
+from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.core.text import Text
 from unit.fake_orders_api import Reply, reply
 from unit.test_pair_keys import (
     BY_ID,

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from outkey.adapters.secrets_reference import ReferencedSecrets
-from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tables import NamedDatabases, SqliteFiles, TableStore
 from outkey.core.config.sync_sections import ConflictRule, OtherDatabase
 from outkey.core.sync.ledger import LedgerEntry
@@ -17,6 +16,7 @@ from outkey.core.sync.pair_journal import PairJournal, stored_journal
 from outkey.core.sync.pairs import PairAgreement
 from outkey.engine.sync import SyncRunner
 from outkey.engine.sync.targets import Targets
+from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.ports.sync import PairQuery
 from unit.test_pair_runs import PULL, PUSH, PairOfLines
 

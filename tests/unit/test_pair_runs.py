@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.adapters.paths_jmespath import JmespathCompiler
 from outkey.core.config.sync_sections import ConflictRule, Pair
-from outkey.core.errors import ConfigError, SyncFailed, UnknownConfiguration
 from outkey.core.request.message import Request, Response
 from outkey.core.sync.line import (
     Direction,
@@ -30,6 +28,8 @@ from outkey.engine.sync.agreements import Agreements
 from outkey.engine.sync.pair_runner import PairRunner
 from outkey.engine.sync.plan import Effect, PairPorts
 from outkey.engine.sync.sync_settings import SyncSettings
+from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
+from outkey.foundation.core.errors import ConfigError, SyncFailed, UnknownConfiguration
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes_storage import memory_registry
 from outkey.testing.fakes_sync import MemorySync

@@ -23,8 +23,6 @@ from outkey.core.audit.events import Change, Outcome, Tag
 from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.reference import Reference, Store
-from outkey.core.errors import ConfigError, PolicyError, ScriptFailed
-from outkey.core.findings.checks import Finding, Level
 from outkey.core.findings.health import Health, Summary
 from outkey.core.findings.monitoring import health_conditions
 from outkey.core.findings.policy import parse_policy, refuse_blocked
@@ -40,10 +38,12 @@ from outkey.core.findings.posture import (
     installation_posture,
 )
 from outkey.core.request.script import ScriptCall
-from outkey.core.secret import Secret
-from outkey.core.text import Text
 from outkey.engine.managing.audit_trail import AuditTrail
 from outkey.engine.managing.doctor import Doctor
+from outkey.foundation.core.errors import ConfigError, PolicyError, ScriptFailed
+from outkey.foundation.core.findings.checks import Finding, Level
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 from outkey.testing import configuration
 from outkey.testing.fakes import (
     FakeScripts,

@@ -14,7 +14,25 @@ from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.core.audit.events import Outcome
 from outkey.core.config.configuration import SecretState
 from outkey.core.config.reference import parse_reference
-from outkey.core.errors import (
+from outkey.core.findings.configuration_checks import refuse_unsavable
+from outkey.core.findings.policy import parse_policy
+from outkey.core.findings.posture import Policy
+from outkey.core.oauth2.responses import failure, reason_of
+from outkey.core.request.addresses import AddressKind, judge_name
+from outkey.core.request.message import Peer, Proxy, Request, Response, ResponseHeaders
+from outkey.core.request.proxy import (
+    FAILURES,
+    ProxyPolicy,
+    absolute_request,
+    connect_request,
+    credentials_at,
+    proxy_failure,
+)
+from outkey.engine.sending.lend import lend
+from outkey.engine.sending.sender import Sender
+from outkey.engine.wire.drive import drive
+from outkey.engine.wire.proxies import NO_PROXIES
+from outkey.foundation.core.errors import (
     Cause,
     ConfigError,
     DnsFailed,
@@ -27,26 +45,8 @@ from outkey.core.errors import (
     SecretRebindRequired,
     TimedOut,
 )
-from outkey.core.findings.configuration_checks import refuse_unsavable
-from outkey.core.findings.policy import parse_policy
-from outkey.core.findings.posture import Policy
-from outkey.core.oauth2.responses import failure, reason_of
-from outkey.core.request.addresses import AddressKind, judge_name
-from outkey.core.request.message import Peer, Proxy, Request, Response, ResponseHeaders
-from outkey.core.request.origin import Origin
-from outkey.core.request.proxy import (
-    FAILURES,
-    ProxyPolicy,
-    absolute_request,
-    connect_request,
-    credentials_at,
-    proxy_failure,
-)
-from outkey.core.secret import Secret
-from outkey.engine.sending.lend import lend
-from outkey.engine.sending.sender import Sender
-from outkey.engine.wire.drive import drive
-from outkey.engine.wire.proxies import NO_PROXIES
+from outkey.foundation.core.origin import Origin
+from outkey.foundation.core.secret import Secret
 from outkey.testing import FakeListeners, configuration, fake_gateway
 from outkey.testing.fakes import Answer, FakeWorld
 from unit.application_in_memory import memory_host

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import outkey
 from outkey import errors
-from outkey.core import errors as core_errors
+from outkey.foundation.core import errors as core_errors
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "outkey"
@@ -33,7 +33,7 @@ def test_only_these_files_reveal_a_secret() -> None:
         "adapters/keyring.py",
         "adapters/keyring_file.py",
         "adapters/scripts_locked/link.py",
-        "adapters/scrub.py",
+        "foundation/adapters/scrub.py",
         "adapters/secrets_envelope.py",
         "adapters/signer_jose.py",
         "adapters/tables/databases.py",  # a driver takes the URL as it is
@@ -42,7 +42,7 @@ def test_only_these_files_reveal_a_secret() -> None:
         "adapters/webhook_vault.py",  # the key that seals bodies
         "core/echo/sent_secrets.py",
         "core/oauth2/jwt.py",
-        "core/secret.py",
+        "foundation/core/secret.py",
         "core/webhooks/keys.py",  # an HMAC needs the bytes of its key
         "hosts/cli/webhooks.py",  # a token that Notion wants a user to enter there
         "hosts/django/pages/webhooks.py",  # the same token

@@ -28,7 +28,13 @@ from outkey.core.diagnosis import (
     remote_message,
     shorten,
 )
-from outkey.core.errors import (
+from outkey.core.login.failures import login_failure
+from outkey.core.oauth2.responses import failure, read_document
+from outkey.core.request.assembly import SecretOpener, redirected_request
+from outkey.core.request.headers import check_token, check_value
+from outkey.core.request.message import Request, Response, ResponseHeaders
+from outkey.core.request.proxy import FAILURES, proxy_failure
+from outkey.foundation.core.errors import (
     AnswerBroken,
     Cause,
     ConnectionFailed,
@@ -48,14 +54,8 @@ from outkey.core.errors import (
     TlsFailed,
     UnknownConfiguration,
 )
-from outkey.core.login.failures import login_failure
-from outkey.core.oauth2.responses import failure, read_document
-from outkey.core.request.assembly import SecretOpener, redirected_request
-from outkey.core.request.headers import check_token, check_value
-from outkey.core.request.message import Request, Response, ResponseHeaders
-from outkey.core.request.origin import Origin
-from outkey.core.request.proxy import FAILURES, proxy_failure
-from outkey.core.secret import Secret
+from outkey.foundation.core.origin import Origin
+from outkey.foundation.core.secret import Secret
 from outkey.testing import configuration
 from outkey.testing.canary import find
 from unit.exchanges import (

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outkey import Gateway, Secret, errors
-from outkey.core.echo.encodings import forms
-from outkey.core.errors import Cause, OutkeyError
 from outkey.core.request.message import Response, ResponseHeaders
-from outkey.core.secret import MASK
-from outkey.core.text import Text
+from outkey.foundation.core.echo.encodings import forms
+from outkey.foundation.core.errors import Cause, OutkeyError
+from outkey.foundation.core.secret import MASK
+from outkey.foundation.core.text import Text
 from outkey.testing import (
     FakeGateway,
     FakeRequest,

@@ -3,7 +3,9 @@
 import pytest
 
 from outkey.core.access.http_statuses import TOO_LARGE, retry_after, status_of
-from outkey.core.errors import (
+from outkey.core.request.message import Response, ResponseHeaders
+from outkey.core.request.relay import RelayedRequest, returned_headers, returned_status
+from outkey.foundation.core.errors import (
     Cause,
     ConfigError,
     EditConflict,
@@ -25,8 +27,6 @@ from outkey.core.errors import (
     UnknownConfiguration,
     configuration_exists,
 )
-from outkey.core.request.message import Response, ResponseHeaders
-from outkey.core.request.relay import RelayedRequest, returned_headers, returned_status
 
 
 def relayed(path: str, query: str = "", **headers: str) -> RelayedRequest:

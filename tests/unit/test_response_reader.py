@@ -28,7 +28,7 @@ from outkey.adapters.response_reader import (
     TRAILER_ROOM,
     ResponseReader,
 )
-from outkey.core.errors import AnswerBroken, ConnectionFailed, TlsFailed
+from outkey.foundation.core.errors import AnswerBroken, ConnectionFailed, TlsFailed
 
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"

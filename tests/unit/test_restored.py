@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.errors import ConfigError, SecretUnreadable
 from outkey.core.oauth2.token import TokenContent, TokenState, basis_of
-from outkey.core.secret import Secret
 from outkey.engine.operating.backups import (
     outdated_tokens,
     refuse_triggers,
     secrets_that_stay_sealed,
 )
+from outkey.foundation.core.errors import ConfigError, SecretUnreadable
+from outkey.foundation.core.secret import Secret
 from outkey.testing import configuration
 from unit.application_in_memory import MemoryHost, MemoryKeys, memory_host
 from unit.test_tokens import OAUTH

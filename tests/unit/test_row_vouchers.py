@@ -14,14 +14,12 @@ from outkey.adapters.vouching import (
     seen_rows_file,
 )
 from outkey.adapters.vouching.seen_file import parse_line
-from outkey.core.errors import Sealed, SecretUnreadable, StorageUnavailable
 from outkey.core.findings.posture import (
     InstallationFacts,
     Policy,
     installation_posture,
 )
 from outkey.core.findings.webhook_checks import CHANGED_OUTSIDE
-from outkey.core.shared_state import StateKind
 from outkey.core.vault.row_voucher import (
     RowName,
     RowVoucher,
@@ -30,6 +28,8 @@ from outkey.core.vault.row_voucher import (
     parse_row_voucher,
     vouched_bytes,
 )
+from outkey.foundation.core.errors import Sealed, SecretUnreadable, StorageUnavailable
+from outkey.foundation.core.shared_state import StateKind
 from outkey.testing import FakeClock, FixedRing, MemoryDatabase
 from outkey.testing.fakes_vouching import MemorySeenRows
 

@@ -8,16 +8,16 @@ from outkey.core.config.custom_rows import CustomHeader, QueryParameter
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
 from outkey.core.config.secret_values import refuse_unusable
-from outkey.core.errors import (
+from outkey.core.request.message import Request, Response
+from outkey.core.rows import ConfigurationRow, new_row, read_query
+from outkey.core.vault.voucher import read_voucher
+from outkey.foundation.core.errors import (
     ConfigError,
     HeaderFormatError,
     OutkeyError,
     ParameterConflict,
 )
-from outkey.core.request.message import Request, Response
-from outkey.core.rows import ConfigurationRow, new_row, read_query
-from outkey.core.secret import Secret
-from outkey.core.vault.voucher import read_voucher
+from outkey.foundation.core.secret import Secret
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from unit.test_send import answered, sent_headers

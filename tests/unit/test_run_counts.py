@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.errors import SyncFailed
 from outkey.core.sync.run import (
     MAX_CHANGED_FIELDS,
     MAX_NOTES,
@@ -12,8 +11,9 @@ from outkey.core.sync.run import (
     RunState,
     sum_of_fields,
 )
-from outkey.core.text import Text
 from outkey.engine.sync.pull import Pull
+from outkey.foundation.core.errors import SyncFailed
+from outkey.foundation.core.text import Text
 from unit.test_sync_run import PULL, Api, fake_sync, people
 
 

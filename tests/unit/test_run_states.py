@@ -6,8 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.errors import LineBusy, RunStopped
-from outkey.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 from outkey.core.sync import run_states
 from outkey.core.sync.run import ENDED_STATES, OPEN_STATES, Counts, Run, RunState
 from outkey.core.sync.run_states import (
@@ -17,6 +15,8 @@ from outkey.core.sync.run_states import (
     RunRequest,
     Start,
 )
+from outkey.foundation.core.errors import LineBusy, RunStopped
+from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 
 NOW = 1000.0
 DIGESTS = st.sampled_from(["", "a", "b"])

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.errors import ConnectionFailed
 from outkey.core.sync.reasons import sync_failure
 from outkey.core.sync.run import ChildCounts, Counts, Run, RunState
+from outkey.foundation.core.errors import ConnectionFailed
 from outkey.hosts.cli.run_texts import (
     name_line_in_hint,
     next_steps,

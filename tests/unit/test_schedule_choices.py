@@ -3,8 +3,6 @@
 import pytest
 
 from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.core.errors import ConfigError
-from outkey.core.moments import iso_moment
 from outkey.core.sync.schedule_choices import (
     ScheduleChoice,
     ScheduleKind,
@@ -12,6 +10,8 @@ from outkey.core.sync.schedule_choices import (
     choice_of,
     next_times,
 )
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.moments import iso_moment
 
 NOW = 1_794_873_600.0  # 2026-11-17T00:00:00Z, a Tuesday
 

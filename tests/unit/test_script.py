@@ -10,14 +10,6 @@ from outkey.core.audit.events import Change
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
-from outkey.core.errors import (
-    ConfigError,
-    HeaderConflict,
-    HeaderFormatError,
-    OutkeyError,
-    ScriptFailed,
-    SecretMissing,
-)
 from outkey.core.request.message import Response
 from outkey.core.request.script import (
     MAX_BODY,
@@ -27,7 +19,17 @@ from outkey.core.request.script import (
     headers_of,
     secret_digest,
 )
-from outkey.core.script_syntax import (
+from outkey.engine.sending.scripts import ScriptTrial, is_vouched, try_script
+from outkey.engine.wire.vouched_scripts import VouchedScripts
+from outkey.foundation.core.errors import (
+    ConfigError,
+    HeaderConflict,
+    HeaderFormatError,
+    OutkeyError,
+    ScriptFailed,
+    SecretMissing,
+)
+from outkey.foundation.core.script_syntax import (
     IMPORT_HINT,
     OFFERED,
     asks_for_secret,
@@ -36,9 +38,7 @@ from outkey.core.script_syntax import (
     check_transform,
     examples,
 )
-from outkey.core.secret import Secret
-from outkey.engine.sending.scripts import ScriptTrial, is_vouched, try_script
-from outkey.engine.wire.vouched_scripts import VouchedScripts
+from outkey.foundation.core.secret import Secret
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from unit.test_changes import Office

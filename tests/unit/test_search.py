@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from outkey.core.echo.search import (
+from outkey.foundation.core.echo.search import (
     SearchPatterns,
     SearchText,
     decode_percent,

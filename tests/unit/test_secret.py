@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.echo.encodings import forms
-from outkey.core.echo.search import SHORTEST, SearchText
-from outkey.core.errors import ConfigError
 from outkey.core.request.headers import check_token, check_value
 from outkey.core.request.message import Header, Request, Route, Source, TlsSettings
-from outkey.core.request.origin import Origin
 from outkey.core.request.schemes.basic import Basic
-from outkey.core.secret import Secret
+from outkey.foundation.core.echo.encodings import forms
+from outkey.foundation.core.echo.search import SHORTEST, SearchText
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.origin import Origin
+from outkey.foundation.core.secret import Secret
 
 CANARIES = st.text(
     st.characters(min_codepoint=33, max_codepoint=0x2FF), min_size=8

@@ -10,7 +10,11 @@ import pytest
 from outkey.core.audit.events import Intent, Outcome, Refusal, path_template
 from outkey.core.config.configuration import SecretState
 from outkey.core.config.custom_rows import CustomHeader
-from outkey.core.errors import (
+from outkey.core.request.message import Request, Response, ResponseHeaders
+from outkey.core.sync.sync_line import SyncLine
+from outkey.engine.wire.drive import drive
+from outkey.engine.wire.steps import Wait
+from outkey.foundation.core.errors import (
     AnswerBroken,
     AuditUnavailable,
     ConfigError,
@@ -30,11 +34,7 @@ from outkey.core.errors import (
     TlsBelowFloor,
     UnknownConfiguration,
 )
-from outkey.core.request.message import Request, Response, ResponseHeaders
-from outkey.core.secret import Secret
-from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.wire.drive import drive
-from outkey.engine.wire.steps import Wait
+from outkey.foundation.core.secret import Secret
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 

@@ -12,10 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.adapters.scrub import scrub, scrub_headers
 from outkey.core.audit.events import Intent
 from outkey.core.echo.sent_secrets import credentials_in, secrets_in
-from outkey.core.errors import RedirectBlocked, StorageUnavailable, TokenEndpointFailed
 from outkey.core.request.assembly import redirected_request
 from outkey.core.request.message import (
     Header,
@@ -24,14 +22,20 @@ from outkey.core.request.message import (
     ResponseHeaders,
     Source,
 )
-from outkey.core.request.origin import Origin
-from outkey.core.secret import Secret
 from outkey.engine.managing.test_setup import prepare_test
 from outkey.engine.sending.echoed_secrets import (
     EchoDetector,
     reveals_secret,
     sent_secrets,
 )
+from outkey.foundation.adapters.scrub import scrub, scrub_headers
+from outkey.foundation.core.errors import (
+    RedirectBlocked,
+    StorageUnavailable,
+    TokenEndpointFailed,
+)
+from outkey.foundation.core.origin import Origin
+from outkey.foundation.core.secret import Secret
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from unit.test_tokens import (

@@ -14,8 +14,8 @@ from jwcrypto.jwk import JWK
 from jwcrypto.jws import JWS, InvalidJWSSignature
 
 from outkey.adapters.signer_jose import JoseSigner
-from outkey.core.errors import ConfigError, OutkeyError
-from outkey.core.secret import Secret
+from outkey.foundation.core.errors import ConfigError, OutkeyError
+from outkey.foundation.core.secret import Secret
 
 CLAIMS = {
     "iss": "acme-app",

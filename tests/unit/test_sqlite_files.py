@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from outkey.adapters.secrets_reference import ReferencedSecrets
-from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tables import NamedDatabases, SqliteFiles, TableStore
 from outkey.core.config.sync_sections import OtherDatabase
-from outkey.core.errors import ConfigError
 from outkey.core.sync.records import FieldKind, HostField, Shape
+from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.foundation.core.errors import ConfigError
 from outkey.hosts.installation import sqlite_folders
 
 FIELD = "database.w.url"

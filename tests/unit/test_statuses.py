@@ -3,9 +3,9 @@
 import pytest
 
 from outkey.core.config.configuration import build
-from outkey.core.config.statuses import accepts, parse_ranges
-from outkey.core.errors import ConfigError
 from outkey.core.findings.configuration_checks import refuse_unsavable
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.fields.statuses import accepts, parse_ranges
 from outkey.testing import configuration
 
 PATH = "verification.accepted_statuses"

@@ -4,7 +4,6 @@ from datetime import date
 
 import pytest
 
-from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.state_shapes import (
     MAX_GENERATION,
     SHAPES,
@@ -22,7 +21,9 @@ from outkey.core.state_shapes import (
 )
 from outkey.core.state_shapes import is_count as is_count_member
 from outkey.core.state_shapes import is_text as is_text_member
-from outkey.core.stored_values import (
+from outkey.core.sync.run import Counts
+from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.core.stored_values import (
     FIRST_DAY,
     OddRow,
     OddTable,
@@ -37,7 +38,6 @@ from outkey.core.stored_values import (
     read_text,
     read_time,
 )
-from outkey.core.sync.run import Counts
 
 DEEP = "[" * 900 + "]" * 900
 VERY_DEEP = "[" * 200_000

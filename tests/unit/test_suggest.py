@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from outkey.core.errors import SyncFailed
 from outkey.core.request.message import ResponseHeaders
-from outkey.core.request.origin import Location, parse_base_url
 from outkey.core.sync.line import Pagination, Paging, Sync, Transform
 from outkey.core.sync.records import FieldKind, HostField
 from outkey.core.sync.response import read_json
@@ -17,6 +15,8 @@ from outkey.core.sync.suggest import Sample, Suggestion, default_target, suggest
 from outkey.core.sync.suggest_names import column_name, quoted_name, snake_case
 from outkey.core.sync.suggest_values import guess_transform
 from outkey.core.sync.sync_line import SyncLine
+from outkey.foundation.core.errors import SyncFailed
+from outkey.foundation.core.origin import Location, parse_base_url
 from unit.response_shapes import ORIGIN
 
 LINE = SyncLine("parts", "acme", "GET", "/parts")
@@ -213,7 +213,7 @@ def test_columns_are_unique_short_and_not_those_of_outkey() -> None:
 
 @pytest.mark.parametrize("name", ['a"b', "a\\b", "a.b", "ä", "\x00", "\ud800", "", "`"])
 def test_a_name_is_quoted_as_jmespath_needs_it(name: str) -> None:
-    from outkey.adapters.paths_jmespath import JmespathCompiler
+    from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 
     find = JmespathCompiler().compile(quoted_name(name), field="api")
     assert find({name: 7}) == 7

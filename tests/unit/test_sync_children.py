@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from outkey.core.errors import ConfigError, SyncFailed
 from outkey.core.sync.line import (
     INDEX,
     Children,
@@ -16,8 +15,9 @@ from outkey.core.sync.line import (
     Writes,
 )
 from outkey.core.sync.run import ChildCounts, Counts, RejectedRecord, RunState
-from outkey.core.text import Text
 from outkey.engine.sync import Effect, children
+from outkey.foundation.core.errors import ConfigError, SyncFailed
+from outkey.foundation.core.text import Text
 from unit.test_sync_run import PULL, SINCE, Api, FakeSync, asked_since, fake_sync
 
 ITEMS = Children(

@@ -15,8 +15,8 @@ MOST_SECONDS = 0.1
 MOST_BYTES = 50_000_000
 PROGRAM = """
 import json, resource, sys, time, tracemalloc
-from outkey.adapters.paths_jmespath import JmespathCompiler
-from outkey.core.errors import SyncFailed
+from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
+from outkey.foundation.core.errors import SyncFailed
 
 def search(find, document):
     try:

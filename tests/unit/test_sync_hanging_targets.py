@@ -8,15 +8,8 @@ from typing import cast
 import pytest
 
 from outkey.adapters.secrets_reference import ReferencedSecrets
-from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tables import NamedDatabases, SqliteFiles, TableStore
 from outkey.core.config.sync_sections import OtherDatabase
-from outkey.core.errors import (
-    ConfigError,
-    OutkeyError,
-    StorageUnavailable,
-    SyncFailed,
-)
 from outkey.core.sync.line import Sync
 from outkey.core.sync.records import PreparedTarget, Shape
 from outkey.core.sync.run import Run, RunState
@@ -25,6 +18,13 @@ from outkey.core.sync.targets import other_database
 from outkey.engine.sync import SyncRunner
 from outkey.engine.sync.loop import DatabasePlaces, RunLoop
 from outkey.engine.sync.received_pull import ReceivedPage
+from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.foundation.core.errors import (
+    ConfigError,
+    OutkeyError,
+    StorageUnavailable,
+    SyncFailed,
+)
 from unit.test_sync_loop import Shop
 from unit.test_sync_planner import FakePlanner, fake_planner
 from unit.test_sync_run import PULL, Api, FakeSync, fake_sync, people

@@ -8,13 +8,6 @@ from typing import Any
 
 import pytest
 
-from outkey.core.errors import (
-    BadAnswer,
-    ConfigError,
-    ConnectionFailed,
-    StorageUnavailable,
-    SyncFailed,
-)
 from outkey.core.request.message import Request, Response
 from outkey.core.sync.ledger import UNSURE, LedgerEntry, creation_key
 from outkey.core.sync.line import (
@@ -29,6 +22,13 @@ from outkey.core.sync.records import HostRecord, WriteOutcome
 from outkey.core.sync.run import Counts, RunState
 from outkey.engine.sync import Effect
 from outkey.engine.sync.ledger_push import LedgerPush
+from outkey.foundation.core.errors import (
+    BadAnswer,
+    ConfigError,
+    ConnectionFailed,
+    StorageUnavailable,
+    SyncFailed,
+)
 from unit.fake_orders_api import OrdersApi, reply
 from unit.test_sync_run import FakeSync, Killed, fake_sync, faulty, stored
 

@@ -10,11 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.adapters.paths_jmespath import JmespathCompiler
-from outkey.core.errors import ConfigError, SyncFailed
-from outkey.core.findings.checks import Level
 from outkey.core.findings.line_checks import line_findings
-from outkey.core.stored_values import OddText
 from outkey.core.sync.line import (
     Direction,
     FieldMapping,
@@ -45,6 +41,10 @@ from outkey.core.sync.response import (
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.templates import fill_body
 from outkey.core.sync.transforms import MappingContext
+from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
+from outkey.foundation.core.errors import ConfigError, SyncFailed
+from outkey.foundation.core.findings.checks import Level
+from outkey.foundation.core.stored_values import OddText
 
 T = Transform
 MEANS = MappingContext(ZoneInfo, {"x": {"7": 70}})

@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.errors import SyncFailed
 from outkey.core.request.message import ResponseHeaders
-from outkey.core.request.origin import Location, Origin
 from outkey.core.sync import paging
 from outkey.core.sync.line import Incremental, Pagination, Paging, Sync
 from outkey.core.sync.link_header import next_link
@@ -23,6 +21,8 @@ from outkey.core.sync.paging import (
     position_of,
 )
 from outkey.engine.sync.page_requests import page_body
+from outkey.foundation.core.errors import SyncFailed
+from outkey.foundation.core.origin import Location, Origin
 
 ORIGIN = Origin("https", "api.acme.example", 443)
 HERE = Location(ORIGIN, "/v2/contacts?page=1")

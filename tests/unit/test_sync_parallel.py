@@ -12,17 +12,7 @@ import pytest
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
-from outkey.core.errors import (
-    BadAnswer,
-    ConfigError,
-    ConnectionFailed,
-    EditConflict,
-    OutkeyError,
-    SyncFailed,
-)
-from outkey.core.findings.checks import Level
 from outkey.core.request.message import Request, Response, Route
-from outkey.core.secret import Secret
 from outkey.core.sync.line import Pagination, Paging, Sync
 from outkey.core.sync.records import WriteOutcome
 from outkey.core.sync.run import Counts, RejectedRecord, RunState
@@ -31,6 +21,16 @@ from outkey.engine.sending.sender import Asynchronous, Sender
 from outkey.engine.sync import Effect, Runs, SyncRunner
 from outkey.engine.sync.plan import LinePlan
 from outkey.engine.sync.requests import RequestBatch
+from outkey.foundation.core.errors import (
+    BadAnswer,
+    ConfigError,
+    ConnectionFailed,
+    EditConflict,
+    OutkeyError,
+    SyncFailed,
+)
+from outkey.foundation.core.findings.checks import Level
+from outkey.foundation.core.secret import Secret
 from outkey.testing import AsyncFake, configuration, fake_gateway
 from unit.test_sync_run import (
     PULL,

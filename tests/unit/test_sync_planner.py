@@ -8,7 +8,17 @@ import pytest
 
 from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import (
+from outkey.core.request.message import Request, Response
+from outkey.core.sync.line import PushedRecords
+from outkey.core.sync.run import Run, RunState
+from outkey.core.sync.schedule import (
+    ATTEMPTS,
+    DELAYS,
+    delay_before_retry,
+)
+from outkey.core.sync.sync_line import SyncLine
+from outkey.engine.sync import Planner
+from outkey.foundation.core.errors import (
     AnswerBroken,
     ConfigError,
     ConnectionFailed,
@@ -20,16 +30,6 @@ from outkey.core.errors import (
     StorageUnavailable,
     TimedOut,
 )
-from outkey.core.request.message import Request, Response
-from outkey.core.sync.line import PushedRecords
-from outkey.core.sync.run import Run, RunState
-from outkey.core.sync.schedule import (
-    ATTEMPTS,
-    DELAYS,
-    delay_before_retry,
-)
-from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.sync import Planner
 from outkey.testing import configuration
 from unit.test_sync_run import (
     PULL,

@@ -3,7 +3,6 @@
 import pytest
 
 from outkey.core.diagnosis import REMEDIES
-from outkey.core.errors import Cause, LineBusy, SecretMissing
 from outkey.core.sync.reasons import RUN_FAILURES, rejection_text, sync_failure
 from outkey.core.sync.remedies import (
     RunHelp,
@@ -13,7 +12,8 @@ from outkey.core.sync.remedies import (
     remedy_of,
     summary_of,
 )
-from outkey.core.text import Text
+from outkey.foundation.core.errors import Cause, LineBusy, SecretMissing
+from outkey.foundation.core.text import Text
 
 
 @pytest.mark.parametrize(

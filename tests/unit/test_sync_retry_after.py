@@ -5,11 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from outkey.core.errors import BadAnswer, ConnectionFailed, OutkeyError, RateLimited
-from outkey.core.moments import moment_text
 from outkey.core.request.message import Request, Response, ResponseHeaders
-from outkey.core.shared_state import StateKind
-from outkey.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 from outkey.core.sync.pauses import (
     pause_end,
     pause_error,
@@ -18,6 +14,15 @@ from outkey.core.sync.pauses import (
 from outkey.core.sync.run import Counts, Run, RunState
 from outkey.core.sync.schedule import ATTEMPTS, DELAYS, Retry, next_retry
 from outkey.core.sync.sync_line import SyncLine
+from outkey.foundation.core.errors import (
+    BadAnswer,
+    ConnectionFailed,
+    OutkeyError,
+    RateLimited,
+)
+from outkey.foundation.core.moments import moment_text
+from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 from outkey.testing import configuration
 from unit.test_sync_planner import FakePlanner, fake_planner
 from unit.test_sync_run import PULL, PUSH, Api, FakeSync, fake_sync, people, stored

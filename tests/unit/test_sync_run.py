@@ -10,20 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.adapters.paths_jmespath import JmespathCompiler
 from outkey.core.audit.events import Outcome
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import (
-    BadAnswer,
-    ConfigError,
-    ConnectionFailed,
-    EditConflict,
-    LineBusy,
-    OutkeyError,
-    RunStopped,
-    StorageUnavailable,
-    SyncFailed,
-)
 from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.core.request.script import SCRIPT_FACT, digest
 from outkey.core.sync.keys import key_text
@@ -40,9 +28,21 @@ from outkey.core.sync.line import (
 from outkey.core.sync.records import FieldKind, HostField, WriteOutcome
 from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
 from outkey.core.sync.sync_line import SyncLine
-from outkey.core.text import Text
 from outkey.engine.sync import Effect, Runs, SyncPorts, SyncRunner
 from outkey.engine.sync.target_columns import ignore_change
+from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
+from outkey.foundation.core.errors import (
+    BadAnswer,
+    ConfigError,
+    ConnectionFailed,
+    EditConflict,
+    LineBusy,
+    OutkeyError,
+    RunStopped,
+    StorageUnavailable,
+    SyncFailed,
+)
+from outkey.foundation.core.text import Text
 from outkey.ports.sync import StorageBusy
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeClock, FakeWorld

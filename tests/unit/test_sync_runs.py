@@ -7,16 +7,16 @@ from itertools import product
 import pytest
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import (
+from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
+from outkey.core.sync.run_states import STOPPING, is_due
+from outkey.engine.sync.runs import CANCEL_TRIES, PRUNE_BATCH
+from outkey.foundation.core.errors import (
     ConfigError,
     LineBusy,
     RunStopped,
     StorageUnavailable,
     UnknownConfiguration,
 )
-from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
-from outkey.core.sync.run_states import STOPPING, is_due
-from outkey.engine.sync.runs import CANCEL_TRIES, PRUNE_BATCH
 from unit.test_sync_run import PULL, Api, FakeSync, fake_sync, people
 
 

@@ -8,10 +8,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.adapters.paths_jmespath import JmespathCompiler
-from outkey.core.errors import OutkeyError, SyncFailed
 from outkey.core.request.message import Request, Response, ResponseHeaders
-from outkey.core.secret import Secret
 from outkey.core.sync.line import (
     FieldMapping,
     Incremental,
@@ -30,6 +27,9 @@ from outkey.engine.sending.echoed_secrets import (
     sent_secrets,
 )
 from outkey.engine.sync import Effect, SyncPorts, SyncRunner
+from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
+from outkey.foundation.core.errors import OutkeyError, SyncFailed
+from outkey.foundation.core.secret import Secret
 from outkey.testing import FakeWorld, configuration, fake_gateway
 from outkey.testing.fakes_sync import MemorySync
 from unit.test_sync_run import FIELDS, PULL, PUSH, FakeSync, answer, fake_sync, stored

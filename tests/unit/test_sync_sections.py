@@ -2,7 +2,6 @@
 
 import pytest
 
-from outkey.adapters.states_memory import MemoryStateRows
 from outkey.core.config.document import parse_document
 from outkey.core.config.sync_sections import (
     ConflictRule,
@@ -10,8 +9,9 @@ from outkey.core.config.sync_sections import (
     Pair,
     refuse_unsafe_url,
 )
-from outkey.core.errors import ConfigError
 from outkey.engine.sync.sync_settings import SyncSettings
+from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.foundation.core.errors import ConfigError
 
 DOCUMENT = """
 [database.warehouse]

@@ -4,7 +4,6 @@ from decimal import Decimal
 
 import pytest
 
-from outkey.core.errors import ConfigError
 from outkey.core.sync.line import FieldMapping, Gone, Sync, Transform
 from outkey.core.sync.records import FieldKind
 from outkey.core.sync.shape import (
@@ -17,6 +16,7 @@ from outkey.core.sync.shape import (
     widened_kind,
     with_kinds,
 )
+from outkey.foundation.core.errors import ConfigError
 
 ANY, TEXT, NUMBER, DECIMAL = (
     FieldKind.ANY,

@@ -7,7 +7,6 @@ import pytest
 
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
-from outkey.core.config.field_kinds import Kind
 from outkey.core.config.line_fields import (
     CHILDREN_FIELDS,
     CREATE_FIELDS,
@@ -20,7 +19,6 @@ from outkey.core.config.line_fields import (
     SYNC_FIELDS,
     UPDATE_FIELDS,
 )
-from outkey.core.errors import ConfigError
 from outkey.core.sync.line import (
     Children,
     Direction,
@@ -39,6 +37,8 @@ from outkey.core.sync.line import (
 from outkey.core.sync.line_section import parse_sync, render_sync
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.table import ATTRIBUTES, read_sync, sync_table
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.fields.field_kinds import Kind
 
 CONTACTS = """
 [line.contacts]

@@ -10,15 +10,9 @@ import pytest
 
 from outkey.adapters.files import FileStore
 from outkey.adapters.secrets_reference import ReferencedSecrets
-from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tables import NamedDatabases, SqliteFiles, TableStore
 from outkey.core.config.document import parse_document
 from outkey.core.config.sync_sections import OtherDatabase
-from outkey.core.errors import (
-    ConfigError,
-    ConnectionFailed,
-)
-from outkey.core.findings.checks import Level
 from outkey.core.sync.line import (
     INDEX,
     Children,
@@ -36,6 +30,9 @@ from outkey.core.sync.shape import shape_of
 from outkey.core.sync.targets import parse_target
 from outkey.engine.sync import SyncRunner
 from outkey.engine.sync.unsaved_lines import DocumentLines
+from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.foundation.core.errors import ConfigError, ConnectionFailed
+from outkey.foundation.core.findings.checks import Level
 from outkey.ports.sync import Key
 from unit.test_sync_run import PAGES, Api, FakeSync, answer, fake_sync, people
 

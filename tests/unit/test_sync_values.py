@@ -8,9 +8,6 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from outkey.adapters.paths_jmespath import JmespathCompiler
-from outkey.core.errors import SyncFailed
-from outkey.core.findings.checks import Level
 from outkey.core.findings.line_checks import line_findings
 from outkey.core.sync.json_values import as_json
 from outkey.core.sync.line import Direction, FieldMapping, Sync, Transform
@@ -19,6 +16,9 @@ from outkey.core.sync.records import FieldKind, HostField
 from outkey.core.sync.response import greater_value, page_fingerprint, records_in
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.transforms import MappingContext, convert_exactly
+from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
+from outkey.foundation.core.errors import SyncFailed
+from outkey.foundation.core.findings.checks import Level
 
 T = Transform
 MEANS = MappingContext(ZoneInfo)

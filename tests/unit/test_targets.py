@@ -2,7 +2,6 @@
 
 import pytest
 
-from outkey.core.errors import ConfigError
 from outkey.core.sync.line import Gone
 from outkey.core.sync.records import FieldKind, HostField, Shape, Unseen
 from outkey.core.sync.targets import (
@@ -14,6 +13,7 @@ from outkey.core.sync.targets import (
     target_words,
 )
 from outkey.engine.sync.targets import Targets
+from outkey.foundation.core.errors import ConfigError
 
 SHAPE = Shape(("id",), (HostField("id", "id", FieldKind.TEXT),))
 

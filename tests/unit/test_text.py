@@ -6,9 +6,9 @@ import pickle
 
 import pytest
 
-from outkey.core.errors import ConfigError
-from outkey.core.secret import Secret
-from outkey.core.text import NO_TEXT, Text, as_text, counted, join_texts
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import NO_TEXT, Text, as_text, counted, join_texts
 
 GERMAN = {
     "must be from {low} to {high}": "muss zwischen {low} und {high} liegen",

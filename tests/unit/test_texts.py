@@ -10,7 +10,6 @@ import pytest
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
 
-from outkey.core import errors
 from outkey.core.config.configuration import Configuration, build
 from outkey.core.diagnosis import (
     REASONS,
@@ -19,22 +18,23 @@ from outkey.core.diagnosis import (
     diagnose_error,
     diagnose_success,
 )
-from outkey.core.errors import BadAnswer, OutkeyError
 from outkey.core.oauth2.responses import FAILURES, failure
 from outkey.core.request.message import Response, ResponseHeaders
-from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.foundation.core import errors
+from outkey.foundation.core.errors import BadAnswer, OutkeyError
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 from unit.exchanges import ANSWERS, NOW, OAUTH, SUCCESSES, Exchange
 
 SOURCE = Path(__file__).parent.parent.parent / "src" / "outkey"
 GERMAN = SOURCE / "hosts/django/locale/de/LC_MESSAGES/django.po"
 # Helpers whose template comes from a table or a store.
 GENERIC = {
-    ("core/text.py", "build_text"),
-    ("core/text.py", "join_texts"),
-    ("core/errors.py", "label"),
-    ("core/errors.py", "__init_subclass__"),
-    ("core/errors.py", "default_message"),
+    ("foundation/core/text.py", "build_text"),
+    ("foundation/core/text.py", "join_texts"),
+    ("foundation/core/errors.py", "label"),
+    ("foundation/core/errors.py", "__init_subclass__"),
+    ("foundation/core/errors.py", "default_message"),
     ("core/request/message.py", "label"),
     ("core/request/addresses.py", "label"),
 }
@@ -46,7 +46,7 @@ def text_calls() -> list[tuple[str, str, ast.Call]]:
     calls = []
     for file in sorted(SOURCE.rglob("*.py")):
         content = file.read_text(encoding="utf-8")
-        if "from outkey.core.text import" not in content:
+        if "from outkey.foundation.core.text import" not in content:
             continue  # another class of that name
         tree = ast.parse(content)
         path = str(file.relative_to(SOURCE))

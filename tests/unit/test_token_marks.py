@@ -3,7 +3,7 @@
 from outkey.adapters.keyring import Keyring, new_keyring
 from outkey.adapters.tokens_stored import StoredTokens
 from outkey.core.oauth2.token import TokenState
-from outkey.core.secret import Secret
+from outkey.foundation.core.secret import Secret
 from outkey.testing.fakes import FixedRing
 
 TOKEN, OTHER = Secret("a-refresh-token"), Secret("another-refresh-token")

@@ -13,9 +13,19 @@ import pytest
 from frames import places_showing, product_frames
 from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
-from outkey.core.config.choices import Network
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import (
+from outkey.core.oauth2.grants import consent_for
+from outkey.core.oauth2.token import LEASE_SECONDS, State, TokenState, basis_of
+from outkey.core.request.message import Request, Response, ResponseHeaders
+from outkey.engine.managing.changes import Administration
+from outkey.engine.managing.test_setup import DraftCredentials, prepare_test
+from outkey.engine.tokens.actions import TokenStatus
+from outkey.engine.tokens.discovery import discover
+from outkey.engine.tokens.oauth2_source import OAuth2Source
+from outkey.engine.tokens.renewal import TokenManager
+from outkey.engine.tokens.token_cache import CACHED_SECONDS
+from outkey.engine.wire.drive import drive
+from outkey.foundation.core.errors import (
     AuditUnavailable,
     ConfigError,
     ConnectionFailed,
@@ -30,18 +40,8 @@ from outkey.core.errors import (
     TokenEndpointFailed,
     UnknownConfiguration,
 )
-from outkey.core.oauth2.grants import consent_for
-from outkey.core.oauth2.token import LEASE_SECONDS, State, TokenState, basis_of
-from outkey.core.request.message import Request, Response, ResponseHeaders
-from outkey.core.secret import Secret
-from outkey.engine.managing.changes import Administration
-from outkey.engine.managing.test_setup import DraftCredentials, prepare_test
-from outkey.engine.tokens.actions import TokenStatus
-from outkey.engine.tokens.discovery import discover
-from outkey.engine.tokens.oauth2_source import OAuth2Source
-from outkey.engine.tokens.renewal import TokenManager
-from outkey.engine.tokens.token_cache import CACHED_SECONDS
-from outkey.engine.wire.drive import drive
+from outkey.foundation.core.fields.choices import Network
+from outkey.foundation.core.secret import Secret
 from outkey.hosts.file import from_text
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeClock, FakeWorld, MemorySecrets

@@ -8,26 +8,16 @@ from datetime import date
 import pytest
 
 from outkey.adapters.secrets_of_webhooks import SecretsWithWebhooks
-from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.tables.layout_records import LayoutRecords
 from outkey.core.access.api_tokens import Scope
 from outkey.core.audit.events import Tag
-from outkey.core.errors import (
-    ConfigError,
-    RowUnreadable,
-    TokenRefused,
-    UnknownConfiguration,
-)
 from outkey.core.findings.monitoring import Baseline
 from outkey.core.operating.send_counts import SendCounts
 from outkey.core.rows import read_former_names
-from outkey.core.shared_state import StateKind
-from outkey.core.stored_values import OddCount, OddRow, OddTable, OddText
 from outkey.core.sync.line_rows import LineRow
 from outkey.core.sync.pairs import stored_agreement
 from outkey.core.sync.run import Run, RunState, read_checkpoint
 from outkey.core.sync.targets import TableName
-from outkey.core.text import text_from_data
 from outkey.core.webhooks.inbox import DeliveryState
 from outkey.core.webhooks.sealed import SealedHookSecret
 from outkey.core.webhooks.stored import StoredWebhook
@@ -35,6 +25,16 @@ from outkey.engine.managing.api_tokens import TokenWish
 from outkey.engine.managing.audit_trail import last_chain_check
 from outkey.engine.managing.monitoring import open_notices
 from outkey.engine.operating.backups import backed_up_at
+from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.foundation.core.errors import (
+    ConfigError,
+    RowUnreadable,
+    TokenRefused,
+    UnknownConfiguration,
+)
+from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.core.stored_values import OddCount, OddRow, OddTable, OddText
+from outkey.foundation.core.text import text_from_data
 from outkey.ports.sync import RunQuery
 from outkey.testing import configuration
 from outkey.testing.fakes_storage import memory_storage

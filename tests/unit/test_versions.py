@@ -6,7 +6,6 @@ import pytest
 
 from outkey.core.config.configuration import SecretState
 from outkey.core.config.reference import parse_reference
-from outkey.core.errors import ConfigError, EditConflict
 from outkey.core.vault.envelope import SealedRow
 from outkey.core.vault.versions import (
     SecretLabel,
@@ -18,6 +17,7 @@ from outkey.core.vault.versions import (
     secret_version,
 )
 from outkey.core.vault.voucher import voucher_place
+from outkey.foundation.core.errors import ConfigError, EditConflict
 
 ORIGIN = "https://api.acme.example:443"
 

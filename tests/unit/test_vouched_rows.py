@@ -8,7 +8,6 @@ import pytest
 
 from outkey.adapters.keyring import Keyring, new_keyring
 from outkey.adapters.secrets_of_webhooks import SecretsWithWebhooks
-from outkey.adapters.states_memory import MemoryStateRows
 from outkey.adapters.vouching import (
     KeyedVouchers,
     VouchedLines,
@@ -18,20 +17,21 @@ from outkey.adapters.vouching import (
     VouchedTokens,
 )
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import (
-    OutkeyError,
-    Sealed,
-    SecretUnreadable,
-    StorageUnavailable,
-)
 from outkey.core.oauth2.token import TokenState
-from outkey.core.shared_state import SharedState, StateKind
-from outkey.core.stored_values import OddTable
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.vault.changed_rows import ChangedRow
 from outkey.core.vault.envelope import TokenRow
 from outkey.core.vault.row_voucher import RowName
 from outkey.engine.sync.line_registry import Registry
+from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.foundation.core.errors import (
+    OutkeyError,
+    Sealed,
+    SecretUnreadable,
+    StorageUnavailable,
+)
+from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.core.stored_values import OddTable
 from outkey.testing import FakeClock, FixedRing, MemoryDatabase, configuration
 from outkey.testing.fakes_storage import memory_storage
 from outkey.testing.fakes_vouching import MemorySeenRows

@@ -5,20 +5,11 @@ from dataclasses import replace
 import pytest
 from tests.unit.test_changes import DOCUMENT, Office
 
-from outkey.core.config.choices import ClientAuth
 from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.config.reference import parse_reference
-from outkey.core.errors import (
-    ConfigError,
-    EditConflict,
-    SecretMissing,
-    SecretUnreadable,
-)
 from outkey.core.request.message import TlsSettings
-from outkey.core.request.origin import parse_base_url
 from outkey.core.request.script import SCRIPT_FACT, secret_digest
 from outkey.core.rows import settings_of
-from outkey.core.secret import Secret
 from outkey.core.vault.versions import SecretLabel, SecretVersion, secret_version
 from outkey.core.vault.voucher import (
     LATER_FACTS,
@@ -30,6 +21,15 @@ from outkey.core.vault.voucher import (
     voucher_place,
 )
 from outkey.engine.managing.changes import ConfigurationChange
+from outkey.foundation.core.errors import (
+    ConfigError,
+    EditConflict,
+    SecretMissing,
+    SecretUnreadable,
+)
+from outkey.foundation.core.fields.choices import ClientAuth
+from outkey.foundation.core.origin import parse_base_url
+from outkey.foundation.core.secret import Secret
 from outkey.hosts.cli.presenters import fact_columns
 
 ORIGIN = "https://api.acme.example:443"

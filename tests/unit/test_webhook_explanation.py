@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.secret import Secret
 from outkey.core.webhooks.delivery import (
     Delivery,
     RefusalReason,
@@ -19,6 +18,7 @@ from outkey.core.webhooks.delivery import (
 from outkey.core.webhooks.explanation import explain, similar_bodies, similar_urls
 from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.signing import sign
+from outkey.foundation.core.secret import Secret
 from unit.webhook_vectors import (
     ADYEN_ITEM,
     KEYS,

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.secret import Secret
 from outkey.core.webhooks.delivery import (
     Delivery,
     SecretSlot,
@@ -24,6 +23,7 @@ from outkey.core.webhooks.handshakes import (
 from outkey.core.webhooks.scheme import HandshakeKind
 from outkey.core.webhooks.schemes import ROWS
 from outkey.core.webhooks.settings import Webhook
+from outkey.foundation.core.secret import Secret
 from unit.webhook_vectors import URL, hook, post
 
 NOSNIFF = ("X-Content-Type-Options", "nosniff")

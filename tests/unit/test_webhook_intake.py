@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.errors import StorageUnavailable
 from outkey.core.webhooks.inbox import InboxDelivery
 from outkey.engine.webhooks import intake as intake_module
 from outkey.engine.webhooks.intake import Intake
+from outkey.foundation.core.errors import StorageUnavailable
 from outkey.testing.fakes_webhooks import MemoryDeliveryRows
 
 NOW = 1_800_000_000.0

@@ -6,8 +6,6 @@ from dataclasses import replace
 import pytest
 
 from outkey.core.config.document import parse_document
-from outkey.core.errors import ConfigError
-from outkey.core.secret import Secret
 from outkey.core.webhooks.content import (
     DeliveryContent,
     content_of,
@@ -20,6 +18,8 @@ from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.stored import PREVIOUS, SECRET
 from outkey.engine.webhooks.shown_content import masked_content
 from outkey.engine.webhooks.work import ReceivedEvent
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.secret import Secret
 from unit.test_webhook_reception import BODY, DOCUMENT, KEY, Hooks, signed
 from unit.test_webhook_signing import (
     ONLY_BY_SENDER,

@@ -5,8 +5,6 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from outkey.core.errors import UnknownConfiguration
-from outkey.core.text import NO_TEXT
 from outkey.core.webhooks.delivery import RefusalReason
 from outkey.core.webhooks.delivery_words import (
     STATES,
@@ -27,6 +25,8 @@ from outkey.core.webhooks.schemes import SCHEMES
 from outkey.core.webhooks.stored import StoredWebhook
 from outkey.engine.webhooks.overview import WebhookOverview
 from outkey.engine.webhooks.refusals import RefusalSummary
+from outkey.foundation.core.errors import UnknownConfiguration
+from outkey.foundation.core.text import NO_TEXT
 from outkey.ports.webhooks import DeliveryCount
 from unit.application_in_memory import memory_host
 from unit.test_webhook_reception import BODY, Hooks, signed

@@ -16,18 +16,7 @@ from outkey.adapters.secrets_of_webhooks import SecretsWithWebhooks
 from outkey.core.audit.events import Change, Tag
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
-from outkey.core.errors import (
-    ConfigError,
-    EditConflict,
-    RateLimited,
-    Sealed,
-    SecretUnreadable,
-    StorageUnavailable,
-    UnknownConfiguration,
-)
 from outkey.core.request.message import Response
-from outkey.core.secret import Secret
-from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.vault.envelope import key_name_of
 from outkey.core.webhooks.delivery import Delivery, Refused
 from outkey.core.webhooks.handshakes import HandshakeResponse
@@ -46,6 +35,17 @@ from outkey.engine.webhooks.fetching import (
 from outkey.engine.webhooks.hook_settings import HookSettings
 from outkey.engine.webhooks.reception import HookResponse, Reception
 from outkey.engine.webhooks.refusals import LaterRefusals
+from outkey.foundation.core.errors import (
+    ConfigError,
+    EditConflict,
+    RateLimited,
+    Sealed,
+    SecretUnreadable,
+    StorageUnavailable,
+    UnknownConfiguration,
+)
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes_storage import MemorySecretRows
 from unit.application_in_memory import MemoryHost, memory_host

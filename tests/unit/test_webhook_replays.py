@@ -11,7 +11,6 @@ from hmac import digest
 
 import pytest
 
-from outkey.core.secret import Secret
 from outkey.core.webhooks.attempt import signed_digest
 from outkey.core.webhooks.body_signatures import adyen_message
 from outkey.core.webhooks.content import without_signature
@@ -30,6 +29,7 @@ from outkey.engine.managing.applying import Applied
 from outkey.engine.webhooks import reception
 from outkey.engine.webhooks.reception import HookResponse
 from outkey.engine.webhooks.work import ReceivedEvent
+from outkey.foundation.core.secret import Secret
 from outkey.ports.webhooks import DeliveryQuery
 from unit.test_webhook_reception import KEY, LINE, Hooks, signed
 from unit.test_webhook_signing import (

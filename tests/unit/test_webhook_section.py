@@ -4,16 +4,16 @@ import tomllib
 
 import pytest
 
-from outkey.core.config.toml_text import render_table
 from outkey.core.config.webhook_section import (
     WEBHOOK_FIELDS,
     read_webhook,
     webhook_errors,
     webhook_table,
 )
-from outkey.core.errors import ConfigError
 from outkey.core.webhooks.scheme import HmacHash, SignatureEncoding
 from outkey.core.webhooks.settings import Webhook
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.toml.text import render_table
 
 TOPIC = "arn:aws:sns:eu-central-1:123456789012:orders"
 SHOP = """

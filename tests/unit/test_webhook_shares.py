@@ -5,9 +5,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from outkey.core.errors import StorageUnavailable
 from outkey.core.request.message import Response
-from outkey.core.secret import Secret
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.reasons import sync_failure
 from outkey.core.sync.response import Record
@@ -16,6 +14,8 @@ from outkey.core.webhooks.inbox import LEASE_SECONDS
 from outkey.engine.sync.received_pull import ReceivedPull
 from outkey.engine.webhooks import work
 from outkey.engine.webhooks.work import DEFERRED_SECONDS, ReceivedEvent
+from outkey.foundation.core.errors import StorageUnavailable
+from outkey.foundation.core.secret import Secret
 from outkey.ports.webhooks import DeliveryQuery
 from outkey.testing.fakes import Answer
 from unit.test_webhook_confirmation import FUNCTION, MOLLIE, THIN, form, found, urls

@@ -10,8 +10,6 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.errors import ConfigError
-from outkey.core.secret import Secret
 from outkey.core.webhooks.delivery import (
     Delivery,
     Outcome,
@@ -25,6 +23,8 @@ from outkey.core.webhooks.schemes import SCHEMES
 from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.signing import sign
 from outkey.core.webhooks.verification import verify
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.secret import Secret
 from unit.webhook_vectors import (
     ADYEN_ITEM,
     FORM,

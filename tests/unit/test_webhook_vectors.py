@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.secret import Secret
 from outkey.core.webhooks.body_signatures import ADYEN_FIELDS
 from outkey.core.webhooks.delivery import (
     Delivery,
@@ -35,6 +34,7 @@ from outkey.core.webhooks.schemes import SCHEMES
 from outkey.core.webhooks.settings import scheme_of
 from outkey.core.webhooks.signatures import decode_base64, is_signed
 from outkey.core.webhooks.verification import verify
+from outkey.foundation.core.secret import Secret
 from unit.webhook_vectors import (
     ADYEN_VECTORS,
     KEYS,

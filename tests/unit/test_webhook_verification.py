@@ -23,8 +23,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outkey.adapters.public_keys import CryptographyKeys
-from outkey.core.secret import Secret
-from outkey.core.text import Text
 from outkey.core.webhooks.certificates import sns_message
 from outkey.core.webhooks.delivery import (
     CertificateNeeded,
@@ -38,7 +36,6 @@ from outkey.core.webhooks.delivery import (
     WebhookSecrets,
 )
 from outkey.core.webhooks.keys import key_bytes
-from outkey.core.webhooks.limited_json import read_limited_json, text_at
 from outkey.core.webhooks.refusals import refusal
 from outkey.core.webhooks.scheme import (
     HmacHash,
@@ -53,6 +50,9 @@ from outkey.core.webhooks.signing import sign
 from outkey.core.webhooks.timestamps import whole_hours
 from outkey.core.webhooks.twilio import url_spellings
 from outkey.core.webhooks.verification import verify
+from outkey.foundation.core.limited_json import read_limited_json, text_at
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 from unit.webhook_vectors import (
     ADYEN_COLON,
     ADYEN_ITEM,

@@ -6,19 +6,19 @@ from dataclasses import replace
 import pytest
 
 from outkey.core.audit.events import Tag
-from outkey.core.findings.checks import Finding
-from outkey.core.findings.conditions import Condition
 from outkey.core.findings.monitoring import NOTICE_KINDS
 from outkey.core.findings.webhook_checks import NOTICE_OF_CHECK
-from outkey.core.moments import DAY_SECONDS
-from outkey.core.secret import Secret
-from outkey.core.shared_state import StateKind
 from outkey.core.sync.run import RunState
 from outkey.core.webhooks.activity import HookActivity
 from outkey.core.webhooks.delivery import Delivery, RefusalReason
 from outkey.core.webhooks.refusals import EXPLAINED, refusal_texts
 from outkey.core.webhooks.stored import BODIES, PREVIOUS, REPLACED, SECRET
 from outkey.engine.webhooks import refusals, watch
+from outkey.foundation.core.findings.checks import Finding
+from outkey.foundation.core.findings.conditions import Condition
+from outkey.foundation.core.moments import DAY_SECONDS
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.shared_state import StateKind
 from unit.test_webhook_reception import (
     BODY,
     DOCUMENT,

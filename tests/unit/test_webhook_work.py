@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.errors import ConfigError, LineBusy, RateLimited, StorageUnavailable
-from outkey.core.moments import iso_moment
 from outkey.core.sync.line import Direction, Sync
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.reasons import sync_failure
@@ -20,6 +18,13 @@ from outkey.engine.sync.received_pull import ReceivedOutcome, ReceivedPull
 from outkey.engine.sync.runner import refuse_unreceivable
 from outkey.engine.webhooks import inbox
 from outkey.engine.webhooks.work import HookWork, ReceivedEvent
+from outkey.foundation.core.errors import (
+    ConfigError,
+    LineBusy,
+    RateLimited,
+    StorageUnavailable,
+)
+from outkey.foundation.core.moments import iso_moment
 from outkey.ports.webhooks import DeliveryQuery
 from unit.test_webhook_reception import DOCUMENT, HMAC, LINE, Hooks, hmac_signed, signed
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from outkey.adapters.public_keys import CryptographyKeys
-from outkey.core.secret import Secret
 from outkey.core.webhooks.delivery import Delivery, Outcome, WebhookSecrets
 from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.verification import verify
+from outkey.foundation.core.secret import Secret
 
 KEYS = CryptographyKeys()
 URL = "https://hooks.acme.example/hooks/abc"

@@ -20,10 +20,10 @@ from outkey.core.audit.encoding import (
     encode_outcome,
 )
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
-from outkey.core.errors import AuditUnavailable, OutkeyError
-from outkey.core.text import Text
-from outkey.ports.clock import Clock
-from outkey.ports.request_id import current_request_id
+from outkey.foundation.core.errors import AuditUnavailable, OutkeyError
+from outkey.foundation.core.text import Text
+from outkey.foundation.ports.clock import Clock
+from outkey.foundation.ports.request_id import current_request_id
 from outkey.ports.storage import AuditCheckpoints, AuditRows
 
 CHECKPOINT_ROWS = 1000

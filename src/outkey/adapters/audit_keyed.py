@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from outkey.adapters.audit_chained import ChainedAudit
 from outkey.adapters.audit_timer import AUDIT_TIMER
 from outkey.adapters.keyring_loader import KeyringLoader, ProcessHeartbeat
-from outkey.adapters.process_lock import ProcessLock
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal
-from outkey.core.errors import OutkeyError
-from outkey.ports.clock import Clock
+from outkey.foundation.adapters.process_lock import ProcessLock
+from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.ports.clock import Clock
 from outkey.ports.storage import AuditCheckpoints, AuditRows
 
 logger = logging.getLogger("outkey.send")

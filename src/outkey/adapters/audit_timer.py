@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from outkey.adapters.process_lock import ProcessLock
+from outkey.foundation.adapters.process_lock import ProcessLock
 
 # Less than the minute after which a record must be protected.
 PROTECT_SECONDS = 50.0

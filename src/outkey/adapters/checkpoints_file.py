@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from outkey.core.audit.chain import ChainMark
-from outkey.core.errors import AuditUnavailable
-from outkey.core.text import Text
+from outkey.foundation.core.errors import AuditUnavailable
+from outkey.foundation.core.text import Text
 
 # The end of the file, some thousand marks: a stream that only earlier ones name is
 # noted again.

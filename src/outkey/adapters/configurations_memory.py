@@ -6,8 +6,8 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from outkey.core.config.configuration import Configuration, known_names
-from outkey.core.errors import UnknownConfiguration, unknown_line
 from outkey.core.findings.health import Health
+from outkey.foundation.core.errors import UnknownConfiguration, unknown_line
 
 NO_LINES: Mapping[str, str] = MappingProxyType({})
 

@@ -16,9 +16,9 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from urllib3.util import wait_for_read
 
-from outkey.adapters.process_lock import ProcessLock
 from outkey.core.request.message import Proxy, Route
-from outkey.core.request.origin import Origin
+from outkey.foundation.adapters.process_lock import ProcessLock
+from outkey.foundation.core.origin import Origin
 
 MAX_IDLE = 256
 # A connection idle for longer is not used again: nginx closes after 75 s. Node.js

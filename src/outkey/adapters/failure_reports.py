@@ -8,7 +8,7 @@ from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
-from outkey.core.failure_places import failure_places
+from outkey.foundation.core.failure_places import failure_places
 
 FOLDER = Path("data", "errors")  # in the home
 MAX_REPORTS = 20

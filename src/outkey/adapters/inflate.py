@@ -3,8 +3,8 @@
 import zlib
 from collections.abc import Iterable, Iterator
 
-from outkey.core.errors import AnswerBroken, ResponseTooLarge
-from outkey.core.text import Text
+from outkey.foundation.core.errors import AnswerBroken, ResponseTooLarge
+from outkey.foundation.core.text import Text
 
 _STEP = 64 * 1024
 _MAX_LAYERS = 4

@@ -17,10 +17,15 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from outkey.core.errors import ConfigError, KeyStepRefused, Sealed, drop_traceback
-from outkey.core.secret import Secret
-from outkey.core.text import Text, counted
 from outkey.core.vault.envelope import KEY_ID_BYTES
+from outkey.foundation.core.errors import (
+    ConfigError,
+    KeyStepRefused,
+    Sealed,
+    drop_traceback,
+)
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text, counted
 
 KEY_BYTES = 32
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from outkey.adapters.keyring import Keyring, agree, new_keyring, parse, serialize
-from outkey.core.errors import ConfigError, Sealed, StorageUnavailable
-from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError, Sealed, StorageUnavailable
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,18 @@ from contextlib import contextmanager
 
 from outkey.adapters.keyring import Keyring
 from outkey.adapters.keyring_file import KeySource
-from outkey.adapters.process_lock import ProcessLock
-from outkey.core.errors import ConfigError, KeyStepRefused, Sealed, StorageUnavailable
-from outkey.core.shared_state import SharedState, StateKind
-from outkey.core.stored_times import is_recent
-from outkey.core.text import Text, counted
-from outkey.ports.clock import Clock
-from outkey.ports.database import StateRows
+from outkey.foundation.adapters.process_lock import ProcessLock
+from outkey.foundation.core.errors import (
+    ConfigError,
+    KeyStepRefused,
+    Sealed,
+    StorageUnavailable,
+)
+from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.core.stored_times import is_recent
+from outkey.foundation.core.text import Text, counted
+from outkey.foundation.ports.clock import Clock
+from outkey.foundation.ports.database import StateRows
 from outkey.ports.storage import KeyRows, SecretRows
 
 BEAT_SECONDS = 60.0

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from outkey.core.errors import ConfigError, StorageUnavailable
 from outkey.core.request.addresses import plain_address
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError, StorageUnavailable
+from outkey.foundation.core.text import Text
 
 CACHE_SECONDS = 5.0
 # the port, and a random suffix for each server

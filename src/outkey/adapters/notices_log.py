@@ -3,8 +3,8 @@
 import logging
 from collections.abc import Sequence
 
-from outkey.core.findings.checks import Level
 from outkey.core.findings.monitoring import Notice
+from outkey.foundation.core.findings.checks import Level
 
 logger = logging.getLogger("outkey.notices")
 LEVELS = {

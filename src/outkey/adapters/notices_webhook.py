@@ -11,12 +11,12 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from outkey.core.errors import OutkeyError
 from outkey.core.findings.monitoring import Notice
 from outkey.core.request.message import Header, Request, Route, Source
-from outkey.core.request.origin import Location
-from outkey.core.secret import Secret
-from outkey.ports.clock import Clock
+from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.origin import Location
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.ports.clock import Clock
 from outkey.ports.sending import Transport
 
 logger = logging.getLogger("outkey.notices")

@@ -11,13 +11,13 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from outkey.adapters.process_lock import ProcessLock
-from outkey.core.errors import StorageUnavailable
 from outkey.core.request.rate_limit import MAX_HOLD, Pace, RateLimit
-from outkey.core.shared_state import SharedState, StateKind
-from outkey.core.stored_times import is_possible, lies_ahead
-from outkey.core.text import Text
-from outkey.ports.database import StateRows
+from outkey.foundation.adapters.process_lock import ProcessLock
+from outkey.foundation.core.errors import StorageUnavailable
+from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.core.stored_times import is_possible, lies_ahead
+from outkey.foundation.core.text import Text
+from outkey.foundation.ports.database import StateRows
 
 # Each failed swap means that another process got a lease meanwhile.
 MAX_SWAPS = 200

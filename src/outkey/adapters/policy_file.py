@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from outkey.core.errors import ConfigError
 from outkey.core.findings.policy import parse_days, parse_policy
 from outkey.core.findings.posture import Policy
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 
 _RETENTION = "OUTKEY_RETENTION_DAYS"
 

@@ -4,10 +4,10 @@ import time
 from collections.abc import Callable
 
 from outkey.adapters.secrets_reference import ReferencedSecrets
-from outkey.core.errors import secret_missing
 from outkey.core.findings.posture import Policy
 from outkey.core.request.proxy import ProxyPolicy
-from outkey.core.secret import Secret
+from outkey.foundation.core.errors import secret_missing
+from outkey.foundation.core.secret import Secret
 
 _CACHE_SECONDS = 5.0  # every send asks, and an operator changes it rarely
 

@@ -5,8 +5,8 @@ from importlib.resources import files
 
 from outkey.core.config.configuration import known_names
 from outkey.core.config.presets import Preset, read_preset, similar_presets
-from outkey.core.errors import ConfigError
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 
 
 class PresetFiles:

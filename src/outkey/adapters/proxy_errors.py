@@ -1,7 +1,8 @@
 """What goes wrong at a proxy, told apart from what goes wrong at the API."""
 
 from outkey.adapters.response_reader import ResponseReader
-from outkey.core.errors import (
+from outkey.core.request.proxy import own_failure, proxy_failure
+from outkey.foundation.core.errors import (
     AnswerBroken,
     ConnectionFailed,
     OutkeyError,
@@ -10,7 +11,6 @@ from outkey.core.errors import (
     TlsBelowFloor,
     TlsFailed,
 )
-from outkey.core.request.proxy import own_failure, proxy_failure
 
 
 def connecting_failure(error: OutkeyError) -> OutkeyError:

@@ -7,11 +7,11 @@ from functools import partial
 from outkey.adapters.scripts_locked.link import NoResponse, ScriptWorker
 from outkey.adapters.scripts_locked.pool import LockedScripts
 from outkey.adapters.scripts_locked.worker import json_text
-from outkey.core.errors import OutkeyError, SyncFailed
 from outkey.core.request.script import MAX_RECORD, ScriptCall
-from outkey.core.script_syntax import TRANSFORM
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.response import Record, read_json, size_fault
+from outkey.foundation.core.errors import OutkeyError, SyncFailed
+from outkey.foundation.core.script_syntax import TRANSFORM
 
 TransformedRecord = Record | Unmapped | None
 

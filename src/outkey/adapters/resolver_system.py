@@ -5,8 +5,8 @@ import socket
 import threading
 import time
 
-from outkey.core.errors import DnsFailed, TimedOut
-from outkey.core.text import Text
+from outkey.foundation.core.errors import DnsFailed, TimedOut
+from outkey.foundation.core.text import Text
 
 CACHE_SECONDS = 10.0
 _MAX_CACHED = 1024

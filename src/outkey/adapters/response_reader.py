@@ -14,14 +14,14 @@ from io import BytesIO
 from httptools import HttpParserError, HttpResponseParser
 
 from outkey.adapters.tls_context import tls_failure
-from outkey.core.errors import (
+from outkey.core.request.message import Response, ResponseHeaders
+from outkey.foundation.core.errors import (
     AnswerBroken,
     ConnectionFailed,
     OutkeyError,
     ResponseTooLarge,
 )
-from outkey.core.request.message import Response, ResponseHeaders
-from outkey.core.text import Text
+from outkey.foundation.core.text import Text
 
 MAX_LINE = 65_536  # with its line end
 MAX_HEADERS = 99  # each line of a folded header counts

@@ -9,8 +9,6 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from outkey.adapters.keyring import Keyring
-from outkey.core.errors import SecretUnreadable, drop_traceback
-from outkey.core.secret import Secret
 from outkey.core.vault.envelope import (
     DATA_KEY_BYTES,
     NONCE_BYTES,
@@ -20,6 +18,8 @@ from outkey.core.vault.envelope import (
     unpack,
     unpad,
 )
+from outkey.foundation.core.errors import SecretUnreadable, drop_traceback
+from outkey.foundation.core.secret import Secret
 
 
 @drop_traceback

@@ -6,9 +6,9 @@ import re
 from outkey.adapters.configured_files import ConfiguredFiles
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.reference import Reference, Store
-from outkey.core.errors import SecretMissing, drop_traceback, secret_missing
-from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.foundation.core.errors import SecretMissing, drop_traceback, secret_missing
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 _MAX_BYTES = 64 * 1024
 

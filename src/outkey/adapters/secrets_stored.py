@@ -9,16 +9,7 @@ from typing import NamedTuple, Protocol
 from outkey.adapters.keyring import Keyring
 from outkey.adapters.secrets_envelope import rewrap, seal, unseal, unseal_text
 from outkey.core.config.configuration import Configuration, SecretState, successor
-from outkey.core.errors import (
-    EditConflict,
-    Sealed,
-    SecretMissing,
-    SecretUnreadable,
-    secret_missing,
-)
 from outkey.core.request.script import SCRIPT_FACT
-from outkey.core.secret import Secret
-from outkey.core.text import Text, counted
 from outkey.core.vault.envelope import (
     WEBHOOK_TABLE,
     Place,
@@ -41,7 +32,16 @@ from outkey.core.vault.voucher import (
     voucher_name,
     voucher_place,
 )
-from outkey.ports.clock import Clock
+from outkey.foundation.core.errors import (
+    EditConflict,
+    Sealed,
+    SecretMissing,
+    SecretUnreadable,
+    secret_missing,
+)
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text, counted
+from outkey.foundation.ports.clock import Clock
 from outkey.ports.sending import Secrets
 from outkey.ports.storage import ConfigurationStorage, SeenRows
 

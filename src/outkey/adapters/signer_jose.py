@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from outkey.core.errors import ConfigError, drop_traceback
-from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError, drop_traceback
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 if TYPE_CHECKING:
     from joserfc.jwk import ECKey, RSAKey

@@ -24,18 +24,18 @@ from cryptography.x509.oid import NameOID
 from urllib3.util.ssltransport import SSLTransport
 
 from outkey.adapters.configured_files import ConfiguredFiles
-from outkey.adapters.process_lock import ProcessLock
 from outkey.core.config.fields import BY_PATH
-from outkey.core.errors import (
+from outkey.core.request.message import Certificate, Route, TlsSettings
+from outkey.foundation.adapters.process_lock import ProcessLock
+from outkey.foundation.core.errors import (
     ConfigError,
     ConnectionFailed,
     OutkeyError,
     TlsBelowFloor,
     TlsFailed,
 )
-from outkey.core.request.message import Certificate, Route, TlsSettings
-from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 _MAX_CA_BYTES = 4 * 1024 * 1024  # the bundle of a whole system has a quarter of a MiB
 _MAX_CERTIFICATE_BYTES = 256 * 1024

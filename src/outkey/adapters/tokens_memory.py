@@ -4,10 +4,10 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 
-from outkey.adapters.process_lock import ProcessLock
 from outkey.core.config.configuration import Configuration
 from outkey.core.oauth2.token import TokenState
-from outkey.core.secret import Secret
+from outkey.foundation.adapters.process_lock import ProcessLock
+from outkey.foundation.core.secret import Secret
 
 
 class MemoryTokens:

@@ -6,14 +6,14 @@ from shlex import quote
 from outkey.adapters.secrets_envelope import seal, unseal
 from outkey.adapters.secrets_stored import Keyrings
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import EditConflict, SecretUnreadable
 from outkey.core.oauth2.token import TokenContent, TokenState
-from outkey.core.operating.hold import refuse_on_hold
-from outkey.core.secret import Secret
-from outkey.core.shared_state import StateKind
-from outkey.core.text import Text
 from outkey.core.vault.envelope import TokenRow, key_name_of, token_place
-from outkey.ports.database import Database, StateRows
+from outkey.foundation.core.errors import EditConflict, SecretUnreadable
+from outkey.foundation.core.hold import refuse_on_hold
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.core.text import Text
+from outkey.foundation.ports.database import Database, StateRows
 from outkey.ports.storage import ConfigurationRows, TokenRows
 
 

@@ -24,7 +24,15 @@ from outkey.adapters.proxy_errors import (
 from outkey.adapters.response_reader import ResponseReader
 from outkey.adapters.tls_context import TlsContexts, route_to_proxy, tls_failure
 from outkey.adapters.transport_urllib3 import MAX_REFUSAL, wire_form
-from outkey.core.errors import (
+from outkey.core.request.message import (
+    IDEMPOTENT,
+    Request,
+    Response,
+    Route,
+    TlsSettings,
+)
+from outkey.core.request.proxy import absolute_request, connect_request, tunnel_failure
+from outkey.foundation.core.errors import (
     ConnectionFailed,
     ConnectTimedOut,
     EgressDenied,
@@ -33,16 +41,8 @@ from outkey.core.errors import (
     TimedOut,
     without_traceback,
 )
-from outkey.core.request.message import (
-    IDEMPOTENT,
-    Request,
-    Response,
-    Route,
-    TlsSettings,
-)
-from outkey.core.request.origin import Origin
-from outkey.core.request.proxy import absolute_request, connect_request, tunnel_failure
-from outkey.core.text import Text
+from outkey.foundation.core.origin import Origin
+from outkey.foundation.core.text import Text
 
 _CHUNK = 64 * 1024
 _CLOSED = Text("the connection was closed while it was opened")

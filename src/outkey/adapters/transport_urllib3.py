@@ -39,7 +39,6 @@ from outkey.adapters.tls_context import (
     route_to_proxy,
     tls_failure,
 )
-from outkey.core import errors
 from outkey.core.request.message import (
     IDEMPOTENT,
     Peer,
@@ -48,10 +47,11 @@ from outkey.core.request.message import (
     Response,
     Route,
 )
-from outkey.core.request.origin import Origin
 from outkey.core.request.proxy import absolute_request, connect_request, tunnel_failure
-from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.foundation.core import errors
+from outkey.foundation.core.origin import Origin
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 _CHUNK = 64 * 1024
 SETTLE_SECONDS = 0.01

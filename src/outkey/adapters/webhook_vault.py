@@ -10,14 +10,14 @@ from outkey.adapters.secrets_envelope import seal, unseal
 from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.secrets_stored import Keyrings
 from outkey.core.config.reference import Reference
-from outkey.core.errors import SecretUnreadable, drop_traceback
-from outkey.core.secret import Secret
 from outkey.core.vault.envelope import (
     DATA_KEY_BYTES,
     NONCE_BYTES,
     Place,
     key_name_of,
 )
+from outkey.foundation.core.errors import SecretUnreadable, drop_traceback
+from outkey.foundation.core.secret import Secret
 
 
 class SealedWebhooks:

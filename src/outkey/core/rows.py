@@ -15,13 +15,13 @@ from outkey.core.config.configuration import (
     build,
 )
 from outkey.core.config.custom_rows import CustomHeader, QueryParameter
-from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import FIELDS, FORMER_KEYS
-from outkey.core.errors import ConfigError, RowUnreadable
 from outkey.core.findings.health import Health
-from outkey.core.stored_values import read_time
-from outkey.core.text import Text
 from outkey.core.vault.envelope import SealedRow
+from outkey.foundation.core.errors import ConfigError, RowUnreadable
+from outkey.foundation.core.fields.field_kinds import Kind
+from outkey.foundation.core.stored_values import read_time
+from outkey.foundation.core.text import Text
 
 _FORMER_NAMES = "former_names"
 _QUERY = "query"  # stored among the settings, as a list of tables

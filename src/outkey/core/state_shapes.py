@@ -10,9 +10,9 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from outkey.core.errors import OutkeyError
-from outkey.core.shared_state import SharedState, StateKind
-from outkey.core.stored_values import (
+from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.core.stored_values import (
     OddCount,
     OddTable,
     is_odd,

@@ -19,37 +19,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from outkey.core.audit.events import ALLOW_REMOVAL, DRY_RUN, Change, Tag
-from outkey.core.config.choices import Network
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.document import Document
 from outkey.core.config.fields import BY_PATH
 from outkey.core.config.presets import Preset, PresetMethod
 from outkey.core.config.sync_sections import ConflictRule, OtherDatabase
 from outkey.core.diagnosis import Fix
-from outkey.core.errors import (
-    ConfigError,
-    OutkeyError,
-    Sealed,
-    UnknownConfiguration,
-    configuration_exists,
-    line_exists,
-    no_webhooks,
-)
-from outkey.core.findings.checks import Finding
-from outkey.core.findings.conditions import Condition
 from outkey.core.findings.configuration_checks import configuration_findings
 from outkey.core.findings.monitoring import Notice
 from outkey.core.findings.posture import Policy
-from outkey.core.permission import Allowed
 from outkey.core.request.message import Response, Route
-from outkey.core.secret import Secret
-from outkey.core.shared_state import StateKind
-from outkey.core.stored_values import OddRow, is_odd
 from outkey.core.sync.records import Target
 from outkey.core.sync.run import OPEN_STATES, Run
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.targets import TABLE_PREFIX
-from outkey.core.text import Text
 from outkey.engine.gateway import Gateway
 from outkey.engine.managing.applying import Applied, apply
 from outkey.engine.managing.audit_trail import AuditTrail
@@ -58,7 +41,6 @@ from outkey.engine.managing.changes import Administration, ConfigurationChange
 from outkey.engine.managing.connection_test import ConnectionTest, Report
 from outkey.engine.managing.doctor import Doctor
 from outkey.engine.managing.drafts import CandidateConfiguration
-from outkey.engine.managing.duties import Duties
 from outkey.engine.managing.editing import Edit
 from outkey.engine.managing.fixes import apply_fix
 from outkey.engine.managing.key_steps import KeyAdministration
@@ -78,8 +60,26 @@ from outkey.engine.sync.runs import Runs
 from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.engine.tokens.actions import TokenActions
 from outkey.engine.tokens.discovery import discover
-from outkey.ports.clock import Clock
-from outkey.ports.database import Database, StateRows
+from outkey.foundation.core.errors import (
+    ConfigError,
+    OutkeyError,
+    Sealed,
+    UnknownConfiguration,
+    configuration_exists,
+    line_exists,
+    no_webhooks,
+)
+from outkey.foundation.core.fields.choices import Network
+from outkey.foundation.core.findings.checks import Finding
+from outkey.foundation.core.findings.conditions import Condition
+from outkey.foundation.core.permission import Allowed
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.core.stored_values import OddRow, is_odd
+from outkey.foundation.core.text import Text
+from outkey.foundation.engine.duties import Duties
+from outkey.foundation.ports.clock import Clock
+from outkey.foundation.ports.database import Database, StateRows
 from outkey.ports.installation import (
     Keys,
     KeySteps,

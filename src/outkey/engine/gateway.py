@@ -5,10 +5,8 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Self, Unpack
 
-from outkey.core.errors import ConfigError
 from outkey.core.request.assembly import Call
 from outkey.core.request.message import Response
-from outkey.core.text import Text
 from outkey.engine.managing.connection_test import Report
 from outkey.engine.managing.test_setup import prepare_test
 from outkey.engine.sending.calls import RequestContent, SendOptions, build_call
@@ -16,6 +14,8 @@ from outkey.engine.sending.lend import Loan, lend, settle
 from outkey.engine.sending.preview import Preview, preview
 from outkey.engine.sending.sender import Sender
 from outkey.engine.wire.off_loop import off_loop
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 
 
 class Gateway:

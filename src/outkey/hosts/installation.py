@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from outkey.adapters.audit_keyed import KeyedAudit
 from outkey.adapters.checkpoints_file import CheckpointFile
-from outkey.adapters.clock_shared import SharedClock
-from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.configured_files import ConfiguredFiles
 from outkey.adapters.keyring_file import KeySource
 from outkey.adapters.keyring_loader import KeyringLoader, KeyRotation, ProcessHeartbeat
 from outkey.adapters.listeners_file import ListenerFiles
-from outkey.adapters.paths_on_demand import PathsOnDemand
 from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.policy_file import read_policy
 from outkey.adapters.policy_proxies import PolicyProxies
@@ -42,20 +39,23 @@ from outkey.adapters.vouching import (
     seen_rows_file,
 )
 from outkey.core.findings.posture import Policy
-from outkey.core.stored_values import OddRow
 from outkey.engine.application import Application
 from outkey.engine.managing.audit_trail import AuditTrail
 from outkey.engine.sending.sender import Asynchronous, Ports, Sender
 from outkey.engine.sync.line_registry import Registry
 from outkey.engine.sync.runs import Runs
 from outkey.engine.sync.sync_settings import SyncSettings
+from outkey.foundation.adapters.clock_shared import SharedClock
+from outkey.foundation.adapters.clock_system import SystemClock
+from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
+from outkey.foundation.core.stored_values import OddRow
+from outkey.foundation.ports.database import StateRows
 from outkey.hosts.webhook_ports import (
     HookStorage,
     find_handler,
     listed_handlers,
     open_hook_ports,
 )
-from outkey.ports.database import StateRows
 from outkey.ports.monitoring import LineRuns
 from outkey.ports.storage import AuditRows, SeenRows, TokenRows
 from outkey.ports.sync import LedgerRows, Models, PairRows, Queue, RunRows, Storage
@@ -352,10 +352,10 @@ def sync_ports(
     """Return what sync lines run with; its libraries are loaded only then."""
     from outkey.adapters.calendar_cronsim import CronCalendar
     from outkey.adapters.files import FileStore
-    from outkey.adapters.paths_jmespath import JmespathCompiler
     from outkey.adapters.record_scripts import LockedRecordScripts
     from outkey.engine.sync import SyncPorts
     from outkey.engine.sync.plan import PairPorts
+    from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 
     return SyncPorts(
         sender=sender,

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from outkey.core.findings.checks import Finding
+from outkey.foundation.core.findings.checks import Finding
 
 if TYPE_CHECKING:  # a command that previews nothing does not load it
     from outkey.engine.sending.preview import Preview

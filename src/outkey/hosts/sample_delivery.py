@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from outkey.adapters.public_keys import CryptographyKeys
-from outkey.core.errors import ConfigError, ConnectionFailed
-from outkey.core.text import Text
 from outkey.core.webhooks.delivery import Delivery
 from outkey.core.webhooks.sample_receivers import refuse_receiver
 from outkey.core.webhooks.signing import sign
+from outkey.foundation.core.errors import ConfigError, ConnectionFailed
+from outkey.foundation.core.text import Text
 
 if TYPE_CHECKING:
     from outkey.core.webhooks.delivery import Refused

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, cast
 
 from outkey.adapters.keyring_loader import KeyringLoader
 from outkey.adapters.secrets_reference import ReferencedSecrets
-from outkey.core.errors import ConfigError
-from outkey.core.text import Text
 from outkey.engine.sending.sender import Sender
-from outkey.ports.database import Database, StateRows
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
+from outkey.foundation.ports.database import Database, StateRows
 from outkey.ports.sending import Audit
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ def open_hook_ports(
     environment: Mapping[str, str] = os.environ,
 ) -> "ReceptionPorts":
     """Return what webhooks work with."""
-    from outkey.adapters.paths_jmespath import JmespathCompiler
     from outkey.adapters.public_keys import CryptographyKeys
     from outkey.adapters.tls_context import system_authorities
     from outkey.adapters.webhook_vault import SealedWebhooks
@@ -51,6 +50,7 @@ def open_hook_ports(
     from outkey.engine.webhooks.hook_settings import HookSettings
     from outkey.engine.webhooks.reception import ReceptionPorts
     from outkey.engine.webhooks.refusals import Refusals
+    from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 
     vault = SealedWebhooks(storage.keys, storage.references)
     return ReceptionPorts(

@@ -8,13 +8,13 @@ the raw form of a headers object that copies itself without them.
 from collections.abc import AsyncGenerator, Generator
 from typing import Any, TypeAlias
 
-from outkey.core.errors import EgressDenied, RedirectBlocked
 from outkey.core.request.message import Header
-from outkey.core.request.origin import parse_url
-from outkey.core.secret import Secret
-from outkey.core.text import Text
 from outkey.engine.gateway import Gateway
 from outkey.engine.sending.lend import Loan
+from outkey.foundation.core.errors import EgressDenied, RedirectBlocked
+from outkey.foundation.core.origin import parse_url
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 # Of httpx or of httpx2, which share no base class.
 ClientRequest: TypeAlias = Any

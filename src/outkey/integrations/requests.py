@@ -3,11 +3,11 @@
 from requests import PreparedRequest, Response
 from requests.auth import AuthBase
 
-from outkey.core.errors import RedirectBlocked
-from outkey.core.secret import MASK, Secret
-from outkey.core.text import Text
 from outkey.engine.gateway import Gateway
 from outkey.engine.sending.lend import Loan
+from outkey.foundation.core.errors import RedirectBlocked
+from outkey.foundation.core.secret import MASK, Secret
+from outkey.foundation.core.text import Text
 
 __all__ = ["OutkeyAuth"]
 

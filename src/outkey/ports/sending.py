@@ -7,10 +7,10 @@ from outkey.core.audit.events import Change, Intent, Outcome, Refusal
 from outkey.core.config.configuration import Configuration
 from outkey.core.oauth2.token import TokenState
 from outkey.core.request.message import Peer, Request, Response, Route
-from outkey.core.request.origin import Origin
 from outkey.core.request.proxy import ProxyPolicy
 from outkey.core.request.script import ScriptCall
-from outkey.core.secret import Secret
+from outkey.foundation.core.origin import Origin
+from outkey.foundation.core.secret import Secret
 
 
 class Configurations(Protocol):

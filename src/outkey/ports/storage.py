@@ -8,12 +8,12 @@ from outkey.core.audit.chain import AuditStream, ChainMark, ChainRow
 from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.findings.health import Summary
 from outkey.core.rows import ConfigurationRow
-from outkey.core.secret import Secret
 from outkey.core.vault.envelope import TokenRow
 from outkey.core.vault.row_voucher import RowName
 from outkey.core.vault.versions import SecretVersion
 from outkey.core.vault.voucher import Voucher
-from outkey.ports.database import Database
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.ports.database import Database
 from outkey.ports.sending import Secrets
 
 

@@ -10,7 +10,6 @@ from typing import Protocol
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.line_history import LineVersion
 from outkey.core.config.sync_sections import OtherDatabase
-from outkey.core.errors import StorageUnavailable
 from outkey.core.sync.filters import Wanted
 from outkey.core.sync.ledger import LedgerEntry
 from outkey.core.sync.line import Gone
@@ -28,7 +27,8 @@ from outkey.core.sync.records import (
 from outkey.core.sync.response import Record
 from outkey.core.sync.run import RejectedRecord, Run, RunState
 from outkey.core.sync.sync_line import SyncLine
-from outkey.core.text import Text
+from outkey.foundation.core.errors import StorageUnavailable
+from outkey.foundation.core.text import Text
 from outkey.ports.storage import ConfigurationStorage
 
 Key = tuple[object, ...]  # the values of key fields

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from outkey.core.config.reference import Reference
-from outkey.core.secret import Secret
 from outkey.core.vault.envelope import Place
 from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery
+from outkey.foundation.core.secret import Secret
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from outkey.adapters.states_memory import MemoryStateRows
+    from outkey.foundation.adapters.states_memory import MemoryStateRows
     from outkey.testing.fake_requests import FakeRequest
     from outkey.testing.fakes import (
         AsyncFake,

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from outkey.core.echo.encodings import forms
-from outkey.core.secret import Secret
+from outkey.foundation.core.echo.encodings import forms
+from outkey.foundation.core.secret import Secret
 
 _MAX_FILE = 256 * 1024 * 1024
 _SHORTEST = 8  # what is shorter stands in any text by chance

@@ -13,13 +13,6 @@ import pytest
 
 from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import (
-    ConnectionFailed,
-    DnsFailed,
-    ResponseTooLarge,
-    SecretMissing,
-    TimedOut,
-)
 from outkey.core.request.message import (
     Header,
     Request,
@@ -28,9 +21,16 @@ from outkey.core.request.message import (
     Source,
     TlsSettings,
 )
-from outkey.core.request.origin import Origin
-from outkey.core.secret import Secret
-from outkey.ports.clock import Clock
+from outkey.foundation.core.errors import (
+    ConnectionFailed,
+    DnsFailed,
+    ResponseTooLarge,
+    SecretMissing,
+    TimedOut,
+)
+from outkey.foundation.core.origin import Origin
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.ports.clock import Clock
 from outkey.ports.sending import (
     AsyncResolver,
     AsyncTransport,

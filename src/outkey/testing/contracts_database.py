@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 
 import pytest
 
-from outkey.core.shared_state import StateKind
-from outkey.ports.database import Database, StateRows
+from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.ports.database import Database, StateRows
 
 MARK = StateKind.MARK
 

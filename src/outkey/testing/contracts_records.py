@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import pytest
 
-from outkey.core.errors import ConfigError
 from outkey.core.sync.line import Gone
 from outkey.core.sync.records import (
     FieldKind,
@@ -18,6 +17,7 @@ from outkey.core.sync.records import (
     Written,
     find_target,
 )
+from outkey.foundation.core.errors import ConfigError
 from outkey.ports.sync import Key, Records
 
 TARGET = "demo.contact"

@@ -11,7 +11,6 @@ import pytest
 from outkey.core.config.configuration import Configuration, SecretState, build
 from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.reference import parse_reference
-from outkey.core.errors import ConfigError, EditConflict, UnknownConfiguration
 from outkey.core.findings.health import ACCEPTED_AT, Health
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.vault.envelope import SealedRow
@@ -23,6 +22,11 @@ from outkey.core.vault.versions import (
 )
 from outkey.core.vault.voucher import voucher_place
 from outkey.engine.sync.line_registry import Registry
+from outkey.foundation.core.errors import (
+    ConfigError,
+    EditConflict,
+    UnknownConfiguration,
+)
 from outkey.ports.sync import Storage
 from outkey.testing.contracts_storage import (
     contract_configuration,

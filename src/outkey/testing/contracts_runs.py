@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 
 from outkey.core.config.sync_sections import Pair
-from outkey.core.errors import (
+from outkey.core.findings.monitoring import LineRun
+from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
+from outkey.engine.sync.runs import Runs
+from outkey.foundation.core.errors import (
     ConfigError,
     LineBusy,
     LinePaused,
     RunStopped,
     UnknownConfiguration,
 )
-from outkey.core.findings.monitoring import LineRun
-from outkey.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
-from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
-from outkey.core.text import Text
-from outkey.engine.sync.runs import Runs
-from outkey.ports.database import Database
+from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
+from outkey.foundation.core.text import Text
+from outkey.foundation.ports.database import Database
 from outkey.ports.monitoring import LineRuns
 from outkey.ports.sync import RunOrder, RunQuery, RunRows
 

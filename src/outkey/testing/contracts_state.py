@@ -6,9 +6,9 @@ They are used like those of `contracts`.
 import threading
 from abc import ABC, abstractmethod
 
-from outkey.core.shared_state import SharedState, StateKind
-from outkey.ports.clock import Clock
-from outkey.ports.database import StateRows
+from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.ports.clock import Clock
+from outkey.foundation.ports.database import StateRows
 from outkey.ports.sending import Permits
 
 

@@ -15,13 +15,13 @@ from outkey.core.config.line_history import LineVersion
 from outkey.core.findings.health import Health, Summary
 from outkey.core.rows import ConfigurationRow, new_row
 from outkey.core.sync.line_rows import LineRow
-from outkey.core.text import NO_TEXT, build_text
 from outkey.core.vault.envelope import Envelope, secret_place
 from outkey.core.vault.versions import (
     SecretLabel,
     SecretVersion,
 )
 from outkey.core.vault.voucher import voucher_place
+from outkey.foundation.core.text import NO_TEXT, build_text
 from outkey.ports.sync import Storage
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from outkey.core.config.configuration import Configuration
 from outkey.core.oauth2.responses import TokenResponse
 from outkey.core.oauth2.token import TokenState
-from outkey.core.secret import Secret
+from outkey.foundation.core.secret import Secret
 from outkey.ports.sending import Tokens
 
 RESPONSE = TokenResponse(

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from outkey.core.errors import SecretUnreadable
 from outkey.core.vault.row_voucher import RowName
-from outkey.ports.database import Database
+from outkey.foundation.core.errors import SecretUnreadable
+from outkey.foundation.ports.database import Database
 from outkey.ports.storage import RowVouchers, SeenRows
 
 LINE = RowName("line", "orders")

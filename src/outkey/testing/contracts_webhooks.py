@@ -4,12 +4,12 @@ import threading
 from abc import ABC, abstractmethod
 from dataclasses import replace
 
-from outkey.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 from outkey.core.webhooks.inbox import (
     WAITING,
     DeliveryState,
     InboxDelivery,
 )
+from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 from outkey.ports.webhooks import DeliveryCount, DeliveryQuery, DeliveryRows
 
 ENDPOINT = "a" * 22

@@ -6,19 +6,19 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.configurations_memory import MemoryConfigurations
-from outkey.adapters.paths_on_demand import PathsOnDemand
 from outkey.adapters.signer_jose import JoseSigner
 from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core.config.choices import AuthenticationType, TokenSourceKind
 from outkey.core.config.configuration import Configuration, build
 from outkey.core.config.document import parse_document
 from outkey.core.config.sections import ProxySettings
 from outkey.core.request.message import Peer, Request, Response, Route
-from outkey.core.request.origin import Origin, parse_url
-from outkey.core.secret import Secret
 from outkey.engine.sending.sender import Ports, Sender
+from outkey.foundation.adapters.clock_system import SystemClock
+from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
+from outkey.foundation.core.fields.choices import AuthenticationType, TokenSourceKind
+from outkey.foundation.core.origin import Origin, parse_url
+from outkey.foundation.core.secret import Secret
 from outkey.testing.fakes import FakeScripts, MemoryAudit
 
 BASE_URL = "https://api.example"

@@ -5,8 +5,6 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from outkey.adapters.states_memory import MemoryStateRows
-from outkey.core.errors import SecretUnreadable
 from outkey.core.sync.ledger import LedgerEntry
 from outkey.core.sync.line import Gone
 from outkey.core.sync.pairs import PairAgreement
@@ -25,7 +23,9 @@ from outkey.core.sync.records import (
 from outkey.core.sync.run import RejectedRecord, Run, RunState
 from outkey.core.sync.run_states import is_over
 from outkey.engine.sync.runs import Runs
-from outkey.ports.clock import Clock
+from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.foundation.core.errors import SecretUnreadable
+from outkey.foundation.ports.clock import Clock
 from outkey.ports.sync import Key, LineSource, PairQuery, RunOrder, RunQuery
 from outkey.testing.fakes import MemoryDatabase
 

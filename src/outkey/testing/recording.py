@@ -23,14 +23,14 @@ from urllib.parse import urlencode
 from outkey import errors
 from outkey.core.config.configuration import Configuration
 from outkey.core.echo.sent_secrets import credentials_in
-from outkey.core.errors import Cause, OutkeyError
 from outkey.core.request.message import Response, ResponseHeaders
-from outkey.core.secret import MASK, Secret
-from outkey.core.text import as_text
 from outkey.engine.gateway import Gateway
 from outkey.engine.sending.calls import SendOptions
 from outkey.engine.sending.echoed_secrets import sent_secrets
 from outkey.engine.wire.off_loop import off_loop
+from outkey.foundation.core.errors import Cause, OutkeyError
+from outkey.foundation.core.secret import MASK, Secret
+from outkey.foundation.core.text import as_text
 from outkey.testing.fake_requests import (
     NO_CONTENT,
     BodyContent,

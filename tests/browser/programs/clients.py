@@ -12,8 +12,8 @@ from django.test import Client
 from outkey.adapters.audit_keyed import KeyedAudit
 from outkey.adapters.keyring_loader import KeyringLoader
 from outkey.core.config.document import parse_document
-from outkey.core.permission import Permission
-from outkey.core.secret import Secret
+from outkey.foundation.core.permission import Permission
+from outkey.foundation.core.secret import Secret
 from outkey.hosts.django.models import Configuration
 from outkey.hosts.django.pages.access import administration_for, installation
 

@@ -6,7 +6,7 @@ from clients import LIST, admin, application, client_with, form, save_document, 
 from editors import LINE_EDITOR, connected
 from recording_server import RecordingServer
 
-from outkey.core.permission import Permission
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.models import Configuration
 
 DOCUMENT = """

@@ -2,7 +2,7 @@
 
 from clients import EDITOR, client_with
 
-from outkey.core.permission import Permission
+from outkey.foundation.core.permission import Permission
 
 LINE_EDITOR = (
     *EDITOR,

@@ -8,7 +8,7 @@ from clients import HOME, LIST, admin, client_with
 from django.db import OperationalError, connection
 from django.test import Client
 
-from outkey.core.permission import Permission
+from outkey.foundation.core.permission import Permission
 
 AUDIT = "/outkey/auditrecord/"
 SEARCH = f"{LIST}search/"

@@ -11,11 +11,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from inner_api import INNER, spar
 
-from outkey.core.findings.conditions import Condition
 from outkey.core.findings.health import Status
 from outkey.core.findings.monitoring import Notice
-from outkey.core.permission import Permission
-from outkey.core.shared_state import StateKind
+from outkey.foundation.core.findings.conditions import Condition
+from outkey.foundation.core.permission import Permission
+from outkey.foundation.core.shared_state import StateKind
 from outkey.hosts.django.models import Configuration, Quarantine, Run, SyncLine
 
 SEARCH = f"{LIST}search/?part=1&q="

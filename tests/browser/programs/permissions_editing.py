@@ -12,7 +12,7 @@ from clients import (
 )
 from inner_api import INNER, spar
 
-from outkey.core.permission import Permission
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.models import SyncLine
 from outkey.hosts.django.pages.shell import running_tests
 

@@ -18,11 +18,11 @@ from clients import (
 from django.db.models import F
 from inner_api import INNER, spar
 
-from outkey.core.findings.conditions import Condition
 from outkey.core.findings.monitoring import Notice
-from outkey.core.permission import Permission
-from outkey.core.secret import Secret
-from outkey.core.shared_state import StateKind
+from outkey.foundation.core.findings.conditions import Condition
+from outkey.foundation.core.permission import Permission
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.shared_state import StateKind
 from outkey.hosts.django.models import Configuration
 
 place = save_document(

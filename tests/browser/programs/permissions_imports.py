@@ -10,7 +10,7 @@ from clients import (
     text_of,
 )
 
-from outkey.core.permission import Permission
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.pages.import_reports import REPORT
 
 IMPORT = LIST + "import/"

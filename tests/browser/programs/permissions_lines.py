@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from clients import application, boss, client_with, save_document, text_of
 
-from outkey.core.permission import Permission
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.models import SyncLine
 from outkey.hosts.django.wiring import records
 

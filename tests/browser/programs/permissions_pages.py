@@ -18,7 +18,7 @@ from django.test import Client
 from inner_api import CONSENT, INNER, spar
 
 from outkey.core.findings.health import Status
-from outkey.core.permission import Permission
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.models import Configuration
 from outkey.hosts.django.storage import health_of
 

@@ -20,7 +20,7 @@ from clients import (
 from django.test import Client
 from inner_api import INNER, spar
 
-from outkey.core.permission import Permission
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.models import Configuration
 from outkey.hosts.django.pages.shell import running_tests
 

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.test import Client
 from inner_api import CONSENT, spar
 
-from outkey.core.permission import Permission
+from outkey.foundation.core.permission import Permission
 
 page = save_document(CONSENT, "consent", client_secret="spar-client-secret")
 token = page + "token/"

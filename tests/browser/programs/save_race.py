@@ -12,8 +12,8 @@ from django.db import connection
 from django.test import Client
 
 from outkey.core.config.document import parse_document
-from outkey.core.errors import OutkeyError
 from outkey.engine.sync.line_registry import Registry
+from outkey.foundation.core.errors import OutkeyError
 from outkey.hosts.django.models import Configuration
 from outkey.hosts.django.pages.access import administration_for, installation
 

@@ -8,7 +8,7 @@ from django.template import Context, Template
 from django.test import Client, override_settings
 from django.utils import timezone
 
-from outkey.core.secret import Secret
+from outkey.foundation.core.secret import Secret
 from outkey.hosts.django.models import Configuration, UserSettings
 
 OWN = "/outkey/usersettings/"

@@ -15,9 +15,9 @@ from outkey.core.config.configuration import Configuration
 from outkey.core.oauth2 import token
 from outkey.core.oauth2.token import TokenState
 from outkey.core.request.message import Peer, Request, Response, Route
-from outkey.core.request.origin import Origin
-from outkey.core.secret import Secret
 from outkey.engine.tokens import renewal
+from outkey.foundation.core.origin import Origin
+from outkey.foundation.core.secret import Secret
 from outkey.ports.sending import Tokens, Transport
 
 POINT = sys.argv[1]

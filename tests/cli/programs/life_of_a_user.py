@@ -23,7 +23,7 @@ from django.utils.timezone import now
 
 from outkey.core.audit.events import Tag
 from outkey.core.config.document import parse_document
-from outkey.core.secret import Secret
+from outkey.foundation.core.secret import Secret
 from outkey.hosts.django.models import Configuration, Delivery, SecretValue
 from outkey.hosts.django.pages.access import administration_for, installation
 

@@ -12,9 +12,9 @@ from django.contrib.auth.models import User
 from django.test import Client, override_settings
 from odd_home import GOOD, ODD, PASSWORD
 
-from outkey.core.shared_state import StateKind
 from outkey.engine.application import Application
 from outkey.engine.operating.workers import WorkerHeartbeat
+from outkey.foundation.core.shared_state import StateKind
 from outkey.hosts.cli.main import run
 from outkey.hosts.django import installed
 from outkey.hosts.django.wiring import install

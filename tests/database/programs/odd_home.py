@@ -23,12 +23,12 @@ from django.contrib.auth.models import User
 
 from outkey.core.access.api_tokens import Scope
 from outkey.core.config.document import parse_document
-from outkey.core.errors import OutkeyError
 from outkey.core.oauth2.token import TokenState
-from outkey.core.secret import Secret
-from outkey.core.shared_state import StateKind
 from outkey.core.vault.envelope import Envelope, TokenRow
 from outkey.engine.managing.api_tokens import TokenWish
+from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.shared_state import StateKind
 from outkey.hosts.django import models
 from outkey.hosts.django.tokens import DjangoTokenRows
 from outkey.hosts.django.wiring import install

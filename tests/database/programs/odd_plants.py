@@ -19,7 +19,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Model
 from odd_home import ODD
 
-from outkey.core.shared_state import StateKind
+from outkey.foundation.core.shared_state import StateKind
 from outkey.hosts.django import models
 
 IS_SQLITE = connection.vendor == "sqlite"

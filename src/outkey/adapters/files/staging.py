@@ -13,11 +13,11 @@ from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 
-from outkey.core.errors import ConfigError
-from outkey.core.groups import groups_of
 from outkey.core.sync.json_values import as_json
 from outkey.core.sync.records import FieldKind, WriteOutcome, Written
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.groups import groups_of
+from outkey.foundation.core.text import Text
 
 SCHEMA = """
 CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL);

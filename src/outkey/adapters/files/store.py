@@ -16,7 +16,6 @@ from outkey.adapters.files.writers import (
     open_writer,
     refuse_missing_library,
 )
-from outkey.core.errors import ConfigError, OutkeyError, StorageUnavailable
 from outkey.core.sync.line import Gone
 from outkey.core.sync.records import (
     FieldKind,
@@ -33,7 +32,8 @@ from outkey.core.sync.records import (
 from outkey.core.sync.shape import kind_for, with_kinds
 from outkey.core.sync.storable import is_storable
 from outkey.core.sync.targets import FileFormat, FileName, parse_target
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError, OutkeyError, StorageUnavailable
+from outkey.foundation.core.text import Text
 from outkey.ports.sync import Key
 
 Row = Mapping[str, object]

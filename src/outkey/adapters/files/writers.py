@@ -10,11 +10,11 @@ from decimal import Decimal
 from importlib.util import find_spec
 from typing import Any, BinaryIO, Protocol
 
-from outkey.core.errors import ConfigError
 from outkey.core.sync.records import FieldKind
 from outkey.core.sync.shape import fitted_value, value_text
 from outkey.core.sync.targets import FileFormat
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 
 Row = Mapping[str, object]
 Kinds = Mapping[str, FieldKind]

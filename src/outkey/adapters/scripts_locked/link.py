@@ -23,16 +23,16 @@ from outkey.adapters.scripts_locked.worker import (
     TAG,
     TEXTS,
 )
-from outkey.core.errors import (
+from outkey.core.request.script import MAX_BODY, MAX_RECORD, ScriptCall
+from outkey.foundation.core.errors import (
     HeaderFormatError,
     OutkeyError,
     ScriptFailed,
     SecretMissing,
 )
-from outkey.core.request.script import MAX_BODY, MAX_RECORD, ScriptCall
-from outkey.core.script_syntax import IMPORT_HINT
-from outkey.core.secret import Secret
-from outkey.core.text import Text, build_text
+from outkey.foundation.core.script_syntax import IMPORT_HINT
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text, build_text
 
 _MAX_CALLS = 10_000
 # Seconds. A worker is replaced long before its own limit of processor time.

@@ -10,7 +10,6 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 
-from outkey.adapters.process_lock import ProcessLock
 from outkey.adapters.scripts_locked.link import (
     ENDED,
     HeadersOrError,
@@ -22,15 +21,16 @@ from outkey.adapters.scripts_locked.link import (
     WorkerEnded,
 )
 from outkey.adapters.scripts_locked.spawner import WorkerSpawner
-from outkey.core.errors import (
+from outkey.core.request.script import ScriptCall
+from outkey.foundation.adapters.process_lock import ProcessLock
+from outkey.foundation.core.errors import (
     OutkeyError,
     ScriptFailed,
     drop_traceback,
     without_traceback,
 )
-from outkey.core.request.script import ScriptCall
-from outkey.core.script_syntax import FUNCTION, TRANSFORM
-from outkey.core.text import Text
+from outkey.foundation.core.script_syntax import FUNCTION, TRANSFORM
+from outkey.foundation.core.text import Text
 
 _IDLE_SECONDS = 600.0
 # Failures in a row until a script is disabled for a while. A transform script has no

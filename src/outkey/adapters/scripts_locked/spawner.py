@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from outkey.adapters.process_lock import ProcessLock
-from outkey.core.errors import ScriptFailed
-from outkey.core.text import Text
+from outkey.foundation.adapters.process_lock import ProcessLock
+from outkey.foundation.core.errors import ScriptFailed
+from outkey.foundation.core.text import Text
 
 _START_SECONDS = 10.0
 _PRELOADED = ("cryptography", "tzdata")  # from where this application has them

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from outkey.adapters.column_values import column_faults
 from outkey.adapters.tables.layout import Layout
-from outkey.core.errors import ConfigError
 from outkey.core.sync.records import WriteOutcome, Written
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 from outkey.ports.sync import Key
 
 Row = Mapping[str, object]

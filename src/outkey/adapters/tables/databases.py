@@ -31,15 +31,15 @@ from outkey.adapters.tables.sqlite_files import SqliteFiles
 from outkey.core.config.database_urls import refuse_parameters
 from outkey.core.config.reference import Reference, is_reference, parse_reference
 from outkey.core.config.sync_sections import OtherDatabase, refuse_unsafe_url
-from outkey.core.errors import (
+from outkey.foundation.core.errors import (
     ConfigError,
     OutkeyError,
     SecretMissing,
     StorageUnavailable,
 )
-from outkey.core.secret import Secret
-from outkey.core.text import Text
-from outkey.ports.database import Database
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
+from outkey.foundation.ports.database import Database
 
 DRIVERS = {POSTGRESQL: "psycopg", MYSQL: "pymysql", SQLITE: "pysqlite"}
 SILENT_SECONDS = 30

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from sqlalchemy import exc
 
 from outkey.core.config.database_urls import URL_HINT
-from outkey.core.errors import ConfigError, OutkeyError, StorageUnavailable
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError, OutkeyError, StorageUnavailable
+from outkey.foundation.core.text import Text
 from outkey.ports.sync import StorageBusy
 
 CODE = re.compile(r"[0-9A-Z]{5}|SQLITE_[A-Z_]{1,40}", re.ASCII)

@@ -105,7 +105,7 @@ def connect_arguments(url: URL) -> dict[str, object]:
 
 def postgresql_arguments(url: URL) -> dict[str, object]:
     """Return the arguments of psycopg."""
-    from outkey.adapters.postgresql_deadlines import (  # noqa: PLC0415 - may be missing
+    from outkey.foundation.adapters.postgresql_deadlines import (  # noqa: PLC0415 - may be missing
         KEEPALIVES,
         server_limits,
     )
@@ -149,9 +149,7 @@ def connect_to_postgresql(
     _dialect: object, _record: object, arguments: list[Any], options: dict[str, Any]
 ) -> DriverConnection:
     """Return a connection that gives up, and whose server responds."""
-    from outkey.adapters.postgresql_deadlines import (  # noqa: PLC0415 - may be missing
-        DeadlineConnection,
-    )
+    from outkey.foundation.adapters.postgresql_deadlines import DeadlineConnection  # noqa: PLC0415 - may be missing
 
     connection = DeadlineConnection.connect(*arguments, **options)
     connection.patience = CONNECT_SECONDS

@@ -16,8 +16,8 @@ from outkey.adapters.tables.layout import (
 )
 from outkey.adapters.tables.table_plan import TablePlan
 from outkey.adapters.tables.table_sql import TableSql, identity_type
-from outkey.core.errors import ConfigError
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 
 # How far the IDs of a table that is made again are from those that were lost.
 ID_DISTANCE = 10**12

@@ -12,12 +12,12 @@ from outkey.adapters.tables.column_types import encoder
 from outkey.adapters.tables.layout import LINE, RUN
 from outkey.adapters.tables.open_table import GROUP, OpenTable
 from outkey.adapters.tables.row_ids import id_of
-from outkey.core.errors import ConfigError
-from outkey.core.groups import groups_of
 from outkey.core.sync.line import Gone
 from outkey.core.sync.records import FieldKind, HostRecord, Unseen
 from outkey.core.sync.targets import ARCHIVED_AT
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.groups import groups_of
+from outkey.foundation.core.text import Text
 from outkey.ports.sync import Key
 
 

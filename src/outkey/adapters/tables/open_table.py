@@ -29,10 +29,10 @@ from outkey.adapters.tables.column_types import (
     encoder,
 )
 from outkey.adapters.tables.layout import LINE, ROWID, RUN, Layout, TablePlace
-from outkey.core.errors import ConfigError
 from outkey.core.sync.records import FieldKind
 from outkey.core.sync.targets import ARCHIVED_AT
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 from outkey.ports.sync import Key
 
 GROUP = 1000  # rows in one statement

@@ -17,11 +17,11 @@ from outkey.adapters.tables.id_planner import IdPlanner, note_lost_ids
 from outkey.adapters.tables.layout import LINE, RUN, Layout, table_place
 from outkey.adapters.tables.table_plan import TablePlan
 from outkey.adapters.tables.table_sql import TableSql
-from outkey.core.errors import ConfigError
 from outkey.core.sync.records import FieldKind, Shape
 from outkey.core.sync.shape import kind_for
 from outkey.core.sync.targets import ARCHIVED_AT, NAME, TableName
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 
 NO_COLUMN = ColumnType(FieldKind.ANY)
 SYSTEM_COLUMNS = frozenset({"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"})

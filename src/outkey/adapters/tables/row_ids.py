@@ -2,8 +2,8 @@
 
 from outkey.adapters.tables.layout import CREATE_COUNTERS, ID, ID_COUNTERS, ROWID
 from outkey.adapters.tables.open_table import OpenTable
-from outkey.core.errors import ConfigError
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 
 
 def fill_ids(table: OpenTable) -> None:

@@ -11,13 +11,13 @@ from outkey.adapters.tables.checked_rows import CheckedRows
 from outkey.adapters.tables.open_table import GROUP, OpenTable
 from outkey.adapters.tables.row_ids import id_of, is_id
 from outkey.adapters.tables.stored_rows import find_stored
-from outkey.core.errors import ConfigError
-from outkey.core.groups import groups_of
 from outkey.core.sync.filters import Equal, Span, Wanted
 from outkey.core.sync.records import FieldKind, HostRecord
 from outkey.core.sync.shape import value_text
 from outkey.core.sync.targets import ARCHIVED_AT
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.groups import groups_of
+from outkey.foundation.core.text import Text
 from outkey.ports.sync import NOTHING, Key
 
 

@@ -13,8 +13,8 @@ from outkey.adapters.tables.layout import LINE, RUN
 from outkey.adapters.tables.open_table import GROUP, OpenTable
 from outkey.adapters.tables.row_ids import fill_ids
 from outkey.adapters.tables.stored_rows import RunMark, StoredRow
-from outkey.core.groups import groups_of
 from outkey.core.sync.targets import ARCHIVED_AT
+from outkey.foundation.core.groups import groups_of
 
 # The id of a row in statements that write columns: no column has such a name.
 RECORD = "outkey-record"

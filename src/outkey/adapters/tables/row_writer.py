@@ -19,13 +19,13 @@ from outkey.adapters.tables.stored_rows import (
     find_stored,
     needs_mark,
 )
-from outkey.core.groups import groups_of
 from outkey.core.sync.records import (
     FieldKind,
     WriteOutcome,
     Written,
     written_update,
 )
+from outkey.foundation.core.groups import groups_of
 from outkey.ports.sync import Key
 
 CREATED = Written(WriteOutcome.CREATED)

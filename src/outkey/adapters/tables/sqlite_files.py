@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from outkey.adapters.configured_files import has_own_file
-from outkey.core.errors import ConfigError
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 
 VARIABLE = "OUTKEY_SQLITE_FOLDERS"
 

@@ -33,7 +33,6 @@ from outkey.adapters.tables.stored_rows import RunMark
 from outkey.adapters.tables.table_plan import TablePlan, apply_plan, preparation_lock
 from outkey.adapters.tables.table_sql import TableSql
 from outkey.core.config.sync_sections import OtherDatabase
-from outkey.core.errors import ConfigError, drop_traceback
 from outkey.core.sync.filters import Wanted
 from outkey.core.sync.line import Gone
 from outkey.core.sync.records import (
@@ -45,8 +44,9 @@ from outkey.core.sync.records import (
     Written,
 )
 from outkey.core.sync.targets import TableName, parse_target
-from outkey.core.text import Text
-from outkey.ports.database import StateRows
+from outkey.foundation.core.errors import ConfigError, drop_traceback
+from outkey.foundation.core.text import Text
+from outkey.foundation.ports.database import StateRows
 from outkey.ports.sync import NOTHING, Key
 
 LineOf = Callable[[str], str]  # the line of a run

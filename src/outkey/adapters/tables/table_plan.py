@@ -10,8 +10,8 @@ from sqlalchemy.engine import Connection
 
 from outkey.adapters.tables.column_types import MYSQL, POSTGRESQL
 from outkey.adapters.tables.layout import Layout, TablePlace
-from outkey.core.errors import ConfigError, StorageUnavailable
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError, StorageUnavailable
+from outkey.foundation.core.text import Text
 
 LOCK_SECONDS = 60
 

@@ -13,7 +13,7 @@ from outkey.core.vault.row_voucher import (
     parse_row_voucher,
     vouched_bytes,
 )
-from outkey.ports.database import Database
+from outkey.foundation.ports.database import Database
 from outkey.ports.storage import SeenRows
 
 _PURPOSE = "rows"

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from outkey.adapters.process_lock import ProcessLock
-from outkey.core.errors import StorageUnavailable
-from outkey.core.text import Text
 from outkey.core.vault.row_voucher import RowName
+from outkey.foundation.adapters.process_lock import ProcessLock
+from outkey.foundation.core.errors import StorageUnavailable
+from outkey.foundation.core.text import Text
 
 NAME = "seen-rows"
 _MOST_OUTDATED = 2000  # lines

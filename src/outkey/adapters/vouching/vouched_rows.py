@@ -13,9 +13,7 @@ from outkey.adapters.vouching.vouched_states import (
 )
 from outkey.adapters.vouching.vouched_tokens import VouchedTokens
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import OutkeyError, SecretUnreadable
 from outkey.core.oauth2.token import TokenState
-from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.sync.line_rows import LineRow
 from outkey.core.vault.changed_rows import ChangedRow
 from outkey.core.vault.envelope import TokenRow
@@ -25,7 +23,9 @@ from outkey.core.vault.row_voucher import (
     RowName,
     parse_row_voucher,
 )
-from outkey.ports.database import StateRows
+from outkey.foundation.core.errors import OutkeyError, SecretUnreadable
+from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.ports.database import StateRows
 from outkey.ports.storage import ConfigurationRows, TokenRows
 from outkey.ports.sync import LineRows
 

@@ -3,17 +3,17 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from outkey.core.errors import (
+from outkey.core.vault.row_voucher import VOUCHED_STATES, RowName, changed_row_error
+from outkey.foundation.core.errors import (
     ConfigError,
     OutkeyError,
     Sealed,
     SecretUnreadable,
     StorageUnavailable,
 )
-from outkey.core.shared_state import SharedState, StateKind
-from outkey.core.stored_values import is_odd
-from outkey.core.vault.row_voucher import VOUCHED_STATES, RowName, changed_row_error
-from outkey.ports.database import StateRows
+from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.core.stored_values import is_odd
+from outkey.foundation.ports.database import StateRows
 from outkey.ports.storage import RowVouchers
 
 VOUCHER = "voucher"  # the name of the voucher among the facts of a value

@@ -10,10 +10,10 @@ from typing import Any
 
 from outkey.adapters.vouching.vouched_states import VOUCHER
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import ConfigError, Sealed, SecretUnreadable
 from outkey.core.oauth2.token import TokenState
 from outkey.core.vault.envelope import TokenRow
 from outkey.core.vault.row_voucher import TOKEN_KIND, RowName, changed_row_error
+from outkey.foundation.core.errors import ConfigError, Sealed, SecretUnreadable
 from outkey.ports.storage import RowVouchers, TokenRows
 
 

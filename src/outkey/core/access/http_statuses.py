@@ -2,7 +2,7 @@
 
 from math import ceil
 
-from outkey.core.errors import (
+from outkey.foundation.core.errors import (
     NAME_TAKEN,
     ConfigError,
     EditConflict,

@@ -9,13 +9,13 @@ needs `set_secret`.
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from outkey.core.config.choices import Network
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.custom_rows import CustomRow
-from outkey.core.errors import SecretMissing
-from outkey.core.permission import Permission, Requirement
 from outkey.core.request.headers import looks_like_credential
-from outkey.core.text import Text
+from outkey.foundation.core.errors import SecretMissing
+from outkey.foundation.core.fields.choices import Network
+from outkey.foundation.core.permission import Permission, Requirement
+from outkey.foundation.core.text import Text
 
 ASK_ADMINISTRATOR = Text(
     "Ask an administrator for this permission, or leave the field as it is saved."

@@ -5,7 +5,7 @@ A host creates a group for each; an administrator may change the groups afterwar
 
 from collections.abc import Mapping
 
-from outkey.core.permission import Permission
+from outkey.foundation.core.permission import Permission
 
 _LOOK = {Permission.VIEW, Permission.VIEW_LINE}
 _AUDIT = {Permission.VIEW_AUDIT}

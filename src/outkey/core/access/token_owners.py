@@ -10,7 +10,7 @@ from typing import NamedTuple
 from outkey.core.access.api_tokens import ApiToken
 from outkey.core.access.token_permissions import token_needs
 from outkey.core.audit.actors import user_of_pages
-from outkey.core.text import Text
+from outkey.foundation.core.text import Text
 
 
 @dataclass(frozen=True, slots=True)

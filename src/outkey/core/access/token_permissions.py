@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 
 from outkey.core.access.api_tokens import Scope
-from outkey.core.permission import Permission
-from outkey.core.text import Text
+from outkey.foundation.core.permission import Permission
+from outkey.foundation.core.text import Text
 
 SCOPE_TEXTS: Mapping[Scope, Text] = {
     Scope.READ: Text(

@@ -1,6 +1,6 @@
 """Who did something, as the audit names them: `web:ann` is a user of the pages."""
 
-from outkey.core.text import Text
+from outkey.foundation.core.text import Text
 
 SEPARATOR = ":"
 WEBHOOK_ACTOR = "webhook:"  # before the name: who does what a delivery causes

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from outkey.core.audit.events import path_template
 from outkey.core.config.configuration import Configuration
-from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import BY_PATH
-from outkey.core.errors import OutkeyError
-from outkey.core.request.origin import parse_endpoint
+from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.fields.field_kinds import Kind
+from outkey.foundation.core.origin import parse_endpoint
 
 if TYPE_CHECKING:
     pass

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from outkey.core.audit.events import ALLOW_REMOVAL, DRY_RUN, ChangeEffect, Tag
 from outkey.core.config.fields import BY_PATH
 from outkey.core.config.line_fields import EVERY_LINE_FIELD
-from outkey.core.text import Text
+from outkey.foundation.core.text import Text
 
 SENTENCES: dict[str, Text] = {
     Tag.CONFIGURATION_CREATED: Text("created the configuration"),

@@ -10,7 +10,6 @@ from dataclasses import field as attribute
 from datetime import date
 from operator import attrgetter
 
-from outkey.core.config import choices
 from outkey.core.config.custom_rows import (
     CustomHeader,
     CustomRow,
@@ -19,7 +18,6 @@ from outkey.core.config.custom_rows import (
     check_parameter_value,
     is_row_secret,
 )
-from outkey.core.config.field_kinds import Kind
 from outkey.core.config.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
 from outkey.core.config.reference import Reference
 from outkey.core.config.sections import (
@@ -29,21 +27,20 @@ from outkey.core.config.sections import (
     ProxySettings,
     Verification,
 )
-from outkey.core.errors import (
-    ConfigError,
-    SecretRebindRequired,
-)
 from outkey.core.request.headers import check_name, check_value, is_header_name
 from outkey.core.request.message import TlsSettings
-from outkey.core.request.origin import (
+from outkey.core.vault.envelope import SealedRow
+from outkey.foundation.core.errors import ConfigError, SecretRebindRequired
+from outkey.foundation.core.fields import choices
+from outkey.foundation.core.fields.field_kinds import Kind
+from outkey.foundation.core.origin import (
     Location,
     Origin,
     endpoint_origin,
     parse_base_url,
 )
-from outkey.core.script_syntax import asks_for_secret
-from outkey.core.text import Text
-from outkey.core.vault.envelope import SealedRow
+from outkey.foundation.core.script_syntax import asks_for_secret
+from outkey.foundation.core.text import Text
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.config.custom_rows import CustomRow
 from outkey.core.config.fields import BY_PATH, FIELDS, SECTIONS
-from outkey.core.config.toml_text import entries, toml_key, toml_value
-from outkey.core.moments import day_of
+from outkey.foundation.core.moments import day_of
+from outkey.foundation.core.toml.text import entries, toml_key, toml_value
 
 
 def configuration_lines(configuration: Configuration) -> Iterator[str]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from outkey.core.config.reference import is_reference
-from outkey.core.errors import ConfigError
 from outkey.core.request.headers import (
     MAX_VALUE,
     check_name,
@@ -17,8 +16,9 @@ from outkey.core.request.headers import (
     looks_like_credential,
     tidy_value,
 )
-from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 PLACEHOLDER = "{secret}"
 MAX_ROWS = 64

@@ -7,8 +7,8 @@ statements or load code. So a parameter that is not listed here is refused.
 from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qsl
 
-from outkey.core.errors import ConfigError
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 
 # The dialect of SQLAlchemy for each scheme.
 DIALECTS: Mapping[str, str] = {

@@ -21,11 +21,11 @@ from outkey.core.config.sync_sections import (
     pair_table,
 )
 from outkey.core.config.webhook_section import REFERENCES, webhook_table
-from outkey.core.secret import MASK
 from outkey.core.sync.line_versions import FieldChange, compare_lines, table_changes
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.stored import StoredWebhook
+from outkey.foundation.core.secret import MASK
 
 _PARAMETER = re.compile(r"([?&])([\w.-]+)=([^&#\s]*)")
 

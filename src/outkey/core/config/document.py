@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from dataclasses import field as attribute
 
 from outkey.core.config.drafts import ConfigurationDraft, read_draft
-from outkey.core.config.field_kinds import refuse_unknown_keys
 from outkey.core.config.sync_sections import (
     OtherDatabase,
     Pair,
@@ -17,13 +16,14 @@ from outkey.core.config.sync_sections import (
     read_pair,
     refuse_unsafe_url,
 )
-from outkey.core.config.toml import parse_toml
 from outkey.core.config.webhook_section import read_webhook
-from outkey.core.errors import ConfigError
 from outkey.core.sync.line_section import read_line
 from outkey.core.sync.sync_line import SyncLine
-from outkey.core.text import Text
 from outkey.core.webhooks.settings import Webhook
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.fields.field_kinds import refuse_unknown_keys
+from outkey.foundation.core.text import Text
+from outkey.foundation.core.toml.parsing import parse_toml
 
 MAX_DOCUMENT = 4 * 1024 * 1024
 

@@ -15,11 +15,11 @@ from outkey.core.config.custom_rows import (
     header_row,
     query_row,
 )
-from outkey.core.config.field_kinds import Kind, refuse_unknown_keys
 from outkey.core.config.fields import BY_PATH, FIELDS, FORMER_KEYS, SECTIONS
 from outkey.core.config.reference import Reference, parse_reference
-from outkey.core.errors import ConfigError, PolicyError
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError, PolicyError
+from outkey.foundation.core.fields.field_kinds import Kind, refuse_unknown_keys
+from outkey.foundation.core.text import Text
 
 CONFIGURATION_KEYS = sorted({path.partition(".")[0] for path in BY_PATH} - {"name"})
 ROWS_EXAMPLE = '[{ key = "X-Tenant", value = "7" }]'

@@ -14,10 +14,10 @@ from outkey.core.config.sync_sections import (
     database_table,
     pair_table,
 )
-from outkey.core.config.toml_text import section_lines, toml_key
 from outkey.core.sync.line_section import sync_line_lines
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.webhooks.stored import StoredWebhook, webhook_lines
+from outkey.foundation.core.toml.text import section_lines, toml_key
 
 
 def render(

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 
 from outkey.core.config.configuration import VALUE_FIELDS, Configuration
 from outkey.core.config.custom_rows import CustomRow, is_row_secret
-from outkey.core.errors import InvalidRequest
 from outkey.core.findings.health import Status, Summary
-from outkey.core.moments import iso_or_none
-from outkey.core.text import Text
+from outkey.foundation.core.errors import InvalidRequest
+from outkey.foundation.core.moments import iso_or_none
+from outkey.foundation.core.text import Text
 
 _ROWS = ("headers", "query")
 _SHOWN_ONLY = ("findings", "proxy_in_use")

@@ -6,9 +6,9 @@ tested against it: the name of a field, its place, what it takes and when it app
 
 from functools import partial
 
-from outkey.core.config import choices
 from outkey.core.config.custom_rows import row_label
-from outkey.core.config.field_kinds import Field, Kind, Tab
+from outkey.foundation.core.fields import choices
+from outkey.foundation.core.fields.field_kinds import Field, Kind, Tab
 
 BY_NONE = (("authentication_type", ("none",)),)
 BY_BASIC = (("authentication_type", ("basic",)),)

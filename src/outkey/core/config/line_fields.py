@@ -6,8 +6,6 @@ values in `core/sync/line.py`; a test compares the two.
 
 from functools import partial
 
-from outkey.core.config.field_kinds import Field, Kind, LineTab
-from outkey.core.script_syntax import MAX_SOURCE
 from outkey.core.sync.line import (
     Children,
     Direction,
@@ -22,7 +20,9 @@ from outkey.core.sync.line import (
     Transform,
     Writes,
 )
-from outkey.core.sync.paging_words import MAX_RECORDS
+from outkey.foundation.core.fields.field_kinds import Field, Kind, LineTab
+from outkey.foundation.core.paging_words import MAX_RECORDS
+from outkey.foundation.core.script_syntax import MAX_SOURCE
 
 MAX_RECORDS_OF_A_RUN = 1_000_000_000
 MAX_MINUTES_OF_A_RUN = 7 * 24 * 60

@@ -4,10 +4,10 @@ import json
 import tomllib
 from dataclasses import dataclass, replace
 
-from outkey.core.errors import ConfigError
 from outkey.core.sync.line_section import parse_sync, read_request, render_sync
 from outkey.core.sync.sync_line import SyncLine
-from outkey.core.text import NO_TEXT, Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import NO_TEXT, Text
 
 MOST_VERSIONS = 100  # of one line; the oldest are deleted
 _REQUEST_KEYS = ("configuration", "method", "path")

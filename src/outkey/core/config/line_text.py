@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-from outkey.core.config.toml import parse_toml
-from outkey.core.config.toml_edit import TomlEditor
-from outkey.core.config.toml_rows import Table, are_rows
-from outkey.core.config.toml_text import entries, toml_key
-from outkey.core.errors import ConfigError
 from outkey.core.sync.line_section import MAX_SYNC
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.toml.editing import TomlEditor
+from outkey.foundation.core.toml.parsing import parse_toml
+from outkey.foundation.core.toml.rows import Table, are_rows
+from outkey.foundation.core.toml.text import entries, toml_key
 
 
 class LineText:

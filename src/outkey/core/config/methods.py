@@ -8,11 +8,11 @@ example, is the authentication type `none` with one secret row.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from outkey.core.config.choices import AuthenticationType, Grant
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.custom_rows import CustomHeader, QueryParameter
 from outkey.core.config.fields import BY_PATH
-from outkey.core.text import Text
+from outkey.foundation.core.fields.choices import AuthenticationType, Grant
+from outkey.foundation.core.text import Text
 
 # What every configuration needs.
 ALWAYS = ("name", "base_url", "network")

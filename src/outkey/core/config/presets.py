@@ -13,10 +13,10 @@ from typing import Any
 
 from outkey.core.config.configuration import known_names
 from outkey.core.config.drafts import ConfigurationDraft, read_draft
-from outkey.core.config.field_kinds import CONTROL, refuse_unknown_keys
-from outkey.core.config.toml import parse_toml
-from outkey.core.errors import ConfigError
-from outkey.core.text import Text, join_texts
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.fields.field_kinds import CONTROL, refuse_unknown_keys
+from outkey.foundation.core.text import Text, join_texts
+from outkey.foundation.core.toml.parsing import parse_toml
 
 MAX_PRESET = 64 * 1024
 MAX_VARIABLE = 500

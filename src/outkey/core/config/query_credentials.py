@@ -12,7 +12,11 @@ from outkey.core.config.placeholders import (
     is_secret_parameter,
     is_secret_value,
 )
-from outkey.core.sync.paging_words import is_page_number, is_paging_parameter, words
+from outkey.foundation.core.paging_words import (
+    is_page_number,
+    is_paging_parameter,
+    words,
+)
 
 # InfluxDB 1 authenticates by u and p, Subsonic by u and p, or by u, t and s.
 _USERS = words("u user username user_name usr login uid userid user_id account")

@@ -4,10 +4,10 @@ import re
 
 from outkey.core.config.custom_rows import check_parameter_value
 from outkey.core.config.fields import FIELDS
-from outkey.core.errors import ConfigError
 from outkey.core.request.headers import check_token, check_value, tidy_token, tidy_value
-from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 MAX_SECRET = 64 * 1024
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from outkey.core.config import choices
+from outkey.foundation.core.fields import choices
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,9 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from outkey.core.config.field_kinds import Field, Kind, LineTab, read_table
 from outkey.core.config.fields import BY_PATH
 from outkey.core.config.reference import parse_reference
-from outkey.core.errors import ConfigError
 from outkey.core.sync.table import written_table
-from outkey.core.text import Text
 from outkey.core.webhooks.certificates import TOPIC
 from outkey.core.webhooks.confirmation import PLACE as PLACE_OF_ID
 from outkey.core.webhooks.confirmation import is_confirmation_path
@@ -24,6 +21,9 @@ from outkey.core.webhooks.scheme import (
 from outkey.core.webhooks.schemes import SCHEMES
 from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.signatures import PLACE
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.fields.field_kinds import Field, Kind, LineTab, read_table
+from outkey.foundation.core.text import Text
 
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 HANDLER = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)

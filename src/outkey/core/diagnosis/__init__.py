@@ -27,11 +27,11 @@ from outkey.core.diagnosis.failures import clues_of
 from outkey.core.diagnosis.reasons import FIXES, REASONS, REMEDIES, Reason
 from outkey.core.diagnosis.remote_text import remote_message, shorten
 from outkey.core.diagnosis.success import clues_in_success, doubt_about
-from outkey.core.errors import Cause, OutkeyError
 from outkey.core.request.assembly import SecretOpener
 from outkey.core.request.message import Response, http_date
 from outkey.core.request.schemes.fetched import is_rejected
-from outkey.core.text import Text, join_texts
+from outkey.foundation.core.errors import Cause, OutkeyError
+from outkey.foundation.core.text import Text, join_texts
 
 __all__ = [
     "FIXES",

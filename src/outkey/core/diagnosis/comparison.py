@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from outkey.core.config.choices import AuthenticationType
 from outkey.core.diagnosis.evidence import Clue, Evidence
 from outkey.core.diagnosis.reasons import REASONS
-from outkey.core.text import Text, join_texts
+from outkey.foundation.core.fields.choices import AuthenticationType
+from outkey.foundation.core.text import Text, join_texts
 
 _NOT_READ = "credentials-not-read"
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from urllib.parse import urlsplit
 
-from outkey.core.config.choices import Environment
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.fields import BY_PATH, secret_label
 from outkey.core.config.pasted import (
@@ -20,11 +19,12 @@ from outkey.core.config.pasted import (
     visible_text,
 )
 from outkey.core.diagnosis.evidence import Clue, Evidence, fix_of
-from outkey.core.errors import OutkeyError
-from outkey.core.moments import moment_text
 from outkey.core.request.headers import tidy_token, tidy_value
-from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.fields.choices import Environment
+from outkey.foundation.core.moments import moment_text
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 _STATUSES = frozenset({400, 401, 403, 404, 422})
 _SCHEME = re.compile(r"[A-Za-z][\w-]*[ ]+")

@@ -11,13 +11,13 @@ from functools import cached_property
 from outkey.core.config.configuration import Configuration
 from outkey.core.diagnosis.reasons import FIXES, REASONS, Reason
 from outkey.core.diagnosis.remote_text import remote_message
-from outkey.core.errors import Cause, OutkeyError
 from outkey.core.oauth2.jwt import Claims, claims_of
 from outkey.core.request.assembly import SecretOpener
 from outkey.core.request.challenge import parse_challenges
 from outkey.core.request.expiry import has_expired_marker
 from outkey.core.request.message import BODY_READ, Response, server_time
-from outkey.core.text import NO_TEXT, Text, build_text
+from outkey.foundation.core.errors import Cause, OutkeyError
+from outkey.foundation.core.text import NO_TEXT, Text, build_text
 
 _SEARCHED = 2 * 1024  # for phrases; the send path searches each response from 400 on
 _LOWER = bytes(range(256)).lower()

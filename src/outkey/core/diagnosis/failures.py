@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from outkey.core import errors
-from outkey.core.config.choices import ClientAuth, Network
 from outkey.core.config.configuration import Configuration
 from outkey.core.diagnosis.evidence import Clue, Fix, fix_of, https_fix
 from outkey.core.diagnosis.reasons import REASONS
-from outkey.core.moments import CLOCK_SKEW_SECONDS
 from outkey.core.request.addresses import is_internal, judge_host
-from outkey.core.text import Text
+from outkey.foundation.core import errors
+from outkey.foundation.core.fields.choices import ClientAuth, Network
+from outkey.foundation.core.moments import CLOCK_SKEW_SECONDS
+from outkey.foundation.core.text import Text
 
 _BY_KIND: tuple[tuple[type[errors.OutkeyError], str], ...] = (
     (errors.TlsBelowFloor, "tls-too-old"),

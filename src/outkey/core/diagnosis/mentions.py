@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from outkey.core.config.choices import AuthenticationType
 from outkey.core.config.configuration import Configuration
 from outkey.core.diagnosis.evidence import Clue, Evidence, compact, fix_of
 from outkey.core.diagnosis.reasons import REASONS
-from outkey.core.text import Text, join_texts
+from outkey.foundation.core.fields.choices import AuthenticationType
+from outkey.foundation.core.text import Text, join_texts
 
 
 class Mention(NamedTuple):

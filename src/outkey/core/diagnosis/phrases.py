@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from outkey.core.diagnosis.comparison import not_read_clue
 from outkey.core.diagnosis.evidence import Clue, Evidence, compact, https_fix
-from outkey.core.text import Text
+from outkey.foundation.core.text import Text
 
 _ALL = frozenset({400, 401, 403})
 _REFUSED = frozenset({401, 403})

@@ -5,8 +5,8 @@ A table and nothing else. The documentation has one page for each row.
 
 from dataclasses import dataclass
 
-from outkey.core.errors import Cause, ReauthorizationNeeded
-from outkey.core.text import Text, build_text, join_texts
+from outkey.foundation.core.errors import Cause, ReauthorizationNeeded
+from outkey.foundation.core.text import Text, build_text, join_texts
 
 
 @dataclass(frozen=True, slots=True)

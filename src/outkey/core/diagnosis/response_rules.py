@@ -3,17 +3,17 @@
 import re
 from collections.abc import Callable, Container, Iterator
 
-from outkey.core.config.choices import AuthenticationType, Environment
 from outkey.core.diagnosis.comparison import by_comparison
 from outkey.core.diagnosis.evidence import Clue, Evidence, Fix, fix_of
 from outkey.core.diagnosis.mentions import by_mentions
 from outkey.core.diagnosis.phrases import by_phrases
 from outkey.core.diagnosis.reasons import REASONS
-from outkey.core.errors import HeaderFormatError
-from outkey.core.moments import CLOCK_SKEW_SECONDS, day_of
 from outkey.core.request.digest import strongest_challenge
 from outkey.core.request.expiry import FORBIDDEN, UNAUTHORIZED, is_expired_status
-from outkey.core.text import NO_TEXT, Text, join_texts
+from outkey.foundation.core.errors import HeaderFormatError
+from outkey.foundation.core.fields.choices import AuthenticationType, Environment
+from outkey.foundation.core.moments import CLOCK_SKEW_SECONDS, day_of
+from outkey.foundation.core.text import NO_TEXT, Text, join_texts
 
 _SCHEMES = ("Basic", "Bearer", "Digest", "DPoP", "Negotiate", "NTLM")
 _KEY_SCHEMES = frozenset({"apikey", "api-key", "x-api-key", "key"})

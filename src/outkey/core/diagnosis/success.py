@@ -11,7 +11,7 @@ from outkey.core.diagnosis.evidence import Clue, Evidence
 from outkey.core.diagnosis.phrases import by_phrases
 from outkey.core.diagnosis.remote_text import read_json
 from outkey.core.diagnosis.response_rules import asks_for_password
-from outkey.core.text import Text
+from outkey.foundation.core.text import Text
 
 # The members that report an error, as `plain_name` writes them.
 _MEMBERS = frozenset(

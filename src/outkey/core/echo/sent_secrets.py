@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from functools import partial
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.moments import DAY_SECONDS, parse_iso
 from outkey.core.request.message import Request, Source, http_date
-from outkey.core.secret import Secret
+from outkey.foundation.core.moments import DAY_SECONDS, parse_iso
+from outkey.foundation.core.secret import Secret
 
 _UNITS = (1.0, 1e3, 1e6, 1e9)  # seconds, milliseconds, microseconds, nanoseconds
 _MAX_MOMENT = 40

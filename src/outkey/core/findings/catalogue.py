@@ -9,8 +9,8 @@ from outkey.core.findings import (
     push_checks,
     webhook_checks,
 )
-from outkey.core.findings.checks import Check
 from outkey.core.findings.posture import POSTURE_CHECKS
+from outkey.foundation.core.findings.checks import Check
 
 
 def checks_of(module: ModuleType) -> list[Check]:

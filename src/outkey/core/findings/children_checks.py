@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from outkey.core.findings.checks import Check, Finding, Level
 from outkey.core.findings.line_checks import (
     NO_HOST_FIELD,
     UNMAPPED,
@@ -13,6 +12,7 @@ from outkey.core.sync.line import Children, Sync
 from outkey.core.sync.records import FieldKind, HostField
 from outkey.core.sync.shape import is_made_by_outkey
 from outkey.core.sync.transforms import Zones
+from outkey.foundation.core.findings.checks import Check, Finding, Level
 
 WRONG_PARENT = Check(
     "L022",

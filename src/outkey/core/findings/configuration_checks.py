@@ -10,12 +10,6 @@ from datetime import date
 from functools import partial
 from urllib.parse import parse_qsl
 
-from outkey.core.config.choices import (
-    ClientAuth,
-    Environment,
-    Network,
-    NoAuthReason,
-)
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.fields import BY_PATH, SENT_TO_TOKEN_URL
 from outkey.core.config.placeholders import (
@@ -24,24 +18,9 @@ from outkey.core.config.placeholders import (
     is_secret_value,
 )
 from outkey.core.config.query_credentials import paired_passwords
-from outkey.core.config.statuses import parse_ranges
-from outkey.core.errors import (
-    AuthenticationRequired,
-    EgressDenied,
-    InactiveConfiguration,
-    OutkeyError,
-)
-from outkey.core.findings.checks import (
-    Check,
-    Finding,
-    Level,
-    by_severity,
-    error_finding,
-)
 from outkey.core.findings.expiry import NEW_TOKEN_HINT, WARN_DAYS, days_left
 from outkey.core.login.checks import refuse_unusable_login
 from outkey.core.login.requests import login_request
-from outkey.core.moments import day_of
 from outkey.core.oauth2.jwt import expiry_of
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.addresses import (
@@ -55,9 +34,30 @@ from outkey.core.request.addresses import (
 from outkey.core.request.assembly import SecretOpener, authenticated_request
 from outkey.core.request.headers import tidy_token, tidy_value
 from outkey.core.request.message import Request
-from outkey.core.request.origin import Origin, endpoint_origin
-from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.foundation.core.errors import (
+    AuthenticationRequired,
+    EgressDenied,
+    InactiveConfiguration,
+    OutkeyError,
+)
+from outkey.foundation.core.fields.choices import (
+    ClientAuth,
+    Environment,
+    Network,
+    NoAuthReason,
+)
+from outkey.foundation.core.fields.statuses import parse_ranges
+from outkey.foundation.core.findings.checks import (
+    Check,
+    Finding,
+    Level,
+    by_severity,
+    error_finding,
+)
+from outkey.foundation.core.moments import day_of
+from outkey.foundation.core.origin import Origin, endpoint_origin
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 LONG_SECRET = 4 * 1024
 SHORTEST_KEY = 8

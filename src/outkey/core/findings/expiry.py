@@ -2,8 +2,8 @@
 
 from datetime import date
 
-from outkey.core.moments import day_of
-from outkey.core.text import Text
+from outkey.foundation.core.moments import day_of
+from outkey.foundation.core.text import Text
 
 WARN_DAYS = 30
 WARNING_STAGES = (1, 7, WARN_DAYS)  # days before the end; each is reported once

@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import Cause
 from outkey.core.findings.expiry import WARN_DAYS
-from outkey.core.moments import day_of
-from outkey.core.stored_times import is_recent
+from outkey.foundation.core.errors import Cause
+from outkey.foundation.core.moments import day_of
+from outkey.foundation.core.stored_times import is_recent
 
 # Among what was seen of the API: when it first accepted a request that no test proves.
 ACCEPTED_AT = "accepted_at"

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from outkey.core.errors import SyncFailed
-from outkey.core.findings.checks import Check, Finding, Level
 from outkey.core.sync.line import (
     Direction,
     FieldMapping,
@@ -29,6 +27,8 @@ from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.targets import FileName, parse_target
 from outkey.core.sync.templates import placeholders
 from outkey.core.sync.transforms import MappingContext, Zones, refusal_reason
+from outkey.foundation.core.errors import SyncFailed
+from outkey.foundation.core.findings.checks import Check, Finding, Level
 
 NO_HOST_FIELD = Check(
     "L001",

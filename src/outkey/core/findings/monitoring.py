@@ -8,15 +8,15 @@ from statistics import median
 from typing import Any, NamedTuple, Self
 
 from outkey.core.audit.events import CHALLENGED
-from outkey.core.findings.checks import Level
-from outkey.core.findings.conditions import Condition
 from outkey.core.findings.expiry import NEW_TOKEN_HINT, warning_stage
 from outkey.core.findings.health import Health, Status, Summary
-from outkey.core.moments import DAY_SECONDS, day_of, iso_moment, iso_or_none
-from outkey.core.stored_times import SKEW_SECONDS, is_recent
 from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.run_states import is_alive, is_due
-from outkey.core.text import Text
+from outkey.foundation.core.findings.checks import Level
+from outkey.foundation.core.findings.conditions import Condition
+from outkey.foundation.core.moments import DAY_SECONDS, day_of, iso_moment, iso_or_none
+from outkey.foundation.core.stored_times import SKEW_SECONDS, is_recent
+from outkey.foundation.core.text import Text
 
 RECENT_SECONDS = 600.0
 BURST_REFUSALS = 10

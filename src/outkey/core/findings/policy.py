@@ -5,12 +5,8 @@ from collections.abc import Iterable
 from dataclasses import fields
 
 from outkey.core.audit.durability import Durability
-from outkey.core.config.choices import Environment
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.reference import parse_reference
-from outkey.core.config.toml import parse_toml
-from outkey.core.errors import BlockedByPolicy, ConfigError
-from outkey.core.findings.checks import Finding
 from outkey.core.findings.posture import (
     CONFIGURATION_CHECKS,
     MAX_DAYS,
@@ -18,9 +14,13 @@ from outkey.core.findings.posture import (
     configuration_posture,
     facts_from_settings,
 )
-from outkey.core.request.origin import parse_base_url, parse_proxy_url
 from outkey.core.request.proxy import ProxyPolicy
-from outkey.core.text import Text, join_texts
+from outkey.foundation.core.errors import BlockedByPolicy, ConfigError
+from outkey.foundation.core.fields.choices import Environment
+from outkey.foundation.core.findings.checks import Finding
+from outkey.foundation.core.origin import parse_base_url, parse_proxy_url
+from outkey.foundation.core.text import Text, join_texts
+from outkey.foundation.core.toml.parsing import parse_toml
 
 MAX_POLICY = 64 * 1024
 PROXY_KEYS = frozenset({"url", "username", "password", "allowed"})

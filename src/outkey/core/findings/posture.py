@@ -13,15 +13,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
 from outkey.core.audit.durability import Durability
-from outkey.core.config.choices import AuthenticationType, Network, NoAuthReason
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.reference import Reference, Store
-from outkey.core.findings.checks import (
-    Check,
-    Finding,
-    Level,
-    by_severity,
-)
 from outkey.core.findings.expiry import (
     ENDED,
     NEW_TOKEN_HINT,
@@ -30,10 +23,16 @@ from outkey.core.findings.expiry import (
     warning_stage,
 )
 from outkey.core.findings.health import Health
-from outkey.core.moments import DAY_SECONDS, day_of
 from outkey.core.request.headers import looks_like_credential
 from outkey.core.request.proxy import ProxyPolicy
-from outkey.core.text import Text
+from outkey.foundation.core.fields.choices import (
+    AuthenticationType,
+    Network,
+    NoAuthReason,
+)
+from outkey.foundation.core.findings.checks import Check, Finding, Level, by_severity
+from outkey.foundation.core.moments import DAY_SECONDS, day_of
+from outkey.foundation.core.text import Text
 
 HOUR_SECONDS = 3_600
 MAX_DAYS = 36_500

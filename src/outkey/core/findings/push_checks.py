@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from outkey.core.findings.checks import Check, Finding, Level
 from outkey.core.findings.line_checks import (
     DOTTED_NAME,
     SENDING_METHODS,
@@ -13,6 +12,7 @@ from outkey.core.sync.push_results import WHOLE_BODY
 from outkey.core.sync.records import HostField
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.templates import placeholders
+from outkey.foundation.core.findings.checks import Check, Finding, Level
 
 REQUEST_METHOD = Check(
     "L030",

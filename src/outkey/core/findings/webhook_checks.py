@@ -4,15 +4,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from outkey.core.config.webhook_section import scheme_keys
-from outkey.core.errors import SecretMissing, SecretUnreadable
-from outkey.core.findings.checks import Check, Finding, Level
-from outkey.core.moments import DAY_SECONDS, elapsed_text, moment_text
 from outkey.core.sync.line import Sync, Transform
 from outkey.core.sync.run import Run
 from outkey.core.sync.shape import is_made_by_outkey
 from outkey.core.sync.suggest_names import snake_case
 from outkey.core.sync.versions import TIME_WORDS, version_mapping
-from outkey.core.text import Text
 from outkey.core.webhooks.activity import HookActivity
 from outkey.core.webhooks.handlers import is_allowed_handler
 from outkey.core.webhooks.inbox import InboxDelivery
@@ -25,6 +21,10 @@ from outkey.core.webhooks.stored import (
     VERIFY_TOKEN,
     StoredWebhook,
 )
+from outkey.foundation.core.errors import SecretMissing, SecretUnreadable
+from outkey.foundation.core.findings.checks import Check, Finding, Level
+from outkey.foundation.core.moments import DAY_SECONDS, elapsed_text, moment_text
+from outkey.foundation.core.text import Text
 
 NO_SECRET = Check(
     "H001",

@@ -4,11 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from outkey.core.config.field_kinds import check_method
 from outkey.core.config.fields import BY_PATH
 from outkey.core.config.placeholders import is_secret_segment
-from outkey.core.errors import ConfigError
-from outkey.core.findings.checks import Level
 from outkey.core.importing.authorization import authorization
 from outkey.core.importing.drafting import Drafter
 from outkey.core.importing.report import ImportedConfiguration, ImportReport, shown_name
@@ -37,11 +34,14 @@ from outkey.core.importing.urls import (
 from outkey.core.request.headers import of_connection, tidy_value
 from outkey.core.sync.line import Sync
 from outkey.core.sync.line_section import read_request
-from outkey.core.sync.paging_words import pagination_of
 from outkey.core.sync.suggest import default_target
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.table import read_sync, sync_table
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.fields.field_kinds import check_method
+from outkey.foundation.core.findings.checks import Level
+from outkey.foundation.core.paging_words import pagination_of
+from outkey.foundation.core.text import Text
 
 MAX_LINES = 50
 MAX_HEADERS = 200

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from outkey.core.config.placeholders import is_placeholder, is_secret_parameter
-from outkey.core.findings.checks import Level
 from outkey.core.importing.report import ImportReport, shown_name
 from outkey.core.importing.seen import (
     Auth,
@@ -20,7 +19,8 @@ from outkey.core.importing.seen import (
 )
 from outkey.core.importing.token_requests import EXPIRY_PATH, TOKEN_PATH
 from outkey.core.importing.tree import Table, text_of
-from outkey.core.text import Text
+from outkey.foundation.core.findings.checks import Level
+from outkey.foundation.core.text import Text
 
 # Returns a setting under the first of some names that has a value, "" without one.
 Get = Callable[..., str]

@@ -6,10 +6,10 @@ from base64 import b64decode
 
 from outkey.core.config.custom_rows import PLACEHOLDER
 from outkey.core.config.placeholders import is_placeholder
-from outkey.core.findings.checks import Level
 from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import Auth, KeyAuth, PasswordAuth, TokenAuth
-from outkey.core.text import Text
+from outkey.foundation.core.findings.checks import Level
+from outkey.foundation.core.text import Text
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,30}")
 _PARAMETER_AND_SECRET = re.compile(

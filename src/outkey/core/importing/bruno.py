@@ -22,7 +22,7 @@ from outkey.core.importing.tree import (
     text_of,
 )
 from outkey.core.importing.variables import Variables
-from outkey.core.text import Text
+from outkey.foundation.core.text import Text
 
 _BLOCK = re.compile(r"([a-z][a-z0-9:-]*)\s*([\[{])\s*")
 _METHODS = ("get", "post", "put", "patch", "delete", "head", "options")

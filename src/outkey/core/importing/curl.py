@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
-from outkey.core.errors import ConfigError
-from outkey.core.findings.checks import Level
 from outkey.core.importing.curl_options import FLAGS, SHORT, WITH_VALUE, WITHOUT_EFFECT
 from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import (
@@ -18,7 +16,9 @@ from outkey.core.importing.seen import (
 )
 from outkey.core.importing.shell_words import ShellCommand, split_commands
 from outkey.core.importing.urls import split_url
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.findings.checks import Level
+from outkey.foundation.core.text import Text
 
 MAX_TEXT = 64 * 1024
 MAX_OPTIONS = 200

@@ -1,6 +1,6 @@
 """The options of curl: which of them take a value, and their short names."""
 
-from outkey.core.sync.paging_words import words
+from outkey.foundation.core.paging_words import words
 
 SHORT = {
     "0": "http1.0", "1": "tlsv1", "2": "sslv2", "3": "sslv3", "4": "ipv4",

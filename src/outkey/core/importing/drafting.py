@@ -19,8 +19,6 @@ from outkey.core.config.fields import BY_PATH
 from outkey.core.config.placeholders import is_placeholder
 from outkey.core.config.reference import OWN_PREFIX, Reference, Store
 from outkey.core.config.secret_values import refuse_unusable
-from outkey.core.errors import ConfigError
-from outkey.core.findings.checks import Level
 from outkey.core.importing.report import ImportedConfiguration, ImportReport, shown_name
 from outkey.core.importing.scripts import aws_script
 from outkey.core.importing.seen import (
@@ -40,8 +38,10 @@ from outkey.core.importing.urls import (
     without_credentials,
 )
 from outkey.core.request.headers import check_value, tidy_value
-from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.findings.checks import Level
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 TO_ENTER = Text("it is a placeholder: enter the value")
 FOUND = Text("it is a secret")

@@ -4,14 +4,14 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
-from outkey.core.errors import ConfigError
-from outkey.core.findings.checks import Level
 from outkey.core.importing.collections import CollectedRequest, group_requests
 from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import PasswordAuth, SeenApi, SeenRequest
 from outkey.core.importing.tree import read_json, table, text_of
 from outkey.core.importing.variables import Variables
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.findings.checks import Level
+from outkey.foundation.core.text import Text
 
 MAX_LINES = 50_000
 _SEPARATOR = re.compile(r"(?m)^###.*$")

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from itertools import islice
 from urllib.parse import unquote, urljoin
 
-from outkey.core.errors import ConfigError
-from outkey.core.findings.checks import Level
 from outkey.core.importing.auth_types import OAuth2Facts, oauth2_auth
 from outkey.core.importing.openapi_lines import LineReader
 from outkey.core.importing.report import ImportReport, shown_name
@@ -24,7 +22,9 @@ from outkey.core.importing.seen import (
 )
 from outkey.core.importing.tree import EMPTY, Table, rows, table, text_of
 from outkey.core.sync.suggest import last_word
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.findings.checks import Level
+from outkey.foundation.core.text import Text
 
 MAX_LINES = 10
 MAX_PATHS = 2000

@@ -11,20 +11,10 @@ from itertools import islice
 from urllib.parse import urlencode
 
 from outkey.core.config.line_fields import PAGINATION_FIELDS
-from outkey.core.findings.checks import Level
 from outkey.core.importing.report import ImportReport, shown_name
 from outkey.core.importing.tree import EMPTY, Table, rows, table, text_of
 from outkey.core.request.message import ResponseHeaders
-from outkey.core.request.origin import parse_base_url
 from outkey.core.sync.line import Incremental, Pagination, Paging, Sync, Transform
-from outkey.core.sync.paging_words import (
-    CURSORS,
-    OFFSETS,
-    PAGE_NUMBERS,
-    SIZES,
-    pagination_of,
-    words,
-)
 from outkey.core.sync.suggest import CHANGE_TIMES, onto_columns
 from outkey.core.sync.suggest_fields import fields_of
 from outkey.core.sync.suggest_keys import identifying_paths
@@ -45,7 +35,17 @@ from outkey.core.sync.suggest_records import (
 )
 from outkey.core.sync.suggest_values import Guess
 from outkey.core.sync.table import written_table
-from outkey.core.text import NO_TEXT, Text
+from outkey.foundation.core.findings.checks import Level
+from outkey.foundation.core.origin import parse_base_url
+from outkey.foundation.core.paging_words import (
+    CURSORS,
+    OFFSETS,
+    PAGE_NUMBERS,
+    SIZES,
+    pagination_of,
+    words,
+)
+from outkey.foundation.core.text import NO_TEXT, Text
 
 MAX_SCHEMAS = 2000  # of one response that are looked at
 MAX_PROPERTIES = 1000  # of one schema

@@ -6,7 +6,6 @@ from itertools import islice
 from urllib.parse import urlencode
 
 from outkey.core.config.placeholders import is_secret_variable
-from outkey.core.errors import ConfigError
 from outkey.core.importing.auth_types import Get, auth_of_kind, settings_getter
 from outkey.core.importing.collections import (
     CollectedRequest,
@@ -17,7 +16,8 @@ from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import Auth, SeenApi, SeenRequest
 from outkey.core.importing.tree import Table, rows, table, text_of
 from outkey.core.importing.variables import Variables
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 
 MAX_PATH_VARIABLES = 20
 

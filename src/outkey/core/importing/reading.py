@@ -8,8 +8,6 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from outkey.core.errors import ConfigError, drop_traceback
-from outkey.core.findings.checks import Level
 from outkey.core.importing.api import DraftedLine, draft_api
 from outkey.core.importing.bruno import read_bruno
 from outkey.core.importing.curl import read_curl
@@ -22,7 +20,9 @@ from outkey.core.importing.postman import is_environment, read_postman
 from outkey.core.importing.report import ImportedConfiguration, ImportReport, ReportItem
 from outkey.core.importing.seen import SeenApi, SeenRequest
 from outkey.core.importing.tree import ReadYaml, Table, read_tree, refuse_long
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError, drop_traceback
+from outkey.foundation.core.findings.checks import Level
+from outkey.foundation.core.text import Text
 
 MAX_APIS = 20
 UNKNOWN_FORMAT = "unknown-format"  # the reason of an error that a choice may resolve

@@ -8,8 +8,8 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from outkey.core.errors import ConfigError
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 
 MAX_TEXT = 2 * 1024 * 1024
 MAX_DEPTH = 50

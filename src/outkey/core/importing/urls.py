@@ -14,12 +14,12 @@ from outkey.core.config.query_credentials import (
     is_credential,
     query_credentials,
 )
-from outkey.core.errors import ConfigError
 from outkey.core.request.addresses import is_address, is_internal, judge
 from outkey.core.request.headers import looks_like_credential
-from outkey.core.request.origin import Origin, parse_base_url
-from outkey.core.sync.paging_words import words
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.origin import Origin, parse_base_url
+from outkey.foundation.core.paging_words import words
+from outkey.foundation.core.text import Text
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _UNSAFE_IN_LABEL = re.compile(r"[^A-Za-z0-9]+")

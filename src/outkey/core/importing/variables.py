@@ -9,8 +9,8 @@ from outkey.core.config.placeholders import (
     is_secret_parameter,
     is_secret_variable,
 )
-from outkey.core.errors import ConfigError
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 
 # A variable may name others twice, and those others again.
 MAX_TEXT = 16 * 1024

@@ -4,15 +4,15 @@ import json
 import re
 from collections.abc import Sequence
 
-from outkey.core.config.choices import BodyFormat
 from outkey.core.config.configuration import SECRETS_OF_LOGIN, Configuration
 from outkey.core.config.fields import BY_PATH
-from outkey.core.errors import ConfigError
 from outkey.core.login.requests import OF_LOGIN, OF_REFRESH, REFRESH_TOKEN, target_of
 from outkey.core.login.responses import named_part
 from outkey.core.login.template import placeholders_in
 from outkey.core.request.headers import is_header_name
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.fields.choices import BodyFormat
+from outkey.foundation.core.text import Text
 
 _PATHS = ("path", "refresh_path", "logout_path")
 _WORD = re.compile(r"[A-Za-z_]{1,20}")

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import OutkeyError
 from outkey.core.login.failures import LOGIN_PATH, NO_TOKEN
 from outkey.core.login.requests import target_of
 from outkey.core.login.responses import parse_body
 from outkey.core.request.message import Response
-from outkey.core.text import Text
+from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.text import Text
 
 _MAX_NAMES = 8
 _MAX_DEPTH = 3

@@ -1,13 +1,13 @@
 """Why a login gave no token, in our own words: no remote text is passed on."""
 
-from outkey.core.errors import (
+from outkey.core.oauth2.responses import FAILURES, REDIRECTED, name_url
+from outkey.foundation.core.errors import (
     LoginRefused,
     OutkeyError,
     RedirectBlocked,
     TokenEndpointFailed,
 )
-from outkey.core.oauth2.responses import FAILURES, REDIRECTED, name_url
-from outkey.core.text import Text
+from outkey.foundation.core.text import Text
 
 LOGIN_PATH = "login.path"
 LOGIN_REFUSED = "login-refused"

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from outkey.core.config.configuration import SECRETS_OF_LOGIN, Configuration
-from outkey.core.errors import ConfigError
 from outkey.core.login.failures import LOGIN_PATH
 from outkey.core.login.template import CONTENT_TYPES, fill, placeholders_in
 from outkey.core.oauth2.grants import common_headers
 from outkey.core.request.assembly import SecretOpener, with_rows
 from outkey.core.request.message import Request
-from outkey.core.request.origin import Location, build_target
 from outkey.core.request.token_place import with_token
-from outkey.core.secret import Secret
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.origin import Location, build_target
+from outkey.foundation.core.secret import Secret
 
 USERNAME = "username"
 REFRESH_TOKEN = "refresh_token"  # noqa: S105 - the name of a placeholder

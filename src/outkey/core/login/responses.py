@@ -3,10 +3,8 @@
 import json
 from collections.abc import Callable, Iterable, Mapping
 
-from outkey.core.config.choices import ExpiryUnit
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.sections import LoginSettings
-from outkey.core.errors import SyncFailed, drop_traceback
 from outkey.core.login.failures import LOGIN_REFUSED, login_failure
 from outkey.core.oauth2.responses import (
     MAX_LIFE,
@@ -21,6 +19,8 @@ from outkey.core.oauth2.responses import (
 from outkey.core.request.headers import tidy_token
 from outkey.core.request.message import Response, server_time
 from outkey.core.request.token_place import token_prefix
+from outkey.foundation.core.errors import SyncFailed, drop_traceback
+from outkey.foundation.core.fields.choices import ExpiryUnit
 
 Finder = Callable[[object], object]
 Compiler = Callable[[str, str], Finder]  # of an expression, and the field that has it

@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable, Mapping
 from urllib.parse import quote_plus
 
-from outkey.core.config.choices import BodyFormat
-from outkey.core.secret import Secret
+from outkey.foundation.core.fields.choices import BodyFormat
+from outkey.foundation.core.secret import Secret
 
 # No spaces inside, so that the braces of JSON and GraphQL are not mistaken for one.
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")

@@ -6,13 +6,13 @@ from functools import partial
 from typing import NamedTuple, assert_never
 from urllib.parse import quote
 
-from outkey.core.config.choices import ClientAuth
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import ConfigError
 from outkey.core.request.headers import tidy_value
 from outkey.core.request.message import Header, Source
-from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.fields.choices import ClientAuth
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 Parameters = list[tuple[str, str | Secret]]
 # Signs claims with a key: shared for an HMAC, else a private one.

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 from urllib.parse import quote, quote_plus, urlencode
 
-from outkey.core.config.choices import Grant
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import ConfigError, drop_traceback
 from outkey.core.oauth2.client_auth import Parameters, Proof
 from outkey.core.oauth2.responses import failure
 from outkey.core.request.message import Header, Request, Source
-from outkey.core.request.origin import Location, parse_endpoint
-from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError, drop_traceback
+from outkey.foundation.core.fields.choices import Grant
+from outkey.foundation.core.origin import Location, parse_endpoint
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 _DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _WELL_KNOWN = "/.well-known/"

@@ -4,9 +4,9 @@ import json
 from base64 import urlsafe_b64decode
 from typing import NamedTuple
 
-from outkey.core.moments import LAST_MOMENT
 from outkey.core.request.headers import tidy_token
-from outkey.core.secret import Secret
+from outkey.foundation.core.moments import LAST_MOMENT
+from outkey.foundation.core.secret import Secret
 
 
 class Claims(NamedTuple):

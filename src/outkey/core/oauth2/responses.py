@@ -11,8 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
-from outkey.core.echo.search import SearchText
-from outkey.core.errors import (
+from outkey.core.oauth2.jwt import claims_of
+from outkey.core.request.message import Response, server_time
+from outkey.core.request.proxy import FAILURES as PROXY_FAILURES
+from outkey.core.request.proxy import proxy_failure
+from outkey.foundation.core.echo.search import SearchText
+from outkey.foundation.core.errors import (
     LoginRefused,
     OutkeyError,
     ProxyFailed,
@@ -20,13 +24,9 @@ from outkey.core.errors import (
     TokenEndpointFailed,
     drop_traceback,
 )
-from outkey.core.moments import DAY_SECONDS, parse_iso
-from outkey.core.oauth2.jwt import claims_of
-from outkey.core.request.message import Response, server_time
-from outkey.core.request.proxy import FAILURES as PROXY_FAILURES
-from outkey.core.request.proxy import proxy_failure
-from outkey.core.secret import Secret
-from outkey.core.text import Text, build_text
+from outkey.foundation.core.moments import DAY_SECONDS, parse_iso
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text, build_text
 
 MAX_RESPONSE = 1024 * 1024
 _MAX_TOKEN = 64 * 1024

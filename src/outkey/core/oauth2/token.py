@@ -13,10 +13,10 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Self
 
-from outkey.core.config.choices import Grant
 from outkey.core.config.configuration import SECRETS_OF_LOGIN, Configuration
 from outkey.core.oauth2.responses import TokenResponse
-from outkey.core.secret import Secret
+from outkey.foundation.core.fields.choices import Grant
+from outkey.foundation.core.secret import Secret
 
 LEASE_SECONDS = 15.0
 # A renewal that a crash left without a result is retried once; then a user must act.

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
-from outkey.core.moments import DAY_SECONDS
-from outkey.core.stored_times import is_recent
-from outkey.core.text import NO_TEXT, Text, build_text
+from outkey.foundation.core.moments import DAY_SECONDS
+from outkey.foundation.core.stored_times import is_recent
+from outkey.foundation.core.text import NO_TEXT, Text, build_text
 
 BACKUP_DAYS = 2
 LEAST_FREE_BYTES = 1024**3

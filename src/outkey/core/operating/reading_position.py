@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from outkey.core.stored_times import is_recent
+from outkey.foundation.core.stored_times import is_recent
 
 GAP_SECONDS = 60.0
 MAX_GAPS = 100

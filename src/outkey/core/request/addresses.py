@@ -8,8 +8,8 @@ from enum import StrEnum
 from functools import lru_cache
 from ipaddress import ip_network
 
-from outkey.core.config.choices import Network
-from outkey.core.text import Text
+from outkey.foundation.core.fields.choices import Network
+from outkey.foundation.core.text import Text
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 NETWORK_BITS = 64  # of IPv6: a machine has at least as many addresses as this leaves

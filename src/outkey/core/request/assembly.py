@@ -8,7 +8,6 @@ from typing import NamedTuple, assert_never
 from urllib.parse import urlencode
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import ConfigError, RedirectBlocked
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.digest import ANY_USE
 from outkey.core.request.flow import (
@@ -27,7 +26,10 @@ from outkey.core.request.message import (
     Response,
     Source,
 )
-from outkey.core.request.origin import (
+from outkey.core.request.schemes import scheme_of
+from outkey.core.request.token_place import with_parameter
+from outkey.foundation.core.errors import ConfigError, RedirectBlocked
+from outkey.foundation.core.origin import (
     Origin,
     Params,
     build_target,
@@ -35,10 +37,8 @@ from outkey.core.request.origin import (
     query_pairs,
     without_parameters,
 )
-from outkey.core.request.schemes import scheme_of
-from outkey.core.request.token_place import with_parameter
-from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 SecretOpener = Callable[[str], Secret]
 PLACEHOLDER = AccessToken(Secret("a-token-that-is-not-fetched-yet"))

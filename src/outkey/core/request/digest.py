@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 from urllib.parse import quote
 
-from outkey.core.errors import HeaderFormatError
 from outkey.core.request.challenge import Challenge
 from outkey.core.request.headers import CONTROL_CHARACTER, check_length
-from outkey.core.text import Text
+from outkey.foundation.core.errors import HeaderFormatError
+from outkey.foundation.core.text import Text
 
 _CONTROL_FAULTS = {
     "username": Text("Username has a control character"),

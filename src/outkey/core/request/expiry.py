@@ -1,8 +1,8 @@
 """What a configuration calls an expired token: statuses, and a marker in the body."""
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.config.statuses import accepts
 from outkey.core.request.message import Response
+from outkey.foundation.core.fields.statuses import accepts
 
 # How much of a body is searched for the Expired marker.
 MARKER_BYTES = 64 * 1024

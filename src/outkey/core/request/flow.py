@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.digest import DigestChallenge, NonceUse
 from outkey.core.request.message import Request, Response
-from outkey.core.secret import Secret
+from outkey.foundation.core.secret import Secret
 
 
 class Send(NamedTuple):

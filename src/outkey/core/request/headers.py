@@ -8,14 +8,14 @@ client gets it, and an error names the position and never the value.
 import re
 from collections.abc import Iterable
 
-from outkey.core.errors import (
+from outkey.core.request.message import Header, Source
+from outkey.foundation.core.errors import (
     ConfigError,
     HeaderConflict,
     HeaderFormatError,
     SecretMissing,
 )
-from outkey.core.request.message import Header, Source
-from outkey.core.text import Text, join_texts
+from outkey.foundation.core.text import Text, join_texts
 
 MAX_HEADERS = 64
 MAX_NAME = 256

@@ -10,10 +10,10 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol
 from urllib.parse import quote_plus
 
-from outkey.core.errors import BadAnswer, Cause
-from outkey.core.request.origin import Origin
-from outkey.core.secret import MASK, Secret
-from outkey.core.text import NO_TEXT, Text
+from outkey.foundation.core.errors import BadAnswer, Cause
+from outkey.foundation.core.origin import Origin
+from outkey.foundation.core.secret import MASK, Secret
+from outkey.foundation.core.text import NO_TEXT, Text
 
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})  # RFC 9110 §9.2.2
 

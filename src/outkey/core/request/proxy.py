@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from outkey.core.config.reference import Reference
-from outkey.core.errors import (
+from outkey.core.request.headers import CONTROL_CHARACTER, check_length
+from outkey.core.request.message import Header, Proxy, Request, Response, Source
+from outkey.foundation.core.errors import (
     HeaderFormatError,
     ProxyConnectionFailed,
     ProxyFailed,
 )
-from outkey.core.request.headers import CONTROL_CHARACTER, check_length
-from outkey.core.request.message import Header, Proxy, Request, Response, Source
-from outkey.core.request.origin import Origin
-from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.foundation.core.origin import Origin
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 _FIELD = "proxy.password"
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
-from outkey.core.config.choices import LONGEST_TIMEOUT
-from outkey.core.stored_times import is_possible
+from outkey.foundation.core.fields.choices import LONGEST_TIMEOUT
+from outkey.foundation.core.stored_times import is_possible
 
 BURST_SECONDS = 2
 MAX_HOLD = 300.0  # seconds without requests that a server can ask for

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from outkey.core.errors import HeaderFormatError, InvalidRequest, RemoteError
 from outkey.core.request.dot_segments import has_parent_segment
 from outkey.core.request.headers import MAX_HEADERS, check_name, check_value
 from outkey.core.request.message import BodySource, Response
-from outkey.core.text import Text
+from outkey.foundation.core.errors import HeaderFormatError, InvalidRequest, RemoteError
+from outkey.foundation.core.text import Text
 
 _ABSOLUTE = re.compile(r"[\\/]|[A-Za-z][A-Za-z0-9+.-]*:[\\/]{2}")
 # RFC 9110 §7.6.1, and what belongs to one connection in other ways.

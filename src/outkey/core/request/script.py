@@ -10,7 +10,6 @@ import hashlib
 from functools import lru_cache, partial
 from typing import NamedTuple
 
-from outkey.core.errors import HeaderFormatError
 from outkey.core.request.headers import (
     MAX_HEADERS,
     NAME_HINT,
@@ -19,9 +18,10 @@ from outkey.core.request.headers import (
     of_connection,
 )
 from outkey.core.request.message import Header, Source
-from outkey.core.script_syntax import FUNCTION
-from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.foundation.core.errors import HeaderFormatError
+from outkey.foundation.core.script_syntax import FUNCTION
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 SCRIPT_FACT = "script"  # the name of the script's digest among the facts of a voucher
 MAX_BODY = 16 * 1024 * 1024

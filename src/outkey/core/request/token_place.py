@@ -4,12 +4,12 @@ import re
 from functools import partial
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import HeaderFormatError, ParameterConflict
 from outkey.core.request.headers import check_token
 from outkey.core.request.message import Header, Request, Source
-from outkey.core.request.origin import parameter_names
-from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.foundation.core.errors import HeaderFormatError, ParameterConflict
+from outkey.foundation.core.origin import parameter_names
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 _check_token = partial(check_token, field="token")
 # RFC 6265 §4.1.1: they would end the cookie, or begin another one.

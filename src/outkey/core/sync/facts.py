@@ -3,10 +3,10 @@
 from collections.abc import Collection
 from dataclasses import asdict
 
-from outkey.core.moments import iso_moment, iso_or_none
 from outkey.core.sync.run import Run
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.table import sync_table
+from outkey.foundation.core.moments import iso_moment, iso_or_none
 
 
 def run_facts(run: Run) -> dict[str, object]:

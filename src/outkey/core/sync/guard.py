@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from outkey.core.sync.reasons import GUARD, TARGET_REPLACED, sync_failure
-from outkey.core.text import Text, counted
+from outkey.foundation.core.text import Text, counted
 
 
 def most_removals(total: int, percent: int) -> int:

@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
-from outkey.core.stored_values import is_odd
 from outkey.core.sync.line import FieldMapping, Transform
 from outkey.core.sync.transforms import (
     EPOCH,
@@ -16,6 +15,7 @@ from outkey.core.sync.transforms import (
     is_finite,
     moment_of,
 )
+from outkey.foundation.core.stored_values import is_odd
 
 _FIRST_FOUR_DIGIT_YEAR = 1000  # strftime writes earlier years without zeros
 

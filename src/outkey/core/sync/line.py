@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from outkey.core.config.choices import Choice
+from outkey.foundation.core.fields.choices import Choice
 
 INDEX = "$index"  # in the place of a path: the position of a child, from 1
 

@@ -4,8 +4,6 @@ import json
 import re
 from collections.abc import Mapping
 
-from outkey.core.config.choices import Choice
-from outkey.core.config.field_kinds import Field, Kind
 from outkey.core.config.line_fields import (
     CHILDREN_FIELDS,
     EVERY_LINE_FIELD,
@@ -13,7 +11,9 @@ from outkey.core.config.line_fields import (
 )
 from outkey.core.sync.line import Transform
 from outkey.core.sync.schedule_choices import choice_of
-from outkey.core.text import NO_TEXT, Text, as_text
+from outkey.foundation.core.fields.choices import Choice
+from outkey.foundation.core.fields.field_kinds import Field, Kind
+from outkey.foundation.core.text import NO_TEXT, Text, as_text
 
 # The parts of a row, as the form calls them.
 PART_LABELS: Mapping[str, Text] = {

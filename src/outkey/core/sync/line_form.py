@@ -11,21 +11,21 @@ from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from typing import Any
 
-from outkey.core.config.field_kinds import Field, Kind, read_table
 from outkey.core.config.line_fields import (
     CHILDREN_FIELDS,
     MAPPING_FIELDS,
     SYNC_FIELDS,
 )
 from outkey.core.config.line_text import LineText, set_value
-from outkey.core.config.toml_rows import match_rows
-from outkey.core.errors import ConfigError
 from outkey.core.sync.line import FieldMapping, Sync, Transform
 from outkey.core.sync.schedule_choices import (
     ScheduleChoice,
     choice_of,
 )
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.fields.field_kinds import Field, Kind, read_table
+from outkey.foundation.core.text import Text
+from outkey.foundation.core.toml.rows import match_rows
 
 TRUE = "true"
 WHOLE_NUMBER = re.compile(r"-?\d{1,12}", re.ASCII)

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from outkey.core.config.line_text import LineText
-from outkey.core.errors import ConfigError
 from outkey.core.sync.line import Transform
 from outkey.core.sync.line_form import (
     CHILD_INPUTS,
@@ -31,6 +30,7 @@ from outkey.core.sync.schedule_choices import (
     Weekday,
 )
 from outkey.core.sync.table import sync_errors
+from outkey.foundation.core.errors import ConfigError
 
 ROW_NAME = re.compile(r"(child-(\d{1,4})-)?(map|query)-([a-z_]+)-(\d{1,4})", re.ASCII)
 CHILD_NAME = re.compile(r"child-(\d{1,4})-([a-z]+)", re.ASCII)

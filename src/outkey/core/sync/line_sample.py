@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import islice
 
-from outkey.core.errors import ConfigError, SyncFailed
 from outkey.core.sync.response import Record, read_json
 from outkey.core.sync.suggest import Suggestion
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError, SyncFailed
+from outkey.foundation.core.text import Text
 
 MAX_RECORDS = 20
 MAX_TEXT = 256 * 1024  # bytes of a sample as JSON

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from outkey.core.config.field_kinds import Kind, read_table, refuse_unknown_keys
 from outkey.core.config.fields import BY_PATH
 from outkey.core.config.line_fields import (
     CALL_FIELDS,
@@ -11,13 +10,18 @@ from outkey.core.config.line_fields import (
     SYNC_FIELDS,
     SYNC_KEYS,
 )
-from outkey.core.config.toml import parse_toml
-from outkey.core.config.toml_text import entries, toml_key, toml_value
-from outkey.core.errors import ConfigError
 from outkey.core.sync.line import Direction, Sync
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.table import read_sync, sync_table
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.fields.field_kinds import (
+    Kind,
+    read_table,
+    refuse_unknown_keys,
+)
+from outkey.foundation.core.text import Text
+from outkey.foundation.core.toml.parsing import parse_toml
+from outkey.foundation.core.toml.text import entries, toml_key, toml_value
 
 LINE_KEYS = [field.key for field in LINE_FIELDS]
 MAX_SYNC = 128 * 1024  # room for a script of the greatest length

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from outkey.core.config.line_text import LineText
-from outkey.core.config.toml_rows import are_rows, match_rows
-from outkey.core.errors import ConfigError
 from outkey.core.sync.line_change_words import label_of, value_words
 from outkey.core.sync.shown import shortened, shortened_pair
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
+from outkey.foundation.core.toml.rows import are_rows, match_rows
 
 SYNC = "sync"
 MAX_SHOWN = 60

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from outkey.core.config.sync_sections import Pair
-from outkey.core.errors import ConfigError
 from outkey.core.sync.line import Direction, PushedRecords, Sync
 from outkey.core.sync.records import Target
 from outkey.core.sync.shape import is_made_by_outkey
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.targets import FileName, parse_target
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 
 
 def refuse_shared_lines(pairs: Iterable[Pair]) -> None:

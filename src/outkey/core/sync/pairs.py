@@ -9,14 +9,14 @@ from enum import StrEnum
 from typing import Any
 
 from outkey.core.config.sync_sections import ConflictRule
-from outkey.core.errors import RowUnreadable
-from outkey.core.moments import LAST_MOMENT, parse_iso
-from outkey.core.stored_values import is_odd, read_json
 from outkey.core.sync.line import FieldMapping, Sync, Transform
 from outkey.core.sync.shape import value_text
 from outkey.core.sync.templates import placeholders
 from outkey.core.sync.versions import NUMBERS, VersionRank, is_less, version_rank
-from outkey.core.text import Text
+from outkey.foundation.core.errors import RowUnreadable
+from outkey.foundation.core.moments import LAST_MOMENT, parse_iso
+from outkey.foundation.core.stored_values import is_odd, read_json
+from outkey.foundation.core.text import Text
 
 MICROSECONDS = 1_000_000  # of a second
 Values = Mapping[str, object]  # by the host's names, as JSON has them

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from outkey.core.diagnosis import retry_after
-from outkey.core.errors import BadAnswer, OutkeyError, RateLimited
-from outkey.core.moments import moment_text
 from outkey.core.request.message import Response
-from outkey.core.stored_times import LONGEST_WAIT, is_possible
-from outkey.core.text import Text
+from outkey.foundation.core.errors import BadAnswer, OutkeyError, RateLimited
+from outkey.foundation.core.moments import moment_text
+from outkey.foundation.core.stored_times import LONGEST_WAIT, is_possible
+from outkey.foundation.core.text import Text
 
 _TOO_MANY_REQUESTS = 429
 _PAUSING = frozenset({_TOO_MANY_REQUESTS, 503})

@@ -6,8 +6,8 @@ here, and so does the page of the run: a remedy is written once.
 
 from typing import NamedTuple
 
-from outkey.core.errors import SyncFailed
-from outkey.core.text import NO_TEXT, Text
+from outkey.foundation.core.errors import SyncFailed
+from outkey.foundation.core.text import NO_TEXT, Text
 
 
 class RunFailure(NamedTuple):

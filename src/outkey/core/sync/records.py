@@ -8,8 +8,8 @@ from decimal import Decimal
 from enum import StrEnum
 from functools import lru_cache
 
-from outkey.core.errors import ConfigError
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 
 Changes = Mapping[str, tuple[object, object]]  # by field: value before and after
 

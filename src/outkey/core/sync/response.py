@@ -11,10 +11,10 @@ from hashlib import sha256
 from itertools import accumulate
 from typing import NoReturn
 
-from outkey.core.sync.paging_words import MAX_RECORDS
 from outkey.core.sync.reasons import sync_failure
 from outkey.core.sync.versions import cursor_rank
-from outkey.core.text import Text
+from outkey.foundation.core.paging_words import MAX_RECORDS
+from outkey.foundation.core.text import Text
 
 MAX_FIELDS = 10_000
 MAX_FIELDS_WITH_CHILDREN = 200_000  # of a record whose lists become records

@@ -16,7 +16,7 @@ from outkey.core.sync.row_trials import RowTrial
 from outkey.core.sync.suggest_hosts import fitting_guess
 from outkey.core.sync.suggest_names import comparable_name, quoted_name
 from outkey.core.sync.suggest_values import Guess, guess_moment, guess_transform
-from outkey.core.text import NO_TEXT, Text
+from outkey.foundation.core.text import NO_TEXT, Text
 
 MAX_REPAIRS = 3
 MAX_NEW_CHOICES = 50

@@ -22,10 +22,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from outkey.core.errors import LineBusy, RunStopped, resume_line_hint
-from outkey.core.stored_times import LONGEST_WAIT, is_possible, is_recent
 from outkey.core.sync.run import OPEN_STATES, Counts, Run, RunState
-from outkey.core.text import Text
+from outkey.foundation.core.errors import LineBusy, RunStopped, resume_line_hint
+from outkey.foundation.core.stored_times import LONGEST_WAIT, is_possible, is_recent
+from outkey.foundation.core.text import Text
 
 # The lease of a run that makes no requests: most of the longest work between two
 # checkpoints is that of a script on some records.

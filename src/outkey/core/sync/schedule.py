@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from operator import itemgetter
 from typing import NamedTuple
 
-from outkey.core.errors import Cause, OutkeyError
-from outkey.core.stored_times import is_recent
 from outkey.core.sync.run import Run
+from outkey.foundation.core.errors import Cause, OutkeyError
+from outkey.foundation.core.stored_times import is_recent
 
 # Seconds are enough for a restart, an hour for most outages; then a user must act.
 DELAYS = (15.0, 60.0, 300.0, 900.0, 3600.0)

@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from outkey.core.config.choices import Choice
-from outkey.core.errors import ConfigError
-from outkey.core.text import Text, join_texts
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.fields.choices import Choice
+from outkey.foundation.core.text import Text, join_texts
 
 ZONE_PREFIX = "CRON_TZ="
 UTC_ZONE = "UTC"

@@ -11,7 +11,6 @@ from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
-from outkey.core.errors import ConfigError
 from outkey.core.sync.json_values import as_json
 from outkey.core.sync.line import FieldMapping, Gone, Sync, Transform
 from outkey.core.sync.records import FieldKind, HostField, Shape
@@ -21,7 +20,8 @@ from outkey.core.sync.targets import (
     parse_target,
     refuse_column_name,
 )
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 
 KIND_BY_TRANSFORM = {
     Transform.AS_IS: FieldKind.ANY,

@@ -8,9 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from outkey.core.config.line_fields import PAGINATION_FIELDS
-from outkey.core.config.toml_text import toml_value
 from outkey.core.request.message import ResponseHeaders
-from outkey.core.request.origin import Location, without_parameters
 from outkey.core.sync.excerpt import excerpt_of
 from outkey.core.sync.line import (
     FieldMapping,
@@ -42,7 +40,9 @@ from outkey.core.sync.suggest_values import Guess, guess_transform
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.table import written_table
 from outkey.core.sync.targets import MAX_OWN_NAME, TABLE_PREFIX
-from outkey.core.text import Text, counted
+from outkey.foundation.core.origin import Location, without_parameters
+from outkey.foundation.core.text import Text, counted
+from outkey.foundation.core.toml.text import toml_value
 
 # Names of fields with the time of the last change, without punctuation.
 CHANGE_TIMES = (

@@ -8,7 +8,7 @@ from outkey.core.sync.excerpt import excerpt_of
 from outkey.core.sync.response import Record
 from outkey.core.sync.suggest_names import Path, expression_of
 from outkey.core.sync.suggest_records import MAX_DEPTH
-from outkey.core.text import Text
+from outkey.foundation.core.text import Text
 
 MAX_FIELDS = 500
 _MAX_MEMBERS = 2000  # of a record that are looked at, with those of its objects

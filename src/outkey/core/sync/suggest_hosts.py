@@ -12,7 +12,7 @@ from outkey.core.sync.suggest_names import (
     inner_path,
 )
 from outkey.core.sync.suggest_values import Guess, guess_moment
-from outkey.core.text import Text
+from outkey.foundation.core.text import Text
 
 # By the host's name: what APIs call the same.
 _OTHER_NAMES = {

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
-from outkey.core.sync.paging_words import words
 from outkey.core.sync.suggest_names import Path, comparable_name, inner_path, snake_case
-from outkey.core.text import Text
+from outkey.foundation.core.paging_words import words
+from outkey.foundation.core.text import Text
 
 # The best names first.
 _NAMES = (

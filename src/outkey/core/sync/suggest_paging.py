@@ -9,13 +9,16 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from urllib.parse import parse_qsl
 
-from outkey.core.errors import ConfigError
 from outkey.core.request.message import ResponseHeaders
-from outkey.core.request.origin import Location, parameter_names, parse_redirect
 from outkey.core.sync.excerpt import excerpt_of
 from outkey.core.sync.line import Pagination, Paging
 from outkey.core.sync.link_header import next_link
-from outkey.core.sync.paging_words import (
+from outkey.core.sync.suggest_names import Path, comparable_name, expression_of
+from outkey.core.sync.suggest_records import FoundRecords
+from outkey.core.sync.totals import TOTAL_HEADERS, TOTAL_MEMBERS
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.origin import Location, parameter_names, parse_redirect
+from outkey.foundation.core.paging_words import (
     CURSORS,
     MAX_RECORDS,
     SIZES,
@@ -23,10 +26,7 @@ from outkey.core.sync.paging_words import (
     requested_size,
     words,
 )
-from outkey.core.sync.suggest_names import Path, comparable_name, expression_of
-from outkey.core.sync.suggest_records import FoundRecords
-from outkey.core.sync.totals import TOTAL_HEADERS, TOTAL_MEMBERS
-from outkey.core.text import Text
+from outkey.foundation.core.text import Text
 
 _MAX_DEPTH = 4
 _MAX_MEMBERS = 300

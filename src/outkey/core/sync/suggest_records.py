@@ -5,9 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, zip_longest
 
-from outkey.core.errors import SyncFailed
 from outkey.core.sync.excerpt import excerpt_of
-from outkey.core.sync.paging_words import words
 from outkey.core.sync.response import Record
 from outkey.core.sync.suggest_names import (
     Path,
@@ -15,7 +13,9 @@ from outkey.core.sync.suggest_names import (
     expression_of,
     quoted_name,
 )
-from outkey.core.text import Text, counted
+from outkey.foundation.core.errors import SyncFailed
+from outkey.foundation.core.paging_words import words
+from outkey.foundation.core.text import Text, counted
 
 MAX_SAMPLE = 200  # records
 MAX_DEPTH = 6

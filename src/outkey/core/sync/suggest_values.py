@@ -14,11 +14,11 @@ from decimal import Decimal
 
 from outkey.core.sync.excerpt import excerpt_of
 from outkey.core.sync.line import FieldMapping, Transform
-from outkey.core.sync.paging_words import words
 from outkey.core.sync.shown import shown_value
 from outkey.core.sync.suggest_names import snake_case
 from outkey.core.sync.transforms import MappingContext, convert, refusal_reason
-from outkey.core.text import Text
+from outkey.foundation.core.paging_words import words
+from outkey.foundation.core.text import Text
 
 _CONTEXT = MappingContext(lambda _name: UTC)
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)

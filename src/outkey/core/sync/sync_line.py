@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from dataclasses import field as attribute
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import EditConflict, OutkeyError
 from outkey.core.sync.line import Sync
+from outkey.foundation.core.errors import EditConflict, OutkeyError
 
 
 @dataclass(frozen=True, slots=True)

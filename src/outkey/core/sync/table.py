@@ -5,13 +5,18 @@ The grammar is the table of fields in `core/config/line_fields.py`.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from outkey.core.config.choices import Choice
-from outkey.core.config.field_kinds import Field, Kind, read_table, table_errors
 from outkey.core.config.line_fields import SYNC_FIELDS
-from outkey.core.errors import ConfigError
-from outkey.core.moments import DAY_SECONDS, parse_interval
 from outkey.core.sync.line import Children, Direction, FieldMapping, Sync
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.fields.choices import Choice
+from outkey.foundation.core.fields.field_kinds import (
+    Field,
+    Kind,
+    read_table,
+    table_errors,
+)
+from outkey.foundation.core.moments import DAY_SECONDS, parse_interval
+from outkey.foundation.core.text import Text
 
 # Attributes with another name than their key.
 ATTRIBUTES = {"fields": "mappings"}

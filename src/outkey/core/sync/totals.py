@@ -5,8 +5,8 @@ from decimal import Decimal
 from itertools import islice
 
 from outkey.core.request.message import ResponseHeaders
-from outkey.core.sync.paging_words import words
 from outkey.core.sync.suggest_names import comparable_name
+from outkey.foundation.core.paging_words import words
 
 TOTAL_MEMBERS = words(
     "total totalcount totalresults totalitems totalelements numfound count"

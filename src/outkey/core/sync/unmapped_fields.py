@@ -19,7 +19,7 @@ from outkey.core.sync.suggest_names import (
     inner_path,
 )
 from outkey.core.sync.suggest_values import guess_transform
-from outkey.core.text import Text
+from outkey.foundation.core.text import Text
 
 MAX_SHOWN = 80
 

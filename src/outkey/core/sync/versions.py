@@ -11,8 +11,8 @@ from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
-from outkey.core.moments import parse_iso
 from outkey.core.sync.line import FieldMapping, Sync, Transform
+from outkey.foundation.core.moments import parse_iso
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)

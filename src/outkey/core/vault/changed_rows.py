@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from outkey.core.config.sync_sections import has_password
-from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.sync.line_rows import LineRow
-from outkey.core.text import Text
 from outkey.core.vault.envelope import TokenRow
 from outkey.core.vault.row_voucher import RowName
+from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.core.text import Text
 
 _LONG = ("secrets", "columns")  # of which the names are enough
 _PLAIN = re.compile(r"[A-Za-z0-9_./:{}@+*?&%-][A-Za-z0-9_./:{}@+*?&% -]*", re.ASCII)

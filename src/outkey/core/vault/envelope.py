@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from outkey.core.errors import OutkeyError, SecretUnreadable
-from outkey.core.text import Text
+from outkey.foundation.core.errors import OutkeyError, SecretUnreadable
+from outkey.foundation.core.text import Text
 
 FORMAT = 1
 AES_256_GCM = 1

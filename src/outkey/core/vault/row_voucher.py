@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from shlex import quote
 from typing import Any, NamedTuple
 
-from outkey.core.errors import SecretUnreadable
-from outkey.core.shared_state import StateKind
-from outkey.core.text import Text
+from outkey.foundation.core.errors import SecretUnreadable
+from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.core.text import Text
 
 LINE_KIND = "line"
 TOKEN_KIND = "token"  # noqa: S105 - the name of a kind, of tokens that APIs issue

@@ -12,9 +12,9 @@ from enum import StrEnum
 
 from outkey.core.config.configuration import SecretState
 from outkey.core.config.reference import parse_reference
-from outkey.core.errors import EditConflict
 from outkey.core.vault.envelope import Place, SealedRow, secret_place
 from outkey.core.vault.voucher import VOUCHER_FIELD
+from outkey.foundation.core.errors import EditConflict
 
 
 class SecretLabel(StrEnum):

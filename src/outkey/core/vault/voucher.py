@@ -16,13 +16,13 @@ from outkey.core.access.permissions import RULES
 from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.config.custom_rows import is_row_secret
 from outkey.core.config.fields import BY_PATH, FORMER_KEYS
-from outkey.core.errors import SecretUnreadable
-from outkey.core.permission import Permission
 from outkey.core.request.script import SCRIPT_FACT, digest
-from outkey.core.secret import Secret
-from outkey.core.text import Text
 from outkey.core.vault.envelope import Place, secret_place
 from outkey.core.vault.row_voucher import RowName
+from outkey.foundation.core.errors import SecretUnreadable
+from outkey.foundation.core.permission import Permission
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 VOUCHER_FIELD = "voucher"  # the name it is stored under, beside the secrets
 # The settings that are vouched for, each a fact of its own; SCRIPT_FACT is the script.

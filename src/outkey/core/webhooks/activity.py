@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any, Self
 
-from outkey.core.moments import DAY_SECONDS
+from outkey.foundation.core.moments import DAY_SECONDS
 
 DAYS = 14  # whose gaps are compared: two weekends
 USUAL_SHARE = 0.9  # of the days have no longer gap

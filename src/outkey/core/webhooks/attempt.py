@@ -14,11 +14,11 @@ from outkey.core.webhooks.delivery import (
     WebhookSecrets,
 )
 from outkey.core.webhooks.keys import key_bytes
-from outkey.core.webhooks.limited_json import read_limited_json, text_at
 from outkey.core.webhooks.public_keys import PublicKeys
 from outkey.core.webhooks.scheme import WebhookScheme
 from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.signatures import scheme_for, single_header
+from outkey.foundation.core.limited_json import read_limited_json, text_at
 
 Expected = TypeVar("Expected")
 MAX_EVENT_TEXT = 256

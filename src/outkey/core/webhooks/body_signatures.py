@@ -7,7 +7,6 @@ import json
 import re
 from urllib.parse import parse_qsl
 
-from outkey.core.secret import Secret
 from outkey.core.webhooks.attempt import (
     Attempt,
     event_text,
@@ -22,10 +21,11 @@ from outkey.core.webhooks.delivery import (
     SignedEvent,
     Verified,
 )
-from outkey.core.webhooks.limited_json import text_at
 from outkey.core.webhooks.scheme import TimestampRule, TimeUnit, WebhookScheme
 from outkey.core.webhooks.signatures import decode_signature, is_signed
 from outkey.core.webhooks.timestamps import check_age, read_timestamp
+from outkey.foundation.core.limited_json import text_at
+from outkey.foundation.core.secret import Secret
 
 MAX_FIELDS = 1000  # of a form
 MAX_ITEMS = 1000  # of a batch

@@ -16,7 +16,6 @@ from outkey.core.webhooks.delivery import (
     SecretSlot,
     Verified,
 )
-from outkey.core.webhooks.limited_json import text_at
 from outkey.core.webhooks.scheme import SignatureAlgorithm, TimestampRule
 from outkey.core.webhooks.signatures import (
     decode_base64,
@@ -24,6 +23,7 @@ from outkey.core.webhooks.signatures import (
     single_header,
 )
 from outkey.core.webhooks.timestamps import check_age, read_iso
+from outkey.foundation.core.limited_json import text_at
 
 TOPIC = re.compile(
     r"arn:aws(?:-cn|-us-gov)?:sns:([a-z]{2}(?:-[a-z]{1,20}){1,3}-\d{1,2}):\d{12}:"

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple, Self
 
-from outkey.core.secret import Secret
-from outkey.core.text import NO_TEXT, Text
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import NO_TEXT, Text
 
 
 @dataclass(frozen=True, slots=True)

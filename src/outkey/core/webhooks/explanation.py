@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from outkey.core.text import Text
 from outkey.core.webhooks.attempt import Attempt
 from outkey.core.webhooks.delivery import (
     CLOCK_REASONS,
@@ -23,7 +22,6 @@ from outkey.core.webhooks.delivery import (
     WebhookSecrets,
 )
 from outkey.core.webhooks.keys import STANDARD_PREFIX
-from outkey.core.webhooks.limited_json import read_limited_json
 from outkey.core.webhooks.public_keys import PublicKeys
 from outkey.core.webhooks.refusals import CHOOSE_SCHEME, EXPLAINED, refusal
 from outkey.core.webhooks.scheme import (
@@ -36,6 +34,8 @@ from outkey.core.webhooks.schemes import CUSTOM, ROWS
 from outkey.core.webhooks.settings import Webhook, scheme_of
 from outkey.core.webhooks.signatures import signature_texts
 from outkey.core.webhooks.verification import verify_attempt
+from outkey.foundation.core.limited_json import read_limited_json
+from outkey.foundation.core.text import Text
 
 MAX_TRIED = 256 * 1024  # bytes of a body that is written anew
 # Reasons that another scheme or another secret can be the cause of.

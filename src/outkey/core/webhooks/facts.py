@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from outkey.core.config.webhook_section import REFERENCES, webhook_table
-from outkey.core.findings.checks import Finding
-from outkey.core.moments import iso_moment
-from outkey.core.text import Text
 from outkey.core.webhooks.inbox import InboxDelivery
 from outkey.core.webhooks.stored import StoredWebhook
+from outkey.foundation.core.findings.checks import Finding
+from outkey.foundation.core.moments import iso_moment
+from outkey.foundation.core.text import Text
 
 
 @dataclass(frozen=True, slots=True)

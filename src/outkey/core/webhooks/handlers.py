@@ -6,8 +6,8 @@ as `os.system`.
 
 from collections.abc import Collection
 
-from outkey.core.errors import ConfigError
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 
 HANDLER_REFUSED = "handler_refused"
 

@@ -11,11 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-from outkey.core.secret import Secret
 from outkey.core.webhooks.certificates import sns_confirmation_url
 from outkey.core.webhooks.delivery import Delivery, Verified, WebhookSecrets
 from outkey.core.webhooks.keys import key_bytes
-from outkey.core.webhooks.limited_json import read_limited_json, text_at
 from outkey.core.webhooks.scheme import (
     HandshakeKind,
     KeyForm,
@@ -23,6 +21,8 @@ from outkey.core.webhooks.scheme import (
 )
 from outkey.core.webhooks.settings import Webhook, scheme_of
 from outkey.core.webhooks.signatures import symmetric_signature
+from outkey.foundation.core.limited_json import read_limited_json, text_at
+from outkey.foundation.core.secret import Secret
 
 MAX_FIELDS = 50  # of a query
 PLAIN = "text/plain; charset=utf-8"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from outkey.core.text import Text
+from outkey.foundation.core.text import Text
 
 
 class HookState(StrEnum):

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from outkey.core.secret import Secret
 from outkey.core.webhooks.attempt import Attempt, verified_event
 from outkey.core.webhooks.delivery import (
     Delivery,
@@ -41,6 +40,7 @@ from outkey.core.webhooks.signatures import (
     symmetric_signature,
 )
 from outkey.core.webhooks.timestamps import check_age
+from outkey.foundation.core.secret import Secret
 
 INPUT_HEADER = "Signature-Input"
 DIGEST_HEADER = "Content-Digest"

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from outkey.core.text import Text
 from outkey.core.webhooks.scheme import (
     HandshakeKind,
     KeyForm,
@@ -10,6 +9,7 @@ from outkey.core.webhooks.scheme import (
     WebhookScheme,
 )
 from outkey.core.webhooks.schemes import CUSTOM
+from outkey.foundation.core.text import Text
 
 # Schemes that many senders use: their labels are not the name of a sender.
 SHARED = (*CUSTOM, "standard", "rfc9421")

@@ -7,8 +7,8 @@ import re
 from base64 import b64decode
 from collections.abc import Callable
 
-from outkey.core.secret import Secret
 from outkey.core.webhooks.scheme import KeyForm
+from outkey.foundation.core.secret import Secret
 
 STANDARD_PREFIX = "whsec_"
 PUBLIC_PREFIX = "whpk_"

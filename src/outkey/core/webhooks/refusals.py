@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-from outkey.core.moments import elapsed_text
-from outkey.core.text import NO_TEXT, Text, as_text
 from outkey.core.webhooks.delivery import (
     CLOCK_REASONS,
     NotVerified,
@@ -11,6 +9,8 @@ from outkey.core.webhooks.delivery import (
     Refused,
 )
 from outkey.core.webhooks.timestamps import whole_hours
+from outkey.foundation.core.moments import elapsed_text
+from outkey.foundation.core.text import NO_TEXT, Text, as_text
 
 # Not found by verifying: the secret cannot be read here.
 SECRET_UNRESOLVED = "secret_unresolved"  # noqa: S105 - the name of a reason

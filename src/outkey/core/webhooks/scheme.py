@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from outkey.core.config.choices import Choice
+from outkey.foundation.core.fields.choices import Choice
 
 
 class VerificationKind(StrEnum):

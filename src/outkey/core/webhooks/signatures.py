@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from outkey.core.secret import Secret
 from outkey.core.webhooks.delivery import Delivery, NotVerified, RefusalReason
 from outkey.core.webhooks.keys import PUBLIC_PREFIX
 from outkey.core.webhooks.public_keys import PublicKeys
@@ -23,6 +22,7 @@ from outkey.core.webhooks.scheme import (
     UrlForm,
     WebhookScheme,
 )
+from outkey.foundation.core.secret import Secret
 
 MAX_HEADER = 4096
 MAX_SIGNATURES = 16  # in one header: two secrets, some versions

@@ -6,9 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from outkey.core.errors import ConfigError
-from outkey.core.secret import Secret
-from outkey.core.text import Text
 from outkey.core.webhooks.body_signatures import (
     adyen_items,
     adyen_message,
@@ -21,7 +18,6 @@ from outkey.core.webhooks.keys import (
     key_bytes,
     private_key_bytes,
 )
-from outkey.core.webhooks.limited_json import read_limited_json
 from outkey.core.webhooks.public_keys import PublicKeys
 from outkey.core.webhooks.refusals import refusal
 from outkey.core.webhooks.scheme import (
@@ -42,6 +38,10 @@ from outkey.core.webhooks.signatures import (
 )
 from outkey.core.webhooks.timestamps import write_timestamp
 from outkey.core.webhooks.twilio import BODY_HASH, form_text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.limited_json import read_limited_json
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 
 class Signing(NamedTuple):

@@ -5,15 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from outkey.core.config.toml_text import section_lines, toml_key
 from outkey.core.config.webhook_section import (
     REFERENCES,
     read_webhook,
     webhook_table,
 )
-from outkey.core.errors import OutkeyError, RowUnreadable
-from outkey.core.moments import day_of
-from outkey.core.stored_values import is_odd
 from outkey.core.vault.envelope import Place
 from outkey.core.webhooks.sealed import (
     SealedHookSecret,
@@ -21,6 +17,10 @@ from outkey.core.webhooks.sealed import (
     secret_place,
 )
 from outkey.core.webhooks.settings import Webhook, secret_binding
+from outkey.foundation.core.errors import OutkeyError, RowUnreadable
+from outkey.foundation.core.moments import day_of
+from outkey.foundation.core.stored_values import is_odd
+from outkey.foundation.core.toml.text import section_lines, toml_key
 
 ENDPOINT = re.compile(r"[A-Za-z0-9_-]{22}")
 SECRET = "secret"  # noqa: S105 - the name of a field

@@ -6,7 +6,6 @@ from base64 import b64decode
 from collections.abc import Callable
 from urllib.parse import parse_qs
 
-from outkey.core.secret import Secret
 from outkey.core.webhooks.attempt import Attempt, match_secret, verified_event
 from outkey.core.webhooks.body_signatures import (
     verify_adyen,
@@ -24,7 +23,6 @@ from outkey.core.webhooks.delivery import (
     WebhookSecrets,
 )
 from outkey.core.webhooks.http_signatures import verify_http_signature
-from outkey.core.webhooks.limited_json import read_limited_json, text_at
 from outkey.core.webhooks.public_keys import PublicKeys
 from outkey.core.webhooks.refusals import refusal
 from outkey.core.webhooks.scheme import (
@@ -45,6 +43,8 @@ from outkey.core.webhooks.signatures import (
 )
 from outkey.core.webhooks.timestamps import check_age, read_timestamp
 from outkey.core.webhooks.twilio import verify_twilio
+from outkey.foundation.core.limited_json import read_limited_json, text_at
+from outkey.foundation.core.secret import Secret
 
 MAX_FORM = 1024  # bytes of a delivery that only names an object
 OBJECT_ID = re.compile(r"[A-Za-z0-9_.-]{1,100}")

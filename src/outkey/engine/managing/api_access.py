@@ -20,26 +20,12 @@ from outkey.core.config.facts import written_table
 from outkey.core.config.presets import Preset
 from outkey.core.config.reference import Reference, parse_reference
 from outkey.core.config.sections import Limits
-from outkey.core.errors import (
-    BlockedByPolicy,
-    ConfigError,
-    EditConflict,
-    EgressDenied,
-    InvalidRequest,
-    RateLimited,
-    ScopeMissing,
-    UnknownConfiguration,
-    unknown_line,
-)
 from outkey.core.findings.health import Status, Summary
 from outkey.core.operating.metrics import Metrics
-from outkey.core.permission import Permission
 from outkey.core.request.message import Response
 from outkey.core.request.relay import RelayedRequest
-from outkey.core.secret import Secret
 from outkey.core.sync.run import Run
 from outkey.core.sync.sync_line import SyncLine
-from outkey.core.text import Text
 from outkey.core.webhooks.facts import ShownWebhook
 from outkey.core.webhooks.inbox import InboxDelivery
 from outkey.core.webhooks.stored import StoredWebhook
@@ -50,6 +36,20 @@ from outkey.engine.managing.connection_test import Report
 from outkey.engine.operating.measuring import measure
 from outkey.engine.sending.calls import RequestContent, build_call
 from outkey.engine.sending.preview import Preview, preview
+from outkey.foundation.core.errors import (
+    BlockedByPolicy,
+    ConfigError,
+    EditConflict,
+    EgressDenied,
+    InvalidRequest,
+    RateLimited,
+    ScopeMissing,
+    UnknownConfiguration,
+    unknown_line,
+)
+from outkey.foundation.core.permission import Permission
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 MINUTE = 60.0
 BINARY = "application/octet-stream"  # of a body whose sender does not name its type

@@ -19,21 +19,21 @@ from outkey.core.access.api_tokens import (
 )
 from outkey.core.audit.events import Tag
 from outkey.core.config.fields import BY_PATH
-from outkey.core.errors import (
+from outkey.core.state_shapes import read_each, read_one, without_value
+from outkey.engine.managing.changes import Administration
+from outkey.engine.managing.token_memory import TokenMemory
+from outkey.engine.sync.line_registry import Registry
+from outkey.foundation.core.errors import (
     NAME_TAKEN,
     ConfigError,
     EditConflict,
     SecretUnreadable,
     TokenRefused,
 )
-from outkey.core.moments import DAY_SECONDS, day_of
-from outkey.core.shared_state import SharedState, StateKind
-from outkey.core.state_shapes import read_each, read_one, without_value
-from outkey.core.text import Text, counted
-from outkey.engine.managing.changes import Administration
-from outkey.engine.managing.token_memory import TokenMemory
-from outkey.engine.sync.line_registry import Registry
-from outkey.ports.database import Database, StateRows
+from outkey.foundation.core.moments import DAY_SECONDS, day_of
+from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.core.text import Text, counted
+from outkey.foundation.ports.database import Database, StateRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,16 +17,6 @@ from outkey.core.config.sync_sections import (
     pair_table,
 )
 from outkey.core.config.webhook_section import REFERENCES, webhook_table
-from outkey.core.errors import (
-    ConfigError,
-    InactiveConfiguration,
-    OutkeyError,
-    SecretMissing,
-    SecretRebindRequired,
-    UnknownConfiguration,
-    no_webhooks,
-)
-from outkey.core.findings.checks import Finding, Level
 from outkey.core.findings.configuration_checks import (
     KEYS_NOT_NAMED,
     REFERENCE_REPLACES_VALUE,
@@ -35,13 +25,9 @@ from outkey.core.findings.configuration_checks import (
     refuse_unsavable,
 )
 from outkey.core.findings.policy import refuse_blocked
-from outkey.core.groups import groups_of
 from outkey.core.request.assembly import SecretOpener
-from outkey.core.script_syntax import check_transform
-from outkey.core.secret import Secret
 from outkey.core.sync.records import Target
 from outkey.core.sync.sync_line import SyncLine
-from outkey.core.text import Text, build_text, join_texts
 from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.stored import StoredWebhook, without_references
 from outkey.engine.managing.changes import Administration, ConfigurationChange
@@ -51,6 +37,20 @@ from outkey.engine.sync.line_registry import Registry
 from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.engine.tokens.login_source import refuse_invalid_expressions
 from outkey.engine.wire.transmit import SendContext
+from outkey.foundation.core.errors import (
+    ConfigError,
+    InactiveConfiguration,
+    OutkeyError,
+    SecretMissing,
+    SecretRebindRequired,
+    UnknownConfiguration,
+    no_webhooks,
+)
+from outkey.foundation.core.findings.checks import Finding, Level
+from outkey.foundation.core.groups import groups_of
+from outkey.foundation.core.script_syntax import check_transform
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text, build_text, join_texts
 
 if TYPE_CHECKING:
     from outkey.core.config.differences import SectionDifference

@@ -11,13 +11,13 @@ from types import MappingProxyType
 from outkey.core.findings.health import Health, Status
 from outkey.core.findings.monitoring import Notice
 from outkey.core.findings.webhook_checks import NOTICE_OF_CHECK
-from outkey.core.moments import day_of
-from outkey.core.permission import Allowed, Permission
 from outkey.core.sync.reasons import rejection_text
 from outkey.core.sync.remedies import summary_of
 from outkey.core.sync.run import Counts, RejectionGroup, RunState
-from outkey.core.text import NO_TEXT, Text, counted
 from outkey.engine.managing.overview import AttentionEntry
+from outkey.foundation.core.moments import day_of
+from outkey.foundation.core.permission import Allowed, Permission
+from outkey.foundation.core.text import NO_TEXT, Text, counted
 
 NO_CONFLICTS: Mapping[str, int] = MappingProxyType({})
 # Notices that the list shows as the state of a line, with more than they say.

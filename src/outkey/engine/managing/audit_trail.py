@@ -18,11 +18,11 @@ from outkey.core.audit.chain import (
     verify,
 )
 from outkey.core.audit.events import Tag
-from outkey.core.errors import ChainBroken, OutkeyError
-from outkey.core.shared_state import StateKind
-from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration
-from outkey.ports.database import StateRows
+from outkey.foundation.core.errors import ChainBroken, OutkeyError
+from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.core.text import Text
+from outkey.foundation.ports.database import StateRows
 from outkey.ports.storage import AuditCheckpoints, AuditRows
 
 PRUNED_AT_ONCE = 5000

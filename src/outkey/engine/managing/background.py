@@ -9,15 +9,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from secrets import token_hex
 
-from outkey.core.errors import OutkeyError
 from outkey.engine.managing.audit_trail import AuditTrail
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.connection_test import SAFE
-from outkey.engine.managing.duties import MONITORING, PRUNING, Duties
 from outkey.engine.managing.monitoring import Monitor
 from outkey.engine.sending.sender import Sender
 from outkey.engine.sync.runs import Runs
-from outkey.ports.clock import Clock
+from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.engine.duties import MONITORING, PRUNING, Duties
+from outkey.foundation.ports.clock import Clock
 
 LEASE_SECONDS = 180.0
 SECONDS_BETWEEN_TESTS = 1.0

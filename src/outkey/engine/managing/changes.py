@@ -13,21 +13,14 @@ from outkey.core.config.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
 from outkey.core.config.reference import Reference
 from outkey.core.config.secret_values import refuse_unusable
 from outkey.core.config.sync_sections import OtherDatabase, Pair
-from outkey.core.errors import (
-    ConfigError,
-    HostError,
-    UnknownConfiguration,
-)
 from outkey.core.findings.configuration_checks import (
     refuse_unsavable,
 )
 from outkey.core.findings.policy import refuse_blocked
 from outkey.core.findings.posture import Policy
 from outkey.core.request.script import SCRIPT_FACT, fingerprint
-from outkey.core.secret import Secret
 from outkey.core.sync.audited_changes import line_changes
 from outkey.core.sync.sync_line import SyncLine
-from outkey.core.text import Text
 from outkey.core.vault.voucher import (
     NAME,
     changed_settings,
@@ -41,7 +34,10 @@ from outkey.engine.sync.line_registry import Registry
 from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.engine.tokens.actions import TokenActions
 from outkey.engine.tokens.login_source import refuse_invalid_expressions
-from outkey.ports.expressions import PathCompiler
+from outkey.foundation.core.errors import ConfigError, HostError, UnknownConfiguration
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
+from outkey.foundation.ports.expressions import PathCompiler
 from outkey.ports.sending import Audit
 from outkey.ports.storage import SecretStore
 

@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from datetime import UTC, tzinfo
 
 from outkey.core.audit.events import CHALLENGED
-from outkey.core.chart import CHART_HOURS, Chart, ChartColumn
-from outkey.core.errors import (
+from outkey.core.sync.run import Counts
+from outkey.foundation.core.chart import CHART_HOURS, Chart, ChartColumn
+from outkey.foundation.core.errors import (
     AuditUnavailable,
     ConfigError,
     EgressDenied,
@@ -19,9 +20,8 @@ from outkey.core.errors import (
     SecretMissing,
     SecretRebindRequired,
 )
-from outkey.core.moments import hour_text
-from outkey.core.sync.run import Counts
-from outkey.core.text import Text
+from outkey.foundation.core.moments import hour_text
+from outkey.foundation.core.text import Text
 
 # The outcomes of attempts that outkey itself did not send, or did not follow.
 _REFUSALS = frozenset(

@@ -7,9 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from outkey.core.audit.events import COMPARISON
-from outkey.core.config.choices import AuthenticationType, NoAuthReason
 from outkey.core.config.configuration import Configuration
-from outkey.core.config.statuses import accepts
 from outkey.core.diagnosis import (
     Diagnosis,
     Suspicion,
@@ -20,15 +18,6 @@ from outkey.core.diagnosis import (
     remote_message,
     shorten,
 )
-from outkey.core.errors import (
-    Cause,
-    ConfigError,
-    EgressDenied,
-    OutkeyError,
-    ProxyFailed,
-    TokenEndpointFailed,
-)
-from outkey.core.findings.checks import Finding, Level, merge_findings
 from outkey.core.findings.configuration_checks import (
     CLOCK_AHEAD,
     CLOCK_BEHIND,
@@ -39,17 +28,28 @@ from outkey.core.findings.configuration_checks import (
 )
 from outkey.core.login.checks import refuse_unusable_login
 from outkey.core.login.failures import LOGIN_PATH
-from outkey.core.moments import CLOCK_SKEW_SECONDS, day_of
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.assembly import Call, authenticated_request
 from outkey.core.request.challenge import parse_challenges
 from outkey.core.request.message import BODY_READ, Peer, Response
-from outkey.core.text import Text, counted, join_texts
 from outkey.engine.sending.echoed_secrets import reveals_secret, sent_secrets
 from outkey.engine.sending.preview import Preview, preview
 from outkey.engine.sending.scripts import sign
 from outkey.engine.tokens.login_source import refuse_invalid_expressions
 from outkey.engine.wire.transmit import REFUSALS, SendContext
+from outkey.foundation.core.errors import (
+    Cause,
+    ConfigError,
+    EgressDenied,
+    OutkeyError,
+    ProxyFailed,
+    TokenEndpointFailed,
+)
+from outkey.foundation.core.fields.choices import AuthenticationType, NoAuthReason
+from outkey.foundation.core.fields.statuses import accepts
+from outkey.foundation.core.findings.checks import Finding, Level, merge_findings
+from outkey.foundation.core.moments import CLOCK_SKEW_SECONDS, day_of
+from outkey.foundation.core.text import Text, counted, join_texts
 
 SAFE = frozenset({"GET", "HEAD"})  # RFC 9110 §9.2.1: repeating them changes nothing
 LONG_WORD = re.compile(r"\S{24,}")

@@ -15,8 +15,6 @@ from secrets import token_bytes
 from outkey.core.audit.chain import ChainRow
 from outkey.core.audit.events import CHALLENGED, Tag
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import OutkeyError
-from outkey.core.findings.checks import Finding
 from outkey.core.findings.posture import (
     ConfigurationFacts,
     InstallationFacts,
@@ -24,14 +22,16 @@ from outkey.core.findings.posture import (
     facts_from_settings,
     installation_posture,
 )
-from outkey.core.moments import day_of
 from outkey.core.oauth2.jwt import expiry_of
 from outkey.core.request.headers import tidy_token
 from outkey.core.request.script import ScriptCall
-from outkey.core.secret import Secret
-from outkey.core.text import Text
 from outkey.engine.managing.audit_trail import AuditTrail, RowsWrapper
 from outkey.engine.sync.line_registry import Registry
+from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.findings.checks import Finding
+from outkey.foundation.core.moments import day_of
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 from outkey.ports.installation import Presets, VouchedRows
 from outkey.ports.sending import Scripts, Secrets
 

@@ -42,12 +42,16 @@ from outkey.core.config.custom_rows import (
     header_row,
     query_row,
 )
-from outkey.core.config.field_kinds import Field, Kind
 from outkey.core.config.fields import FIELDS, PATHS_OF_SECRETS
 from outkey.core.config.pasted import tidy_secret
 from outkey.core.config.reference import Reference
 from outkey.core.config.secret_values import refuse_unusable
-from outkey.core.errors import (
+from outkey.engine.managing.changes import Administration, ConfigurationChange
+from outkey.engine.managing.drafts import CandidateConfiguration, DraftSecrets
+from outkey.engine.sending.scripts import prove_examples
+from outkey.engine.sync.line_registry import Registry
+from outkey.engine.wire.transmit import SendContext
+from outkey.foundation.core.errors import (
     ConfigError,
     EditConflict,
     HeaderConflict,
@@ -56,14 +60,10 @@ from outkey.core.errors import (
     UnknownConfiguration,
     configuration_exists,
 )
-from outkey.core.permission import Allowed, Permission, Requirement
-from outkey.core.secret import Secret
-from outkey.core.text import Text
-from outkey.engine.managing.changes import Administration, ConfigurationChange
-from outkey.engine.managing.drafts import CandidateConfiguration, DraftSecrets
-from outkey.engine.sending.scripts import prove_examples
-from outkey.engine.sync.line_registry import Registry
-from outkey.engine.wire.transmit import SendContext
+from outkey.foundation.core.fields.field_kinds import Field, Kind
+from outkey.foundation.core.permission import Allowed, Permission, Requirement
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 from outkey.ports.sending import Secrets
 
 Errors = dict[str, OutkeyError]  # by the path of the field; other keys: of no field

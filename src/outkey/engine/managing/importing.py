@@ -7,20 +7,20 @@ from dataclasses import replace
 from outkey.core.access.permissions import ASK_ADMINISTRATOR, requirements
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.drafts import naming
-from outkey.core.errors import (
+from outkey.core.importing.reading import Import
+from outkey.core.importing.report import ImportedConfiguration
+from outkey.engine.managing.changes import Administration, ConfigurationChange
+from outkey.engine.sending.scripts import prove_examples
+from outkey.engine.sync.line_registry import Registry
+from outkey.engine.wire.transmit import SendContext
+from outkey.foundation.core.errors import (
     ConfigError,
     UnknownConfiguration,
     configuration_exists,
     line_exists,
 )
-from outkey.core.importing.reading import Import
-from outkey.core.importing.report import ImportedConfiguration
-from outkey.core.permission import Allowed, Permission
-from outkey.core.text import Text
-from outkey.engine.managing.changes import Administration, ConfigurationChange
-from outkey.engine.sending.scripts import prove_examples
-from outkey.engine.sync.line_registry import Registry
-from outkey.engine.wire.transmit import SendContext
+from outkey.foundation.core.permission import Allowed, Permission
+from outkey.foundation.core.text import Text
 
 
 def save_import(

@@ -9,21 +9,17 @@ from dataclasses import dataclass, replace
 from outkey.core.access.line_permissions import (
     line_requirements,
 )
-from outkey.core.config.field_kinds import table_errors
 from outkey.core.config.fields import BY_PATH
 from outkey.core.config.line_fields import CALL_FIELDS
 from outkey.core.config.line_history import LineVersion, read_version, written_sync
-from outkey.core.errors import (
-    ConfigError,
-    UnknownConfiguration,
-    line_exists,
-)
-from outkey.core.permission import Allowed, Permission
 from outkey.core.sync.line_section import parse_sync, read_request
 from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.managing.changes import Administration
 from outkey.engine.sync import SyncRunner
 from outkey.engine.sync.record_rights import RecordRights, refuse_forbidden
+from outkey.foundation.core.errors import ConfigError, UnknownConfiguration, line_exists
+from outkey.foundation.core.fields.field_kinds import table_errors
+from outkey.foundation.core.permission import Allowed, Permission
 from outkey.ports.sync import LineSource
 
 REQUEST_INPUTS = ("name", "configuration", "method", "path")

@@ -7,7 +7,6 @@ from itertools import groupby
 from operator import attrgetter
 
 from outkey.core.audit.events import Tag
-from outkey.core.findings.conditions import Condition
 from outkey.core.findings.monitoring import (
     NOTICE_KINDS,
     RECENT_SECONDS,
@@ -20,13 +19,14 @@ from outkey.core.findings.monitoring import (
     run_conditions,
     update_baseline,
 )
-from outkey.core.shared_state import StateKind
-from outkey.core.stored_times import is_possible
-from outkey.core.stored_values import is_odd
-from outkey.engine.managing.duties import MONITORING
 from outkey.engine.sync.line_registry import Registry
-from outkey.ports.clock import Clock
-from outkey.ports.database import Database, StateRows
+from outkey.foundation.core.findings.conditions import Condition
+from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.core.stored_times import is_possible
+from outkey.foundation.core.stored_values import is_odd
+from outkey.foundation.engine.duties import MONITORING
+from outkey.foundation.ports.clock import Clock
+from outkey.foundation.ports.database import Database, StateRows
 from outkey.ports.monitoring import LineRuns, Notifier
 from outkey.ports.storage import AuditRows
 

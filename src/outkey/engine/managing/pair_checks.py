@@ -5,11 +5,11 @@ from contextlib import suppress
 
 from outkey.core.config.document import Document
 from outkey.core.config.sync_sections import Pair
-from outkey.core.errors import UnknownConfiguration
 from outkey.core.sync.pair_rules import refuse_shared_lines, refuse_unfit_pair
 from outkey.core.sync.records import Target
 from outkey.engine.sync.line_registry import Registry
-from outkey.ports.expressions import PathCompiler
+from outkey.foundation.core.errors import UnknownConfiguration
+from outkey.foundation.ports.expressions import PathCompiler
 
 
 def refuse_unfit_pairs(

@@ -18,17 +18,8 @@ from outkey.core.config.configuration import (
     known_names,
 )
 from outkey.core.config.custom_rows import is_row_secret
-from outkey.core.errors import (
-    ConfigError,
-    EditConflict,
-    OutkeyError,
-    RowUnreadable,
-    UnknownConfiguration,
-    configuration_exists,
-)
 from outkey.core.findings.health import Health, Summary
 from outkey.core.rows import ConfigurationRow, new_row
-from outkey.core.text import Text
 from outkey.core.vault.versions import (
     SecretLabel,
     SecretVersion,
@@ -41,6 +32,15 @@ from outkey.core.vault.versions import (
     secret_version,
 )
 from outkey.core.vault.voucher import VOUCHER_FIELD
+from outkey.foundation.core.errors import (
+    ConfigError,
+    EditConflict,
+    OutkeyError,
+    RowUnreadable,
+    UnknownConfiguration,
+    configuration_exists,
+)
+from outkey.foundation.core.text import Text
 from outkey.ports.storage import ConfigurationStorage
 
 # A configuration that is 0.1 s old is no worse than a send that began 0.1 s earlier.

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from outkey.core.audit.events import Change, ChangeEffect, Tag
-from outkey.ports.clock import Clock
+from outkey.foundation.ports.clock import Clock
 from outkey.ports.sending import Audit
 
 SLOW_AFTER = 20  # failures

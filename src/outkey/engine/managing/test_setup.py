@@ -4,9 +4,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import ConfigError
 from outkey.core.oauth2.token import AccessToken
-from outkey.core.text import Text
 from outkey.engine.managing.connection_test import (
     ConnectionTest,
     ConnectionTestPorts,
@@ -15,6 +13,8 @@ from outkey.engine.sending.exchange import exchange
 from outkey.engine.sending.sender import Sender
 from outkey.engine.tokens.token_cache import TokenCache
 from outkey.engine.wire.lockout_guard import LockoutGuard
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 from outkey.ports.sending import Secrets, Tokens
 
 

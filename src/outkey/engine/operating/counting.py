@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 
 from outkey.core.operating.reading_position import ReadingPosition
 from outkey.core.operating.send_counts import COUNTED_TAGS, SendCounts
-from outkey.core.shared_state import SharedState, StateKind
-from outkey.engine.managing.duties import COUNTING
-from outkey.ports.database import Database, StateRows
+from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.engine.duties import COUNTING
+from outkey.foundation.ports.database import Database, StateRows
 from outkey.ports.storage import AuditRows
 
 READ_AT_ONCE = 5000

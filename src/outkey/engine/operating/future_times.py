@@ -6,20 +6,20 @@ clocks that differ have other consequences.
 
 from collections.abc import Iterator, Mapping
 
-from outkey.core.config.choices import LONGEST_TIMEOUT
-from outkey.core.errors import TimeInFuture
-from outkey.core.moments import DAY_SECONDS
 from outkey.core.request.rate_limit import LONGEST_SLOTS, MAX_HOLD
-from outkey.core.shared_state import StateKind
-from outkey.core.stored_times import LONGEST_WAIT, SKEW_SECONDS, is_possible
 from outkey.core.sync.run import OPEN_STATES
 from outkey.core.sync.run_states import is_from_future
-from outkey.core.text import Text
 from outkey.engine.application import Application
 from outkey.engine.managing.background import LEASE_SECONDS
 from outkey.engine.managing.doctor import first_names
-from outkey.engine.managing.duties import PRUNING
 from outkey.engine.operating.workers import time_in
+from outkey.foundation.core.errors import TimeInFuture
+from outkey.foundation.core.fields.choices import LONGEST_TIMEOUT
+from outkey.foundation.core.moments import DAY_SECONDS
+from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS, is_possible
+from outkey.foundation.core.text import Text
+from outkey.foundation.engine.duties import PRUNING
 from outkey.ports.webhooks import DeliveryQuery
 
 LOOK_SECONDS = 60.0

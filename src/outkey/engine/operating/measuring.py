@@ -1,11 +1,11 @@
 """What is measured of an installation, for all processes that share its database."""
 
 from outkey.core.operating.metrics import Metrics
-from outkey.core.shared_state import StateKind
 from outkey.engine.application import Application
 from outkey.engine.operating.counting import SendCounter
 from outkey.engine.operating.workers import count_workers
 from outkey.engine.sync.run_counting import run_counts
+from outkey.foundation.core.shared_state import StateKind
 
 
 def measure(application: Application) -> Metrics:

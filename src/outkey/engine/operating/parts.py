@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
-from outkey.core.errors import WorkerMissing
-from outkey.core.shared_state import StateKind
 from outkey.engine.application import Application
 from outkey.engine.managing.doctor import PROBE
 from outkey.engine.operating.future_times import FutureTimesCheck
 from outkey.engine.operating.workers import count_workers
+from outkey.foundation.core.errors import WorkerMissing
+from outkey.foundation.core.shared_state import StateKind
 
 
 def readiness_checks(application: Application) -> dict[str, Callable[[], object]]:

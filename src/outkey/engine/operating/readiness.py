@@ -9,8 +9,8 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from outkey.core.errors import OutkeyError
-from outkey.ports.clock import Clock
+from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.ports.clock import Clock
 
 DEADLINE_SECONDS = 2.0
 # How long a result is used again: probes may come from anybody, in any number.

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from secrets import token_hex
 
-from outkey.core.shared_state import StateKind
-from outkey.core.stored_times import is_recent
 from outkey.engine.managing.background import LEASE_SECONDS
-from outkey.engine.managing.duties import MONITORING
-from outkey.ports.database import Database, StateRows
+from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.core.stored_times import is_recent
+from outkey.foundation.engine.duties import MONITORING
+from outkey.foundation.ports.database import Database, StateRows
 
 BEAT_SECONDS = 10.0
 ALIVE_SECONDS = 30.0

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import TypedDict
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.config.field_kinds import check_method
 from outkey.core.request.assembly import Call, encode_body
-from outkey.core.request.origin import Params
-from outkey.core.secret import Secret
+from outkey.foundation.core.fields.field_kinds import check_method
+from outkey.foundation.core.origin import Params
+from outkey.foundation.core.secret import Secret
 
 Data = bytes | str | Mapping[str, object] | None
 _USUAL_METHODS = (

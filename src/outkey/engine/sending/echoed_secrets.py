@@ -8,15 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.echo.search import SearchPatterns, SearchText
 from outkey.core.echo.sent_secrets import credentials_in, without_repetition
-from outkey.core.errors import OutkeyError
 from outkey.core.request.headers import tidy_token, tidy_value
 from outkey.core.request.message import Response
 from outkey.core.request.script import SCRIPT_FACT
-from outkey.core.secret import MASK, Secret
 from outkey.engine.tokens.renewal import TokenManager
 from outkey.engine.wire.transmit import SendContext
+from outkey.foundation.core.echo.search import SearchPatterns, SearchText
+from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.secret import MASK, Secret
 
 # A number with an exponent; and a table that leaves 0 of the digits, e of e and E.
 _EXPONENT = re.compile(rb"[eE](?:(?<=[0-9][eE])[-+]?[0-9]+\s*[,\]}])")

@@ -14,7 +14,6 @@ from typing import assert_never
 
 from outkey.core.audit.events import Refusal
 from outkey.core.diagnosis import retry_after
-from outkey.core.errors import Cause, OutkeyError, RedirectBlocked, RemoteError
 from outkey.core.findings.configuration_checks import refuse_unsendable
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.assembly import Call, redirected_request, with_rows
@@ -29,13 +28,19 @@ from outkey.core.request.flow import (
 )
 from outkey.core.request.message import IDEMPOTENT, Header, Request, Response
 from outkey.core.request.schemes import scheme_of
-from outkey.core.secret import Secret
-from outkey.core.text import Text
 from outkey.engine.sending.scripts import sign
 from outkey.engine.tokens.renewal import TokenManager
 from outkey.engine.tokens.token_source import TokenRequest
 from outkey.engine.wire.steps import CallInThread, Steps, Wait
 from outkey.engine.wire.transmit import MEBIBYTE, RequestBudget, SendContext
+from outkey.foundation.core.errors import (
+    Cause,
+    OutkeyError,
+    RedirectBlocked,
+    RemoteError,
+)
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 MAX_HOPS = 3
 _RETRIED = frozenset({429, 502, 503, 504})

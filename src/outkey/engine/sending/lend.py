@@ -10,7 +10,6 @@ from functools import partial
 
 from outkey.core.audit.events import Outcome, Refusal, Tag, intent_of
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import ConfigError, EgressDenied, OutkeyError, ScriptFailed
 from outkey.core.findings.configuration_checks import refuse_unsendable
 from outkey.core.oauth2.token import AccessToken
 from outkey.core.request.addresses import is_address
@@ -22,14 +21,20 @@ from outkey.core.request.message import (
     ResponseHeaders,
     Source,
 )
-from outkey.core.request.origin import parse_url
 from outkey.core.request.schemes.fetched import is_rejected
-from outkey.core.text import Text
 from outkey.engine.sending.scripts import sign
 from outkey.engine.tokens.renewal import TokenManager
 from outkey.engine.tokens.token_source import TokenRequest
 from outkey.engine.wire.steps import Steps
 from outkey.engine.wire.transmit import SendContext
+from outkey.foundation.core.errors import (
+    ConfigError,
+    EgressDenied,
+    OutkeyError,
+    ScriptFailed,
+)
+from outkey.foundation.core.origin import parse_url
+from outkey.foundation.core.text import Text
 from outkey.ports.sending import Configurations
 
 # What HTTP clients set by themselves; everything else in a request is the caller's own.

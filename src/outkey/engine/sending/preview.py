@@ -11,16 +11,16 @@ from typing import NamedTuple
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.custom_rows import PLACEHOLDER
 from outkey.core.echo.sent_secrets import public_text, visible_texts
-from outkey.core.errors import OutkeyError
-from outkey.core.findings.checks import Finding
 from outkey.core.findings.configuration_checks import configuration_findings
 from outkey.core.request.assembly import Call, authenticated_request
 from outkey.core.request.message import Header, Request, Source
 from outkey.core.request.token_place import token_prefix
-from outkey.core.secret import MASK, Secret
-from outkey.core.text import NO_TEXT, Text
 from outkey.engine.sending.scripts import sign
 from outkey.engine.wire.transmit import SendContext
+from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.findings.checks import Finding
+from outkey.foundation.core.secret import MASK, Secret
+from outkey.foundation.core.text import NO_TEXT, Text
 
 _MASKED_PARAMETER = re.compile(rf"(?<=[?&])([^?&=]+)={re.escape(MASK)}(?=&|\Z)")
 DIGEST_NOTE = Text(

@@ -6,9 +6,7 @@ from shlex import quote
 
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.drafts import naming
-from outkey.core.errors import ConfigError, OutkeyError, ScriptFailed, SecretMissing
 from outkey.core.request.message import Header, Request
-from outkey.core.request.origin import parse_url
 from outkey.core.request.script import (
     MAX_BODY,
     SCRIPT_FACT,
@@ -16,10 +14,17 @@ from outkey.core.request.script import (
     headers_of,
     secret_digest,
 )
-from outkey.core.script_syntax import Example, check_imports, examples
-from outkey.core.secret import Secret
-from outkey.core.text import Text
 from outkey.engine.wire.transmit import SendContext
+from outkey.foundation.core.errors import (
+    ConfigError,
+    OutkeyError,
+    ScriptFailed,
+    SecretMissing,
+)
+from outkey.foundation.core.origin import parse_url
+from outkey.foundation.core.script_syntax import Example, check_imports, examples
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 _EXAMPLES_SECONDS = 5
 

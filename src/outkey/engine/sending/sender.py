@@ -11,10 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import ConfigError
 from outkey.core.request.assembly import Call
 from outkey.core.request.message import Peer, Response, Route
-from outkey.core.text import Text
 from outkey.engine.sending.echoed_secrets import repeats_secret
 from outkey.engine.sending.exchange import exchange
 from outkey.engine.tokens.actions import TokenActions
@@ -26,8 +24,10 @@ from outkey.engine.wire.proxies import NO_PROXIES, Proxies
 from outkey.engine.wire.response_bodies import UnfinishedBody
 from outkey.engine.wire.steps import Steps
 from outkey.engine.wire.transmit import SendContext
-from outkey.ports.clock import Clock
-from outkey.ports.expressions import PathCompiler
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
+from outkey.foundation.ports.clock import Clock
+from outkey.foundation.ports.expressions import PathCompiler
 from outkey.ports.sending import (
     AsyncResolver,
     AsyncTransport,

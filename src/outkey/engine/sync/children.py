@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from outkey.core.errors import SyncFailed
 from outkey.core.sync.keys import key_text
 from outkey.core.sync.line import Children, Sync, Writes
 from outkey.core.sync.mapping import Unmapped
@@ -27,6 +26,7 @@ from outkey.engine.sync.record_mapper import (
     write_rows,
 )
 from outkey.engine.sync.target_columns import NoteChange, TargetColumns
+from outkey.foundation.core.errors import SyncFailed
 from outkey.ports.sync import Key
 
 MAX_CHILDREN = 10_000  # of one record

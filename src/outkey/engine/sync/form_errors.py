@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from outkey.core.errors import ConfigError
-from outkey.core.findings.checks import Finding
 from outkey.core.findings.line_checks import MappingCheck
 from outkey.core.sync.line import INDEX, Direction, FieldMapping
 from outkey.core.sync.line_form import LineForm, MappingRow
@@ -13,6 +11,8 @@ from outkey.core.sync.records import HostField
 from outkey.core.sync.schedule_choices import ScheduleKind
 from outkey.core.sync.shape import KIND_BY_TRANSFORM, is_made_by_outkey
 from outkey.engine.sync.plan import SyncPorts
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.findings.checks import Finding
 
 EXPRESSIONS = ("records", "pagination_cursor", "incremental_field")
 HostFields = Mapping[str, HostField] | None  # None: a table or a file

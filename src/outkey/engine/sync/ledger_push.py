@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from outkey.core.errors import OutkeyError, SyncFailed
-from outkey.core.groups import groups_of
 from outkey.core.request.message import Response
 from outkey.core.sync.guard import refuse_mass_removal, refuse_replaced_target
 from outkey.core.sync.ledger import (
@@ -39,7 +37,6 @@ from outkey.core.sync.response import read_json
 from outkey.core.sync.run import Run
 from outkey.core.sync.templates import fill_body, is_too_long, value_at
 from outkey.core.sync.transforms import MappingContext
-from outkey.core.text import Text
 from outkey.engine.sync.plan import Effect, LinePlan, Note, SyncPorts
 from outkey.engine.sync.push import is_in_vain, refused_record
 from outkey.engine.sync.push_jobs import (
@@ -54,6 +51,9 @@ from outkey.engine.sync.push_jobs import (
 )
 from outkey.engine.sync.requests import LineRequest, RequestBatch, ResponseOrError
 from outkey.engine.sync.run_in_progress import RunInProgress, is_about_request
+from outkey.foundation.core.errors import OutkeyError, SyncFailed
+from outkey.foundation.core.groups import groups_of
+from outkey.foundation.core.text import Text
 
 STEP = 1000  # records that are compared at a time
 NO_RECORD = frozenset({404, 410})

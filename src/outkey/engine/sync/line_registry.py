@@ -9,7 +9,16 @@ from outkey.core.config.line_history import (
     compared_values,
     version_text,
 )
-from outkey.core.errors import (
+from outkey.core.sync.line_rows import LineRow, line_row
+from outkey.core.sync.line_versions import compare_lines
+from outkey.core.sync.schedule import TimedLine
+from outkey.core.sync.sync_line import SyncLine
+from outkey.engine.managing.registry import (
+    FRESH_SECONDS,
+    MOST_CACHED,
+    ConfigurationRegistry,
+)
+from outkey.foundation.core.errors import (
     ConfigError,
     EditConflict,
     RowUnreadable,
@@ -17,16 +26,7 @@ from outkey.core.errors import (
     line_exists,
     unknown_line,
 )
-from outkey.core.sync.line_rows import LineRow, line_row
-from outkey.core.sync.line_versions import compare_lines
-from outkey.core.sync.schedule import TimedLine
-from outkey.core.sync.sync_line import SyncLine
-from outkey.core.text import Text
-from outkey.engine.managing.registry import (
-    FRESH_SECONDS,
-    MOST_CACHED,
-    ConfigurationRegistry,
-)
+from outkey.foundation.core.text import Text
 from outkey.ports.sync import Storage
 
 

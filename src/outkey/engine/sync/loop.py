@@ -12,8 +12,8 @@ from typing import Protocol
 
 from outkey.core.sync.run import SCHEDULE_ACTOR
 from outkey.core.sync.schedule import DueRun, next_in_line, places_of_database
-from outkey.engine.rounds import StopSignal, repeat
 from outkey.engine.sync.planner import Planner
+from outkey.foundation.engine.rounds import StopSignal, repeat
 
 LOOK_SECONDS = 1.0
 PLAN_SECONDS = 15.0

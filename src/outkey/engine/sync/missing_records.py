@@ -3,8 +3,8 @@
 from outkey.core.sync.guard import most_removals, refuse_mass_removal
 from outkey.core.sync.line import Gone
 from outkey.core.sync.records import Unseen
-from outkey.core.text import Text
 from outkey.engine.sync.run_in_progress import RunInProgress
+from outkey.foundation.core.text import Text
 
 
 class MissingRecords:

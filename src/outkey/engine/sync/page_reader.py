@@ -2,9 +2,7 @@
 
 from dataclasses import replace
 
-from outkey.core.errors import Cause
 from outkey.core.request.message import Response
-from outkey.core.request.origin import without_parameters
 from outkey.core.sync.paging import (
     NUMBERED,
     Page,
@@ -29,6 +27,8 @@ from outkey.engine.sync.page_requests import expressions, page_location, page_re
 from outkey.engine.sync.plan import LinePlan, SyncPorts
 from outkey.engine.sync.requests import RequestBatch, ResponseOrError
 from outkey.engine.sync.secret_guard import SecretGuard
+from outkey.foundation.core.errors import Cause
+from outkey.foundation.core.origin import without_parameters
 
 NO_CONTENT = 204
 

@@ -2,13 +2,13 @@
 
 import json
 
-from outkey.core.request.origin import Location, build_target, parse_url
 from outkey.core.sync.line import INDEX, Paging, Sync
 from outkey.core.sync.paging import NUMBERED, Position, parameters, place_of
 from outkey.core.sync.templates import fill_body
 from outkey.engine.sync.plan import LinePlan
 from outkey.engine.sync.record_mapper import mapping_paths
 from outkey.engine.sync.requests import LineRequest
+from outkey.foundation.core.origin import Location, build_target, parse_url
 
 
 def expressions(sync: Sync) -> dict[str, str]:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from contextlib import suppress
 
-from outkey.core.errors import ConfigError
 from outkey.core.sync.ledger import LedgerEntry
 from outkey.core.sync.pair_journal import PairJournal, stored_journal
 from outkey.core.sync.pairs import PairAgreement
 from outkey.core.sync.run import Run
 from outkey.engine.sync.plan import PairPlan, SyncPorts
+from outkey.foundation.core.errors import ConfigError
 
 
 class PairChanges:

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 
-from outkey.core.errors import SyncFailed
 from outkey.core.sync.line import Writes
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.pairs import Decision, pair_fields
@@ -13,7 +12,6 @@ from outkey.core.sync.reasons import CREATE_UNANSWERED
 from outkey.core.sync.records import WriteOutcome, Written
 from outkey.core.sync.response import Record
 from outkey.core.sync.run import Run
-from outkey.core.text import Text
 from outkey.engine.sync.missing_records import has_read_all
 from outkey.engine.sync.pair_bookkeeping import PairBookkeeping
 from outkey.engine.sync.pair_changes import PairChanges
@@ -30,6 +28,8 @@ from outkey.engine.sync.plan import Note, PairPlan, SyncPorts
 from outkey.engine.sync.pull import Pull
 from outkey.engine.sync.record_mapper import KeyTexts, Row, key_of
 from outkey.engine.sync.unanswered_creates import UnansweredCreates
+from outkey.foundation.core.errors import SyncFailed
+from outkey.foundation.core.text import Text
 
 UNCHANGED = Written(WriteOutcome.UNCHANGED)
 UPDATED = Written(WriteOutcome.UPDATED)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from outkey.core.errors import BadAnswer, OutkeyError
 from outkey.core.sync.keys import key_text
 from outkey.core.sync.ledger import UNSURE, LedgerEntry
 from outkey.core.sync.paging import Position
@@ -23,6 +22,7 @@ from outkey.engine.sync.push import refused_record
 from outkey.engine.sync.push_jobs import Group, Job, Plan, Settled
 from outkey.engine.sync.record_mapper import key_of
 from outkey.engine.sync.run_in_progress import is_refused
+from outkey.foundation.core.errors import BadAnswer, OutkeyError
 
 SENT = frozenset({WriteOutcome.CREATED, WriteOutcome.UPDATED})
 MOST_ERRORS = 3  # of repeated creates in a run: then more would hardly succeed

@@ -7,15 +7,15 @@ from functools import partial
 from shlex import quote
 
 from outkey.core.config.sync_sections import ConflictRule, Pair
-from outkey.core.errors import ConfigError, UnknownConfiguration
 from outkey.core.sync.line import Sync
 from outkey.core.sync.pairs import PairAgreement, after_deletion, pair_fields
 from outkey.core.sync.run import Run, RunState
-from outkey.core.text import Text
 from outkey.engine.sync.agreements import Agreements
 from outkey.engine.sync.plan import PairPorts
 from outkey.engine.sync.runner import SyncRunner
 from outkey.engine.sync.runs import Runs
+from outkey.foundation.core.errors import ConfigError, UnknownConfiguration
+from outkey.foundation.core.text import Text
 
 # The steps of a line's run, begun with the callbacks of `SyncRunner.run`.
 Begin = Callable[..., Generator[Run]]

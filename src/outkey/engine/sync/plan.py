@@ -17,8 +17,8 @@ from outkey.engine.sending.sender import Sender
 from outkey.engine.sync.agreements import Agreements
 from outkey.engine.sync.runs import Runs
 from outkey.engine.sync.targets import RetryTargets, Targets
-from outkey.ports.clock import Clock
-from outkey.ports.expressions import PathCompiler
+from outkey.foundation.ports.clock import Clock
+from outkey.foundation.ports.expressions import PathCompiler
 from outkey.ports.sync import (
     Calendar,
     LedgerRows,

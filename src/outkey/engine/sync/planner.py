@@ -6,14 +6,6 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import TypeVar
 
-from outkey.core.errors import (
-    ConfigError,
-    HostError,
-    LineBusy,
-    OutkeyError,
-    RunStopped,
-    StorageUnavailable,
-)
 from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.run_states import KILLED, STOPPING
 from outkey.core.sync.schedule import (
@@ -28,6 +20,14 @@ from outkey.core.sync.schedule import (
 from outkey.engine.sync.line_registry import Registry
 from outkey.engine.sync.plan import SyncPorts
 from outkey.engine.sync.runner import SyncRunner
+from outkey.foundation.core.errors import (
+    ConfigError,
+    HostError,
+    LineBusy,
+    OutkeyError,
+    RunStopped,
+    StorageUnavailable,
+)
 from outkey.ports.sync import Queue
 
 # Seconds between tries: a database that restarts is back by then.

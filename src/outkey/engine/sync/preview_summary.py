@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from outkey.core.sync.reasons import rejection_text
 from outkey.core.sync.records import WriteOutcome
-from outkey.core.text import Text
 from outkey.engine.sync.plan import Effect
+from outkey.foundation.core.text import Text
 
 MAX_KEYS = 5  # of rejected records that are named
 

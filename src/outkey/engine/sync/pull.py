@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import NamedTuple
 
-from outkey.core.groups import groups_of
 from outkey.core.sync.guard import refuse_mass_removal_of_children
 from outkey.core.sync.keys import key_text
 from outkey.core.sync.line import Gone, Writes
@@ -19,7 +18,6 @@ from outkey.core.sync.response import (
 )
 from outkey.core.sync.run import ChildCounts, Counts, Run
 from outkey.core.sync.shape import shape_of
-from outkey.core.text import Text
 from outkey.engine.sync.children import ChildEffects, ChildTarget, ParentRow
 from outkey.engine.sync.missing_records import MissingRecords
 from outkey.engine.sync.page_reader import PageReader
@@ -28,6 +26,8 @@ from outkey.engine.sync.record_mapper import RecordMapper, Row, key_of, write_ro
 from outkey.engine.sync.record_screen import RecordScreen
 from outkey.engine.sync.run_in_progress import RunInProgress
 from outkey.engine.sync.target_columns import TargetColumns
+from outkey.foundation.core.groups import groups_of
+from outkey.foundation.core.text import Text
 from outkey.ports.sync import StorageBusy
 
 PREVIEW_VALUES = 200_000

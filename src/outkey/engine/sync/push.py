@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import NamedTuple
 from urllib.parse import quote
 
-from outkey.core.errors import OutkeyError
 from outkey.core.sync.mapping import Unmapped, fill_path, map_outgoing, nest_values
 from outkey.core.sync.paging import Position, parameters
 from outkey.core.sync.pauses import raise_for_cause
@@ -17,6 +16,7 @@ from outkey.core.sync.transforms import MappingContext
 from outkey.engine.sync.plan import Effect, LinePlan, Note, SyncPorts
 from outkey.engine.sync.requests import LineRequest, RequestBatch, ResponseOrError
 from outkey.engine.sync.run_in_progress import RunInProgress, is_about_request
+from outkey.foundation.core.errors import OutkeyError
 
 BATCH = 100  # records that are read at a time
 DRY_BATCH = 1000  # of a dry run, which sends nothing: one checkpoint for all of them

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from outkey.core.groups import groups_of
 from outkey.core.sync.ledger import LedgerEntry, count_of
 from outkey.core.sync.line import PushedRecords, PushRequest, Sync
 from outkey.core.sync.paging import Position
@@ -12,6 +11,7 @@ from outkey.core.sync.records import WriteOutcome
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.templates import placeholders
 from outkey.engine.sync.plan import Effect
+from outkey.foundation.core.groups import groups_of
 
 
 class Action(StrEnum):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from outkey.core.errors import SyncFailed
 from outkey.core.sync.columns import ColumnMapping, map_columns
 from outkey.core.sync.excerpt import NO_VALUE, json_kind
 from outkey.core.sync.keys import key_text
@@ -12,6 +11,7 @@ from outkey.core.sync.records import HostField, WriteOutcome, Written
 from outkey.core.sync.response import MAX_FIELDS, size_fault
 from outkey.core.sync.transforms import MappingContext
 from outkey.engine.sync.plan import Effect, SyncPorts
+from outkey.foundation.core.errors import SyncFailed
 
 WHOLE_RECORD = "@"
 NULL = "`null`"

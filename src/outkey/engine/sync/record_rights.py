@@ -5,10 +5,8 @@ from typing import Protocol
 from outkey.core.access.line_permissions import (
     record_accesses,
 )
-from outkey.core.errors import (
-    ConfigError,
-)
 from outkey.core.sync.line import Sync
+from outkey.foundation.core.errors import ConfigError
 from outkey.ports.sync import Models
 
 

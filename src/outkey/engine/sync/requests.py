@@ -10,14 +10,14 @@ from functools import partial
 from typing import Required, Self, TypedDict
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import EditConflict, OutkeyError
 from outkey.core.request.assembly import Call
 from outkey.core.request.message import Response
-from outkey.core.request.origin import Params
-from outkey.core.secret import Secret
 from outkey.engine.sending.calls import build_call
 from outkey.engine.sending.sender import Sender
 from outkey.engine.sync.plan import LinePlan
+from outkey.foundation.core.errors import EditConflict, OutkeyError
+from outkey.foundation.core.origin import Params
+from outkey.foundation.core.secret import Secret
 
 ResponseOrError = Response | BaseException
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from outkey.core.errors import ConfigError, SyncFailed
 from outkey.core.sync.line import INDEX, Direction, FieldMapping, Transform
 from outkey.core.sync.line_form import ChildForm, LineForm, MappingRow, names_in
 from outkey.core.sync.line_sample import LineSample
@@ -15,11 +14,12 @@ from outkey.core.sync.row_trials import RejectedBySample, RowTrial
 from outkey.core.sync.shown import shortened
 from outkey.core.sync.transforms import MappingContext
 from outkey.core.sync.unmapped_fields import UnmappedField, unmapped_fields
-from outkey.core.text import Text
 from outkey.engine.sync.form_errors import fault_of, model_fields
 from outkey.engine.sync.plan import SyncPorts
 from outkey.engine.sync.record_mapper import NULL, WHOLE_RECORD, is_lookup_key
 from outkey.engine.sync.run_in_progress import PREVIEW_SECONDS
+from outkey.foundation.core.errors import ConfigError, SyncFailed
+from outkey.foundation.core.text import Text
 
 MAX_SHOWN = 80
 MAX_ELEMENTS = 100  # of the lists in a sample that rows of children are tried with

@@ -1,9 +1,9 @@
 """Counts of ended runs, for metrics that cover all processes."""
 
 from outkey.core.operating.run_counts import RunCounts
-from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.sync.run import Run
-from outkey.ports.database import StateRows
+from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.ports.database import StateRows
 
 
 def count_run(states: StateRows, run: Run) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from outkey.core.errors import BadAnswer, Cause, OutkeyError, SyncFailed
 from outkey.core.request.message import Response
 from outkey.core.sync.excerpt import excerpt_of
 from outkey.core.sync.identity import line_digest
@@ -22,11 +21,12 @@ from outkey.core.sync.run import (
     RunState,
 )
 from outkey.core.sync.run_states import Start, restart
-from outkey.core.text import Text, counted
 from outkey.engine.sync.children import ChildEffects
 from outkey.engine.sync.plan import Effect, LinePlan, Note, SyncPorts
 from outkey.engine.sync.secret_guard import SecretGuard
 from outkey.engine.sync.target_columns import NoteChange, ignore_change
+from outkey.foundation.core.errors import BadAnswer, Cause, OutkeyError, SyncFailed
+from outkey.foundation.core.text import Text, counted
 
 PREVIEW_SECONDS = 10.0
 # A checkpoint extends the lease of a run. Work on one page that takes longer than this

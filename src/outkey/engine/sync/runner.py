@@ -7,15 +7,6 @@ from dataclasses import replace
 from pathlib import PurePath
 from shlex import quote
 
-from outkey.core.errors import (
-    REQUEST_ONLY,
-    BadAnswer,
-    ConfigError,
-    OutkeyError,
-    RunStopped,
-    SyncFailed,
-)
-from outkey.core.findings.checks import Finding, Level
 from outkey.core.findings.children_checks import children_findings
 from outkey.core.findings.line_checks import (
     INVALID_EXPRESSION,
@@ -27,8 +18,6 @@ from outkey.core.findings.line_checks import (
     line_findings,
 )
 from outkey.core.findings.push_checks import MISSING_TABLE, request_findings
-from outkey.core.script_syntax import check_transform
-from outkey.core.secret import Secret
 from outkey.core.sync.line import (
     Direction,
     FieldMapping,
@@ -52,7 +41,6 @@ from outkey.core.sync.run_states import STOPPING
 from outkey.core.sync.shape import is_made_by_outkey, shape_of, shape_of_children
 from outkey.core.sync.suggest import Suggestion
 from outkey.core.sync.targets import FileName, parse_target
-from outkey.core.text import Text
 from outkey.engine.sending.scripts import is_vouched
 from outkey.engine.sync.agreements import Agreements
 from outkey.engine.sync.form_errors import form_errors
@@ -77,6 +65,18 @@ from outkey.engine.sync.run_in_progress import (
 )
 from outkey.engine.sync.suggesting import LineSuggester, sample_plan, small_response
 from outkey.engine.sync.target_columns import NoteChange, ignore_change
+from outkey.foundation.core.errors import (
+    REQUEST_ONLY,
+    BadAnswer,
+    ConfigError,
+    OutkeyError,
+    RunStopped,
+    SyncFailed,
+)
+from outkey.foundation.core.findings.checks import Finding, Level
+from outkey.foundation.core.script_syntax import check_transform
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 from outkey.ports.sync import Records
 
 

@@ -9,20 +9,6 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import (
-    ConfigError,
-    LineBusy,
-    LinePaused,
-    Sealed,
-    SecretUnreadable,
-    UnknownConfiguration,
-    resume_line_hint,
-    unknown_run,
-)
-from outkey.core.groups import groups_of
-from outkey.core.moments import parse_interval
-from outkey.core.operating.hold import refuse_on_hold
-from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.sync import run_states
 from outkey.core.sync.excerpt import printable
 from outkey.core.sync.identity import line_digest
@@ -41,11 +27,25 @@ from outkey.core.sync.run import (
 from outkey.core.sync.run_states import RunRequest, Start
 from outkey.core.sync.schedule import ATTEMPTS
 from outkey.core.sync.sync_line import SyncLine
-from outkey.core.text import Text
-from outkey.engine.managing.duties import SCHEDULES, Duties
 from outkey.engine.sync.run_counting import count_run
 from outkey.engine.sync.sync_settings import SyncSettings
-from outkey.ports.database import Database, StateRows
+from outkey.foundation.core.errors import (
+    ConfigError,
+    LineBusy,
+    LinePaused,
+    Sealed,
+    SecretUnreadable,
+    UnknownConfiguration,
+    resume_line_hint,
+    unknown_run,
+)
+from outkey.foundation.core.groups import groups_of
+from outkey.foundation.core.hold import refuse_on_hold
+from outkey.foundation.core.moments import parse_interval
+from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.core.text import Text
+from outkey.foundation.engine.duties import SCHEDULES, Duties
+from outkey.foundation.ports.database import Database, StateRows
 from outkey.ports.sync import LineSource, RunOrder, RunQuery, RunRows
 
 MAX_DUE = 5000

@@ -6,7 +6,6 @@ from functools import partial
 
 from outkey.core.echo.sent_secrets import credentials_in, without_repetition
 from outkey.core.request.message import Response
-from outkey.core.secret import MASK, Secret
 from outkey.core.sync.reasons import sync_failure
 from outkey.engine.sending.echoed_secrets import (
     EchoDetector,
@@ -16,6 +15,7 @@ from outkey.engine.sending.echoed_secrets import (
     sent_secrets,
 )
 from outkey.engine.sync.plan import Effect, LinePlan, SyncPorts
+from outkey.foundation.core.secret import MASK, Secret
 
 CACHE_SECONDS = 10.0
 

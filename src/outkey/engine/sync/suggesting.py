@@ -5,9 +5,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import ConfigError, ResponseTooLarge, SyncFailed
 from outkey.core.request.message import Response
-from outkey.core.request.origin import without_parameters
 from outkey.core.sync.line import Direction, Sync
 from outkey.core.sync.line_sample import MAX_RECORDS, LineSample
 from outkey.core.sync.paging import Position
@@ -21,7 +19,6 @@ from outkey.core.sync.suggest import (
     suggest,
 )
 from outkey.core.sync.suggest_records import MAX_DEPTH
-from outkey.core.text import Text
 from outkey.engine.sending.calls import build_call
 from outkey.engine.sending.echoed_secrets import (
     EchoedSecret,
@@ -32,6 +29,9 @@ from outkey.engine.sync.page_requests import page_location, page_request
 from outkey.engine.sync.plan import LinePlan, SyncPorts
 from outkey.engine.sync.pull import PREVIEW_VALUES
 from outkey.engine.sync.secret_guard import SecretGuard
+from outkey.foundation.core.errors import ConfigError, ResponseTooLarge, SyncFailed
+from outkey.foundation.core.origin import without_parameters
+from outkey.foundation.core.text import Text
 
 PREVIEW_MEBIBYTES = 4
 FIRST = Position()

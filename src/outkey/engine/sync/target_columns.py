@@ -13,8 +13,8 @@ from outkey.core.sync.shape import (
     widened_kind,
     with_kinds,
 )
-from outkey.core.text import Text
 from outkey.engine.sync.targets import Targets
+from outkey.foundation.core.text import Text
 from outkey.ports.sync import Key
 
 Row = dict[str, object]

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
-from outkey.core.errors import ConfigError
 from outkey.core.sync.line import Gone
 from outkey.core.sync.records import (
     HostRecord,
@@ -16,7 +15,8 @@ from outkey.core.sync.records import (
     missing_table,
 )
 from outkey.core.sync.targets import FileName, TableName, parse_target
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 from outkey.ports.sync import Key, Models, Records, StoredTables, TargetStore
 
 

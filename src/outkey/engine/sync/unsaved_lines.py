@@ -7,13 +7,6 @@ from typing import NamedTuple, Protocol
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.drafts import ConfigurationDraft
 from outkey.core.config.sync_sections import OtherDatabase, Pair
-from outkey.core.errors import (
-    ConfigError,
-    StorageUnavailable,
-    UnknownConfiguration,
-    unknown_line,
-)
-from outkey.core.findings.checks import Finding
 from outkey.core.findings.line_checks import (
     SHARED_FILE,
     TARGET_UNREACHABLE,
@@ -25,6 +18,13 @@ from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.targets import FileName, TableName, parse_target
 from outkey.engine.sync.line_registry import Registry
 from outkey.engine.sync.runner import SyncRunner
+from outkey.foundation.core.errors import (
+    ConfigError,
+    StorageUnavailable,
+    UnknownConfiguration,
+    unknown_line,
+)
+from outkey.foundation.core.findings.checks import Finding
 from outkey.ports.sync import LineSource
 
 

@@ -7,15 +7,8 @@ from enum import StrEnum
 from shlex import quote
 from typing import Any
 
-from outkey.core.config.choices import Grant
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.fields import BY_PATH
-from outkey.core.errors import (
-    ConfigError,
-    ReauthorizationNeeded,
-    RemoteError,
-    TokenEndpointFailed,
-)
 from outkey.core.findings.configuration_checks import refuse_unsendable
 from outkey.core.oauth2 import grants
 from outkey.core.oauth2.grants import Consent, DeviceCode
@@ -27,8 +20,6 @@ from outkey.core.oauth2.responses import (
 )
 from outkey.core.oauth2.token import AccessToken, State, TokenContent
 from outkey.core.request.message import Response
-from outkey.core.secret import Secret
-from outkey.core.text import Text
 from outkey.engine.sending.echoed_secrets import reveals_secret, sent_secrets
 from outkey.engine.tokens.login_source import LoginSource
 from outkey.engine.tokens.oauth2_source import OAuth2Source
@@ -37,6 +28,15 @@ from outkey.engine.tokens.renewal import TokenManager
 from outkey.engine.tokens.token_source import TokenRequest
 from outkey.engine.wire.steps import Steps, Wait
 from outkey.engine.wire.transmit import SendContext
+from outkey.foundation.core.errors import (
+    ConfigError,
+    ReauthorizationNeeded,
+    RemoteError,
+    TokenEndpointFailed,
+)
+from outkey.foundation.core.fields.choices import Grant
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 # Reasons that do not end the waiting for a user.
 _PASSING = frozenset(

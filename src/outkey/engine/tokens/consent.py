@@ -14,12 +14,12 @@ from hmac import compare_digest
 from typing import TypedDict
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import ConfigError
 from outkey.core.oauth2.grants import Consent, consent_for, refuse_other_issuer
 from outkey.core.oauth2.responses import authorization_failure
-from outkey.core.secret import Secret
-from outkey.core.text import Text
 from outkey.engine.tokens.actions import TokenActions
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 CONSENT_SECONDS = 600
 _MAX_PENDING = 5

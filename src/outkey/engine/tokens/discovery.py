@@ -4,16 +4,16 @@ For a user who sets up a configuration, and never at the moment of use: the serv
 behind the issuer would then decide where the client secret goes.
 """
 
-from outkey.core.config.choices import Network
 from outkey.core.config.configuration import Configuration, build
-from outkey.core.errors import TokenEndpointFailed
 from outkey.core.oauth2 import grants
 from outkey.core.oauth2.responses import MAX_RESPONSE, read_document
-from outkey.core.request.origin import parse_endpoint
-from outkey.core.text import Text
 from outkey.engine.tokens.token_source import TOKEN_SECONDS
 from outkey.engine.wire.steps import Steps
 from outkey.engine.wire.transmit import RequestBudget, SendContext
+from outkey.foundation.core.errors import TokenEndpointFailed
+from outkey.foundation.core.fields.choices import Network
+from outkey.foundation.core.origin import parse_endpoint
+from outkey.foundation.core.text import Text
 
 _NAMES = ("oauth-authorization-server", "openid-configuration")
 

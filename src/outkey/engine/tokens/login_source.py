@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from outkey.core import errors
 from outkey.core.config.configuration import Configuration
 from outkey.core.login.checks import refuse_unusable_login
 from outkey.core.login.explained import explain_login
@@ -24,7 +23,6 @@ from outkey.core.oauth2.token import (
     login_basis_of,
 )
 from outkey.core.request.message import Request, Response
-from outkey.core.secret import Secret
 from outkey.engine.tokens.provider_words import reveals
 from outkey.engine.tokens.token_source import (
     TOKEN_SECONDS,
@@ -34,7 +32,9 @@ from outkey.engine.tokens.token_source import (
 )
 from outkey.engine.wire.steps import Steps
 from outkey.engine.wire.transmit import SendContext
-from outkey.ports.expressions import PathCompiler
+from outkey.foundation.core import errors
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.ports.expressions import PathCompiler
 
 # What a refresh may end with so that a login is tried: the refresh token is dead, or
 # the response has no token.

@@ -5,8 +5,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-from outkey.core import errors
-from outkey.core.config.choices import Grant
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.fields import SENT_TO_TOKEN_URL
 from outkey.core.echo.sent_secrets import credentials_in
@@ -21,9 +19,6 @@ from outkey.core.oauth2.responses import (
 from outkey.core.oauth2.token import AccessToken, TokenState, basis_of
 from outkey.core.request.headers import tidy_value
 from outkey.core.request.message import Header, Request, Response, Source
-from outkey.core.request.origin import parse_url
-from outkey.core.secret import Secret
-from outkey.core.text import Text
 from outkey.engine.tokens.provider_words import add_words
 from outkey.engine.tokens.token_cache import cache_key
 from outkey.engine.tokens.token_source import (
@@ -34,6 +29,11 @@ from outkey.engine.tokens.token_source import (
 )
 from outkey.engine.wire.steps import Steps
 from outkey.engine.wire.transmit import SendContext
+from outkey.foundation.core import errors
+from outkey.foundation.core.fields.choices import Grant
+from outkey.foundation.core.origin import parse_url
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 _MAX_NONCE_LENGTH = 1024
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from outkey.core.diagnosis import remote_message, shorten
 from outkey.core.diagnosis.provider_words import reason_in
 from outkey.core.diagnosis.remote_text import printable_line
-from outkey.core.echo.search import SearchText
-from outkey.core.errors import OutkeyError, TokenEndpointFailed
 from outkey.core.oauth2.responses import parse_document
 from outkey.core.request.message import BODY_READ, Response
-from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.foundation.core.echo.search import SearchText
+from outkey.foundation.core.errors import OutkeyError, TokenEndpointFailed
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 _TOKENS = frozenset({"access_token", "id_token", "refresh_token"})
 # A provider may derive an unrecognizable value from a secret.

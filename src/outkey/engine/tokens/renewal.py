@@ -12,7 +12,6 @@ The state and its rules are `core/oauth2/token.py`.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from outkey.core import errors
 from outkey.core.config.configuration import Configuration
 from outkey.core.diagnosis import retry_after
 from outkey.core.oauth2.client_auth import Parameters
@@ -25,13 +24,14 @@ from outkey.core.oauth2.token import (
     TokenState,
 )
 from outkey.core.request.message import Request, Response, server_time
-from outkey.core.secret import Secret
 from outkey.engine.tokens.login_source import LoginSource
 from outkey.engine.tokens.oauth2_source import OAuth2Source
 from outkey.engine.tokens.token_cache import CachedToken, cache_key
 from outkey.engine.tokens.token_source import TokenRequest, TokenResult, TokenSource
 from outkey.engine.wire.steps import Steps, Wait
 from outkey.engine.wire.transmit import SendContext
+from outkey.foundation.core import errors
+from outkey.foundation.core.secret import Secret
 
 # Seconds to wait for the renewal of another thread or process, and between two looks.
 _MAX_WAIT = 30.0

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from outkey.core.config.configuration import Configuration
 from outkey.core.oauth2.token import TokenState
-from outkey.core.request.origin import Origin
+from outkey.foundation.core.origin import Origin
 
 _READ_AGAIN = 1.0
 _READ_LEASE_AGAIN = 0.1

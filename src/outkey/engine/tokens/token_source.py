@@ -8,12 +8,12 @@ from math import inf
 from typing import NamedTuple, Protocol
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import OutkeyError, TimedOut
 from outkey.core.oauth2.responses import MAX_RESPONSE
 from outkey.core.oauth2.token import AccessToken, TokenState
 from outkey.core.request.message import Request, Response
 from outkey.engine.wire.steps import Steps
 from outkey.engine.wire.transmit import RequestBudget, SendContext
+from outkey.foundation.core.errors import OutkeyError, TimedOut
 
 # Shorter than the lease, so that no other process sends a request while a response may
 # still come.

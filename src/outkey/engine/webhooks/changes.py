@@ -22,12 +22,8 @@ from outkey.core.audit.events import Change, Tag
 from outkey.core.config.drafts import ConfigurationDraft
 from outkey.core.config.secret_values import refuse_unusable
 from outkey.core.config.sync_sections import Pair
-from outkey.core.errors import ConfigError, UnknownConfiguration
-from outkey.core.permission import Allowed, Requirement
-from outkey.core.secret import Secret
 from outkey.core.sync.line import Sync
 from outkey.core.sync.sync_line import SyncLine
-from outkey.core.text import Text
 from outkey.core.webhooks.content import DeliveryContent
 from outkey.core.webhooks.delivery import Delivery
 from outkey.core.webhooks.handlers import refuse_unlisted_handler
@@ -48,7 +44,11 @@ from outkey.engine.webhooks.inbox import Inbox
 from outkey.engine.webhooks.offers import has_offer
 from outkey.engine.webhooks.samples import with_mark
 from outkey.engine.webhooks.shown_content import masked_content
-from outkey.ports.expressions import PathCompiler
+from outkey.foundation.core.errors import ConfigError, UnknownConfiguration
+from outkey.foundation.core.permission import Allowed, Requirement
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
+from outkey.foundation.ports.expressions import PathCompiler
 from outkey.ports.sending import Audit
 
 

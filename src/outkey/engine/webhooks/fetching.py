@@ -3,14 +3,10 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
-from outkey.core.config.choices import Network
-from outkey.core.errors import Cause, ConfigError, RateLimited
 from outkey.core.oauth2.grants import common_headers
 from outkey.core.request.message import Request
-from outkey.core.request.origin import parse_endpoint
 from outkey.core.sync.pauses import raise_for_cause
 from outkey.core.sync.response import read_json
-from outkey.core.text import Text
 from outkey.core.webhooks.confirmation import object_path
 from outkey.core.webhooks.settings import Webhook
 from outkey.engine.sending.calls import build_call
@@ -18,6 +14,10 @@ from outkey.engine.sending.sender import Sender
 from outkey.engine.tokens.discovery import anonymous_configuration
 from outkey.engine.wire.steps import Steps
 from outkey.engine.wire.transmit import RequestBudget, SendContext
+from outkey.foundation.core.errors import Cause, ConfigError, RateLimited
+from outkey.foundation.core.fields.choices import Network
+from outkey.foundation.core.origin import parse_endpoint
+from outkey.foundation.core.text import Text
 from outkey.ports.sync import LineSource
 
 FETCH_SECONDS = 5.0

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from outkey.core.config.field_kinds import Field, Kind, read_table, table_errors
 from outkey.core.config.fields import BY_PATH
 from outkey.core.config.secret_values import refuse_unusable
 from outkey.core.config.webhook_section import (
@@ -14,10 +13,6 @@ from outkey.core.config.webhook_section import (
     webhook_errors,
     webhook_table,
 )
-from outkey.core.errors import NAME_TAKEN, ConfigError, UnknownConfiguration
-from outkey.core.permission import Allowed
-from outkey.core.secret import Secret
-from outkey.core.text import Text
 from outkey.core.webhooks.delivery import RefusalReason
 from outkey.core.webhooks.keys import key_bytes
 from outkey.core.webhooks.refusals import TEXTS
@@ -27,6 +22,16 @@ from outkey.core.webhooks.signatures import scheme_for
 from outkey.core.webhooks.stored import VERIFY_TOKEN, StoredWebhook
 from outkey.engine.sync.record_rights import RecordRights
 from outkey.engine.webhooks.changes import NewWebhook, WebhookAdministration
+from outkey.foundation.core.errors import NAME_TAKEN, ConfigError, UnknownConfiguration
+from outkey.foundation.core.fields.field_kinds import (
+    Field,
+    Kind,
+    read_table,
+    table_errors,
+)
+from outkey.foundation.core.permission import Allowed
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 DOES = "does"  # the input that says what is done with a delivery
 TARGET = "target"  # the input with the line that it is done with

@@ -8,21 +8,8 @@ from functools import partial
 from typing import Any
 
 from outkey.core.config.reference import parse_reference
-from outkey.core.errors import (
-    ConfigError,
-    EditConflict,
-    HostError,
-    SecretMissing,
-    SecretRebindRequired,
-    SecretUnreadable,
-    UnknownConfiguration,
-)
-from outkey.core.findings.checks import Finding
 from outkey.core.findings.webhook_checks import webhook_findings
-from outkey.core.secret import Secret
-from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.state_shapes import read_each, without_value
-from outkey.core.text import Text
 from outkey.core.webhooks.content import (
     DeliveryContent,
     content_of,
@@ -45,7 +32,20 @@ from outkey.core.webhooks.stored import (
     StoredWebhook,
 )
 from outkey.engine.webhooks.samples import SampleMarks
-from outkey.ports.database import Database, StateRows
+from outkey.foundation.core.errors import (
+    ConfigError,
+    EditConflict,
+    HostError,
+    SecretMissing,
+    SecretRebindRequired,
+    SecretUnreadable,
+    UnknownConfiguration,
+)
+from outkey.foundation.core.findings.checks import Finding
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.core.text import Text
+from outkey.foundation.ports.database import Database, StateRows
 from outkey.ports.webhooks import WebhookVault
 
 ENDPOINT_BYTES = 16  # 22 characters

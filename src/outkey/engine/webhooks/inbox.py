@@ -3,9 +3,6 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from outkey.core.errors import ConfigError
-from outkey.core.groups import groups_of
-from outkey.core.text import Text
 from outkey.core.webhooks.content import DeliveryContent
 from outkey.core.webhooks.inbox import (
     ENDED,
@@ -14,7 +11,10 @@ from outkey.core.webhooks.inbox import (
     ReplayScope,
 )
 from outkey.engine.webhooks.hook_settings import HookSettings
-from outkey.ports.database import Database
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.groups import groups_of
+from outkey.foundation.core.text import Text
+from outkey.foundation.ports.database import Database
 from outkey.ports.webhooks import DeliveryQuery, DeliveryRows
 
 PRUNE_BATCH = 500

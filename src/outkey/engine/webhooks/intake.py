@@ -11,9 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
-from outkey.core.errors import OutkeyError, StorageUnavailable
 from outkey.core.webhooks.inbox import InboxDelivery
-from outkey.ports.database import Database
+from outkey.foundation.core.errors import OutkeyError, StorageUnavailable
+from outkey.foundation.ports.database import Database
 from outkey.ports.webhooks import DeliveryRows
 
 WAIT_SECONDS = 10.0  # then a sender is told to retry; many wait no longer themselves

@@ -5,11 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
 
-from outkey.core.chart import CHART_HOURS, Chart, ChartColumn
-from outkey.core.findings.checks import Finding, Level
 from outkey.core.findings.webhook_checks import FAILED, REFUSED, SILENT
-from outkey.core.moments import hour_text
-from outkey.core.text import Text
 from outkey.core.webhooks.health import (
     LABELS,
     SENTENCES,
@@ -20,6 +16,10 @@ from outkey.core.webhooks.health import (
 from outkey.core.webhooks.inbox import DeliveryState
 from outkey.core.webhooks.stored import StoredWebhook
 from outkey.engine.webhooks.refusals import RefusalSummary
+from outkey.foundation.core.chart import CHART_HOURS, Chart, ChartColumn
+from outkey.foundation.core.findings.checks import Finding, Level
+from outkey.foundation.core.moments import hour_text
+from outkey.foundation.core.text import Text
 from outkey.ports.webhooks import DeliveryCount
 
 HISTORY_DAYS = 14

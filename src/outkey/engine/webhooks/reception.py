@@ -12,12 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from outkey.core.errors import (
-    OutkeyError,
-    SecretMissing,
-    StorageUnavailable,
-    UnknownConfiguration,
-)
 from outkey.core.request.addresses import counted_part
 from outkey.core.webhooks.attempt import event_text, signed_digest
 from outkey.core.webhooks.content import without_proof, without_signature
@@ -39,7 +33,6 @@ from outkey.core.webhooks.handshakes import (
     answer_signed_handshake,
 )
 from outkey.core.webhooks.inbox import WAITING, InboxDelivery
-from outkey.core.webhooks.limited_json import read_limited_json
 from outkey.core.webhooks.public_keys import PublicKeys
 from outkey.core.webhooks.refusals import SECRET_UNRESOLVED, TOO_MANY, refusal
 from outkey.core.webhooks.settings import scheme_of
@@ -51,9 +44,16 @@ from outkey.engine.webhooks.intake import Intake
 from outkey.engine.webhooks.offers import accept_offer
 from outkey.engine.webhooks.refusals import RefusalCounter, Refusals
 from outkey.engine.webhooks.samples import without_mark
-from outkey.ports.clock import Clock
-from outkey.ports.database import Database
-from outkey.ports.expressions import PathCompiler
+from outkey.foundation.core.errors import (
+    OutkeyError,
+    SecretMissing,
+    StorageUnavailable,
+    UnknownConfiguration,
+)
+from outkey.foundation.core.limited_json import read_limited_json
+from outkey.foundation.ports.clock import Clock
+from outkey.foundation.ports.database import Database
+from outkey.foundation.ports.expressions import PathCompiler
 from outkey.ports.sending import Audit
 from outkey.ports.webhooks import DeliveryQuery, DeliveryRows
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from outkey.core.audit.events import Change, Tag
-from outkey.core.errors import OutkeyError
-from outkey.core.shared_state import SharedState, StateKind
-from outkey.core.text import Text
 from outkey.core.webhooks.delivery import Refused
-from outkey.ports.database import Database, StateRows
+from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.core.text import Text
+from outkey.foundation.ports.database import Database, StateRows
 from outkey.ports.sending import Audit
 
 ACTOR = "webhook"

@@ -7,10 +7,10 @@ mark that was not made here means nothing.
 import secrets
 from dataclasses import dataclass, replace
 
-from outkey.core.shared_state import SharedState, StateKind
-from outkey.core.stored_times import is_recent
 from outkey.core.webhooks.delivery import Delivery
-from outkey.ports.database import Database, StateRows
+from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.core.stored_times import is_recent
+from outkey.foundation.ports.database import Database, StateRows
 
 HEADER = "X-Outkey-Test"
 MARK_BYTES = 16

@@ -3,10 +3,10 @@
 import json
 from collections.abc import Sequence
 
-from outkey.core.secret import MASK, Secret
 from outkey.core.webhooks.content import DeliveryContent
-from outkey.core.webhooks.limited_json import read_limited_json
 from outkey.engine.sending.echoed_secrets import EchoDetector, reveals_secret
+from outkey.foundation.core.limited_json import read_limited_json
+from outkey.foundation.core.secret import MASK, Secret
 
 
 def masked_content(

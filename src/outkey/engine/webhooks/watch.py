@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from outkey.core.audit.actors import WEBHOOK_ACTOR
-from outkey.core.findings.checks import Finding
-from outkey.core.findings.conditions import Condition
 from outkey.core.findings.webhook_checks import (
     FAILED_SECONDS,
     MOST_COUNTED,
@@ -14,14 +12,16 @@ from outkey.core.findings.webhook_checks import (
     WatchedWebhook,
     watch_findings,
 )
-from outkey.core.shared_state import StateKind
 from outkey.core.sync.run import Run, RunState
 from outkey.core.webhooks.activity import HookActivity
 from outkey.core.webhooks.inbox import DeliveryState
 from outkey.core.webhooks.stored import StoredWebhook
 from outkey.engine.sync.runs import Runs
 from outkey.engine.webhooks.refusals import Refusals
-from outkey.ports.database import Database, StateRows
+from outkey.foundation.core.findings.checks import Finding
+from outkey.foundation.core.findings.conditions import Condition
+from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.ports.database import Database, StateRows
 from outkey.ports.webhooks import DeliveryQuery, DeliveryRows
 
 SAMPLE = 500  # deliveries that are read at a time to learn what is usual

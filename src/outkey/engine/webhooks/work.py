@@ -7,18 +7,6 @@ from functools import partial
 from typing import NamedTuple
 
 from outkey.core.audit.actors import WEBHOOK_ACTOR
-from outkey.core.errors import (
-    ConfigError,
-    LineBusy,
-    LinePaused,
-    OutkeyError,
-    PolicyError,
-    RemoteError,
-    RowUnreadable,
-    RunStopped,
-    SecretUnreadable,
-    UnknownConfiguration,
-)
 from outkey.core.sync.reasons import ALL_REFUSED, sync_failure
 from outkey.core.sync.records import WriteOutcome
 from outkey.core.sync.response import Record, read_json, records_in
@@ -33,7 +21,6 @@ from outkey.core.webhooks.delivery_words import (
 )
 from outkey.core.webhooks.handlers import refuse_unlisted_handler
 from outkey.core.webhooks.inbox import LEASE_SECONDS, DeliveryState, InboxDelivery
-from outkey.core.webhooks.limited_json import read_limited_json
 from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.stored import StoredWebhook
 from outkey.engine.sending.sender import Sender
@@ -43,8 +30,21 @@ from outkey.engine.sync.runner import SyncRunner
 from outkey.engine.sync.runs import Runs
 from outkey.engine.webhooks.fetching import NO_OBJECT, fetch_objects
 from outkey.engine.webhooks.hook_settings import HookSettings
-from outkey.ports.database import Database
-from outkey.ports.expressions import PathCompiler
+from outkey.foundation.core.errors import (
+    ConfigError,
+    LineBusy,
+    LinePaused,
+    OutkeyError,
+    PolicyError,
+    RemoteError,
+    RowUnreadable,
+    RunStopped,
+    SecretUnreadable,
+    UnknownConfiguration,
+)
+from outkey.foundation.core.limited_json import read_limited_json
+from outkey.foundation.ports.database import Database
+from outkey.foundation.ports.expressions import PathCompiler
 from outkey.ports.sync import LineSource
 from outkey.ports.webhooks import DeliveryQuery, DeliveryRows
 

@@ -1,9 +1,9 @@
 """How far remote clocks are from ours, learned from the Date header of responses."""
 
-from outkey.core.moments import DAY_SECONDS
 from outkey.core.request.message import Response, server_time
-from outkey.core.request.origin import Origin
-from outkey.ports.clock import Clock
+from outkey.foundation.core.moments import DAY_SECONDS
+from outkey.foundation.core.origin import Origin
+from outkey.foundation.ports.clock import Clock
 
 _LOOK_AGAIN = 60.0
 _BELIEVED = 600.0  # seconds; an offset that is not confirmed by then is dropped

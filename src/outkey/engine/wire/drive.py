@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar, assert_never
 
 from outkey.core.audit.events import Intent, Outcome, Refusal, Tag
-from outkey.core.errors import OutkeyError
 from outkey.engine.wire.flow_worker import FlowWorker
 from outkey.engine.wire.steps import (
     Awaited,
@@ -23,7 +22,8 @@ from outkey.engine.wire.steps import (
     Transmit,
     Wait,
 )
-from outkey.ports.clock import Clock
+from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.ports.clock import Clock
 from outkey.ports.sending import (
     AsyncResolver,
     AsyncTransport,

@@ -5,8 +5,6 @@ Addresses are judged by kind, so that a refusal can name the kind.
 
 from dataclasses import dataclass
 
-from outkey.core.config.choices import Network
-from outkey.core.errors import EgressDenied
 from outkey.core.request.addresses import (
     AddressKind,
     is_address,
@@ -16,8 +14,10 @@ from outkey.core.request.addresses import (
     judge_name,
     plain_address,
 )
-from outkey.core.request.origin import Origin
-from outkey.core.text import Text
+from outkey.foundation.core.errors import EgressDenied
+from outkey.foundation.core.fields.choices import Network
+from outkey.foundation.core.origin import Origin
+from outkey.foundation.core.text import Text
 from outkey.ports.sending import Listeners
 
 _WILDCARDS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not listened on

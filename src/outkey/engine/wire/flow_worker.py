@@ -19,8 +19,8 @@ from typing import Protocol, TypeVar
 from weakref import WeakSet
 
 from outkey.core.audit.events import Intent
-from outkey.core.errors import OutkeyError
 from outkey.engine.wire.steps import Awaited, StepResult
+from outkey.foundation.core.errors import OutkeyError
 from outkey.ports.sending import Audit
 
 Result = TypeVar("Result")

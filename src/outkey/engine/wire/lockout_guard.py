@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import Cause, OutkeyError, Paused, resume_hint
+from outkey.foundation.core.errors import Cause, OutkeyError, Paused, resume_hint
 from outkey.ports.sending import Configurations
 
 MAX_REFUSED = 5  # responses 401 in a row; the usual lock comes after five to ten

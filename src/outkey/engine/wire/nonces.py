@@ -6,7 +6,7 @@ from itertools import count
 from typing import NamedTuple
 
 from outkey.core.request.digest import DigestChallenge, NonceUse
-from outkey.core.request.origin import Origin
+from outkey.foundation.core.origin import Origin
 
 _MOST = 1024
 _LARGEST_COUNT = 0xFFFF_FFFF  # eight hexadecimal digits

@@ -3,18 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from outkey.core.config.choices import Network
 from outkey.core.config.configuration import (
     PROXY_PASSWORD,
     Configuration,
 )
-from outkey.core.errors import EgressDenied, secret_missing
 from outkey.core.request.addresses import is_allowed, is_internal, judge
 from outkey.core.request.message import Proxy
-from outkey.core.request.origin import Origin, endpoint_origin
 from outkey.core.request.proxy import ProxyPolicy, credentials_at
-from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.foundation.core.errors import EgressDenied, secret_missing
+from outkey.foundation.core.fields.choices import Network
+from outkey.foundation.core.origin import Origin, endpoint_origin
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 from outkey.ports.sending import ProxySource
 
 _FIELD = "proxy.url"

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from outkey.core.audit.events import Outcome
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import OutkeyError
 from outkey.core.request.expiry import MARKER_BYTES, has_expired_marker
 from outkey.core.request.message import BodyStream, Response
+from outkey.foundation.core.errors import OutkeyError
 
 Conclude = Callable[[Outcome], None]
 

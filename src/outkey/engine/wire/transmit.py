@@ -16,28 +16,16 @@ from outkey.core.audit.events import (
     intent_of,
     redirected_path_template,
 )
-from outkey.core.config.choices import Network
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.secret_values import refuse_control_characters
 from outkey.core.diagnosis import Diagnosis, diagnose
 from outkey.core.echo.sent_secrets import secrets_in
-from outkey.core.errors import (
-    Cause,
-    DnsFailed,
-    EgressDenied,
-    OutkeyError,
-    RateLimited,
-    TimedOut,
-)
 from outkey.core.request.addresses import is_address
 from outkey.core.request.assembly import SecretOpener
 from outkey.core.request.expiry import has_expired_marker
 from outkey.core.request.headers import compose
 from outkey.core.request.message import Proxy, Request, Response, Route
-from outkey.core.request.origin import Origin
 from outkey.core.request.proxy import own_failure, proxy_failure
-from outkey.core.secret import Secret
-from outkey.core.text import NO_TEXT, Text
 from outkey.engine.tokens.token_cache import TokenCache
 from outkey.engine.wire.clock_offsets import ClockOffsets
 from outkey.engine.wire.egress import Egress
@@ -47,8 +35,20 @@ from outkey.engine.wire.proxies import NO_PROXIES, Proxies
 from outkey.engine.wire.response_bodies import UnfinishedBody, read_for_marker
 from outkey.engine.wire.steps import CallInThread, Resolve, Steps, Transmit
 from outkey.engine.wire.vouched_scripts import VouchedScripts
-from outkey.ports.clock import Clock
-from outkey.ports.expressions import PathCompiler
+from outkey.foundation.core.errors import (
+    Cause,
+    DnsFailed,
+    EgressDenied,
+    OutkeyError,
+    RateLimited,
+    TimedOut,
+)
+from outkey.foundation.core.fields.choices import Network
+from outkey.foundation.core.origin import Origin
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import NO_TEXT, Text
+from outkey.foundation.ports.clock import Clock
+from outkey.foundation.ports.expressions import PathCompiler
 from outkey.ports.sending import Permits, Scripts, Secrets, Signer, Tokens
 
 DNS_SECONDS = 5.0

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from outkey.core.errors import ConfigError
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.output import print_done, print_json, print_line, print_table
 from outkey.hosts.cli.session import AsJson, administration_of, current_host

@@ -10,7 +10,7 @@ from outkey.core.access.api_tokens import (
     read_expiry,
     read_scopes,
 )
-from outkey.core.moments import iso_moment, iso_or_none
+from outkey.foundation.core.moments import iso_moment, iso_or_none
 from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.output import (
     print_done,

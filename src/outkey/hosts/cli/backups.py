@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from outkey.core.moments import parse_iso
+from outkey.foundation.core.moments import parse_iso
 from outkey.hosts.cli.output import print_json, print_line, progress_bar
 from outkey.hosts.cli.session import AsJson, Restored, current_host
 from outkey.hosts.cli.times import time_text

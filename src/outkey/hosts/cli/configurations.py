@@ -8,9 +8,9 @@ import typer
 
 from outkey.core.audit.events import Change, Tag
 from outkey.core.config.facts import configuration_facts, summary_facts
-from outkey.core.errors import ConfigError
-from outkey.core.findings.checks import Finding
-from outkey.core.stored_values import is_odd
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.findings.checks import Finding
+from outkey.foundation.core.stored_values import is_odd
 from outkey.hosts.cli.apply_output import print_applied
 from outkey.hosts.cli.finding_commands import with_command
 from outkey.hosts.cli.input import read_text

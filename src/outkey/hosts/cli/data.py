@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from outkey.core.audit.events import Tag
-from outkey.core.errors import ConfigError, OutkeyError, StorageUnavailable
 from outkey.core.sync.records import Target, find_target
 from outkey.core.sync.shown import shortened
 from outkey.core.sync.targets import ARCHIVED_AT, TABLE_PREFIX, FileFormat
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError, OutkeyError, StorageUnavailable
+from outkey.foundation.core.text import Text
 from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.output import (
     print_done,

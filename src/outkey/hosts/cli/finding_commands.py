@@ -3,8 +3,8 @@
 from dataclasses import replace
 from shlex import quote
 
-from outkey.core.findings.checks import Finding
-from outkey.core.text import join_texts
+from outkey.foundation.core.findings.checks import Finding
+from outkey.foundation.core.text import join_texts
 
 _SECRET = "Enter it: outkey secret set {name} {field}"  # noqa: S105 - a command
 _COMMANDS = {

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.errors import NAME_TAKEN, ConfigError
 from outkey.core.importing.formats import ImportFormat
-from outkey.core.text import Text, join_texts
+from outkey.foundation.core.errors import NAME_TAKEN, ConfigError
+from outkey.foundation.core.text import Text, join_texts
 from outkey.hosts.cli.output import (
     exit_code_of,
     print_error,
@@ -226,7 +226,7 @@ def import_facts(imported: "Import", *, saved: bool) -> dict[str, object]:
 def document_of(imported: "Import") -> str:
     """Return the TOML of an import; how lines ask for pages stands in comments."""
     from outkey.core.config.export import render
-    from outkey.core.config.toml_text import render_table
+    from outkey.foundation.core.toml.text import render_table
 
     configurations = [item.draft.configuration() for item in imported.configurations]
     parts = [render(configurations, [])]

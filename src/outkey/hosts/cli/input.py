@@ -5,8 +5,8 @@ from pathlib import Path
 
 import typer
 
-from outkey.core.errors import ConfigError
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 
 
 def split_header(line: str) -> tuple[str, str]:

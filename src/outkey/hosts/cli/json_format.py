@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from outkey.core.webhooks.limited_json import read_limited_json
+from outkey.foundation.core.limited_json import read_limited_json
 
 MAX_FORMATTED = 1024 * 1024  # bytes; more is not read on a terminal
 _INDENT = "  "

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from outkey.core.config.export import render
-from outkey.core.errors import (
-    Cause,
-    OutkeyError,
-    RunStopped,
-    SyncFailed,
-    UnknownConfiguration,
-)
 from outkey.core.sync.facts import line_facts, run_facts
 from outkey.core.sync.reasons import ALL_REFUSED, RUN_FAILURES, rejection_text
 from outkey.core.sync.remedies import ERRORS
 from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.targets import FILE_PREFIX
-from outkey.core.text import Text
+from outkey.foundation.core.errors import (
+    Cause,
+    OutkeyError,
+    RunStopped,
+    SyncFailed,
+    UnknownConfiguration,
+)
+from outkey.foundation.core.text import Text
 from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.effects import FirstEffects
 from outkey.hosts.cli.output import (

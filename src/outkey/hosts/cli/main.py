@@ -15,9 +15,9 @@ from typing import Annotated
 
 import typer
 
-from outkey.core.errors import ConfigError, InternalError, OutkeyError
-from outkey.core.failure_places import failure_places
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError, InternalError, OutkeyError
+from outkey.foundation.core.failure_places import failure_places
+from outkey.foundation.core.text import Text
 from outkey.hosts.cli.commands import CONTEXT, Commands, RootGroup
 from outkey.hosts.cli.output import exit_code_of, print_error, print_line
 from outkey.hosts.cli.session import CommandHost, current_host, use_host
@@ -35,7 +35,9 @@ _UNKNOWN_COMMAND = re.compile(r"No such command '([a-z][a-z-]{0,29})'\.")
 
 def main(host: CommandHost | None = None) -> None:
     """Run the command line for a host and exit with the code of what happened."""
-    from outkey.adapters.undumpable import forbid_dumps  # not for `run` alone
+    from outkey.foundation.adapters.undumpable import (
+        forbid_dumps,  # not for `run` alone
+    )
 
     forbid_dumps()
     threading.excepthook = report_thread

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.errors import ConfigError
 from outkey.core.findings.monitoring import Notice
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 from outkey.hosts.cli.output import print_done, print_json, print_line, print_table
 from outkey.hosts.cli.session import (
     AsJson,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from outkey.core.audit.events import Tag
-from outkey.core.errors import ChainBroken, OutkeyError
-from outkey.core.moments import DAY_SECONDS, record_iso
+from outkey.foundation.core.errors import ChainBroken, OutkeyError
+from outkey.foundation.core.moments import DAY_SECONDS, record_iso
 from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.output import (
     confirm,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
-from outkey.core.errors import (
+from outkey.foundation.core.errors import (
     ConfigError,
     HostError,
     OutkeyError,
@@ -19,9 +19,9 @@ from outkey.core.errors import (
     RemoteError,
     Sealed,
 )
-from outkey.core.findings.checks import Finding, Level
-from outkey.core.moments import iso_datetime
-from outkey.core.text import Text
+from outkey.foundation.core.findings.checks import Finding, Level
+from outkey.foundation.core.moments import iso_datetime
+from outkey.foundation.core.text import Text
 from outkey.hosts.cli.times import with_local_times
 
 if TYPE_CHECKING:

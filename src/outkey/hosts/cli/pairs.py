@@ -10,14 +10,14 @@ import typer
 
 from outkey.core.config.export import render
 from outkey.core.config.sync_sections import ConflictRule, Pair
-from outkey.core.errors import ConfigError, OutkeyError, RunStopped
-from outkey.core.shared_state import StateKind
 from outkey.core.sync.facts import run_facts
 from outkey.core.sync.pairs import PairAgreement, changed_fields
 from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.run_states import STOPPING
 from outkey.core.sync.shown import shortened
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError, OutkeyError, RunStopped
+from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.core.text import Text
 from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.effects import FirstEffects
 from outkey.hosts.cli.lines import (

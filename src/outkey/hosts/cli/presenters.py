@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.custom_rows import CustomRow, is_row_secret
-from outkey.core.config.field_kinds import Field
 from outkey.core.config.fields import BY_PATH
-from outkey.core.errors import resume_hint
 from outkey.core.findings.health import Status
 from outkey.core.request.message import Response
 from outkey.core.request.script import SCRIPT_FACT, fingerprint
 from outkey.core.vault.voucher import LATER_FACTS, ROW_TEXT, SETTINGS
 from outkey.engine.wire.lockout_guard import MAX_REFUSED
+from outkey.foundation.core.errors import resume_hint
+from outkey.foundation.core.fields.field_kinds import Field
 from outkey.hosts.cli.json_format import formatted_json
 from outkey.hosts.cli.output import (
     print_line,

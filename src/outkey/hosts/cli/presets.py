@@ -11,8 +11,8 @@ from outkey.core.config.presets import (
     PresetMethod,
     similar_presets,
 )
-from outkey.core.errors import ConfigError
-from outkey.core.text import Text, join_texts
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text, join_texts
 from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.output import print_json, print_line, print_table
 from outkey.hosts.cli.session import AsJson, administration_of, open_application

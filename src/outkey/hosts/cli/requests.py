@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.errors import ConfigError
 from outkey.core.request.message import Response, ResponseHeaders
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 from outkey.hosts.cli.input import read_data, split_header
 from outkey.hosts.cli.output import (
     print_findings,
@@ -135,8 +135,8 @@ def request(  # noqa: PLR0913 - the options of an authenticated curl
 
 def mask_echoes(application: "Application", name: str, response: Response) -> Response:
     """Mask in body and headers what the API repeats of the secrets it was sent."""
-    from outkey.adapters.scrub import scrub, scrub_headers
-    from outkey.core.secret import MASK
+    from outkey.foundation.adapters.scrub import scrub, scrub_headers
+    from outkey.foundation.core.secret import MASK
 
     configuration = application.registry.get(name)
     secrets = application.sent_secrets(configuration, response)

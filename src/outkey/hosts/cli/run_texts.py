@@ -5,7 +5,6 @@ from dataclasses import fields
 from shlex import quote
 from time import time
 
-from outkey.core.errors import REQUEST_ONLY, OutkeyError, resume_line_hint
 from outkey.core.sync.reasons import (
     ALL_REFUSED,
     GUARD,
@@ -15,7 +14,8 @@ from outkey.core.sync.reasons import (
 from outkey.core.sync.remedies import cause_text, remedy_of
 from outkey.core.sync.run import ChildCounts, Counts, Run, RunState
 from outkey.core.sync.run_states import PAUSED
-from outkey.core.text import Text
+from outkey.foundation.core.errors import REQUEST_ONLY, OutkeyError, resume_line_hint
+from outkey.foundation.core.text import Text
 from outkey.hosts.cli.times import time_text
 
 _SOON = 2.0  # seconds; the clocks of two machines differ by as much

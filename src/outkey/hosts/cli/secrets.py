@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.errors import ConfigError
-from outkey.core.text import Text
 from outkey.core.vault.row_voucher import is_row_name
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.input import read_secret
 from outkey.hosts.cli.output import (
@@ -64,8 +64,8 @@ def set_secret(
     A value is never read from the command line, which other users can see.
     """
     from outkey.core.config.reference import parse_reference
-    from outkey.core.secret import Secret
     from outkey.engine.managing.changes import check_secret_field
+    from outkey.foundation.core.secret import Secret
 
     administration = administration_of(open_application())
     # Read before the prompt: the value is meant for the origin that the prompt names.

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, Protocol, TypedDict
 
 import typer
 
-from outkey.core.errors import ConfigError
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 
 if TYPE_CHECKING:
     from outkey.core.access.token_owners import TokenOwner

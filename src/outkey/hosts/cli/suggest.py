@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from outkey.core.config.export import render
-from outkey.core.config.toml_text import toml_value
+from outkey.foundation.core.toml.text import toml_value
 from outkey.hosts.cli.output import print_json, print_line, warn
 
 if TYPE_CHECKING:

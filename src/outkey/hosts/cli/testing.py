@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from outkey.core.diagnosis import Suspicion
-from outkey.core.findings.checks import Finding, Level
-from outkey.core.text import join_texts
 from outkey.engine.managing.connection_test import Report
 from outkey.engine.sending.preview import Preview
+from outkey.foundation.core.findings.checks import Finding, Level
+from outkey.foundation.core.text import join_texts
 from outkey.hosts.cli.finding_commands import with_command
 from outkey.hosts.cli.output import (
     confirm,

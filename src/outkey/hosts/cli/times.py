@@ -11,9 +11,9 @@ from contextvars import ContextVar
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
-from outkey.core.errors import ConfigError
-from outkey.core.moments import moment_of, with_moments
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.moments import moment_of, with_moments
+from outkey.foundation.core.text import Text
 
 _SYSTEM_ZONE = Path("/etc/localtime")
 _zone: ContextVar[tzinfo] = ContextVar("zone", default=UTC)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from outkey.core.audit.events import Tag
-from outkey.core.config.choices import Grant, Network
-from outkey.core.errors import ConfigError, EgressDenied
-from outkey.core.moments import duration_text, iso_moment
 from outkey.core.oauth2.token import State
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError, EgressDenied
+from outkey.foundation.core.fields.choices import Grant, Network
+from outkey.foundation.core.moments import duration_text, iso_moment
+from outkey.foundation.core.text import Text
 from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.output import (
     print_json,
@@ -151,7 +151,7 @@ def discover(
     if as_json:
         print_json(urls)
         return
-    from outkey.core.config.toml_text import render_table
+    from outkey.foundation.core.toml.text import render_table
 
     print_line("# put this below [configuration.NAME]")
     print_line(render_table("configuration.NAME.oauth2", urls))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.errors import ConfigError
-from outkey.core.text import Text
 from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery, ReplayScope
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.input import read_data, read_secret
 from outkey.hosts.cli.output import (
@@ -372,8 +372,8 @@ def set_webhook_secret(
 
     A value is never read from the command line, which other users can see.
     """
-    from outkey.core.secret import Secret
     from outkey.core.webhooks.stored import PREVIOUS, SECRET, VERIFY_TOKEN
+    from outkey.foundation.core.secret import Secret
 
     if previous + verify_token + offered > 1:
         raise ConfigError(
@@ -495,9 +495,9 @@ def effect_of(stored: "StoredWebhook") -> str:
 
 def state_text(application: "Application", stored: "StoredWebhook") -> str:
     """Return whether a webhook receives deliveries, in words."""
-    from outkey.core.findings.checks import Level
     from outkey.core.webhooks.facts import webhook_state
     from outkey.core.webhooks.health import LABELS, HookState
+    from outkey.foundation.core.findings.checks import Level
 
     findings = application.webhook_findings(stored)
     has_error = any(finding.level is Level.ERROR for finding in findings)

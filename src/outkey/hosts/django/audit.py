@@ -19,8 +19,8 @@ from outkey.core.audit.chain import (
     key_id_of,
 )
 from outkey.core.audit.durability import Durability
-from outkey.core.errors import AuditUnavailable
-from outkey.core.text import Text
+from outkey.foundation.core.errors import AuditUnavailable
+from outkey.foundation.core.text import Text
 from outkey.hosts.django.audit_connection import AuditConnection
 from outkey.hosts.django.columns import as_bytes, as_number
 from outkey.hosts.django.models import AuditRecord, Stream

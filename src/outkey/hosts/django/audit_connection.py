@@ -21,7 +21,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from outkey.core.audit.chain import ChainRow, Label
 from outkey.core.audit.durability import Durability
-from outkey.core.groups import groups_of
+from outkey.foundation.core.groups import groups_of
 from outkey.hosts.django.columns import as_bytes
 from outkey.hosts.django.raw_sql import (
     abandoned_connections,

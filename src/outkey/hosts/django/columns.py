@@ -14,7 +14,7 @@ from uuid import NAMESPACE_OID, UUID, uuid5
 from django.db.models import DateField, Field, Model, UUIDField
 from django.db.models.fields.json import KeyTransform
 
-from outkey.core.stored_values import (
+from outkey.foundation.core.stored_values import (
     Odd,
     read_bytes,
     read_count,

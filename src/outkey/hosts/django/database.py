@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 
 from django.db import DatabaseError, connection, transaction
 
-from outkey.core.errors import StorageUnavailable
+from outkey.foundation.core.errors import StorageUnavailable
 from outkey.hosts.django.raw_sql import execute, recover, wrap_database_errors
 
 

@@ -20,12 +20,12 @@ from django.db.models import (
     When,
 )
 
-from outkey.core.errors import RowUnreadable
-from outkey.core.groups import groups_of
-from outkey.core.moments import LAST_MOMENT
-from outkey.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
-from outkey.core.stored_values import is_odd
 from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery
+from outkey.foundation.core.errors import RowUnreadable
+from outkey.foundation.core.groups import groups_of
+from outkey.foundation.core.moments import LAST_MOMENT
+from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
+from outkey.foundation.core.stored_values import is_odd
 from outkey.hosts.django import models
 from outkey.hosts.django.raw_sql import execute, wrap_errors_of_methods
 from outkey.hosts.django.row_ids import row_id

@@ -7,11 +7,11 @@ from operator import attrgetter
 
 from django.db import DatabaseError, connection
 
-from outkey.core.errors import RowUnreadable, unknown_line
-from outkey.core.groups import groups_of
-from outkey.core.stored_values import is_odd, read_count, read_text
 from outkey.core.sync.ledger import LedgerEntry
-from outkey.core.text import Text
+from outkey.foundation.core.errors import RowUnreadable, unknown_line
+from outkey.foundation.core.groups import groups_of
+from outkey.foundation.core.stored_values import is_odd, read_count, read_text
+from outkey.foundation.core.text import Text
 from outkey.hosts.django.models import SyncLine
 from outkey.hosts.django.raw_sql import execute, wrap_errors_of_methods
 from outkey.hosts.django.records.sql_lists import array_literal, text_list

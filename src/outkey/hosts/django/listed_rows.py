@@ -9,10 +9,10 @@ from contextlib import suppress
 from uuid import UUID
 
 from outkey.adapters.vouching.vouched_states import VOUCHER
-from outkey.core.config.choices import AuthenticationType, TokenSourceKind
-from outkey.core.errors import ConfigError
 from outkey.core.oauth2.token import TokenState
 from outkey.core.rows import read_query
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.fields.choices import AuthenticationType, TokenSourceKind
 from outkey.hosts.django import models
 
 FETCHED = [str(TokenSourceKind.OAUTH2), str(TokenSourceKind.LOGIN)]

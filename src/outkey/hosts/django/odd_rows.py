@@ -11,10 +11,10 @@ from typing import Any
 from django.db import connection
 from django.db.models import Field, Model
 
-from outkey.core.moments import LAST_MOMENT
-from outkey.core.stored_values import OddRow
 from outkey.core.sync.run import RunState
 from outkey.core.webhooks.inbox import DeliveryState
+from outkey.foundation.core.moments import LAST_MOMENT
+from outkey.foundation.core.stored_values import OddRow
 from outkey.hosts.django import models
 from outkey.hosts.django.raw_sql import execute, wrap_database_errors
 

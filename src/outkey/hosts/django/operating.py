@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 
-from outkey.core.errors import OutkeyError
 from outkey.engine.operating.measuring import measure
 from outkey.engine.operating.readiness import is_ready
+from outkey.foundation.core.errors import OutkeyError
 from outkey.hosts.django.api.access import access_of
 from outkey.hosts.django.api.responses import error_response
 from outkey.hosts.django.installed import installation

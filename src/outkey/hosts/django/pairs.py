@@ -4,9 +4,9 @@ from collections.abc import Collection, Sequence
 
 from django.db.models import Count, QuerySet
 
-from outkey.core.errors import RowUnreadable, unknown_line
-from outkey.core.groups import groups_of
 from outkey.core.sync.pairs import OPEN_END, PairAgreement, stored_agreement
+from outkey.foundation.core.errors import RowUnreadable, unknown_line
+from outkey.foundation.core.groups import groups_of
 from outkey.hosts.django.models import Agreement, SyncLine
 from outkey.hosts.django.raw_sql import wrap_errors_of_methods
 from outkey.ports.sync import PairQuery

@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, connections
 from django.db.models import Model, QuerySet
 
-from outkey.core.errors import StorageUnavailable
+from outkey.foundation.core.errors import StorageUnavailable
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")

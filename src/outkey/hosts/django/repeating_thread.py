@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from logging import Logger
 
-from outkey.engine.rounds import repeat
+from outkey.foundation.engine.rounds import repeat
 from outkey.hosts.django.unattended_work import log_and_continue
 
 

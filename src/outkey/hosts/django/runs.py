@@ -10,10 +10,6 @@ from django.apps import apps
 from django.db import IntegrityError, transaction
 from django.db.models import Count, F, Min, Q
 
-from outkey.core.errors import RowUnreadable, unknown_line
-from outkey.core.groups import groups_of
-from outkey.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
-from outkey.core.stored_values import is_odd
 from outkey.core.sync.run import (
     Counts,
     RejectedRecord,
@@ -22,7 +18,11 @@ from outkey.core.sync.run import (
     RunState,
     read_checkpoint,
 )
-from outkey.core.text import text_data
+from outkey.foundation.core.errors import RowUnreadable, unknown_line
+from outkey.foundation.core.groups import groups_of
+from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
+from outkey.foundation.core.stored_values import is_odd
+from outkey.foundation.core.text import text_data
 from outkey.hosts.django import models
 from outkey.hosts.django.raw_sql import execute, insert_row, wrap_errors_of_methods
 from outkey.hosts.django.row_ids import row_id

@@ -11,10 +11,10 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from outkey.core.groups import groups_of
-from outkey.core.shared_state import SharedState, StateKind
 from outkey.core.state_shapes import MAX_GENERATION, read_state
-from outkey.core.stored_values import is_odd, read_text
+from outkey.foundation.core.groups import groups_of
+from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.core.stored_values import is_odd, read_text
 from outkey.hosts.django import models
 from outkey.hosts.django.raw_sql import (
     execute,

@@ -13,7 +13,7 @@ from outkey.core.findings.health import (
     Status,
     status_rules,
 )
-from outkey.core.moments import day_of
+from outkey.foundation.core.moments import day_of
 
 LOOKUPS = {
     Comparison.IS: "{}",

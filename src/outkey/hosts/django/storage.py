@@ -11,20 +11,9 @@ from django.db.models import Count, Model, QuerySet
 
 from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.line_history import LineVersion
-from outkey.core.errors import RowUnreadable
 from outkey.core.findings.health import Health, Summary
-from outkey.core.groups import groups_of
 from outkey.core.rows import ConfigurationRow
-from outkey.core.stored_values import (
-    is_odd,
-    odd_names,
-    read_bytes,
-    read_count,
-    read_text,
-    read_time,
-)
 from outkey.core.sync.line_rows import LineRow
-from outkey.core.text import Text
 from outkey.core.vault.envelope import (
     key_name_of,
     named_key,
@@ -33,6 +22,17 @@ from outkey.core.vault.envelope import (
 )
 from outkey.core.vault.versions import SecretVersion
 from outkey.core.vault.voucher import VOUCHER_FIELD
+from outkey.foundation.core.errors import RowUnreadable
+from outkey.foundation.core.groups import groups_of
+from outkey.foundation.core.stored_values import (
+    is_odd,
+    odd_names,
+    read_bytes,
+    read_count,
+    read_text,
+    read_time,
+)
+from outkey.foundation.core.text import Text
 from outkey.hosts.django import models
 from outkey.hosts.django.columns import as_bytes, optional_bytes
 from outkey.hosts.django.database import DjangoDatabase

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from django.utils.dateparse import parse_date, parse_datetime
 
-from outkey.core.stored_values import OddText
+from outkey.foundation.core.stored_values import OddText
 
 Moment = TypeVar("Moment")
 

@@ -5,8 +5,8 @@ from functools import partial
 from django.utils import timezone
 from django.utils.translation import pgettext
 
-from outkey.core.moments import with_moments, zoned_text
-from outkey.core.text import Text
+from outkey.foundation.core.moments import with_moments, zoned_text
+from outkey.foundation.core.text import Text
 
 # With a context of our own, or Django's German for "None" would be shown.
 _gettext = partial(pgettext, "outkey")

@@ -14,9 +14,9 @@ from django.utils import timezone
 from outkey.adapters.policy_file import read_policy
 from outkey.core.findings.policy import parse_durability
 from outkey.core.findings.posture import Policy
-from outkey.core.text import Text
 from outkey.core.webhooks.handlers import parse_handlers
 from outkey.engine.application import Application
+from outkey.foundation.core.text import Text
 from outkey.hosts.django.audit import DjangoAuditRows
 from outkey.hosts.django.deliveries import DjangoDeliveryRows
 from outkey.hosts.django.ledger import DjangoLedgerRows

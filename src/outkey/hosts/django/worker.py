@@ -12,11 +12,11 @@ from procrastinate.contrib.django import app
 from procrastinate.contrib.django.utils import connector_params
 from procrastinate.jobs import Status
 
-from outkey.adapters.postgresql_deadlines import AsyncDeadlineConnection
 from outkey.core.sync.run import SCHEDULE_ACTOR, Run
 from outkey.engine.application import Application
-from outkey.engine.rounds import repeat
 from outkey.engine.sync.loop import PLAN_SECONDS, DatabasePlaces
+from outkey.foundation.adapters.postgresql_deadlines import AsyncDeadlineConnection
+from outkey.foundation.engine.rounds import repeat
 from outkey.hosts.django.heartbeats import heartbeat_thread
 from outkey.hosts.django.tasks import QUEUE, WORK
 from outkey.hosts.django.unattended_work import log_and_continue

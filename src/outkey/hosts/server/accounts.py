@@ -11,10 +11,10 @@ from django.db import transaction
 
 from outkey.core.access.roles import ROLES
 from outkey.core.audit.events import Tag
-from outkey.core.errors import ConfigError
-from outkey.core.text import Text
 from outkey.engine.managing.api_tokens import ApiTokens
 from outkey.engine.managing.changes import Administration
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 from outkey.hosts.cli.session import AccountFacts
 from outkey.hosts.django.pages.access import web_actor
 from outkey.hosts.server.personal import (

@@ -5,21 +5,21 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 
-from outkey.adapters.clock_system import SystemClock
 from outkey.adapters.notices_log import LoggedNotices
 from outkey.adapters.notices_webhook import WebhookNotices
 from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.core.config.configuration import build
-from outkey.core.errors import ConfigError
-from outkey.core.request.origin import Location, parse_endpoint
-from outkey.core.secret import Secret
-from outkey.core.text import Text
 from outkey.engine.application import Application
-from outkey.engine.rounds import repeat
+from outkey.foundation.adapters.clock_system import SystemClock
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.origin import Location, parse_endpoint
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
+from outkey.foundation.engine.rounds import repeat
+from outkey.foundation.ports.clock import Clock
 from outkey.hosts.django.heartbeats import StreamWitness
 from outkey.hosts.django.notices import MailedNotices
 from outkey.hosts.django.unattended_work import log_and_continue
-from outkey.ports.clock import Clock
 from outkey.ports.monitoring import Notifier
 
 ACTOR = "outkey"

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from outkey.adapters.keyring_file import KeySource
 from outkey.core.access.token_owners import TokenOwner
 from outkey.core.audit.events import Tag
-from outkey.core.errors import ConfigError, OutkeyError, Sealed
 from outkey.core.operating.checklist import ProductionFacts
 from outkey.core.sync.run import Run
-from outkey.core.text import Text
 from outkey.engine.application import Application
+from outkey.foundation.core.errors import ConfigError, OutkeyError, Sealed
+from outkey.foundation.core.text import Text
 from outkey.hosts.cli.output import print_line
 from outkey.hosts.cli.session import (
     AccountFacts,

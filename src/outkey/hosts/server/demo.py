@@ -3,8 +3,8 @@
 import logging
 
 from outkey.core.config.document import parse_document
-from outkey.core.secret import Secret
 from outkey.engine.application import Application
+from outkey.foundation.core.secret import Secret
 
 # All are aimed at the sparring provider, whose credentials are made up and public.
 _DOCUMENT = """

@@ -14,8 +14,8 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
-from outkey.core.errors import ConfigError, StorageUnavailable
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError, StorageUnavailable
+from outkey.foundation.core.text import Text
 from outkey.hosts.django.project import LABEL, MARK, in_project, open_project
 from outkey.hosts.django.tolerant_connections import tolerate_odd_times
 from outkey.hosts.server.backup.work_folders import settle_left_overs
@@ -189,7 +189,7 @@ def migration_lock(folder: Path) -> Iterator[None]:
 def long_statements() -> Iterator[None]:
     """Let each statement of a migration take an hour, on PostgreSQL."""
     # Here, since only PostgreSQL needs its driver.
-    from outkey.adapters.postgresql_deadlines import LATER_SECONDS
+    from outkey.foundation.adapters.postgresql_deadlines import LATER_SECONDS
 
     limits = ("statement_timeout", "idle_in_transaction_session_timeout")
     ours = connection.connection

@@ -28,8 +28,8 @@ from waitress.task import WSGITask
 from waitress.utilities import Error
 
 from outkey.adapters.listeners_file import web_url
-from outkey.core.errors import OutkeyError, ServerBusy
-from outkey.core.text import Text
+from outkey.foundation.core.errors import OutkeyError, ServerBusy
+from outkey.foundation.core.text import Text
 from outkey.hosts.django.api.aborted import RESPOND_WITHIN, ResponseAborted
 from outkey.hosts.django.api.paths import without_origin
 from outkey.hosts.django.api.responses import error_response

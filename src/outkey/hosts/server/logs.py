@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import TracebackType
 
-from outkey.core.errors import ConfigError
-from outkey.core.failure_places import failure_places
-from outkey.core.text import Text
-from outkey.ports.request_id import current_request_id
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.failure_places import failure_places
+from outkey.foundation.core.text import Text
+from outkey.foundation.ports.request_id import current_request_id
 
 FORMAT = "OUTKEY_LOG_FORMAT"
 FORMATS = ("text", "json")

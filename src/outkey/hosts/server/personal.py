@@ -19,11 +19,11 @@ from django.utils.timezone import now
 
 from outkey.core.audit.chain import facts_of
 from outkey.core.audit.events import Tag
-from outkey.core.errors import ConfigError
-from outkey.core.moments import iso_or_none, record_iso
-from outkey.core.text import Text
 from outkey.engine.managing.api_tokens import ApiTokens
 from outkey.engine.sync.line_registry import Registry
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.moments import iso_or_none, record_iso
+from outkey.foundation.core.text import Text
 from outkey.hosts.django.models import Delivery, SecretValue, UserSettings
 from outkey.hosts.django.pages.access import web_actor
 from outkey.hosts.server.user_changes import key_of

@@ -13,11 +13,11 @@ from django.db import close_old_connections
 from outkey.adapters.listeners_file import reachable, web_url
 from outkey.core.access.api_tokens import Scope, token_of_header
 from outkey.core.audit.events import Tag
-from outkey.core.errors import ConfigError, OutkeyError, Sealed
 from outkey.core.operating.checklist import (
     LEAST_DESCRIPTORS as RECOMMENDED_DESCRIPTORS,
 )
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError, OutkeyError, Sealed
+from outkey.foundation.core.text import Text
 from outkey.hosts.django.hooks import HookGate
 from outkey.hosts.django.local_workers import LocalWorkers
 from outkey.hosts.django.pages.access import installation

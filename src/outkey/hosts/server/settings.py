@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from outkey.core.errors import ConfigError
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 from outkey.hosts.server.location import has_demo, home
 
 TLS_PARAMETERS = ("sslmode", "sslrootcert", "sslcert", "sslkey")
@@ -28,7 +28,7 @@ def database(url: str | None, data: Path) -> dict[str, object]:
                 ),
             },
         }
-    from outkey.adapters.postgresql_deadlines import (
+    from outkey.foundation.adapters.postgresql_deadlines import (
         KEEPALIVES,
         LOCK_SECONDS,
         STATEMENT_SECONDS,

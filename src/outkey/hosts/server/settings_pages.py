@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from outkey.core.errors import ConfigError
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 from outkey.hosts.server import settings
 from outkey.hosts.server.location import home
 from outkey.hosts.server.logs import logging_settings

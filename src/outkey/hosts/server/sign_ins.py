@@ -26,9 +26,9 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
 from outkey.core.audit.events import Change, Tag
-from outkey.core.errors import HostError
 from outkey.core.request.addresses import counted_part
 from outkey.engine.managing.sign_ins import SignInGuard
+from outkey.foundation.core.errors import HostError
 from outkey.hosts.django.pages.access import installation, web_actor
 from outkey.hosts.django.repeating_thread import RepeatingThread
 

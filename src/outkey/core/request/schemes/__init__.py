@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import assert_never
 
-from outkey.core.config.choices import AuthenticationType
 from outkey.core.config.configuration import Configuration
 from outkey.core.request.flow import Scheme
 from outkey.core.request.message import Response
@@ -13,7 +12,8 @@ from outkey.core.request.schemes.digest import Digest
 from outkey.core.request.schemes.fetched import FetchedToken
 from outkey.core.request.schemes.none import NoAuthentication
 from outkey.core.request.schemes.script import Scripted
-from outkey.core.secret import Secret
+from outkey.foundation.core.fields.choices import AuthenticationType
+from outkey.foundation.core.secret import Secret
 
 
 def scheme_of(

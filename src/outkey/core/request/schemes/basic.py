@@ -4,12 +4,12 @@ import unicodedata
 from base64 import b64encode
 from typing import NamedTuple
 
-from outkey.core.errors import HeaderFormatError
 from outkey.core.request.flow import AuthFlow, send
 from outkey.core.request.headers import CONTROL_CHARACTER, check_length
 from outkey.core.request.message import Header, Request, Source
-from outkey.core.secret import Secret
-from outkey.core.text import Text
+from outkey.foundation.core.errors import HeaderFormatError
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 
 
 class Basic(NamedTuple):

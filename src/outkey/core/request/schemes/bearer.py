@@ -7,7 +7,7 @@ from outkey.core.request.flow import AuthFlow, send
 from outkey.core.request.headers import tidy_token
 from outkey.core.request.message import Request
 from outkey.core.request.token_place import token_prefix, with_token
-from outkey.core.secret import Secret
+from outkey.foundation.core.secret import Secret
 
 
 class Bearer(NamedTuple):

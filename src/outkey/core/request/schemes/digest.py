@@ -14,7 +14,7 @@ from outkey.core.request.digest import (
 )
 from outkey.core.request.flow import AuthFlow, Send, StoreNonce, need_nonce, send
 from outkey.core.request.message import Header, Request, Response, Source
-from outkey.core.secret import Secret
+from outkey.foundation.core.secret import Secret
 
 _BETWEEN = "\n"  # neither a target nor a checked password has one
 

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from outkey.core.errors import OutkeyError
 from outkey.core.request.flow import AuthFlow, RunScript, Scheme, Send
 from outkey.core.request.message import Request
+from outkey.foundation.core.errors import OutkeyError
 
 
 class Scripted(NamedTuple):

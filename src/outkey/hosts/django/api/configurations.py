@@ -9,9 +9,9 @@ from outkey.core.access.api_tokens import Scope
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.facts import configuration_facts, summary_facts
 from outkey.core.config.preset_facts import preset_facts
-from outkey.core.secret import Secret
 from outkey.engine.managing.api_access import ApiSubject
 from outkey.engine.sending.calls import RequestContent
+from outkey.foundation.core.secret import Secret
 from outkey.hosts.django.api import schemas
 from outkey.hosts.django.api.access import granted
 from outkey.hosts.django.api.interface import operation

@@ -8,8 +8,8 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from outkey.core.access.api_tokens import Scope
-from outkey.core.errors import OutkeyError
 from outkey.engine.managing.api_access import ApiSubject
+from outkey.foundation.core.errors import OutkeyError
 from outkey.hosts.django.api import schemas
 from outkey.hosts.django.api.access import TokenAuthentication
 from outkey.hosts.django.api.parsing import StrictParser

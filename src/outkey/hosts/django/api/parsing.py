@@ -6,8 +6,8 @@ from typing import Any
 from django.http import HttpRequest
 from ninja.parser import Parser
 
-from outkey.core.errors import InvalidRequest
-from outkey.core.text import Text
+from outkey.foundation.core.errors import InvalidRequest
+from outkey.foundation.core.text import Text
 from outkey.hosts.django.api.responses import NUL
 
 

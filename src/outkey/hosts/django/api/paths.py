@@ -6,8 +6,8 @@ from django.http import HttpRequest
 from django.urls import register_converter
 from django.urls.converters import StringConverter
 
-from outkey.core.errors import InvalidRequest
-from outkey.core.text import Text
+from outkey.foundation.core.errors import InvalidRequest
+from outkey.foundation.core.text import Text
 
 
 class SegmentConverter(StringConverter):

@@ -14,11 +14,11 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
 
-from outkey.core.errors import OutkeyError
 from outkey.core.request.message import BodyStream
 from outkey.core.request.message import Response as ApiResponse
 from outkey.core.request.relay import RelayedRequest, returned_headers, returned_status
 from outkey.engine.wire.transmit import MEBIBYTE
+from outkey.foundation.core.errors import OutkeyError
 from outkey.hosts.django.api.aborted import RESPOND_WITHIN, ResponseAborted
 from outkey.hosts.django.api.access import access_of
 from outkey.hosts.django.api.bodies import read_body

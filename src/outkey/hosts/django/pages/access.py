@@ -7,9 +7,9 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
 from outkey.core.config.reference import Reference, parse_reference
-from outkey.core.permission import Permission
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.editing import Editor
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.installed import installation
 
 __all__ = (

@@ -26,9 +26,6 @@ from outkey.core.audit.chain import CHANGE, FAILURE, SIGN_IN
 from outkey.core.audit.events import Tag
 from outkey.core.audit.words import details_of, subject_of
 from outkey.core.config.configuration import Configuration
-from outkey.core.errors import OutkeyError
-from outkey.core.moments import iso_to_milliseconds
-from outkey.core.permission import Permission
 from outkey.engine.managing.activity import (
     Activity,
     ActivityFilter,
@@ -39,6 +36,9 @@ from outkey.engine.managing.activity import (
     id_of,
 )
 from outkey.engine.managing.audit_trail import note_chain_check, recorded_at
+from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.moments import iso_to_milliseconds
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.pages.access import (
     administration_for,
     installation,

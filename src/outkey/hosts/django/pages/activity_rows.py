@@ -17,7 +17,6 @@ from outkey.core.audit.words import (
     subject_of,
 )
 from outkey.core.config.configuration import Configuration
-from outkey.core.permission import Permission
 from outkey.engine.managing.activity import (
     Activity,
     ActivityFilter,
@@ -27,6 +26,7 @@ from outkey.engine.managing.activity import (
     SentRequest,
 )
 from outkey.engine.managing.audit_trail import recorded_at
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import installation, may
 from outkey.hosts.django.pages.shell import url_of

@@ -20,10 +20,10 @@ from outkey.core.access.api_tokens import (
 from outkey.core.access.token_owners import TokenProblem
 from outkey.core.access.token_permissions import SCOPE_NEEDS, SCOPE_TEXTS, token_needs
 from outkey.core.audit.actors import actor_words
-from outkey.core.errors import ConfigError
-from outkey.core.permission import Permission
-from outkey.core.text import Text
 from outkey.engine.managing.api_tokens import CreatedToken, TokenWish
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.permission import Permission
+from outkey.foundation.core.text import Text
 from outkey.hosts.django.pages.access import (
     administration_for,
     installation,

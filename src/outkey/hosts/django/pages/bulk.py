@@ -7,8 +7,8 @@ from django.contrib import messages
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
-from outkey.core.errors import OutkeyError
-from outkey.core.permission import Permission
+from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.pages.access import may
 from outkey.hosts.django.pages.shell import message_of
 

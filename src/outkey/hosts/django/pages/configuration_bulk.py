@@ -18,12 +18,12 @@ from django.views.decorators.http import require_POST
 
 from outkey.core.audit.events import Tag
 from outkey.core.config.export import render as render_document
-from outkey.core.errors import OutkeyError
-from outkey.core.permission import Permission
-from outkey.core.text import Text
 from outkey.engine.managing.attention import TESTABLE
 from outkey.engine.managing.changes import ConfigurationChange
 from outkey.engine.managing.connection_test import SAFE
+from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.permission import Permission
+from outkey.foundation.core.text import Text
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (
     administration_for,

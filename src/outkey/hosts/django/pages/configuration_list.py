@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from outkey.core.config.fields import BY_PATH
 from outkey.core.findings.health import Health, Status
-from outkey.core.permission import Permission
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django import models
 from outkey.hosts.django.listed_rows import ends_of_tokens, rows_with_key
 from outkey.hosts.django.pages.access import installation, may, require

@@ -13,10 +13,10 @@ from django.utils.translation import gettext as _
 
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.fields import BY_PATH
-from outkey.core.errors import ConfigError, OutkeyError
-from outkey.core.findings.checks import Finding
-from outkey.core.permission import Permission
 from outkey.engine.managing.editing import Edit, Errors, add_error
+from outkey.foundation.core.errors import ConfigError, OutkeyError
+from outkey.foundation.core.findings.checks import Finding
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (
     administration_for,

@@ -18,8 +18,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from outkey.core.audit.events import Tag
-from outkey.core.errors import ConfigError, OutkeyError
-from outkey.core.permission import Permission
 from outkey.core.sync.filters import NUMBERS, Wanted, read_wanted
 from outkey.core.sync.records import (
     FieldKind,
@@ -30,6 +28,8 @@ from outkey.core.sync.records import (
 )
 from outkey.core.sync.shown import shortened
 from outkey.core.sync.targets import ARCHIVED_AT, TABLE_PREFIX, FileFormat
+from outkey.foundation.core.errors import ConfigError, OutkeyError
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.pages.access import (
     administration_for,
     installation,

@@ -5,7 +5,7 @@ from django.db.models import Min
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from outkey.core.permission import Permission
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.models import AuditRecord
 from outkey.hosts.django.pages.access import installation, require
 from outkey.hosts.django.pages.shell import page

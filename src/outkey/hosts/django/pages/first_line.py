@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from outkey.core.config.configuration import Configuration
 from outkey.core.findings.health import Health
-from outkey.core.permission import Permission
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.models import SyncLine
 from outkey.hosts.django.pages.access import may
 

@@ -9,10 +9,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from outkey.core.diagnosis import Fix
-from outkey.core.errors import EditConflict, OutkeyError
-from outkey.core.permission import Permission
-from outkey.core.text import Text
 from outkey.engine.managing.fixes import changed_field, permissions_for
+from outkey.foundation.core.errors import EditConflict, OutkeyError
+from outkey.foundation.core.permission import Permission
+from outkey.foundation.core.text import Text
 from outkey.hosts.django.pages.access import administration_for, installation, require
 from outkey.hosts.django.pages.repetitions import repeat_test
 from outkey.hosts.django.pages.shell import configuration_at, message_of, url_of

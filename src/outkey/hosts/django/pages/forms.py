@@ -11,11 +11,8 @@ from dataclasses import dataclass
 
 from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.config.custom_rows import CustomHeader, CustomRow, QueryParameter
-from outkey.core.config.field_kinds import EMPTY_TEXT, URL_PARSERS, Field, Kind, Tab
 from outkey.core.config.fields import BY_PATH, FIELDS
 from outkey.core.config.methods import TEST_PATH, InitialValues
-from outkey.core.errors import OutkeyError
-from outkey.core.findings.checks import Finding
 from outkey.engine.managing.editing import (
     Editor,
     Errors,
@@ -23,6 +20,15 @@ from outkey.engine.managing.editing import (
     is_left_alone,
     text_of_value,
 )
+from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.fields.field_kinds import (
+    EMPTY_TEXT,
+    URL_PARSERS,
+    Field,
+    Kind,
+    Tab,
+)
+from outkey.foundation.core.findings.checks import Finding
 
 INPUT_TYPES = {Kind.DATE: "date"} | dict.fromkeys(URL_PARSERS, "url")
 

@@ -14,9 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from outkey.core.chart import CHART_HOURS, Chart
 from outkey.core.findings.health import Status, Summary
-from outkey.core.permission import Permission
 from outkey.core.sync.run import Counts, RunState
 from outkey.engine.managing.attention import (
     AttentionItem,
@@ -30,6 +28,8 @@ from outkey.engine.managing.audit_trail import last_chain_check
 from outkey.engine.managing.charts import hourly_chart
 from outkey.engine.managing.overview import Overview, build_overview
 from outkey.engine.managing.run_history import HISTORY_DAYS, RunHistory, run_history
+from outkey.foundation.core.chart import CHART_HOURS, Chart
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.models import AuditRecord, Configuration, Run, SyncLine
 from outkey.hosts.django.pages.access import installation, may, require
 from outkey.hosts.django.pages.pairs import open_conflicts, url_of_pair

@@ -11,11 +11,11 @@ from uuid import UUID
 from django.http import HttpRequest
 from django.urls import reverse
 
-from outkey.core.findings.checks import Level
 from outkey.core.importing.reading import Import
 from outkey.core.importing.report import ReportAction, ReportItem
-from outkey.core.permission import Permission
-from outkey.core.text import Text
+from outkey.foundation.core.findings.checks import Level
+from outkey.foundation.core.permission import Permission
+from outkey.foundation.core.text import Text
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import may
 

@@ -16,10 +16,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
-from outkey.core.errors import HostError, OutkeyError
 from outkey.core.importing.report import ReportItem
-from outkey.core.permission import Permission
 from outkey.engine.managing.importing import taken_names
+from outkey.foundation.core.errors import HostError, OutkeyError
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.pages.access import (
     administration_for,
     editor_for,

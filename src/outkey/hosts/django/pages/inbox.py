@@ -14,9 +14,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from outkey.core.audit.actors import actor_words
-from outkey.core.errors import ConfigError, OutkeyError
-from outkey.core.permission import Permission
-from outkey.core.text import NO_TEXT, Text
 from outkey.core.webhooks.content import Headers
 from outkey.core.webhooks.delivery_words import (
     STATES,
@@ -29,9 +26,12 @@ from outkey.core.webhooks.inbox import (
     InboxDelivery,
     ReplayScope,
 )
-from outkey.core.webhooks.limited_json import read_limited_json
 from outkey.core.webhooks.settings import scheme_of
 from outkey.core.webhooks.stored import StoredWebhook
+from outkey.foundation.core.errors import ConfigError, OutkeyError
+from outkey.foundation.core.limited_json import read_limited_json
+from outkey.foundation.core.permission import Permission
+from outkey.foundation.core.text import NO_TEXT, Text
 from outkey.hosts.django.pages.access import (
     administration_for,
     installation,

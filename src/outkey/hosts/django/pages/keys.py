@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.core.errors import OutkeyError
-from outkey.core.permission import Permission
+from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.pages.access import (
     administration_for,
     installation,

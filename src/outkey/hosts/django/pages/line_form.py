@@ -7,9 +7,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from outkey.core.config.field_kinds import Field, Kind
 from outkey.core.config.line_fields import CHILDREN_FIELDS
-from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.sync.line import Direction, Transform
 from outkey.core.sync.line_form import (
     CHILD_INPUTS,
@@ -34,7 +32,9 @@ from outkey.core.sync.records import HostField, Target
 from outkey.core.sync.schedule_choices import ScheduleKind
 from outkey.core.sync.suggest import default_target
 from outkey.core.sync.targets import FILE_PREFIX, TABLE_PREFIX, target_words
-from outkey.core.text import NO_TEXT, Text
+from outkey.foundation.core.errors import ConfigError, OutkeyError
+from outkey.foundation.core.fields.field_kinds import Field, Kind
+from outkey.foundation.core.text import NO_TEXT, Text
 
 # Of one form: Django refuses a form with more than 1,000 inputs.
 MOST_ROWS = 100

@@ -25,8 +25,6 @@ from outkey.core.config.line_history import (
     LineVersion,
     compared_values,
 )
-from outkey.core.errors import ConfigError, EditConflict, OutkeyError
-from outkey.core.permission import Permission
 from outkey.core.sync.line import Direction, Gone, Paging, Transform
 from outkey.core.sync.line_form import ChildForm, LineForm, sample_sync
 from outkey.core.sync.line_inputs import posted_names
@@ -56,6 +54,8 @@ from outkey.engine.sync import SyncRunner
 from outkey.engine.sync.record_rights import refuse_forbidden
 from outkey.engine.sync.row_results import FormResults
 from outkey.engine.sync.unsaved_lines import WithLine
+from outkey.foundation.core.errors import ConfigError, EditConflict, OutkeyError
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (
     administration_for,

@@ -12,11 +12,11 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.core.errors import ConfigError
-from outkey.core.findings.checks import Finding
-from outkey.core.permission import Permission
 from outkey.core.sync.line import Direction
 from outkey.core.sync.sync_line import SyncLine
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.findings.checks import Finding
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (
     administration_for,

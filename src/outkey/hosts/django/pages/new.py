@@ -10,7 +10,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from outkey.core.config.choices import Grant
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.methods import (
     METHODS,
@@ -19,10 +18,11 @@ from outkey.core.config.methods import (
     initial_values_of,
 )
 from outkey.core.config.presets import Preset, PresetMethod, similar_presets
-from outkey.core.errors import ConfigError, OutkeyError
 from outkey.core.importing.report import ReportItem
-from outkey.core.permission import Permission
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError, OutkeyError
+from outkey.foundation.core.fields.choices import Grant
+from outkey.foundation.core.permission import Permission
+from outkey.foundation.core.text import Text
 from outkey.hosts.django.pages.access import installation, may, require
 from outkey.hosts.django.pages.shell import find_configuration, page
 from outkey.hosts.django.pages.token_panel import redirect_url

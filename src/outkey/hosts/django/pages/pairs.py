@@ -12,9 +12,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from outkey.core.config.sync_sections import ConflictRule, Pair
-from outkey.core.errors import ConfigError, UnknownConfiguration
-from outkey.core.permission import Permission
-from outkey.core.shared_state import StateKind
 from outkey.core.sync.pairs import (
     PairAgreement,
     PairConflict,
@@ -23,6 +20,9 @@ from outkey.core.sync.pairs import (
 )
 from outkey.core.sync.shown import shortened
 from outkey.engine.sync.pair_runner import conflict_version, fields_by_owner
+from outkey.foundation.core.errors import ConfigError, UnknownConfiguration
+from outkey.foundation.core.permission import Permission
+from outkey.foundation.core.shared_state import StateKind
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (
     administration_for,

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from django.http import HttpRequest
 
-from outkey.core.errors import ConfigError
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 
 _NUL = "\x00"
 

@@ -6,12 +6,12 @@ from collections import defaultdict
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from outkey.core.errors import ConfigError
 from outkey.core.findings.posture import Policy
-from outkey.core.permission import Permission
 from outkey.core.vault import voucher
 from outkey.core.vault.versions import SecretLabel
 from outkey.engine.managing.overview import Recommendations, recommendations
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.models import SecretValue
 from outkey.hosts.django.pages.access import installation, require
 from outkey.hosts.django.pages.home import rows_by_name

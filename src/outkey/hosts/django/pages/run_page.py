@@ -20,13 +20,13 @@ from django.views.decorators.http import require_POST
 
 from outkey.core.audit.actors import WEBHOOK_ACTOR
 from outkey.core.audit.events import Tag
-from outkey.core.errors import OutkeyError
-from outkey.core.permission import Permission
 from outkey.core.sync.reasons import rejection_text
 from outkey.core.sync.records import FieldKind
 from outkey.core.sync.remedies import RunHelp, help_after, page_remedy_of
 from outkey.core.sync.run import ChildCounts, RejectionGroup, RunState, RunTrigger
 from outkey.core.sync.targets import TABLE_PREFIX, FileFormat
+from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (
     administration_for,

@@ -17,9 +17,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from outkey.core.chart import Chart
-from outkey.core.errors import ConfigError, LineBusy
-from outkey.core.permission import Permission
 from outkey.core.sync.reasons import GUARD
 from outkey.core.sync.remedies import cause_text
 from outkey.core.sync.run import (
@@ -31,8 +28,11 @@ from outkey.core.sync.run import (
     RunTrigger,
     trigger_of,
 )
-from outkey.core.text import Text, text_from_data
 from outkey.engine.managing.charts import run_chart
+from outkey.foundation.core.chart import Chart
+from outkey.foundation.core.errors import ConfigError, LineBusy
+from outkey.foundation.core.permission import Permission
+from outkey.foundation.core.text import Text, text_from_data
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (
     administration_for,

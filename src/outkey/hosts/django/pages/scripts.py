@@ -6,11 +6,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
-from outkey.core.errors import ConfigError
-from outkey.core.moments import LAST_MOMENT, parse_iso
-from outkey.core.permission import Permission
-from outkey.core.text import Text
 from outkey.engine.managing.drafts import CandidateConfiguration
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.moments import LAST_MOMENT, parse_iso
+from outkey.foundation.core.permission import Permission
+from outkey.foundation.core.text import Text
 from outkey.hosts.django.pages.access import administration_for, installation, require
 from outkey.hosts.django.pages.shell import limited_concurrency
 from outkey.hosts.django.pages.trials import read_candidate, refusal

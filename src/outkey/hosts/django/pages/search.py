@@ -11,10 +11,10 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 
-from outkey.core.errors import OutkeyError
-from outkey.core.permission import Permission
 from outkey.core.sync.targets import TABLE_PREFIX
 from outkey.engine.managing.search import MOST_RESULTS, matches, run_number, words_of
+from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import installation, may
 from outkey.hosts.django.pages.shell import page

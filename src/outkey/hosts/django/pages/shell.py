@@ -21,13 +21,13 @@ from django.utils.translation import gettext as _
 
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.fields import secret_label
-from outkey.core.errors import (
+from outkey.foundation.core.errors import (
     ConfigError,
     HostError,
     OutkeyError,
     UnknownConfiguration,
 )
-from outkey.core.text import Text
+from outkey.foundation.core.text import Text
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import installation
 from outkey.hosts.django.pages.posted_text import refuse_nul

@@ -18,14 +18,14 @@ from django.views.decorators.http import require_GET, require_POST
 
 from outkey.core.access.permissions import MAY_NOT_USE_NETWORK
 from outkey.core.audit.events import Tag
-from outkey.core.config.choices import Network
 from outkey.core.config.configuration import Configuration
 from outkey.core.config.fields import BY_PATH
-from outkey.core.errors import ConfigError, OutkeyError
-from outkey.core.permission import Permission
-from outkey.core.request.origin import parse_endpoint
 from outkey.engine.tokens.actions import TokenActions
 from outkey.engine.tokens.consent import Consents, PendingConsent
+from outkey.foundation.core.errors import ConfigError, OutkeyError
+from outkey.foundation.core.fields.choices import Network
+from outkey.foundation.core.origin import parse_endpoint
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.pages.access import (
     administration_for,
     installation,

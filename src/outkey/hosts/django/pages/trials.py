@@ -20,12 +20,12 @@ from django.views.decorators.http import require_POST
 from outkey.adapters.tokens_memory import MemoryTokens
 from outkey.core.config.configuration import Configuration
 from outkey.core.diagnosis import Fix
-from outkey.core.errors import ConfigError, OutkeyError, UnknownConfiguration
-from outkey.core.permission import Permission
 from outkey.engine.managing.connection_test import Report
 from outkey.engine.managing.drafts import CandidateConfiguration
 from outkey.engine.managing.editing import Errors
 from outkey.engine.managing.fixes import difference, form_changes
+from outkey.foundation.core.errors import ConfigError, OutkeyError, UnknownConfiguration
+from outkey.foundation.core.permission import Permission
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (
     administration_for,

@@ -10,8 +10,8 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 
-from outkey.core.errors import ConfigError
-from outkey.core.moments import zoned_text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.moments import zoned_text
 from outkey.hosts.django.pages.shell import message_of, page
 from outkey.hosts.django.time_zones import (
     choose_zone,

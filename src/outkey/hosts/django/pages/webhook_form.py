@@ -10,11 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from outkey.core.config.field_kinds import Field, Kind
 from outkey.core.config.webhook_section import REFERENCES, WEBHOOK_FIELDS
-from outkey.core.errors import ConfigError
-from outkey.core.permission import Permission
-from outkey.core.secret import Secret
 from outkey.core.webhooks.stored import PREVIOUS, StoredWebhook
 from outkey.engine.webhooks.hook_form import (
     DOES,
@@ -26,6 +22,10 @@ from outkey.engine.webhooks.hook_form import (
     offered_schemes,
     schemes_of_inputs,
 )
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.fields.field_kinds import Field, Kind
+from outkey.foundation.core.permission import Permission
+from outkey.foundation.core.secret import Secret
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import installation, may, require, user_of
 from outkey.hosts.django.pages.shell import OFFERED_CONFIGURATIONS, page

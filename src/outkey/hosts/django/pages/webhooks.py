@@ -12,11 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from outkey.core.config.webhook_section import scheme_keys
-from outkey.core.errors import ConfigError, UnknownConfiguration
 from outkey.core.findings.webhook_checks import SECRET_NEEDED
-from outkey.core.permission import Permission
-from outkey.core.secret import Secret
-from outkey.core.text import Text
 from outkey.core.webhooks.health import HookState
 from outkey.core.webhooks.inbox import DeliveryState
 from outkey.core.webhooks.instructions import sender_steps
@@ -27,6 +23,10 @@ from outkey.engine.webhooks.changes import WebhookAdministration
 from outkey.engine.webhooks.hook_form import refuse_unfit_secret
 from outkey.engine.webhooks.offers import has_offer
 from outkey.engine.webhooks.overview import WebhookOverview
+from outkey.foundation.core.errors import ConfigError, UnknownConfiguration
+from outkey.foundation.core.permission import Permission
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import (
     administration_for,

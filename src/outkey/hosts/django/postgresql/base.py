@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 from django.db.backends.postgresql import base
 
-from outkey.adapters.postgresql_deadlines import (
+from outkey.foundation.adapters.postgresql_deadlines import (
     LATER_SECONDS,
     STATEMENT_SECONDS,
     DeadlineConnection,

@@ -17,10 +17,6 @@ from django.core.exceptions import ValidationError
 from django.db import DEFAULT_DB_ALIAS, connections, models, router, transaction
 from django.db.models.functions import Cast
 
-from outkey.core.errors import ConfigError, unknown_run
-from outkey.core.groups import groups_of
-from outkey.core.permission import Permission
-from outkey.core.stored_values import is_odd
 from outkey.core.sync.line import Gone
 from outkey.core.sync.records import (
     HostRecord,
@@ -30,7 +26,11 @@ from outkey.core.sync.records import (
     unknown_target,
 )
 from outkey.core.sync.shape import is_made_by_outkey
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError, unknown_run
+from outkey.foundation.core.groups import groups_of
+from outkey.foundation.core.permission import Permission
+from outkey.foundation.core.stored_values import is_odd
+from outkey.foundation.core.text import Text
 from outkey.hosts.django.models import Run, SyncMark
 from outkey.hosts.django.raw_sql import allow_long_statements, wrap_database_errors
 from outkey.hosts.django.records.fields import (

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from django.db import connection
 
-from outkey.core.stored_values import read_count
+from outkey.foundation.core.stored_values import read_count
 from outkey.hosts.django.raw_sql import execute
 from outkey.hosts.django.records.open_model import OpenModel
 from outkey.hosts.django.records.sql_lists import text_list

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from django.db import models
 
-from outkey.core.errors import ConfigError
 from outkey.core.sync.records import FieldKind
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 from outkey.hosts.django.records.fields import AnyField, fields_of, kind_of
 
 

@@ -14,9 +14,9 @@ from typing import NamedTuple
 from django.core.exceptions import ValidationError
 from django.db import DataError, IntegrityError, models, transaction
 
-from outkey.core.errors import ConfigError
 from outkey.core.sync.records import Written, written_update
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
 from outkey.hosts.django.records.fast_insert import (
     NewRecord,
     Record,

@@ -15,11 +15,13 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from outkey.core.chart import Chart
 from outkey.core.config.fields import BY_PATH, PATHS_OF_SECRETS, secret_label
-from outkey.core.errors import Cause
 from outkey.core.findings.health import Health, Status
-from outkey.core.moments import (
+from outkey.engine.managing.run_history import RunDay, RunHistory
+from outkey.engine.webhooks.overview import DeliveryDay
+from outkey.foundation.core.chart import Chart
+from outkey.foundation.core.errors import Cause
+from outkey.foundation.core.moments import (
     duration_text,
     elapsed_text,
     iso_moment,
@@ -27,10 +29,8 @@ from outkey.core.moments import (
     plain_moment,
     zoned_text,
 )
-from outkey.core.stored_values import is_odd
-from outkey.core.text import Text
-from outkey.engine.managing.run_history import RunDay, RunHistory
-from outkey.engine.webhooks.overview import DeliveryDay
+from outkey.foundation.core.stored_values import is_odd
+from outkey.foundation.core.text import Text
 from outkey.hosts.django.pages.forms import FormField
 from outkey.hosts.django.pages.sorting import Sorting
 from outkey.hosts.django.translation import translate_text

@@ -22,8 +22,8 @@ from pathlib import Path
 from secrets import token_hex
 from typing import IO, BinaryIO, Self
 
-from outkey.core.errors import ConfigError, StorageUnavailable
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError, StorageUnavailable
+from outkey.foundation.core.text import Text
 from outkey.hosts.server.backup.work_folders import DRAFT
 
 FORMAT = 2  # 1 had no signature

@@ -14,10 +14,15 @@ from outkey.adapters.keyring import Keyring
 from outkey.adapters.keyring_file import KeySource
 from outkey.adapters.listeners_file import ListenerFiles
 from outkey.core.audit.events import Tag
-from outkey.core.errors import ConfigError, OutkeyError, Sealed, StorageUnavailable
-from outkey.core.moments import iso_moment
-from outkey.core.text import Text
 from outkey.engine.managing.changes import Administration
+from outkey.foundation.core.errors import (
+    ConfigError,
+    OutkeyError,
+    Sealed,
+    StorageUnavailable,
+)
+from outkey.foundation.core.moments import iso_moment
+from outkey.foundation.core.text import Text
 from outkey.hosts.server.backup import postgresql_copy, sqlite_copy
 from outkey.hosts.server.backup.archive import (
     CHECKPOINTS,

@@ -10,10 +10,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from outkey.core.errors import ConfigError, StorageUnavailable
-from outkey.core.shared_state import StateKind
-from outkey.core.text import Text
 from outkey.engine.operating.workers import count_running
+from outkey.foundation.core.errors import ConfigError, StorageUnavailable
+from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.core.text import Text
 from outkey.hosts.server.backup.restored_states import (
     READ_STATE,
     RESTORE_MARK,

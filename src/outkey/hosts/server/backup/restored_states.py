@@ -4,12 +4,12 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from outkey.core.errors import ConfigError
-from outkey.core.moments import parse_iso
-from outkey.core.operating.hold import RESTORED
-from outkey.core.shared_state import StateKind
-from outkey.core.text import Text
-from outkey.engine.managing.duties import BACKUP
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.hold import RESTORED
+from outkey.foundation.core.moments import parse_iso
+from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.core.text import Text
+from outkey.foundation.engine.duties import BACKUP
 from outkey.hosts.django.triggers import TRIGGERS, trigger_name
 from outkey.hosts.server.backup.archive import Manifest, not_a_backup
 

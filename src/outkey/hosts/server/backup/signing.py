@@ -11,8 +11,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from outkey.adapters.keyring import Keyring
-from outkey.core.errors import ConfigError, OutkeyError, Sealed
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError, OutkeyError, Sealed
+from outkey.foundation.core.text import Text
 from outkey.hosts.server.backup.archive import Manifest
 
 _PURPOSE = "backup"  # of the key that is derived

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from outkey.core.errors import ConfigError, StorageUnavailable
-from outkey.core.text import Text
+from outkey.foundation.core.errors import ConfigError, StorageUnavailable
+from outkey.foundation.core.text import Text
 from outkey.hosts.django.triggers import TRIGGERS
 from outkey.hosts.server.backup.archive import not_a_backup
 from outkey.hosts.server.backup.restored_states import (

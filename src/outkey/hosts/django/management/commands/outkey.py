@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
-from outkey.adapters.undumpable import forbid_dumps
+from outkey.foundation.adapters.undumpable import forbid_dumps
 from outkey.hosts.cli.main import run
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from outkey.adapters.undumpable import forbid_dumps
-from outkey.core.errors import OutkeyError, Sealed
 from outkey.core.sync.run import Run
+from outkey.foundation.adapters.undumpable import forbid_dumps
+from outkey.foundation.core.errors import OutkeyError, Sealed
 from outkey.hosts.cli.main import unexpected_error
 from outkey.hosts.cli.output import exit_code_of, print_error
 from outkey.hosts.django.local_workers import LocalWorkers

@@ -1,0 +1,1 @@
+"""What every feature needs: texts, errors, secrets, times, fields, TOML, the database."""

@@ -1,0 +1,1 @@
+"""Clocks, expressions, locks and protection of the process."""

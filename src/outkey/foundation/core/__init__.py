@@ -1,0 +1,1 @@
+"""Values and rules of all features, without input or output."""

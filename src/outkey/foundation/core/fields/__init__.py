@@ -1,0 +1,1 @@
+"""Fields of settings: their kinds, choices and how a value is read."""

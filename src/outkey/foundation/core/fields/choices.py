@@ -1,0 +1,103 @@
+"""The choices of a configuration: what is stored and written, and its label."""
+
+from enum import StrEnum
+from typing import Self
+
+from outkey.foundation.core.text import Text, build_text
+
+LONGEST_TIMEOUT = 3600  # seconds that a request may take at most
+
+
+class Choice(StrEnum):
+    """A value with a label."""
+
+    label: Text
+
+    def __new__(cls, value: str, label: str = "") -> Self:
+        """Return a choice that is its value and has a label."""
+        choice = str.__new__(cls, value)
+        choice._value_ = value
+        choice.label = build_text(label, {})
+        return choice
+
+
+class AuthenticationType(Choice):
+    """How a request proves who sends it."""
+
+    NONE = "none", "None"
+    BASIC = "basic", "Basic"
+    DIGEST = "digest", "Digest"
+    BEARER = "bearer", "Bearer Token"
+
+
+class NoAuthReason(Choice):
+    """Why a configuration sends no credentials."""
+
+    INTERNAL = "internal", "internal API"
+    DEVELOPMENT = "development", "development or test"
+    PUBLIC_API = "public_api", "public API"
+
+
+class Environment(Choice):
+    """What the external system is used for."""
+
+    DEVELOPMENT = "development", "Development"
+    TEST = "test", "Test"
+    PRODUCTION = "production", "Production"
+
+
+class Network(Choice):
+    """The network that the external system is in."""
+
+    PUBLIC = "public", "Public internet"
+    INTERNAL = "internal", "Internal trusted network"
+
+
+class TokenSourceKind(Choice):
+    """Where a token comes from."""
+
+    ENTERED = "entered", "Entered token"
+    OAUTH2 = "oauth2", "OAuth 2.0"
+    LOGIN = "login", "Login"
+
+
+class Grant(Choice):
+    """How tokens are obtained."""
+
+    CLIENT_CREDENTIALS = "client_credentials", "Client credentials"
+    REFRESH_TOKEN = "refresh_token", "Refresh token"
+    AUTHORIZATION_CODE = "authorization_code", "Authorization code, in the browser"
+    DEVICE_CODE = "device_code", "Device code, in the terminal"
+
+
+class ClientAuth(Choice):
+    """How the application authenticates at the Token URL."""
+
+    BODY = "body", "in the body"
+    BASIC = "basic", "HTTP Basic"
+    BASIC_RAW = "basic_raw", "HTTP Basic, not percent-encoded"
+    CLIENT_SECRET_JWT = "client_secret_jwt", "client secret JWT"
+    PRIVATE_KEY_JWT = "private_key_jwt", "private key JWT"
+    MTLS = "mtls", "mTLS, with the client certificate"
+
+
+class BodyFormat(Choice):
+    """The format of a token or login request."""
+
+    FORM = "form", "form"
+    JSON = "json", "JSON"
+
+
+class ExpiryUnit(Choice):
+    """How a login response states the end of a token."""
+
+    SECONDS = "s", "seconds from now"
+    MILLISECONDS = "ms", "milliseconds from now"
+    MOMENT = "at", "a moment: ISO 8601 or Unix time"
+
+
+class TlsVersion(Choice):
+    """The oldest version of TLS that is accepted."""
+
+    V1_2 = "1.2", "TLS 1.2"
+    V1_3 = "1.3", "TLS 1.3"

@@ -1,0 +1,1 @@
+"""What is wrong or risky: checks, findings and conditions."""

@@ -1,0 +1,1 @@
+"""TOML as text: read, written, and edited with its comments."""

@@ -1,0 +1,1 @@
+"""Work that is done in turns, and duties that one process does for all."""

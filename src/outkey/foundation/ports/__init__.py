@@ -1,0 +1,1 @@
+"""What every feature needs of a host: a clock, a database, expressions."""
