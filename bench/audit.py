@@ -87,7 +87,7 @@ def rows(folder: Path, count: int) -> dict[str, float]:
 
 def fill(application: Any, count: int) -> None:  # noqa: ANN401 - an Application, imported late
     """Write the records of sends, many to a commit, as many threads would."""
-    from outkey.core.audit.events import Intent, Outcome
+    from outkey.sending.core.audit.events import Intent, Outcome
 
     names = ("Host", "User-Agent", "Accept", "Accept-Encoding", "Authorization")
     intent = Intent(

@@ -13,12 +13,12 @@ from time import process_time
 
 from candidates import TOKEN, outkey_document, profile
 
-from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.core.config.document import parse_document
-from outkey.core.request.assembly import Call, authenticated_request
-from outkey.core.request.message import Request, Response
-from outkey.engine.tokens.renewal import TokenManager
-from outkey.engine.wire.drive import drive
+from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sending.core.request.assembly import Call, authenticated_request
+from outkey.sending.core.request.message import Request, Response
+from outkey.sending.engine.tokens.renewal import TokenManager
+from outkey.sending.engine.wire.drive import drive
 from outkey.testing import configuration, fake_gateway
 
 PLAIN = "dict"

@@ -17,8 +17,8 @@ from candidates import TOKEN
 from headers import cpu
 from report import Budget, finish
 
-from outkey.core.findings.configuration_checks import refuse_unsendable
 from outkey.hosts.file import from_text
+from outkey.sending.core.configuration.checks import refuse_unsendable
 from outkey.testing import configuration
 
 ROUNDS, CALLS = 60, 100

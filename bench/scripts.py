@@ -38,10 +38,10 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from outkey.adapters.scripts_locked import LockedScripts
-from outkey.core.request.script import ScriptCall
 from outkey.foundation.core.secret import Secret
 from outkey.hosts.file import from_text
+from outkey.sending.adapters.scripts_locked import LockedScripts
+from outkey.sending.core.request.script import ScriptCall
 
 ROUNDS, CALLS, READY, WORKERS = 40, 500, 40, 20
 TIMES_BARE, PER_SECOND, READY_MILLISECONDS, MEGABYTES = 9.0, 20_000, 8.0, 3.0

@@ -34,10 +34,10 @@ DECRYPT_MICROSECONDS, REWRAP_SECONDS, HELP_SECONDS, PREVIEW_SECONDS = (
 
 def decrypting() -> float:
     """Return the CPU µs to open an envelope of a 40 byte secret."""
-    from outkey.adapters.keyring import new_keyring
-    from outkey.adapters.secrets_envelope import seal, unseal
-    from outkey.core.vault.envelope import secret_place
     from outkey.foundation.core.secret import Secret
+    from outkey.sending.adapters.secrets.keyring import new_keyring
+    from outkey.sending.adapters.secrets.secrets_envelope import seal, unseal
+    from outkey.sending.core.vault.envelope import secret_place
 
     ring, place = (
         new_keyring(),

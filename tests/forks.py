@@ -50,7 +50,7 @@ outkey.adapters.tables outkey.core.config.differences outkey.core.config.export
 outkey.core.sync.remedies outkey.core.sync.table outkey.engine.managing.changes
 outkey.engine.managing.doctor outkey.engine.managing.fixes
 outkey.engine.managing.line_editing outkey.engine.sync.runner
-outkey.engine.sync.unsaved_lines outkey.engine.tokens.consent
+outkey.engine.sync.unsaved_lines outkey.sending.engine.tokens.consent
 outkey.hosts.cli.doctor_reports outkey.hosts.cli.main
 outkey.hosts.django.templatetags.outkey outkey.hosts.installation
 outkey.hosts.server.home outkey.hosts.server.middleware outkey.hosts.server.sessions

@@ -17,9 +17,6 @@ from reference_python import python_page
 from reference_recipes import recipes_page
 from reference_webhooks import webhooks_page
 
-from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
-from outkey.core.config.fields import FIELDS
-from outkey.core.diagnosis import FIXES, REASONS, REMEDIES, Reason
 from outkey.core.findings.catalogue import ALL_CHECKS
 from outkey.core.findings.posture import (
     ANY_NAME,
@@ -29,6 +26,9 @@ from outkey.core.findings.posture import (
 )
 from outkey.foundation.core import errors
 from outkey.foundation.core.fields.field_kinds import Tab
+from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal, Tag
+from outkey.sending.core.configuration.fields import FIELDS
+from outkey.sending.core.diagnosis import FIXES, REASONS, REMEDIES, Reason
 from outkey.spar.scenes import index
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"

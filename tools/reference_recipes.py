@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from outkey.adapters.preset_files import PresetFiles
-from outkey.core.config.configuration import Configuration, successor
 from outkey.core.config.export import render
 from outkey.core.config.presets import Preset, PresetMethod
-from outkey.core.config.reference import parse_reference
+from outkey.sending.core.configuration.configuration import Configuration, successor
+from outkey.sending.core.configuration.reference import parse_reference
 
 INTRODUCTION = """# Recipes
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from outkey import errors, integrations
-    from outkey.core.request.message import Response
-    from outkey.engine.gateway import Gateway
     from outkey.foundation.core.secret import Secret
     from outkey.hosts.file import load
     from outkey.hosts.opening import aopen, open  # noqa: A004 - see opening.py
+    from outkey.sending.core.request.message import Response
+    from outkey.sending.engine.gateway import Gateway
 
 __all__ = [
     "Gateway",
@@ -31,8 +31,8 @@ __all__ = [
     "open",
 ]
 _MODULES = {
-    "Gateway": "outkey.engine.gateway",
-    "Response": "outkey.core.request.message",
+    "Gateway": "outkey.sending.engine.gateway",
+    "Response": "outkey.sending.core.request.message",
     "Secret": "outkey.foundation.core.secret",
     "aopen": "outkey.hosts.opening",
     "load": "outkey.hosts.file",

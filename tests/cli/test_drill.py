@@ -81,8 +81,8 @@ def test_a_person_gets_a_table_and_what_it_rests_on(ready: Terminal) -> None:
 def test_what_is_bad_is_exit_code_1(
     ready: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from outkey.core.config.configuration import build
     from outkey.hosts.cli import spar as commands
+    from outkey.sending.core.configuration.configuration import build
 
     class Here:
         class registry:  # noqa: N801 - stands in for an attribute
@@ -93,7 +93,9 @@ def test_what_is_bad_is_exit_code_1(
                 )
 
     monkeypatch.setattr(commands, "open_application", Here)
-    monkeypatch.setattr("outkey.engine.sending.exchange._RETRIED", frozenset({500}))
+    monkeypatch.setattr(
+        "outkey.sending.engine.exchange.exchange._RETRIED", frozenset({500})
+    )
     assert commands.drill("acme", scenario=["down"], as_json=True) == 1
     assert commands.drill("acme", scenario=["works"], as_json=True) == 0
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from cli.conftest import Terminal
 from cli.test_doctor import Tags
 from cli.test_line_commands import document
-from outkey.adapters.listeners_file import ListenerFiles
 from outkey.core.operating.checklist import CHECKLIST
 from outkey.hosts.cli import doctor_reports as reports
+from outkey.sending.adapters.transport.listeners_file import ListenerFiles
 from outkey.spar import Spar
 
 PASSWORD = "correct horse battery"

@@ -14,7 +14,7 @@ import pytest
 
 import forks
 from cli.conftest import Terminal
-from outkey.core.request.rate_limit import RateLimit
+from outkey.sending.core.request.rate_limit import RateLimit
 from outkey.spar import Spar
 from programs import program_command
 

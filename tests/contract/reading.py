@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from outkey.adapters.response_reader import ResponseReader
 from outkey.foundation.core.errors import OutkeyError
+from outkey.sending.adapters.transport.response_reader import ResponseReader
 
 INCOMPLETE = "incomplete"
 LARGE = 20_000

@@ -67,9 +67,6 @@ from faults.test_transport_faults import (  # noqa: F401 - run here as well
     test_the_second_vetted_address_is_tried_when_the_first_refuses,
 )
 from outkey import Gateway, Response
-from outkey.adapters.resolver_system import AsyncSystemResolver, SystemResolver
-from outkey.adapters.transport_asyncio import AsyncioTransport, _AsyncConnection
-from outkey.core.request.message import Request, Route, TlsSettings
 from outkey.foundation.core.errors import (
     ConnectionFailed,
     EgressDenied,
@@ -78,7 +75,16 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.origin import Origin
 from outkey.hosts.file import from_text
-from outkey.ports.sending import Resolver
+from outkey.sending.adapters.transport.resolver_system import (
+    AsyncSystemResolver,
+    SystemResolver,
+)
+from outkey.sending.adapters.transport.transport_asyncio import (
+    AsyncioTransport,
+    _AsyncConnection,
+)
+from outkey.sending.core.request.message import Request, Route, TlsSettings
+from outkey.sending.ports.sending import Resolver
 from outkey.spar import Spar
 from outkey.testing.contracts import OnLoop, ResolverContract, ResolverOnLoop
 

@@ -8,12 +8,18 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from contract.raw_peer import RawPeer, raw_peer
-from outkey.adapters.transport_urllib3 import Urllib3Transport
-from outkey.core.request.headers import check_name, check_value
-from outkey.core.request.message import Header, Request, Route, Source, TlsSettings
 from outkey.foundation.core.errors import HeaderFormatError
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
+from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+from outkey.sending.core.request.headers import check_name, check_value
+from outkey.sending.core.request.message import (
+    Header,
+    Request,
+    Route,
+    Source,
+    TlsSettings,
+)
 
 ROUTE = Route(("127.0.0.1",), "p", TlsSettings(), 2.0, 2.0, 5.0, 1024)
 ANY_TEXT = st.text(max_size=60)

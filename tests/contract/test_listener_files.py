@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from outkey.adapters import listeners_file
-from outkey.adapters.listeners_file import ListenerFiles
 from outkey.foundation.core.errors import ConfigError, StorageUnavailable
+from outkey.sending.adapters.transport import listeners_file
+from outkey.sending.adapters.transport.listeners_file import ListenerFiles
 from programs import program_command
 
 

@@ -12,27 +12,12 @@ from uuid import uuid4
 import pytest
 
 from contract.raw_peer import raw_peer
-from outkey.adapters.audit_chained import ChainedAudit
-from outkey.adapters.audit_logging import LoggingAudit
-from outkey.adapters.checkpoints_file import CheckpointFile
-from outkey.adapters.keyring import new_keyring
-from outkey.adapters.listeners_file import ListenerFiles
-from outkey.adapters.permits_leased import LeasedPermits
-from outkey.adapters.resolver_system import SystemResolver
-from outkey.adapters.secrets_reference import ReferencedSecrets
-from outkey.adapters.secrets_stored import StoredSecrets
-from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.adapters.vouching import (
     KeyedVouchers,
     SeenRowsFile,
     VouchedLines,
     VouchedStates,
 )
-from outkey.core.config.configuration import Configuration, build
-from outkey.core.config.reference import parse_reference
-from outkey.core.request.message import Request, Response, ResponseHeaders, Route
-from outkey.core.vault.voucher import vouchable_facts
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import ConnectionFailed, OutkeyError
@@ -41,9 +26,41 @@ from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.ports.clock import Clock
 from outkey.foundation.ports.database import Database, StateRows
-from outkey.ports.sending import Audit, Listeners, Permits, Resolver, Secrets, Tokens
-from outkey.ports.storage import AuditCheckpoints, AuditRows, RowVouchers, SeenRows
 from outkey.ports.sync import Storage
+from outkey.sending.adapters.audit.audit_chained import ChainedAudit
+from outkey.sending.adapters.audit.audit_logging import LoggingAudit
+from outkey.sending.adapters.audit.checkpoints_file import CheckpointFile
+from outkey.sending.adapters.permits_leased import LeasedPermits
+from outkey.sending.adapters.secrets.keyring import new_keyring
+from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sending.adapters.secrets.secrets_stored import StoredSecrets
+from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
+from outkey.sending.adapters.transport.listeners_file import ListenerFiles
+from outkey.sending.adapters.transport.resolver_system import SystemResolver
+from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+from outkey.sending.core.configuration.configuration import Configuration, build
+from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.request.message import (
+    Request,
+    Response,
+    ResponseHeaders,
+    Route,
+)
+from outkey.sending.core.vault.voucher import vouchable_facts
+from outkey.sending.ports.sending import (
+    Audit,
+    Listeners,
+    Permits,
+    Resolver,
+    Secrets,
+    Tokens,
+)
+from outkey.sending.ports.storage import (
+    AuditCheckpoints,
+    AuditRows,
+    RowVouchers,
+    SeenRows,
+)
 from outkey.testing import (
     AsyncFake,
     FakeClock,

@@ -9,16 +9,6 @@ import pytest
 
 from contract.raw_peer import raw_peer, serving
 from frames import places_showing, product_frames
-from outkey.adapters.transport_asyncio import AsyncioTransport
-from outkey.adapters.transport_urllib3 import Urllib3Transport
-from outkey.core.request.message import (
-    Header,
-    Proxy,
-    Request,
-    Route,
-    Source,
-    TlsSettings,
-)
 from outkey.foundation.core.errors import (
     AnswerBroken,
     ConnectionFailed,
@@ -31,7 +21,17 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
-from outkey.ports.sending import Transport
+from outkey.sending.adapters.transport.transport_asyncio import AsyncioTransport
+from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+from outkey.sending.core.request.message import (
+    Header,
+    Proxy,
+    Request,
+    Route,
+    Source,
+    TlsSettings,
+)
+from outkey.sending.ports.sending import Transport
 from outkey.testing.contracts import OnLoop
 from ports import free_port
 

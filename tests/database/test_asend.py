@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from database.test_installation import application, set_both, spar  # noqa: F401 - fixtures
-from outkey.core.request.message import Response
+from outkey.sending.core.request.message import Response
 from outkey.spar import Spar
 
 if TYPE_CHECKING:

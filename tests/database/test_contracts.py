@@ -6,18 +6,18 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from outkey.adapters.keyring import new_keyring
-from outkey.adapters.permits_leased import LeasedPermits
-from outkey.adapters.tokens_stored import StoredTokens
-from outkey.core.config.configuration import Configuration
 from outkey.core.webhooks.inbox import InboxDelivery
 from outkey.engine.sync.line_registry import Registry
 from outkey.foundation.ports.clock import Clock
 from outkey.foundation.ports.database import Database, StateRows
-from outkey.ports.sending import Permits, Tokens
-from outkey.ports.storage import AuditRows
 from outkey.ports.sync import Storage
 from outkey.ports.webhooks import DeliveryRows
+from outkey.sending.adapters.permits_leased import LeasedPermits
+from outkey.sending.adapters.secrets.keyring import new_keyring
+from outkey.sending.adapters.tokens.tokens_stored import StoredTokens
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.ports.sending import Permits, Tokens
+from outkey.sending.ports.storage import AuditRows
 from outkey.testing import FixedRing, configuration
 from outkey.testing.contracts_audit import AuditRowsContract
 from outkey.testing.contracts_database import DatabaseContract
@@ -181,8 +181,8 @@ class TestRegistryInDjango(RegistryContract):
 @pytest.mark.usefixtures("database")
 class TestDjangoAuditRows(AuditRowsContract):
     def make(self) -> AuditRows:
-        from outkey.core.audit.durability import Durability
         from outkey.hosts.django.audit import DjangoAuditRows
+        from outkey.sending.core.audit.durability import Durability
 
         return DjangoAuditRows(lambda: Durability.PROCESS)
 

@@ -12,13 +12,13 @@ from django.db import connection, connections
 from django.db.models import F
 
 from database.test_installation import application, installed, spar  # noqa: F401 - fixtures
-from outkey.core.audit.events import Change, Tag
 from outkey.core.config.document import parse_document
-from outkey.core.config.drafts import ConfigurationDraft
-from outkey.core.vault import voucher
 from outkey.engine.managing.changes import ConfigurationChange
 from outkey.foundation.core.errors import EditConflict, OutkeyError, SecretUnreadable
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.audit.events import Change, Tag
+from outkey.sending.core.configuration.drafts import ConfigurationDraft
+from outkey.sending.core.vault import voucher
 from outkey.spar import Spar
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ def test_labels_that_sql_swapped_bring_no_replaced_secret_back(
     application: "Application",  # noqa: F811
     spar: Spar,  # noqa: F811
 ) -> None:
-    from outkey.core.vault.versions import SecretLabel
     from outkey.hosts.django.models import Configuration, SecretValue
+    from outkey.sending.core.vault.versions import SecretLabel
 
     administration = application.administration("tester")
     administration.set_secret("acme", "header:X-API-Key", Secret("a-key"))

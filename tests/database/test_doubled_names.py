@@ -9,9 +9,9 @@ from django.db import connection
 
 from database.test_installation import application, spar  # noqa: F401 - fixtures
 from outkey.core.config.document import parse_document
-from outkey.core.rows import ConfigurationRow
 from outkey.foundation.core.errors import RowUnreadable
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.configuration.rows import ConfigurationRow
 from outkey.spar import Spar
 
 if TYPE_CHECKING:

@@ -14,14 +14,14 @@ import pytest
 from django.db import OperationalError, connection, connections
 
 from database.test_installation import application, set_both, spar, verdict
-from outkey.core.audit.events import Tag
 from outkey.core.config.document import parse_document
-from outkey.core.oauth2 import token
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.editing import Edit
-from outkey.engine.tokens import renewal as tokens
 from outkey.foundation.core.errors import AuditUnavailable, HostError, OutkeyError
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.audit.events import Tag
+from outkey.sending.core.oauth2 import token
+from outkey.sending.engine.tokens import renewal as tokens
 from outkey.spar import Spar
 from outkey.spar.authority import CLIENT, CLIENT_SECRET
 

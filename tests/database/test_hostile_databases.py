@@ -32,7 +32,6 @@ from database.hostile_servers import (
 from database.mariadb import MariaDb
 from database.table_places import OTHER, shape
 from database.test_table_faults import history
-from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.tables import (
     NamedDatabases,
     SqliteFiles,
@@ -49,6 +48,7 @@ from outkey.foundation.core.errors import (
     StorageUnavailable,
 )
 from outkey.foundation.core.secret import Secret
+from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
 
 WANTED = shape(("id", FieldKind.NUMBER), ("v", FieldKind.TEXT))
 TARGET = f"table:{OTHER}.t"

@@ -10,10 +10,7 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
-from outkey.core.audit.chain import ChainVerdict, verify
 from outkey.core.config.document import parse_document
-from outkey.core.config.reference import parse_reference
-from outkey.core.vault import voucher
 from outkey.engine.managing.changes import Administration
 from outkey.foundation.core.errors import (
     AuditUnavailable,
@@ -26,6 +23,9 @@ from outkey.foundation.core.errors import (
     StorageUnavailable,
 )
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.audit.chain import ChainVerdict, verify
+from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.vault import voucher
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
 

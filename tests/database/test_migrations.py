@@ -6,13 +6,13 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from outkey.core.audit.durability import Durability
 from outkey.core.findings.monitoring import Baseline, Notice
-from outkey.core.request.rate_limit import Pace
 from outkey.engine.managing.monitoring import open_notices
 from outkey.foundation.core.findings.conditions import Condition
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.engine.duties import MONITORING, SCHEDULES
+from outkey.sending.core.audit.durability import Durability
+from outkey.sending.core.request.rate_limit import Pace
 
 
 @pytest.mark.usefixtures("database")
@@ -64,9 +64,9 @@ def test_shared_states_are_copied_from_the_tables_that_they_replace() -> None:
 def test_stored_records_of_the_audit_get_their_kinds_and_the_chain_stays_whole() -> (
     None
 ):
-    from outkey.core.audit import chain
     from outkey.hosts.django.audit import DjangoAuditRows
     from outkey.hosts.django.models import Stream
+    from outkey.sending.core.audit import chain
 
     call_command("migrate", "outkey", "0006", verbosity=0)
     key = b"k" * 32

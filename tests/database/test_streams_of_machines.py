@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from database.test_installation import application, installed, spar  # noqa: F401 - fixtures
-from outkey.core.audit.events import Change, Tag
+from outkey.sending.core.audit.events import Change, Tag
 
 if TYPE_CHECKING:
     from outkey.engine.application import Application

@@ -23,7 +23,6 @@ from hypothesis import strategies as st
 from database.conftest import stored_runs
 from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.core.findings.monitoring import run_conditions
-from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.core.sync.line import (
     Children,
     Direction,
@@ -52,6 +51,7 @@ from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.ports.database import Database
 from outkey.ports.monitoring import LineRuns
 from outkey.ports.sync import Key, LedgerRows, LineRows, PairRows, Records, RunRows
+from outkey.sending.core.request.message import Request, Response, ResponseHeaders
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.contracts_ledger import LedgerRowsContract, StoredLedgerContract
 from outkey.testing.contracts_pairs import PairRowsContract, StoredPairsContract

@@ -14,10 +14,10 @@ import pytest
 from django.test import override_settings
 
 from outkey.core.config.document import parse_document
-from outkey.core.request.rate_limit import RateLimit
 from outkey.core.sync.run import Counts
 from outkey.engine.managing.changes import Administration
 from outkey.foundation.core.errors import BadAnswer
+from outkey.sending.core.request.rate_limit import RateLimit
 
 if TYPE_CHECKING:
     from outkey.engine.sync import SyncRunner

@@ -97,7 +97,7 @@ def test_without_a_lock_a_line_with_a_script_brings_nothing(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    from outkey.adapters.scripts_locked import spawner as nursery
+    from outkey.sending.adapters.scripts_locked import spawner as nursery
 
     with_script(shop, SCRIPT)
     monkeypatch.setattr(nursery, "_python", lambda: str(tmp_path / "no python"))

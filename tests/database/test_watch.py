@@ -12,15 +12,15 @@ from django.core import mail
 from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext, override_settings
 
-from outkey.adapters import audit_chained
 from outkey.core.config.document import parse_document
 from outkey.core.findings.monitoring import Notice
 from outkey.engine.managing import background as background_work
 from outkey.engine.managing.changes import Administration
-from outkey.engine.wire.lockout_guard import MAX_REFUSED
 from outkey.foundation.core.errors import ConfigError, Paused, StorageUnavailable
 from outkey.foundation.core.findings.conditions import Condition
 from outkey.foundation.core.secret import Secret
+from outkey.sending.adapters.audit import audit_chained
+from outkey.sending.engine.wire.lockout_guard import MAX_REFUSED
 from outkey.spar import Spar
 from outkey.testing import FakeClock
 

@@ -19,7 +19,7 @@ from cli.conftest import Terminal
 from cli.test_line_commands import document
 from database.conftest import Cluster
 from database.hostile_servers import PostgresqlClient, served
-from outkey.core.request.rate_limit import RateLimit
+from outkey.sending.core.request.rate_limit import RateLimit
 from outkey.spar import Spar
 from outkey.spar.records_api import contact
 from outkey.testing.canary import Canaries

@@ -18,17 +18,7 @@ import requests
 from contract.raw_peer import raw_peer
 from frames import places_showing, product_frames
 from outkey import Gateway
-from outkey.adapters import resolver_system, tls_context
-from outkey.adapters.keyring import new_keyring, parse
-from outkey.adapters.permits_leased import LeasedPermits
-from outkey.adapters.resolver_system import SystemResolver
-from outkey.adapters.secrets_envelope import seal, unseal
-from outkey.adapters.transport_urllib3 import wire_form, wire_parts
-from outkey.core.config.configuration import build
-from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.document import parse_document
-from outkey.core.request.message import Header, Request, Source
-from outkey.core.vault.envelope import Place
 from outkey.foundation.adapters.process_lock import ProcessLock
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import (
@@ -49,6 +39,16 @@ from outkey.hosts.file import from_text
 from outkey.integrations.httpx import OutkeyAuth as HttpxAuth
 from outkey.integrations.httpx2 import OutkeyAuth as Httpx2Auth
 from outkey.integrations.requests import OutkeyAuth as RequestsAuth
+from outkey.sending.adapters.permits_leased import LeasedPermits
+from outkey.sending.adapters.secrets.keyring import new_keyring, parse
+from outkey.sending.adapters.secrets.secrets_envelope import seal, unseal
+from outkey.sending.adapters.transport import resolver_system, tls_context
+from outkey.sending.adapters.transport.resolver_system import SystemResolver
+from outkey.sending.adapters.transport.transport_urllib3 import wire_form, wire_parts
+from outkey.sending.core.configuration.configuration import build
+from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sending.core.request.message import Header, Request, Source
+from outkey.sending.core.vault.envelope import Place
 from outkey.spar import Spar
 from outkey.testing import FakeClock
 
@@ -303,7 +303,7 @@ def test_a_lock_held_during_a_fork_does_not_block_the_child(
 def test_one_slow_configuration_does_not_hold_up_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from outkey.core.request.message import Route, TlsSettings
+    from outkey.sending.core.request.message import Route, TlsSettings
 
     release = threading.Event()
     real = tls_context.make_context
@@ -454,14 +454,14 @@ def test_brackets_in_odd_places_are_refused(url: str) -> None:
     ["fd00:a9fe:a9fe::1", "fd00:42::42", "fd00:c1::a9fe:a9fe", "fd00:100::100:200"],
 )
 def test_more_metadata_addresses_are_refused(address: str) -> None:
-    from outkey.core.request.addresses import AddressKind, judge
+    from outkey.sending.core.request.addresses import AddressKind, judge
 
     assert judge(address) is AddressKind.METADATA
 
 
 @pytest.mark.parametrize("address", ["192.0.0.100", "3fff::1"])
 def test_ranges_that_old_pythons_count_as_global_are_private(address: str) -> None:
-    from outkey.core.request.addresses import AddressKind, judge
+    from outkey.sending.core.request.addresses import AddressKind, judge
 
     assert judge(address) is AddressKind.PRIVATE
 

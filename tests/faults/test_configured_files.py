@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from outkey.adapters.configured_files import ConfiguredFiles
-from outkey.adapters.secrets_reference import ReferencedSecrets
-from outkey.adapters.tls_context import make_context
-from outkey.core.config.configuration import build
-from outkey.core.config.reference import parse_reference
-from outkey.core.request.message import TlsSettings
 from outkey.foundation.core.errors import ConfigError, SecretMissing
 from outkey.foundation.core.secret import Secret
+from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sending.adapters.transport.configured_files import ConfiguredFiles
+from outkey.sending.adapters.transport.tls_context import make_context
+from outkey.sending.core.configuration.configuration import build
+from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.request.message import TlsSettings
 
 KERNEL = [
     "/proc/self/environ",

@@ -8,7 +8,7 @@ import pytest
 
 from contract.odd_responses import CASES
 from contract.reading import INCOMPLETE, Outcome, Read, Refused, cut_at, read
-from outkey.adapters import response_reader
+from outkey.sending.adapters.transport import response_reader
 
 FULL, QUICK = 200_000, 4_000
 OTHER = "the response is not HTTP"

@@ -12,11 +12,19 @@ import pytest
 
 from contract.raw_peer import raw_peer, serving
 from frames import every_frame, places_showing
-from outkey.adapters import transport_urllib3
-from outkey.adapters.inflate import inflate, inflate_parts
-from outkey.adapters.response_reader import MAX_WHOLE
-from outkey.adapters.transport_urllib3 import Urllib3Transport
-from outkey.core.request.message import (
+from outkey.foundation.core.errors import (
+    AnswerBroken,
+    OutkeyError,
+    ResponseTooLarge,
+    TimedOut,
+)
+from outkey.foundation.core.origin import Origin
+from outkey.foundation.core.secret import Secret
+from outkey.sending.adapters.transport import transport_urllib3
+from outkey.sending.adapters.transport.inflate import inflate, inflate_parts
+from outkey.sending.adapters.transport.response_reader import MAX_WHOLE
+from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+from outkey.sending.core.request.message import (
     BodyStream,
     Header,
     Proxy,
@@ -26,14 +34,6 @@ from outkey.core.request.message import (
     Source,
     TlsSettings,
 )
-from outkey.foundation.core.errors import (
-    AnswerBroken,
-    OutkeyError,
-    ResponseTooLarge,
-    TimedOut,
-)
-from outkey.foundation.core.origin import Origin
-from outkey.foundation.core.secret import Secret
 
 MEBIBYTE = 1024 * 1024
 BODY = Random(7).randbytes(300_000)

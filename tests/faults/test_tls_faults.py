@@ -18,17 +18,6 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
-from outkey.adapters import tls_context
-from outkey.adapters.tls_context import TlsContexts, make_context, tls_failure
-from outkey.adapters.transport_urllib3 import Urllib3Transport
-from outkey.core.request.message import (
-    Header,
-    Request,
-    Response,
-    Route,
-    Source,
-    TlsSettings,
-)
 from outkey.foundation.core.errors import (
     AnswerBroken,
     ConfigError,
@@ -40,6 +29,21 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
+from outkey.sending.adapters.transport import tls_context
+from outkey.sending.adapters.transport.tls_context import (
+    TlsContexts,
+    make_context,
+    tls_failure,
+)
+from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+from outkey.sending.core.request.message import (
+    Header,
+    Request,
+    Response,
+    Route,
+    Source,
+    TlsSettings,
+)
 
 Talk = Callable[[socket.socket], None]
 

@@ -17,9 +17,6 @@ import pytest
 from contract.raw_peer import raw_peer, serving
 from frames import every_frame, places_showing
 from outkey import Gateway, Response
-from outkey.adapters import connection_pool, transport_urllib3
-from outkey.adapters.transport_urllib3 import Urllib3Transport
-from outkey.core.request.message import Header, Request, Route, Source, TlsSettings
 from outkey.foundation.core.errors import (
     AnswerBroken,
     ConnectionFailed,
@@ -31,6 +28,15 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.origin import Origin
 from outkey.hosts.file import from_text
+from outkey.sending.adapters.transport import connection_pool, transport_urllib3
+from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+from outkey.sending.core.request.message import (
+    Header,
+    Request,
+    Route,
+    Source,
+    TlsSettings,
+)
 from outkey.spar import Spar
 from programs import program_command
 

@@ -14,11 +14,11 @@ from cli.conftest import Terminal
 from database.conftest import Cluster, mariadb, postgresql
 from database.mariadb import MariaDb
 from outkey import Gateway, Response, Secret
-from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.engine.tokens import discovery
-from outkey.engine.tokens.actions import TokenActions
 from outkey.foundation.core.fields.choices import Network
 from outkey.hosts.file import from_text
+from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
+from outkey.sending.engine.tokens import discovery
+from outkey.sending.engine.tokens.actions import TokenActions
 from outkey.testing.canary import Canaries
 from peers.authorization_servers import (
     Asker,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from outkey.engine.managing.connection_test import Report
+from outkey.sending.engine.connection_test import Report
 from outkey.testing.canary import find
 from peers.authorization_servers import Oidc, Toolkit
 from peers.conftest import AuthorizationServer, api_path, oauth2

@@ -13,8 +13,12 @@ from pathlib import Path
 import pytest
 
 from contract.raw_peer import raw_peer
-from outkey.core.request.challenge import parse_challenges
-from outkey.core.request.digest import DigestProof, NonceUse, strongest_challenge
+from outkey.sending.core.request.challenge import parse_challenges
+from outkey.sending.core.request.digest import (
+    DigestProof,
+    NonceUse,
+    strongest_challenge,
+)
 from peers.documents import GatewayFor, Given, Table, run_on_loop
 from peers.servers import require_program
 from peers.test_diagnosis_peers import WRONG, leaks, reasons

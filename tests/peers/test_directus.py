@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from outkey.core.oauth2.token import State
 from outkey.errors import LoginRefused, TokenEndpointFailed
+from outkey.sending.core.oauth2.token import State
 from peers.conftest import token_actions
 from peers.directus import (
     EMAIL,

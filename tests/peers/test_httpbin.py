@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from outkey import errors
-from outkey.core.request.message import Response
+from outkey.sending.core.request.message import Response
 from peers.documents import GatewayFor, Table, basic, bearer, row
 from peers.servers import Nginx, Wire
 

@@ -3,7 +3,7 @@
 import pytest
 
 from outkey import errors
-from outkey.core.oauth2.token import State
+from outkey.sending.core.oauth2.token import State
 from peers.authorization_servers import Glewlwyd
 from peers.conftest import call, discover, oauth2, token_actions
 from peers.documents import GatewayFor, Given, Table

@@ -7,10 +7,10 @@ import pytest
 from jwcrypto.jwk import JWK
 
 from outkey import Gateway, errors
-from outkey.core.oauth2.grants import DeviceCode, consent_for
-from outkey.core.oauth2.token import State
 from outkey.foundation.core.fields.choices import Network
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.oauth2.grants import DeviceCode, consent_for
+from outkey.sending.core.oauth2.token import State
 from peers.authorization_servers import REDIRECT, SPECIAL_ID, USER, Asker, Oidc, pkce
 from peers.certificates import Pki
 from peers.conftest import (

@@ -13,8 +13,8 @@ import pytest
 
 from cli.conftest import Terminal
 from outkey import errors
-from outkey.core.oauth2.grants import consent_for
-from outkey.core.oauth2.token import State
+from outkey.sending.core.oauth2.grants import consent_for
+from outkey.sending.core.oauth2.token import State
 from outkey.testing.canary import Canaries
 from peers.authorization_servers import (
     REDIRECT,

@@ -3,7 +3,7 @@
 import pytest
 
 from outkey import Gateway, errors
-from outkey.core.oauth2.token import State
+from outkey.sending.core.oauth2.token import State
 from peers.authorization_servers import SPECIAL_ID, USER, Toolkit, toolkit_running
 from peers.conftest import (
     Arrived,

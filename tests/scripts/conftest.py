@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from outkey.adapters.scripts_locked import LockedScripts
-from outkey.core.request.script import ScriptCall
 from outkey.foundation.core.secret import Secret
+from outkey.sending.adapters.scripts_locked import LockedScripts
+from outkey.sending.core.request.script import ScriptCall
 
 EXAMPLE = """
 import time, hmac, hashlib

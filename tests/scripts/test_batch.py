@@ -2,8 +2,8 @@
 
 import pytest
 
-from outkey.adapters.scripts_locked import LockedScripts
 from outkey.foundation.core.errors import HeaderFormatError, OutkeyError, ScriptFailed
+from outkey.sending.adapters.scripts_locked import LockedScripts
 from scripts.conftest import body_of, call_of, pid_of
 
 ECHO = body_of(

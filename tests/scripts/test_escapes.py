@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from outkey.adapters.record_scripts import LockedRecordScripts
-from outkey.adapters.scripts_locked import LockedScripts, spawner
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.script_syntax import FUNCTION, TRANSFORM
+from outkey.sending.adapters.scripts_locked import LockedScripts, spawner
 from scripts.attacks import ATTACKS, script_of
 from scripts.conftest import VERSIONS, body_of, call_of, pid_of, python_of, zygote_of
 
@@ -244,7 +244,8 @@ def _python_for_nobody() -> str | None:
         try:
             if (
                 _as_nobody(
-                    [python, "-c", "import outkey.core.request.script, pytest"], 30
+                    [python, "-c", "import outkey.sending.core.request.script, pytest"],
+                    30,
                 ).returncode
                 == 0
             ):

@@ -30,8 +30,6 @@ from joserfc.errors import BadSignatureError
 from joserfc.jwk import OctKey, RSAKey
 from oauthlib.oauth1 import Client
 
-from outkey.adapters.scripts_locked import LockedScripts
-from outkey.core.request.script import ScriptCall
 from outkey.foundation.core.errors import ScriptFailed
 from outkey.foundation.core.origin import parse_url
 from outkey.foundation.core.script_syntax import (
@@ -42,6 +40,8 @@ from outkey.foundation.core.script_syntax import (
     examples,
 )
 from outkey.foundation.core.secret import Secret
+from outkey.sending.adapters.scripts_locked import LockedScripts
+from outkey.sending.core.request.script import ScriptCall
 
 FOLDER = Path(__file__).parents[2] / "examples" / "scripts"
 FILES = sorted(FOLDER.glob("*.py"))

@@ -5,8 +5,8 @@ import traceback
 import pytest
 
 from frames import product_frames
-from outkey.adapters.scripts_locked import LockedScripts
 from outkey.foundation.core.errors import OutkeyError
+from outkey.sending.adapters.scripts_locked import LockedScripts
 from outkey.testing.canary import Canaries, find
 from scripts.conftest import body_of, call_of
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from outkey.adapters.scripts_locked import LockedScripts, link, pool
 from outkey.foundation.core.errors import HeaderFormatError, OutkeyError, ScriptFailed
+from outkey.sending.adapters.scripts_locked import LockedScripts, link, pool
 from scripts.conftest import (
     EXAMPLE,
     body_of,
@@ -364,7 +364,7 @@ def test_a_forked_application_has_workers_of_its_own(scripts: LockedScripts) -> 
 APPLICATION = """
 import os, sys, time
 sys.path[:0] = {path!r}
-from outkey.adapters.scripts_locked import LockedScripts
+from outkey.sending.adapters.scripts_locked import LockedScripts
 from scripts.conftest import call_of, pid_of, zygote_of
 scripts = LockedScripts()
 scripts.run(call_of())

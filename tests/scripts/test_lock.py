@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from outkey.adapters.scripts_locked import lockdown
-from outkey.adapters.scripts_locked.link import ScriptWorker
-from outkey.adapters.scripts_locked.spawner import Spawned
 from outkey.foundation.core.errors import ScriptFailed
+from outkey.sending.adapters.scripts_locked import lockdown
+from outkey.sending.adapters.scripts_locked.link import ScriptWorker
+from outkey.sending.adapters.scripts_locked.spawner import Spawned
 from scripts.conftest import VERSIONS, call_of, python_of
 
 INSIDE = Path(__file__).with_name("inside.py")
@@ -163,7 +163,7 @@ def test_a_parent_that_is_gone_is_noticed() -> None:
 
 APPLICATION = """
 sys.path[:0] = {path!r}
-from outkey.adapters.scripts_locked import LockedScripts
+from outkey.sending.adapters.scripts_locked import LockedScripts
 from outkey.foundation.core.errors import OutkeyError
 from scripts.conftest import VERSIONS, call_of, python_of
 scripts = LockedScripts()

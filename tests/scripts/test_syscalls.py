@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from outkey.adapters.scripts_locked import lockdown
+from outkey.sending.adapters.scripts_locked import lockdown
 from scripts.conftest import VERSIONS, python_of
 from scripts.test_lock import inside
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from outkey.adapters.record_scripts import LockedRecordScripts
-from outkey.adapters.scripts_locked import LockedScripts, pool, spawner
-from outkey.core.request.script import MAX_RECORD
 from outkey.core.sync.mapping import Unmapped
 from outkey.foundation.core.errors import ScriptFailed
+from outkey.sending.adapters.scripts_locked import LockedScripts, pool, spawner
+from outkey.sending.core.request.script import MAX_RECORD
 from scripts.conftest import body_of, call_of, pid_of
 
 REACH = "import uuid\nos, sys = uuid.os, uuid.sys\n"

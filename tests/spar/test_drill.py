@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 from joserfc import jwk, jwt
 
-from outkey.core.config.configuration import (
-    Configuration,
-    SecretState,
-    build,
-)
-from outkey.core.config.custom_rows import CustomHeader
-from outkey.core.request.assembly import redirected_request
-from outkey.core.request.message import Request, Response, Route
 from outkey.foundation.core.errors import ConfigError, RedirectBlocked
 from outkey.foundation.core.origin import parse_url
 from outkey.hosts.drill.drill import DrillVerdict, ScenarioResult, drill, speed_of
 from outkey.hosts.drill.scenarios import SCENARIOS, concerning
+from outkey.sending.core.configuration.configuration import (
+    Configuration,
+    SecretState,
+    build,
+)
+from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sending.core.request.assembly import redirected_request
+from outkey.sending.core.request.message import Request, Response, Route
 from outkey.spar import Spar
 from outkey.spar.authority import CLIENT, CLIENT_SECRET
 from outkey.spar.records import OAuthError
@@ -244,7 +244,9 @@ def test_a_credential_at_another_origin_is_a_leak(
             there = parse_url(response.headers["Location"])
             return Request("GET", there.origin, there.target, request.headers)
 
-    monkeypatch.setattr("outkey.engine.sending.exchange.redirected_request", careless)
+    monkeypatch.setattr(
+        "outkey.sending.engine.exchange.exchange.redirected_request", careless
+    )
     for method in ("basic", "bearer", "key", "script", "client credentials"):
         played = only(METHODS[method], "redirect-elsewhere")
         assert (played.verdict, played.requests.elsewhere) == (DrillVerdict.BAD, 1)
@@ -255,7 +257,7 @@ def test_more_requests_than_allowed_are_a_storm(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        "outkey.engine.sending.exchange._RETRIED", frozenset({401, 500})
+        "outkey.sending.engine.exchange.exchange._RETRIED", frozenset({401, 500})
     )
     for scenario, sent in (("down", 3), ("wrong-credentials", 9)):
         played = only(METHODS["basic"], scenario)
@@ -264,7 +266,7 @@ def test_more_requests_than_allowed_are_a_storm(
 
 
 def test_a_request_without_credentials_is_bad(monkeypatch: pytest.MonkeyPatch) -> None:
-    from outkey.adapters.transport_urllib3 import Urllib3Transport
+    from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
 
     send = Urllib3Transport.send
 
@@ -279,7 +281,7 @@ def test_a_request_without_credentials_is_bad(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_time_out_that_is_not_kept_is_bad(monkeypatch: pytest.MonkeyPatch) -> None:
-    from outkey.adapters.transport_urllib3 import Urllib3Transport
+    from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
 
     send = Urllib3Transport.send
 

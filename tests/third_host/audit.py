@@ -4,8 +4,14 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from outkey.core.audit.chain import AuditStream, ChainMark, ChainRow, Label, facts_of
 from outkey.foundation.core.errors import AuditUnavailable, StorageUnavailable
+from outkey.sending.core.audit.chain import (
+    AuditStream,
+    ChainMark,
+    ChainRow,
+    Label,
+    facts_of,
+)
 from third_host.database import Table
 
 BATCH = 2000

@@ -7,18 +7,23 @@ from datetime import date
 from sqlite3 import Row
 from typing import Any
 
-from outkey.core.config.configuration import Configuration
-from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.line_history import LineVersion
-from outkey.core.findings.health import Health, Summary
-from outkey.core.rows import ConfigurationRow
-from outkey.core.state_shapes import read_state
 from outkey.core.sync.line_rows import LineRow
-from outkey.core.vault.envelope import TokenRow, key_name_of, secret_place, token_place
-from outkey.core.vault.versions import SecretVersion
-from outkey.core.vault.voucher import VOUCHER_FIELD
 from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sending.core.configuration.health import Health, Summary
+from outkey.sending.core.configuration.rows import ConfigurationRow
+from outkey.sending.core.vault.envelope import (
+    TokenRow,
+    key_name_of,
+    secret_place,
+    token_place,
+)
+from outkey.sending.core.vault.state_shapes import read_state
+from outkey.sending.core.vault.versions import SecretVersion
+from outkey.sending.core.vault.voucher import VOUCHER_FIELD
 from third_host.database import Table
 
 # A list of values is one JSON text, so that there can be any number of them.

@@ -15,10 +15,6 @@ from typing import Any
 
 import pytest
 
-from outkey.adapters.keyring import new_keyring
-from outkey.adapters.permits_leased import LeasedPermits
-from outkey.adapters.tokens_stored import StoredTokens
-from outkey.core.config.configuration import Configuration
 from outkey.core.sync.line import Gone
 from outkey.core.sync.records import WriteOutcome
 from outkey.core.sync.sync_line import SyncLine
@@ -29,7 +25,12 @@ from outkey.foundation.ports import database as database_ports
 from outkey.foundation.ports.clock import Clock
 from outkey.hosts.cli.main import run
 from outkey.hosts.installation import Tables
-from outkey.ports import monitoring, storage, sync
+from outkey.ports import monitoring, sync
+from outkey.sending.adapters.permits_leased import LeasedPermits
+from outkey.sending.adapters.secrets.keyring import new_keyring
+from outkey.sending.adapters.tokens.tokens_stored import StoredTokens
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.ports import storage
 from outkey.spar import Spar
 from outkey.spar.records_api import contact as spar_contact
 from outkey.testing import FakeClock, FixedRing, configuration

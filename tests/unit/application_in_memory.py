@@ -4,13 +4,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.adapters.keyring import Keyring, new_keyring
 from outkey.adapters.preset_files import PresetFiles
 from outkey.adapters.public_keys import CryptographyKeys
-from outkey.adapters.secrets_reference import ReferencedSecrets
-from outkey.adapters.secrets_stored import StoredSecrets
 from outkey.adapters.webhook_vault import SealedWebhooks
-from outkey.core.config.configuration import Configuration
 from outkey.core.findings.posture import Policy
 from outkey.core.sync.records import FieldKind, HostField
 from outkey.core.sync.run import Run
@@ -24,6 +20,10 @@ from outkey.engine.webhooks.reception import ReceptionPorts
 from outkey.engine.webhooks.refusals import Refusals
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.sending.adapters.secrets.keyring import Keyring, new_keyring
+from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sending.adapters.secrets.secrets_stored import StoredSecrets
+from outkey.sending.core.configuration.configuration import Configuration
 from outkey.testing import (
     FakeListeners,
     MemoryAudit,

@@ -15,8 +15,8 @@ from datetime import date
 from email.utils import formatdate
 from pathlib import Path
 
-from outkey.core.config.custom_rows import CustomHeader
-from outkey.core.request.message import Response, ResponseHeaders
+from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sending.core.request.message import Response, ResponseHeaders
 
 NOW = 1_800_000_000.0  # 2027-01-15 08:00 UTC
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.foundation.core.errors import OutkeyError
+from outkey.sending.core.request.message import Request, Response, ResponseHeaders
 
 Record = dict[str, Any]
 Reply = Response | OutkeyError

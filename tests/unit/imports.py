@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
-from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.importing.reading import Import
-from outkey.core.request.assembly import Call, authenticated_request
-from outkey.core.request.message import Request
 from outkey.core.sync.sync_line import SyncLine
 from outkey.foundation.core.secret import Secret
 from outkey.hosts.importing import read_import
+from outkey.sending.core.configuration.configuration import Configuration, SecretState
+from outkey.sending.core.request.assembly import Call, authenticated_request
+from outkey.sending.core.request.message import Request
 
 MISSING = Secret("a-secret-to-enter")
 

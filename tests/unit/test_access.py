@@ -12,27 +12,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.access.permissions import (
-    RULES,
-    changes_script,
-    refuse_other_tls,
-    requirements,
-)
 from outkey.core.access.roles import ROLES
-from outkey.core.config.configuration import (
-    Configuration,
-    SecretState,
-    build,
-    kept_secrets,
-)
-from outkey.core.config.custom_rows import CustomHeader
-from outkey.core.config.fields import FIELDS
-from outkey.core.request.message import Request, Response
 from outkey.foundation.core.errors import ConfigError, OutkeyError, SecretMissing
 from outkey.foundation.core.fields.field_kinds import Kind
 from outkey.foundation.core.permission import Permission, Requirement
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.configuration import (
+    Configuration,
+    SecretState,
+    build,
+    kept_secrets,
+)
+from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sending.core.configuration.fields import FIELDS
+from outkey.sending.core.configuration.permissions import (
+    RULES,
+    changes_script,
+    refuse_other_tls,
+    requirements,
+)
+from outkey.sending.core.request.message import Request, Response
 from outkey.testing import configuration, fake_gateway
 
 ROW = CustomHeader("X-API-Key", "", secret=True)
@@ -89,7 +89,7 @@ def test_every_field_has_a_rule_or_is_compared_by_a_function_of_its_own() -> Non
 def test_a_field_without_a_rule_needs_the_permission_for_secrets(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("outkey.core.access.permissions.RULES", {})
+    monkeypatch.setattr("outkey.sending.core.configuration.permissions.RULES", {})
     stored = stored_by_administrator()
     made = edited(stored, {"notes": "changed"}, stored.headers)
     assert (Permission.SET_SECRET, "notes") in needs(stored, made)

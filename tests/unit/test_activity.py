@@ -4,8 +4,6 @@ from collections.abc import Collection, Sequence
 
 import pytest
 
-from outkey.core.audit import chain
-from outkey.core.audit.events import Tag
 from outkey.engine.managing import activity
 from outkey.engine.managing.activity import (
     Activity,
@@ -15,6 +13,8 @@ from outkey.engine.managing.activity import (
     RunSpan,
     SentRequest,
 )
+from outkey.sending.core.audit import chain
+from outkey.sending.core.audit.events import Tag
 from outkey.testing import MemoryAuditRows
 
 EVERYTHING = ActivityFilter()

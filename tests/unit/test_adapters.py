@@ -8,12 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from outkey.adapters.audit_logging import LoggingAudit
-from outkey.adapters.resolver_system import SystemResolver
-from outkey.adapters.secrets_reference import ReferencedSecrets
-from outkey.core.audit.events import Intent, Outcome
-from outkey.core.config.configuration import Configuration, build
-from outkey.core.config.reference import parse_reference
 from outkey.foundation.adapters.clock_system import Timers
 from outkey.foundation.core.errors import (
     ConfigError,
@@ -23,6 +17,12 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.secret import Secret
 from outkey.hosts.file import load
+from outkey.sending.adapters.audit.audit_logging import LoggingAudit
+from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sending.adapters.transport.resolver_system import SystemResolver
+from outkey.sending.core.audit.events import Intent, Outcome
+from outkey.sending.core.configuration.configuration import Configuration, build
+from outkey.sending.core.configuration.reference import parse_reference
 
 
 def referring(reference: str) -> Configuration:
@@ -120,7 +120,9 @@ def test_a_resolver_asks_once_and_remembers(monkeypatch: pytest.MonkeyPatch) -> 
         return [(0, 0, 0, "", ("127.0.0.1", port)), (0, 0, 0, "", ("127.0.0.1", port))]
 
     monkeypatch.setattr(socket, "getaddrinfo", answer)
-    monkeypatch.setattr("outkey.adapters.resolver_system._MAX_CACHED", 1)
+    monkeypatch.setattr(
+        "outkey.sending.adapters.transport.resolver_system._MAX_CACHED", 1
+    )
     resolver = SystemResolver()
     for _ in range(3):
         assert resolver.resolve("a.example", 80, 1.0) == ("127.0.0.1",)

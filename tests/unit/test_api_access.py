@@ -7,15 +7,6 @@ import pytest
 
 from outkey.core.access.api_tokens import Scope
 from outkey.core.access.http_statuses import status_of
-from outkey.core.audit.chain import ChainRow, Label, canonical, label_of
-from outkey.core.audit.encoding import encode_event, encode_intent
-from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
-from outkey.core.config.configuration import Configuration
-from outkey.core.config.custom_rows import CustomHeader
-from outkey.core.config.facts import configuration_facts, written_table
-from outkey.core.config.reference import parse_reference
-from outkey.core.request.message import Response, ResponseHeaders
-from outkey.core.request.relay import RelayedRequest
 from outkey.core.sync.run import RunState
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.webhooks.facts import delivery_facts, webhook_facts
@@ -38,6 +29,15 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import StateKind
+from outkey.sending.core.audit.chain import ChainRow, Label, canonical, label_of
+from outkey.sending.core.audit.encoding import encode_event, encode_intent
+from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal, Tag
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sending.core.configuration.facts import configuration_facts, written_table
+from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.request.message import Response, ResponseHeaders
+from outkey.sending.core.request.relay import RelayedRequest
 from outkey.testing import configuration
 from unit.application_in_memory import MemoryHost, memory_host
 from unit.test_api_tokens import create

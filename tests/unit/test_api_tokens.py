@@ -22,7 +22,6 @@ from outkey.core.access.token_permissions import (
     SCOPE_TEXTS,
     token_needs,
 )
-from outkey.core.audit.events import Change, Tag
 from outkey.core.findings.posture import Policy
 from outkey.engine.managing.api_tokens import ApiTokens, CreatedToken, TokenWish
 from outkey.foundation.core.errors import (
@@ -36,6 +35,7 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.moments import DAY_SECONDS
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.shared_state import StateKind
+from outkey.sending.core.audit.events import Change, Tag
 from outkey.testing import configuration
 from unit.application_in_memory import MemoryHost, memory_host
 

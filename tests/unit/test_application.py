@@ -7,14 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from outkey.adapters.keyring import Keyring
-from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.tables import NamedDatabases, SqliteFiles, TableStore
-from outkey.core.audit.events import Change, Tag
 from outkey.core.config.document import parse_document
-from outkey.core.diagnosis import Fix
 from outkey.core.findings.posture import InstallationFacts
-from outkey.core.request.message import Response
 from outkey.core.sync.run import RunState
 from outkey.engine.application import Application
 from outkey.engine.managing import dependents
@@ -34,6 +29,11 @@ from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.main import run
 from outkey.hosts.cli.session import CommandHost
+from outkey.sending.adapters.secrets.keyring import Keyring
+from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sending.core.audit.events import Change, Tag
+from outkey.sending.core.diagnosis import Fix
+from outkey.sending.core.request.message import Response
 from outkey.testing import configuration
 from outkey.testing.fakes_sync import MemoryRecords, MemoryRunRows, MemorySync
 from unit.application_in_memory import FIELDS, MemoryHost, MemoryKeys, memory_host

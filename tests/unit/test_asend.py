@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 from outkey import Gateway
-from outkey.core.audit.events import Intent, Outcome, Refusal, Tag
-from outkey.core.config.configuration import Configuration
-from outkey.core.oauth2.token import TokenState
-from outkey.core.request.message import Request, Response, Route
-from outkey.core.request.script import ScriptCall
 from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.sending.sender import Asynchronous, Sender
-from outkey.engine.wire.drive import AsyncRuntime, adrive
-from outkey.engine.wire.steps import Steps, Wait
 from outkey.foundation.core.errors import ConfigError, OutkeyError, StorageUnavailable
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.audit.events import Intent, Outcome, Refusal, Tag
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.oauth2.token import TokenState
+from outkey.sending.core.request.message import Request, Response, Route
+from outkey.sending.core.request.script import ScriptCall
+from outkey.sending.engine.exchange.sender import Asynchronous, Sender
+from outkey.sending.engine.wire.drive import AsyncRuntime, adrive
+from outkey.sending.engine.wire.steps import Steps, Wait
 from outkey.testing import AsyncFake, configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from unit.test_tokens import NAMES, OAUTH, SECRETS, Provider

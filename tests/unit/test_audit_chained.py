@@ -9,14 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from outkey.adapters import audit_chained
-from outkey.adapters.audit_chained import ChainedAudit
-from outkey.adapters.audit_timer import AuditTimer
-from outkey.adapters.checkpoints_file import CheckpointFile
-from outkey.core.audit.chain import ChainRow, ChainVerdict, sign_checkpoint, verify
-from outkey.core.audit.events import Intent, Outcome, Refusal
 from outkey.foundation.core.errors import AuditUnavailable, ConfigError
 from outkey.foundation.core.text import Text
+from outkey.sending.adapters.audit import audit_chained
+from outkey.sending.adapters.audit.audit_chained import ChainedAudit
+from outkey.sending.adapters.audit.audit_timer import AuditTimer
+from outkey.sending.adapters.audit.checkpoints_file import CheckpointFile
+from outkey.sending.core.audit.chain import (
+    ChainRow,
+    ChainVerdict,
+    sign_checkpoint,
+    verify,
+)
+from outkey.sending.core.audit.events import Intent, Outcome, Refusal
 from outkey.testing import FakeClock, MemoryAuditRows, MemoryCheckpoints
 
 KEY = b"k" * 32

@@ -3,9 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.audit.chain import MAX_TIME, canonical, facts_of, label_of
-from outkey.core.audit.encoding import encode_event, encode_intent, encode_outcome
-from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
+from outkey.sending.core.audit.chain import MAX_TIME, canonical, facts_of, label_of
+from outkey.sending.core.audit.encoding import (
+    encode_event,
+    encode_intent,
+    encode_outcome,
+)
+from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal, Tag
 
 TEXTS = st.text(
     st.characters(exclude_categories=["Cs"]), max_size=12

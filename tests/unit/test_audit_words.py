@@ -2,8 +2,6 @@
 
 import pytest
 
-from outkey.core.audit.actors import actor_words, possible_actors
-from outkey.core.audit.events import ChangeEffect, Tag
 from outkey.core.audit.words import (
     Detail,
     details_of,
@@ -11,6 +9,8 @@ from outkey.core.audit.words import (
     sentence_of,
     subject_of,
 )
+from outkey.sending.core.audit.actors import actor_words, possible_actors
+from outkey.sending.core.audit.events import ChangeEffect, Tag
 
 
 @pytest.mark.parametrize("tag", Tag)

@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from outkey.adapters.keyring import Keyring, new_keyring
-from outkey.adapters.keyring_file import KeySource
 from outkey.foundation.core.errors import ConfigError, Sealed, StorageUnavailable
 from outkey.hosts.server.backup import archive, sqlite_copy, work_folders
 from outkey.hosts.server.backup.archive import Manifest
@@ -26,6 +24,8 @@ from outkey.hosts.server.backup.work_folders import (
     restore_folder,
     settle_left_overs,
 )
+from outkey.sending.adapters.secrets.keyring import Keyring, new_keyring
+from outkey.sending.adapters.secrets.keyring_file import KeySource
 
 RING = new_keyring()
 MANIFEST = {

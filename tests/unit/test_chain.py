@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.audit.chain import (
+from outkey.sending.core.audit.chain import (
     ChainMark,
     ChainRow,
     ChainVerdict,

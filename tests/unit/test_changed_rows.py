@@ -6,16 +6,13 @@ from typing import Any
 
 import pytest
 
-from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.webhook_vault import SealedWebhooks
 from outkey.core.access.api_tokens import ApiTokenState, Scope
-from outkey.core.audit.events import Change, Tag
 from outkey.core.sync.facts import line_facts
 from outkey.core.sync.line_rows import LineRow
 from outkey.core.sync.run import RunState
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.vault.changed_rows import ChangedRow
-from outkey.core.vault.row_voucher import RowName, changed_row_error
 from outkey.core.webhooks.settings import Webhook
 from outkey.engine.managing.api_tokens import ApiTokens, TokenWish
 from outkey.engine.managing.confirming import MAX_LABEL, confirm_rows, reject_rows
@@ -31,6 +28,9 @@ from outkey.foundation.core.errors import (
     UnknownConfiguration,
 )
 from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sending.core.audit.events import Change, Tag
+from outkey.sending.core.vault.row_voucher import RowName, changed_row_error
 from outkey.testing import configuration
 from outkey.testing.fakes_storage import MemoryLineRows
 from outkey.testing.fakes_vouching import FakeVouchedRows

@@ -4,13 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.audit.changed_values import (
-    ValueChange,
-    configuration_changes,
-    shown_value,
-)
-from outkey.core.config.configuration import Configuration
-from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.sync.audited_changes import line_changes
 from outkey.core.sync.line import (
     FieldMapping,
@@ -23,6 +16,13 @@ from outkey.core.sync.line import (
     Transform,
 )
 from outkey.core.sync.sync_line import SyncLine
+from outkey.sending.core.audit.changed_values import (
+    ValueChange,
+    configuration_changes,
+    shown_value,
+)
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.testing import configuration
 
 CANARY = "canary-7c1f"

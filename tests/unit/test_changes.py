@@ -4,28 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.adapters.audit_chained import ChainedAudit
-from outkey.adapters.keyring import new_keyring
-from outkey.adapters.permits_leased import LeasedPermits
-from outkey.adapters.secrets_reference import ReferencedSecrets
-from outkey.adapters.secrets_stored import StoredSecrets
-from outkey.adapters.signer_jose import JoseSigner
-from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core.audit.chain import AuditStream, ChainRow, ChainVerdict, Label, verify
-from outkey.core.audit.changed_values import ValueChange, configuration_changes
-from outkey.core.audit.events import Change, Tag
-from outkey.core.config.configuration import Configuration, SecretState
-from outkey.core.config.custom_rows import QueryParameter
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
-from outkey.core.config.reference import Reference, Store, parse_reference
-from outkey.core.findings.health import Health
 from outkey.core.findings.policy import parse_policy
-from outkey.core.request.message import Response, ResponseHeaders
 from outkey.core.sync.line_rows import LineRow
 from outkey.core.sync.sync_line import SyncLine
-from outkey.core.vault import voucher
-from outkey.core.vault.versions import SecretLabel, SecretVersion
 from outkey.engine.managing.applying import Applied, apply, warnings_error
 from outkey.engine.managing.audit_trail import (
     AuditTrail,
@@ -41,8 +24,6 @@ from outkey.engine.managing.changes import (
     destinations_of,
 )
 from outkey.engine.sync.sync_settings import SyncSettings
-from outkey.engine.wire.egress import Egress
-from outkey.engine.wire.transmit import SendContext
 from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import (
@@ -62,6 +43,35 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.findings.checks import Finding, Level
 from outkey.foundation.core.secret import Secret
+from outkey.sending.adapters.audit.audit_chained import ChainedAudit
+from outkey.sending.adapters.permits_leased import LeasedPermits
+from outkey.sending.adapters.secrets.keyring import new_keyring
+from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sending.adapters.secrets.secrets_stored import StoredSecrets
+from outkey.sending.adapters.tokens.signer_jose import JoseSigner
+from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
+from outkey.sending.core.audit.chain import (
+    AuditStream,
+    ChainRow,
+    ChainVerdict,
+    Label,
+    verify,
+)
+from outkey.sending.core.audit.changed_values import ValueChange, configuration_changes
+from outkey.sending.core.audit.events import Change, Tag
+from outkey.sending.core.configuration.configuration import Configuration, SecretState
+from outkey.sending.core.configuration.custom_rows import QueryParameter
+from outkey.sending.core.configuration.health import Health
+from outkey.sending.core.configuration.reference import (
+    Reference,
+    Store,
+    parse_reference,
+)
+from outkey.sending.core.request.message import Response, ResponseHeaders
+from outkey.sending.core.vault import voucher
+from outkey.sending.core.vault.versions import SecretLabel, SecretVersion
+from outkey.sending.engine.wire.egress import Egress
+from outkey.sending.engine.wire.transmit import SendContext
 from outkey.testing import (
     FakeClock,
     FixedRing,

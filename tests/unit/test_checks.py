@@ -4,11 +4,6 @@ from datetime import date
 
 import pytest
 
-from outkey.core.config.custom_rows import CustomHeader
-from outkey.core.findings.configuration_checks import (
-    is_key_parameter,
-    refuse_unsavable,
-)
 from outkey.foundation.core.errors import (
     AuthenticationRequired,
     ConfigError,
@@ -19,6 +14,8 @@ from outkey.foundation.core.errors import (
     secret_missing,
 )
 from outkey.foundation.core.findings.checks import Check, Level, merge_findings
+from outkey.sending.core.configuration.checks import is_key_parameter, refuse_unsavable
+from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.testing import configuration, fake_gateway
 
 

@@ -4,9 +4,9 @@ from email.utils import formatdate
 
 import pytest
 
-from outkey.core.request.message import Response, ResponseHeaders
-from outkey.engine.wire.clock_offsets import ClockOffsets
 from outkey.foundation.core.origin import Origin, parse_url
+from outkey.sending.core.request.message import Response, ResponseHeaders
+from outkey.sending.engine.wire.clock_offsets import ClockOffsets
 from outkey.testing import FakeClock, configuration, fake_gateway
 
 ORIGIN: Origin = parse_url("https://api.acme.example/").origin

@@ -5,26 +5,6 @@ from email.utils import formatdate
 import pytest
 import trustme
 
-from outkey.adapters import tls_context
-from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core.audit.events import Intent, Outcome
-from outkey.core.config.configuration import Configuration, SecretState
-from outkey.core.config.custom_rows import CustomHeader, QueryParameter
-from outkey.core.config.reference import parse_reference
-from outkey.core.diagnosis import Diagnosis
-from outkey.core.diagnosis.entered import fields_in_use
-from outkey.core.oauth2.token import TokenState
-from outkey.core.request.message import (
-    Certificate,
-    Peer,
-    Request,
-    Response,
-    ResponseHeaders,
-)
-from outkey.engine.managing import connection_test as verify
-from outkey.engine.managing.connection_test import Report
-from outkey.engine.managing.test_setup import DraftCredentials, prepare_test
-from outkey.engine.tokens.token_cache import TokenCache
 from outkey.foundation.core.errors import (
     Cause,
     ConnectionFailed,
@@ -35,6 +15,26 @@ from outkey.foundation.core.errors import (
     TimedOut,
     TlsFailed,
 )
+from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
+from outkey.sending.adapters.transport import tls_context
+from outkey.sending.core.audit.events import Intent, Outcome
+from outkey.sending.core.configuration.configuration import Configuration, SecretState
+from outkey.sending.core.configuration.custom_rows import CustomHeader, QueryParameter
+from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.diagnosis import Diagnosis
+from outkey.sending.core.diagnosis.entered import fields_in_use
+from outkey.sending.core.oauth2.token import TokenState
+from outkey.sending.core.request.message import (
+    Certificate,
+    Peer,
+    Request,
+    Response,
+    ResponseHeaders,
+)
+from outkey.sending.engine import connection_test as verify
+from outkey.sending.engine.connection_test import Report
+from outkey.sending.engine.test_setup import DraftCredentials, prepare_test
+from outkey.sending.engine.tokens.token_cache import TokenCache
 from outkey.testing import MemorySecrets, configuration, fake_gateway
 from outkey.testing.fakes import Answer
 

@@ -5,10 +5,14 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from outkey.core.config.configuration import Configuration
-from outkey.engine.tokens.actions import TokenActions
-from outkey.engine.tokens.consent import CONSENT_SECONDS, Consents, PendingConsent
 from outkey.foundation.core.errors import ConfigError, OutkeyError, TokenEndpointFailed
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.engine.tokens.actions import TokenActions
+from outkey.sending.engine.tokens.consent import (
+    CONSENT_SECONDS,
+    Consents,
+    PendingConsent,
+)
 from outkey.testing import configuration, fake_gateway
 from unit.exchanges import jwt
 from unit.test_tokens import NAMES, OAUTH, SECRETS, Provider

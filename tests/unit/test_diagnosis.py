@@ -4,12 +4,12 @@ from email.utils import formatdate
 
 import pytest
 
-from outkey.core.config.configuration import SecretState
-from outkey.core.diagnosis import REMEDIES, diagnose, diagnose_success
-from outkey.core.request.challenge import Challenge, parse_challenges
-from outkey.core.request.message import Response, ResponseHeaders
 from outkey.foundation.core.errors import BadAnswer, Cause
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.configuration.configuration import SecretState
+from outkey.sending.core.diagnosis import REMEDIES, diagnose, diagnose_success
+from outkey.sending.core.request.challenge import Challenge, parse_challenges
+from outkey.sending.core.request.message import Response, ResponseHeaders
 from outkey.testing import configuration
 
 NOW = 1_800_000_000.0  # 2027-01-15

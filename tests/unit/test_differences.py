@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from outkey.core.config.configuration import SecretState
 from outkey.core.config.differences import (
     SectionDifference,
     configuration_difference,
@@ -15,6 +14,7 @@ from outkey.core.config.document import parse_document
 from outkey.core.sync.shown import shortened_pair
 from outkey.engine.managing.applying import Applied
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.configuration.configuration import SecretState
 from unit.application_in_memory import MemoryHost, memory_host
 
 ACME = """

@@ -9,22 +9,9 @@ from dataclasses import replace
 import pytest
 from requests.auth import HTTPDigestAuth
 
-from outkey.core.audit.chain import ChainRow, Label
-from outkey.core.audit.events import CHALLENGED, Intent, Outcome
-from outkey.core.diagnosis import diagnose
 from outkey.core.findings.monitoring import EndedAttempt
-from outkey.core.request.challenge import parse_challenges
-from outkey.core.request.digest import (
-    DigestChallenge,
-    DigestProof,
-    NonceUse,
-    is_stale,
-    strongest_challenge,
-)
-from outkey.core.request.message import Response, ResponseHeaders
 from outkey.engine.managing.charts import kind_of_outcome
 from outkey.engine.managing.doctor import History
-from outkey.engine.wire.nonces import Nonces
 from outkey.foundation.core.errors import (
     Cause,
     HeaderConflict,
@@ -34,6 +21,19 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.audit.chain import ChainRow, Label
+from outkey.sending.core.audit.events import CHALLENGED, Intent, Outcome
+from outkey.sending.core.diagnosis import diagnose
+from outkey.sending.core.request.challenge import parse_challenges
+from outkey.sending.core.request.digest import (
+    DigestChallenge,
+    DigestProof,
+    NonceUse,
+    is_stale,
+    strongest_challenge,
+)
+from outkey.sending.core.request.message import Response, ResponseHeaders
+from outkey.sending.engine.wire.nonces import Nonces
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import Answer, FakeWorld
 
@@ -259,7 +259,7 @@ def test_a_nonce_belongs_to_a_configuration_an_origin_and_a_process(
     other = replace(ORIGIN, port=8443)
     assert nonces.next_use("acme", other, lambda: "c") is None
     assert nonces.next_use("other", ORIGIN, lambda: "c") is None
-    monkeypatch.setattr("outkey.engine.wire.nonces.os.getpid", lambda: -1)
+    monkeypatch.setattr("outkey.sending.engine.wire.nonces.os.getpid", lambda: -1)
     assert nonces.next_use("acme", ORIGIN, lambda: "c") is None
 
 
@@ -310,8 +310,8 @@ def test_a_session_keeps_its_client_nonce_and_others_get_new_ones() -> None:
 def test_the_memory_is_bounded_and_so_is_the_count(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("outkey.engine.wire.nonces._MOST", 2)
-    monkeypatch.setattr("outkey.engine.wire.nonces._LARGEST_COUNT", 1)
+    monkeypatch.setattr("outkey.sending.engine.wire.nonces._MOST", 2)
+    monkeypatch.setattr("outkey.sending.engine.wire.nonces._LARGEST_COUNT", 1)
     nonces = Nonces()
     for name in ("a", "b", "c"):
         nonces.store(name, ORIGIN, DigestChallenge("r", "n"), lambda: "x")
@@ -513,8 +513,8 @@ def test_a_redirect_and_a_retry_use_the_nonce_again() -> None:
 
 
 def test_secret_parameters_are_part_of_the_proof() -> None:
-    from outkey.core.config.configuration import build
-    from outkey.core.config.custom_rows import QueryParameter
+    from outkey.sending.core.configuration.configuration import build
+    from outkey.sending.core.configuration.custom_rows import QueryParameter
 
     made = build(
         "acme",

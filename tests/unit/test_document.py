@@ -3,21 +3,21 @@ from datetime import date
 
 import pytest
 
-from outkey.core.config.configuration import Configuration, build
-from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.document import parse_document
-from outkey.core.config.fields import BY_PATH, FIELDS
-from outkey.core.config.sections import (
+from outkey.foundation.core.errors import ConfigError, OutkeyError, SecretRebindRequired
+from outkey.foundation.core.fields.field_kinds import Kind
+from outkey.hosts.file import from_text
+from outkey.sending.core.configuration.configuration import Configuration, build
+from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sending.core.configuration.fields import BY_PATH, FIELDS
+from outkey.sending.core.configuration.sections import (
     Limits,
     LoginSettings,
     OAuth2Settings,
     ProxySettings,
     Verification,
 )
-from outkey.core.request.message import TlsSettings
-from outkey.foundation.core.errors import ConfigError, OutkeyError, SecretRebindRequired
-from outkey.foundation.core.fields.field_kinds import Kind
-from outkey.hosts.file import from_text
+from outkey.sending.core.request.message import TlsSettings
 
 WHOLE = """
 [configuration.acme]

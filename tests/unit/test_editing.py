@@ -10,16 +10,6 @@ from uuid import uuid4
 
 import pytest
 
-from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core.audit.events import Change, Tag
-from outkey.core.config.configuration import Configuration
-from outkey.core.config.custom_rows import QueryParameter
-from outkey.core.config.fields import BY_PATH
-from outkey.core.config.reference import parse_reference
-from outkey.core.findings.health import Health
-from outkey.core.request.headers import MAX_HEADERS
-from outkey.core.request.message import Request, Response
-from outkey.core.request.script import SCRIPT_FACT, secret_digest
 from outkey.engine.managing.changes import ConfigurationChange
 from outkey.engine.managing.drafts import CandidateConfiguration, DraftSecrets
 from outkey.engine.managing.editing import (
@@ -33,7 +23,6 @@ from outkey.engine.managing.editing import (
     text_of_value,
     typed_value,
 )
-from outkey.engine.sending.sender import Sender
 from outkey.foundation.core.errors import (
     AuditUnavailable,
     ConfigError,
@@ -49,6 +38,17 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
+from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
+from outkey.sending.core.audit.events import Change, Tag
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.custom_rows import QueryParameter
+from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sending.core.configuration.health import Health
+from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.request.headers import MAX_HEADERS
+from outkey.sending.core.request.message import Request, Response
+from outkey.sending.core.request.script import SCRIPT_FACT, secret_digest
+from outkey.sending.engine.exchange.sender import Sender
 from outkey.testing import MemoryAudit, configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from outkey.testing.fakes_storage import MemoryStorage

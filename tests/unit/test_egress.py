@@ -1,15 +1,15 @@
 import pytest
 
-from outkey.core.request.addresses import (
+from outkey.foundation.core.errors import EgressDenied
+from outkey.foundation.core.fields.choices import Network
+from outkey.foundation.core.origin import Origin
+from outkey.sending.core.request.addresses import (
     AddressKind,
     counted_part,
     is_address,
     judge,
 )
-from outkey.engine.wire.egress import Egress
-from outkey.foundation.core.errors import EgressDenied
-from outkey.foundation.core.fields.choices import Network
-from outkey.foundation.core.origin import Origin
+from outkey.sending.engine.wire.egress import Egress
 from outkey.testing import FakeListeners
 
 ORIGIN = Origin("https", "api.acme.example", 443)

@@ -7,25 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.adapters.keyring import (
-    Keyring,
-    KeyState,
-    make_key,
-    new_keyring,
-    parse,
-    serialize,
-)
-from outkey.adapters.keyring_file import KeySource
-from outkey.adapters.secrets_envelope import rewrap, seal, unseal
-from outkey.core.vault.envelope import (
-    BLOCK,
-    Place,
-    key_name_of,
-    named_key,
-    pad,
-    unpack,
-    unpad,
-)
 from outkey.foundation.core.errors import (
     ConfigError,
     KeyStepRefused,
@@ -34,6 +15,25 @@ from outkey.foundation.core.errors import (
     StorageUnavailable,
 )
 from outkey.foundation.core.secret import Secret
+from outkey.sending.adapters.secrets.keyring import (
+    Keyring,
+    KeyState,
+    make_key,
+    new_keyring,
+    parse,
+    serialize,
+)
+from outkey.sending.adapters.secrets.keyring_file import KeySource
+from outkey.sending.adapters.secrets.secrets_envelope import rewrap, seal, unseal
+from outkey.sending.core.vault.envelope import (
+    BLOCK,
+    Place,
+    key_name_of,
+    named_key,
+    pad,
+    unpack,
+    unpad,
+)
 
 PLACE = Place("secret", "0b7e", "password", 1, "https://api.acme.example:443")
 ELSEWHERE = {

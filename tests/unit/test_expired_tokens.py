@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.audit.events import Outcome
-from outkey.core.config.configuration import Configuration
-from outkey.core.findings.configuration_checks import refuse_unsavable
-from outkey.core.request.message import Request, Response
-from outkey.core.request.relay import returned_headers
-from outkey.core.request.schemes.fetched import is_rejected
 from outkey.core.sync.run import Counts, RunState
-from outkey.engine.sending.calls import build_call
 from outkey.foundation.core.errors import BadAnswer, ConfigError, ResponseTooLarge
+from outkey.sending.core.audit.events import Outcome
+from outkey.sending.core.configuration.checks import refuse_unsavable
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.request.message import Request, Response
+from outkey.sending.core.request.relay import returned_headers
+from outkey.sending.core.request.schemes.fetched import is_rejected
+from outkey.sending.engine.exchange.calls import build_call
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from outkey.testing.fakes_storage import memory_registry

@@ -6,13 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.config.configuration import Configuration, SecretState, build
-from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
-from outkey.core.config.reference import parse_reference
 from outkey.core.sync.sync_line import SyncLine
 from outkey.foundation.core.fields.field_kinds import CONTROL_BUT_LINES
+from outkey.sending.core.configuration.configuration import (
+    Configuration,
+    SecretState,
+    build,
+)
+from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sending.core.configuration.reference import parse_reference
 from unit.test_document import WHOLE
 
 

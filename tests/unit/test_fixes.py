@@ -5,11 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.config.configuration import Configuration, SecretState
-from outkey.core.config.custom_rows import CustomHeader
-from outkey.core.config.reference import parse_reference
-from outkey.core.diagnosis import Fix
-from outkey.core.vault.voucher import Voucher, vouchable_facts
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.fixes import (
     apply_fix,
@@ -21,6 +16,11 @@ from outkey.engine.managing.fixes import (
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.configuration.configuration import Configuration, SecretState
+from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.diagnosis import Fix
+from outkey.sending.core.vault.voucher import Voucher, vouchable_facts
 from outkey.testing import MemoryAudit, configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from outkey.testing.fakes_storage import memory_registry

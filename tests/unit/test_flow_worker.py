@@ -10,17 +10,17 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.audit.events import Intent, Outcome
-from outkey.engine.wire.drive import AsyncRuntime, adrive
-from outkey.engine.wire.flow_worker import (
+from outkey.foundation.core.errors import AuditUnavailable, ConfigError
+from outkey.foundation.core.text import Text
+from outkey.sending.core.audit.events import Intent, Outcome
+from outkey.sending.engine.wire.drive import AsyncRuntime, adrive
+from outkey.sending.engine.wire.flow_worker import (
     FlowWorker,
     Handover,
     HandoverFuture,
     begin_in_child,
 )
-from outkey.engine.wire.steps import Awaited, CallInThread, Steps, Wait
-from outkey.foundation.core.errors import AuditUnavailable, ConfigError
-from outkey.foundation.core.text import Text
+from outkey.sending.engine.wire.steps import Awaited, CallInThread, Steps, Wait
 from outkey.testing import AsyncFake, MemoryAudit, fake_gateway
 
 TASKS = 50

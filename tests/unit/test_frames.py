@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from frames import PACKAGE, every_frame, places_showing, product_frames
-from outkey.core.config.reference import parse_reference
 from outkey.foundation.core.errors import ConfigError
+from outkey.sending.core.configuration.reference import parse_reference
 
 RAISE = """
 def fail():

@@ -2,7 +2,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.request.headers import (
+from outkey.foundation.core.errors import (
+    HeaderConflict,
+    HeaderFormatError,
+    OutkeyError,
+    SecretMissing,
+)
+from outkey.sending.core.request.headers import (
     MAX_HEADERS,
     check_name,
     check_token,
@@ -15,13 +21,7 @@ from outkey.core.request.headers import (
     tidy_token,
     tidy_value,
 )
-from outkey.core.request.message import Header, Source
-from outkey.foundation.core.errors import (
-    HeaderConflict,
-    HeaderFormatError,
-    OutkeyError,
-    SecretMissing,
-)
+from outkey.sending.core.request.message import Header, Source
 
 
 @pytest.mark.parametrize("name", ["X-API-Key", "x", "X_API_KEY", "!#$%&'*+.^`|~9"])

@@ -5,9 +5,14 @@ from datetime import date
 
 import pytest
 
-from outkey.core.config.configuration import SecretState
-from outkey.core.config.reference import parse_reference
-from outkey.core.findings.health import Health, Status, needs_secret, stores_secret
+from outkey.sending.core.configuration.configuration import SecretState
+from outkey.sending.core.configuration.health import (
+    Health,
+    Status,
+    needs_secret,
+    stores_secret,
+)
+from outkey.sending.core.configuration.reference import parse_reference
 from outkey.testing import configuration
 
 NOW = 1_800_000_000.0  # 2027-01-15

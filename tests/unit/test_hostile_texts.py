@@ -19,8 +19,6 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from outkey.adapters.signer_jose import JoseSigner
-from outkey.adapters.tls_context import encrypt_key
 from outkey.core.config.document import parse_document
 from outkey.core.findings.line_checks import line_findings
 from outkey.core.findings.policy import parse_policy
@@ -37,6 +35,8 @@ from outkey.foundation.core.origin import Origin, parse_redirect
 from outkey.foundation.core.script_syntax import check_script
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.toml.parsing import MAX_KEY_PARTS, parse_toml
+from outkey.sending.adapters.tokens.signer_jose import JoseSigner
+from outkey.sending.adapters.transport.tls_context import encrypt_key
 
 SECONDS, MEGABYTES = 0.1, 50
 

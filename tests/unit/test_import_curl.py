@@ -10,11 +10,11 @@ from urllib.parse import unquote, unquote_plus, urlsplit
 
 import pytest
 
-from outkey.adapters.script_templates import aws_script
 from outkey.core.importing.reading import Import
-from outkey.core.request.message import Request
 from outkey.foundation.core.errors import ConfigError, OutkeyError
 from outkey.hosts.importing import read_import
+from outkey.sending.adapters.script_templates import aws_script
+from outkey.sending.core.request.message import Request
 from unit.curl_commands import HOSTILE, OTHERS, PLACEHOLDERS, POSIX, Windows
 from unit.echo_for_curl import CurlEcho, Sent, curl_echo
 from unit.imports import (

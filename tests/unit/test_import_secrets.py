@@ -6,10 +6,10 @@ from contextlib import suppress
 
 import pytest
 
-from outkey.core.config.custom_rows import MAX_ROWS
 from outkey.core.importing.reading import Import
 from outkey.foundation.core.errors import ConfigError
 from outkey.hosts.importing import read_import
+from outkey.sending.core.configuration.custom_rows import MAX_ROWS
 from unit.imports import found_secrets, reported
 
 SECRET = "hunter2secretword"

@@ -3,13 +3,13 @@
 from dataclasses import replace
 from pathlib import Path
 
-from outkey.adapters.keyring_file import KeySource
-from outkey.adapters.keyring_loader import KeyringLoader, KeyRotation
-from outkey.adapters.secrets_reference import ReferencedSecrets
-from outkey.adapters.secrets_stored import StoredSecrets
-from outkey.core.audit.events import Change, Tag
 from outkey.engine.managing.changes import ConfigurationChange
 from outkey.foundation.core.secret import Secret
+from outkey.sending.adapters.secrets.keyring_file import KeySource
+from outkey.sending.adapters.secrets.keyring_loader import KeyringLoader, KeyRotation
+from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sending.adapters.secrets.secrets_stored import StoredSecrets
+from outkey.sending.core.audit.events import Change, Tag
 from outkey.testing import FakeClock, MemoryStateRows, configuration
 from outkey.testing.fakes_storage import memory_registry, memory_storage
 from unit.application_in_memory import memory_host

@@ -4,21 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from outkey.adapters.audit_keyed import KeyedAudit
-from outkey.adapters.keyring import new_keyring
-from outkey.adapters.keyring_file import KeySource
-from outkey.adapters.keyring_loader import (
-    ALIVE_SECONDS,
-    BEAT_SECONDS,
-    KeyringLoader,
-    KeyRotation,
-    ProcessHeartbeat,
-    processes_without_key,
-)
 from outkey.adapters.secrets_of_webhooks import SecretsWithWebhooks
-from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
-from outkey.core.vault.envelope import secret_place
-from outkey.core.vault.versions import SecretVersion
 from outkey.foundation.core.errors import (
     AuditUnavailable,
     KeyStepRefused,
@@ -27,6 +13,20 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.foundation.core.stored_times import SKEW_SECONDS
+from outkey.sending.adapters.audit.audit_keyed import KeyedAudit
+from outkey.sending.adapters.secrets.keyring import new_keyring
+from outkey.sending.adapters.secrets.keyring_file import KeySource
+from outkey.sending.adapters.secrets.keyring_loader import (
+    ALIVE_SECONDS,
+    BEAT_SECONDS,
+    KeyringLoader,
+    KeyRotation,
+    ProcessHeartbeat,
+    processes_without_key,
+)
+from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal, Tag
+from outkey.sending.core.vault.envelope import secret_place
+from outkey.sending.core.vault.versions import SecretVersion
 from outkey.testing import (
     FakeClock,
     MemoryAuditRows,

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.adapters.permits_leased import MAX_HOLD, LeasedPermits
-from outkey.core.diagnosis import retry_after
-from outkey.core.request.message import Response, ResponseHeaders
-from outkey.engine.sending.exchange import backoff
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import StorageUnavailable
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.stored_times import SKEW_SECONDS
+from outkey.sending.adapters.permits_leased import MAX_HOLD, LeasedPermits
+from outkey.sending.core.diagnosis import retry_after
+from outkey.sending.core.request.message import Response, ResponseHeaders
+from outkey.sending.engine.exchange.exchange import backoff
 from outkey.testing import FakeClock
 
 NOW = 1_800_000_000.0

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.audit.events import Change, Tag
 from outkey.core.config.sync_sections import Pair
 from outkey.core.sync.line import Children, FieldMapping
 from outkey.core.sync.sync_line import SyncLine
@@ -15,6 +14,7 @@ from outkey.foundation.core.errors import (
     LineBusy,
     UnknownConfiguration,
 )
+from outkey.sending.core.audit.events import Change, Tag
 from outkey.testing import configuration
 from unit.application_in_memory import MemoryHost, memory_host
 from unit.test_sync_run import PULL, PUSH

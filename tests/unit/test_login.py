@@ -7,20 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.config.configuration import Configuration, build
-from outkey.core.config.custom_rows import CustomHeader, QueryParameter
-from outkey.core.findings.configuration_checks import (
-    NO_USERNAME,
-    refuse_unsavable,
-    setting_findings,
-)
-from outkey.core.login.failures import login_failure
-from outkey.core.login.requests import login_request, logout_request, refresh_request
-from outkey.core.login.responses import cookie_value, lifetime_of, read_login
-from outkey.core.login.template import fill, placeholders_in
-from outkey.core.oauth2.responses import TokenResponse, reason_of
-from outkey.core.request.message import Request, Response, ResponseHeaders
-from outkey.engine.tokens.login_source import login_finders, refuse_invalid_expressions
 from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
 from outkey.foundation.core.errors import (
     ConfigError,
@@ -32,6 +18,27 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.fields.choices import BodyFormat, ExpiryUnit
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.configuration.checks import (
+    NO_USERNAME,
+    refuse_unsavable,
+    setting_findings,
+)
+from outkey.sending.core.configuration.configuration import Configuration, build
+from outkey.sending.core.configuration.custom_rows import CustomHeader, QueryParameter
+from outkey.sending.core.login.failures import login_failure
+from outkey.sending.core.login.requests import (
+    login_request,
+    logout_request,
+    refresh_request,
+)
+from outkey.sending.core.login.responses import cookie_value, lifetime_of, read_login
+from outkey.sending.core.login.template import fill, placeholders_in
+from outkey.sending.core.oauth2.responses import TokenResponse, reason_of
+from outkey.sending.core.request.message import Request, Response, ResponseHeaders
+from outkey.sending.engine.tokens.login_source import (
+    login_finders,
+    refuse_invalid_expressions,
+)
 
 NOW = 1_800_000_000.0
 BODY = '{"email": "{username}", "password": "{password}", "mode": {}}'

@@ -11,13 +11,7 @@ from dataclasses import replace
 import pytest
 
 from frames import places_showing, product_frames
-from outkey.core.access.permissions import RULES
-from outkey.core.audit.events import Intent, Outcome, Tag
-from outkey.core.config.custom_rows import CustomHeader
-from outkey.core.oauth2.token import LEASE_SECONDS, State, TokenState, login_basis_of
-from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.engine.managing.changes import ConfigurationChange
-from outkey.engine.tokens.actions import TokenAction
 from outkey.foundation.core.errors import (
     ConfigError,
     ConnectionFailed,
@@ -32,6 +26,17 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.audit.events import Intent, Outcome, Tag
+from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sending.core.configuration.permissions import RULES
+from outkey.sending.core.oauth2.token import (
+    LEASE_SECONDS,
+    State,
+    TokenState,
+    login_basis_of,
+)
+from outkey.sending.core.request.message import Request, Response, ResponseHeaders
+from outkey.sending.engine.tokens.actions import TokenAction
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from outkey.testing.fakes_storage import memory_registry

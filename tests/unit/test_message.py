@@ -2,14 +2,14 @@ import time
 
 import pytest
 
-from outkey.core.request.message import (
+from outkey.foundation.core.origin import Origin
+from outkey.sending.core.request.message import (
     Request,
     Response,
     ResponseHeaders,
     http_date,
     server_time,
 )
-from outkey.foundation.core.origin import Origin
 
 HEADERS = ResponseHeaders(
     (("Set-Cookie", "a=1"), ("set-cookie", "b=2"), ("Date", "now"))

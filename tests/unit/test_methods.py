@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.config.configuration import Configuration, build
-from outkey.core.config.custom_rows import CustomHeader, QueryParameter
-from outkey.core.config.fields import BY_PATH
-from outkey.core.config.methods import (
+from outkey.sending.core.configuration.checks import refuse_unsavable
+from outkey.sending.core.configuration.configuration import Configuration, build
+from outkey.sending.core.configuration.custom_rows import CustomHeader, QueryParameter
+from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sending.core.configuration.methods import (
     ALWAYS,
     METHODS,
     initial_values_of,
     method_of,
 )
-from outkey.core.findings.configuration_checks import refuse_unsavable
 from outkey.testing import configuration
 
 

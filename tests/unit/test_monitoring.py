@@ -12,14 +12,8 @@ from typing import Any
 
 import pytest
 
-from outkey.adapters.configurations_memory import MemoryConfigurations
 from outkey.adapters.notices_log import LoggedNotices
 from outkey.adapters.notices_webhook import WebhookNotices
-from outkey.core.audit.chain import canonical, chain_rows, label_of
-from outkey.core.audit.events import Change, Refusal
-from outkey.core.config.configuration import Configuration
-from outkey.core.config.custom_rows import CustomHeader
-from outkey.core.findings.health import Health, Status, Summary
 from outkey.core.findings.monitoring import (
     NOTICE_KINDS,
     Baseline,
@@ -33,7 +27,6 @@ from outkey.core.findings.monitoring import (
     run_conditions,
     update_baseline,
 )
-from outkey.core.request.message import Request, Response, Route, TlsSettings
 from outkey.core.sync.run import Run, RunState
 from outkey.engine.managing.audit_trail import AuditTrail
 from outkey.engine.managing.background import (
@@ -48,8 +41,6 @@ from outkey.engine.managing.monitoring import (
     has_monitored,
     open_notices,
 )
-from outkey.engine.managing.test_setup import DraftCredentials, prepare_test
-from outkey.engine.wire.lockout_guard import MAX_REFUSED, LockoutGuard
 from outkey.foundation.core.errors import (
     ConnectionFailed,
     Paused,
@@ -62,6 +53,15 @@ from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.stored_times import SKEW_SECONDS
 from outkey.foundation.engine.duties import MONITORING, SCHEDULES, Duties
+from outkey.sending.adapters.configurations_memory import MemoryConfigurations
+from outkey.sending.core.audit.chain import canonical, chain_rows, label_of
+from outkey.sending.core.audit.events import Change, Refusal
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sending.core.configuration.health import Health, Status, Summary
+from outkey.sending.core.request.message import Request, Response, Route, TlsSettings
+from outkey.sending.engine.test_setup import DraftCredentials, prepare_test
+from outkey.sending.engine.wire.lockout_guard import MAX_REFUSED, LockoutGuard
 from outkey.testing import FakeClock, FakeTransport, configuration, fake_gateway
 from outkey.testing.fakes import (
     FakeWorld,

@@ -5,11 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.config.configuration import Configuration, SecretState, build
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
-from outkey.core.config.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
-from outkey.core.config.reference import parse_reference
 from outkey.foundation.core.errors import (
     ConfigError,
     HeaderFormatError,
@@ -25,6 +22,13 @@ from outkey.foundation.core.fields.field_kinds import Field, Kind
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.toml.text import render_table
+from outkey.sending.core.configuration.configuration import (
+    Configuration,
+    SecretState,
+    build,
+)
+from outkey.sending.core.configuration.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
+from outkey.sending.core.configuration.reference import parse_reference
 
 BASE = "https://api.acme.example"
 TOKEN_URL = "https://auth.acme.example/token"

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.config.configuration import Configuration
-from outkey.core.oauth2 import grants
-from outkey.core.oauth2.client_auth import Parameters, Proof, prove
-from outkey.core.oauth2.responses import read_document
-from outkey.core.request.headers import tidy_value
-from outkey.core.request.message import Header, Request, Response, Source
 from outkey.foundation.core.errors import ConfigError, OutkeyError, TokenEndpointFailed
 from outkey.foundation.core.origin import Origin, parse_endpoint
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.oauth2 import grants
+from outkey.sending.core.oauth2.client_auth import Parameters, Proof, prove
+from outkey.sending.core.oauth2.responses import read_document
+from outkey.sending.core.request.headers import tidy_value
+from outkey.sending.core.request.message import Header, Request, Response, Source
 from unit.test_oauth2_fields import TOKEN_URL, oauth
 
 NOW = 1_800_000_000.9

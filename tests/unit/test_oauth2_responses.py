@@ -8,16 +8,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from outkey.core.oauth2.responses import (
-    FAILURES,
-    MAX_RESPONSE,
-    TokenResponse,
-    failure,
-    read_document,
-    read_token,
-    reason_of,
-)
-from outkey.core.request.message import Response, ResponseHeaders
 from outkey.foundation.core.errors import (
     ConnectionFailed,
     ConnectTimedOut,
@@ -31,6 +21,16 @@ from outkey.foundation.core.errors import (
     TokenEndpointFailed,
 )
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.oauth2.responses import (
+    FAILURES,
+    MAX_RESPONSE,
+    TokenResponse,
+    failure,
+    read_document,
+    read_token,
+    reason_of,
+)
+from outkey.sending.core.request.message import Response, ResponseHeaders
 
 NOW = 1_800_000_000.0  # 2027-01-15 08:00:00 UTC
 TEN_YEARS = 10 * 366 * 86_400.0

@@ -7,9 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.config.configuration import Configuration, build
-from outkey.core.oauth2.responses import TokenResponse
-from outkey.core.oauth2.token import (
+from outkey.foundation.core.errors import ConfigError, HeaderFormatError
+from outkey.foundation.core.origin import Origin
+from outkey.foundation.core.secret import Secret
+from outkey.sending.core.configuration.configuration import Configuration, build
+from outkey.sending.core.oauth2.responses import TokenResponse
+from outkey.sending.core.oauth2.token import (
     CIRCUIT_SECONDS,
     LEASE_SECONDS,
     AccessToken,
@@ -18,19 +21,16 @@ from outkey.core.oauth2.token import (
     TokenState,
     basis_of,
 )
-from outkey.core.request.flow import NeedProof, NeedToken, Send
-from outkey.core.request.message import (
+from outkey.sending.core.request.flow import NeedProof, NeedToken, Send
+from outkey.sending.core.request.message import (
     Header,
     Request,
     Response,
     ResponseHeaders,
     Source,
 )
-from outkey.core.request.schemes import scheme_of
-from outkey.core.request.schemes.fetched import FetchedToken, is_rejected
-from outkey.foundation.core.errors import ConfigError, HeaderFormatError
-from outkey.foundation.core.origin import Origin
-from outkey.foundation.core.secret import Secret
+from outkey.sending.core.request.schemes import scheme_of
+from outkey.sending.core.request.schemes.fetched import FetchedToken, is_rejected
 from unit.test_oauth2_fields import MINIMAL, oauth
 
 NOW = 1_800_000_000.0

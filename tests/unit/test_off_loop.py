@@ -6,9 +6,9 @@ from contextvars import ContextVar
 
 import pytest
 
-from outkey.engine.wire.off_loop import off_loop
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
+from outkey.sending.engine.wire.off_loop import off_loop
 from outkey.testing import configuration, fake_gateway
 
 actor = ContextVar("actor", default="nobody")

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.audit.events import Tag
 from outkey.core.operating.reading_position import MAX_GAPS, ReadingPosition
 from outkey.core.operating.run_counts import MAX_CONTINUED, RunCounts
 from outkey.core.operating.send_counts import BUCKETS, SendCounts
@@ -14,6 +13,7 @@ from outkey.engine.operating import counting
 from outkey.engine.operating.counting import SendCounter
 from outkey.engine.sync.run_counting import count_run, run_counts
 from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.sending.core.audit.events import Tag
 from outkey.testing import FakeClock
 from outkey.testing.fakes import MemoryDatabase
 

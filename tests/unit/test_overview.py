@@ -2,7 +2,6 @@
 
 import pytest
 
-from outkey.core.findings.health import Health, Status, Summary
 from outkey.core.findings.monitoring import Notice
 from outkey.core.findings.posture import Policy
 from outkey.engine.managing.overview import (
@@ -12,6 +11,7 @@ from outkey.engine.managing.overview import (
 )
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.findings.conditions import Condition
+from outkey.sending.core.configuration.health import Health, Status, Summary
 
 NOW = 1_800_000_000.0
 WORKING = Health(NOW, NOW, "", current=True)

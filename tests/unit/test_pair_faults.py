@@ -13,7 +13,6 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from outkey.core.config.sync_sections import ConflictRule, Pair
-from outkey.core.request.message import Request, Response
 from outkey.core.sync.ledger import UNSURE, LedgerEntry
 from outkey.core.sync.line import (
     FieldMapping,
@@ -34,6 +33,7 @@ from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import BadAnswer, LineBusy, OutkeyError, SyncFailed
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.text import Text
+from outkey.sending.core.request.message import Request, Response
 from unit.fake_orders_api import Reply, reply
 from unit.test_pair_keys import (
     BY_ID,

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.tables import NamedDatabases, SqliteFiles, TableStore
 from outkey.core.config.sync_sections import ConflictRule, OtherDatabase
 from outkey.core.sync.ledger import LedgerEntry
@@ -18,6 +17,7 @@ from outkey.engine.sync import SyncRunner
 from outkey.engine.sync.targets import Targets
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.ports.sync import PairQuery
+from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
 from unit.test_pair_runs import PULL, PUSH, PairOfLines
 
 TARGET = "table:w.contacts"

@@ -17,12 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outkey.core.config.sync_sections import ConflictRule
-from outkey.core.request.message import Request, Response
 from outkey.core.sync.line import FieldMapping
 from outkey.core.sync.pairs import is_host_newer
 from outkey.core.sync.records import FieldKind, HostField
 from outkey.engine.sync import SyncRunner
 from outkey.engine.sync.pair_runner import PairRunner
+from outkey.sending.core.request.message import Request, Response
 from unit.test_pair_runs import (
     PULL,
     PUSH,

@@ -10,7 +10,6 @@ import pytest
 
 from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.core.config.sync_sections import ConflictRule, Pair
-from outkey.core.request.message import Request, Response
 from outkey.core.sync.line import (
     Direction,
     FieldMapping,
@@ -30,6 +29,7 @@ from outkey.engine.sync.plan import Effect, PairPorts
 from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.foundation.core.errors import ConfigError, SyncFailed, UnknownConfiguration
+from outkey.sending.core.request.message import Request, Response
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes_storage import memory_registry
 from outkey.testing.fakes_sync import MemorySync

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.audit.events import Tag
 from outkey.core.config.sync_sections import ConflictRule, Pair
 from outkey.core.sync.line import FieldMapping
 from outkey.core.sync.pairs import PairAgreement, PairConflict
@@ -20,6 +19,7 @@ from outkey.engine.sync.pair_runner import (
 )
 from outkey.engine.sync.plan import PairPorts
 from outkey.foundation.core.errors import ConfigError
+from outkey.sending.core.audit.events import Tag
 from outkey.testing import configuration
 from outkey.testing.fakes_sync import MemoryPairRows
 from unit.application_in_memory import MemoryHost, memory_host

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.config.pasted import FAULTS, PASTED_JSON, QUOTES, fault_of, tidy
+from outkey.sending.core.configuration.pasted import (
+    FAULTS,
+    PASTED_JSON,
+    QUOTES,
+    fault_of,
+    tidy,
+)
 
 PIECES = st.sampled_from(
     [

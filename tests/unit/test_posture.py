@@ -10,20 +10,6 @@ import pytest
 
 from outkey.adapters.policy_file import read_policy
 from outkey.adapters.preset_files import PresetFiles
-from outkey.core.audit.chain import (
-    ChainRow,
-    canonical,
-    chain_rows,
-    label_of,
-    sign_checkpoint,
-    sign_sighting,
-)
-from outkey.core.audit.durability import Durability
-from outkey.core.audit.events import Change, Outcome, Tag
-from outkey.core.config.configuration import Configuration, SecretState
-from outkey.core.config.custom_rows import CustomHeader
-from outkey.core.config.reference import Reference, Store
-from outkey.core.findings.health import Health, Summary
 from outkey.core.findings.monitoring import health_conditions
 from outkey.core.findings.policy import parse_policy, refuse_blocked
 from outkey.core.findings.posture import (
@@ -37,13 +23,27 @@ from outkey.core.findings.posture import (
     facts_from_settings,
     installation_posture,
 )
-from outkey.core.request.script import ScriptCall
 from outkey.engine.managing.audit_trail import AuditTrail
 from outkey.engine.managing.doctor import Doctor
 from outkey.foundation.core.errors import ConfigError, PolicyError, ScriptFailed
 from outkey.foundation.core.findings.checks import Finding, Level
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
+from outkey.sending.core.audit.chain import (
+    ChainRow,
+    canonical,
+    chain_rows,
+    label_of,
+    sign_checkpoint,
+    sign_sighting,
+)
+from outkey.sending.core.audit.durability import Durability
+from outkey.sending.core.audit.events import Change, Outcome, Tag
+from outkey.sending.core.configuration.configuration import Configuration, SecretState
+from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sending.core.configuration.health import Health, Summary
+from outkey.sending.core.configuration.reference import Reference, Store
+from outkey.sending.core.request.script import ScriptCall
 from outkey.testing import configuration
 from outkey.testing.fakes import (
     FakeScripts,

@@ -15,8 +15,8 @@ from outkey.core.config.presets import (
     read_preset,
     similar_presets,
 )
-from outkey.core.findings.configuration_checks import refuse_unsavable
 from outkey.foundation.core.errors import ConfigError
+from outkey.sending.core.configuration.checks import refuse_unsavable
 from outkey.testing import fake_gateway
 
 PRESETS = PresetFiles()

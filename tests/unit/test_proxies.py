@@ -10,28 +10,8 @@ import pytest
 
 from outkey.adapters.policy_file import read_policy
 from outkey.adapters.policy_proxies import PolicyProxies
-from outkey.adapters.secrets_reference import ReferencedSecrets
-from outkey.core.audit.events import Outcome
-from outkey.core.config.configuration import SecretState
-from outkey.core.config.reference import parse_reference
-from outkey.core.findings.configuration_checks import refuse_unsavable
 from outkey.core.findings.policy import parse_policy
 from outkey.core.findings.posture import Policy
-from outkey.core.oauth2.responses import failure, reason_of
-from outkey.core.request.addresses import AddressKind, judge_name
-from outkey.core.request.message import Peer, Proxy, Request, Response, ResponseHeaders
-from outkey.core.request.proxy import (
-    FAILURES,
-    ProxyPolicy,
-    absolute_request,
-    connect_request,
-    credentials_at,
-    proxy_failure,
-)
-from outkey.engine.sending.lend import lend
-from outkey.engine.sending.sender import Sender
-from outkey.engine.wire.drive import drive
-from outkey.engine.wire.proxies import NO_PROXIES
 from outkey.foundation.core.errors import (
     Cause,
     ConfigError,
@@ -47,6 +27,32 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
+from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sending.core.audit.events import Outcome
+from outkey.sending.core.configuration.checks import refuse_unsavable
+from outkey.sending.core.configuration.configuration import SecretState
+from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.oauth2.responses import failure, reason_of
+from outkey.sending.core.request.addresses import AddressKind, judge_name
+from outkey.sending.core.request.message import (
+    Peer,
+    Proxy,
+    Request,
+    Response,
+    ResponseHeaders,
+)
+from outkey.sending.core.request.proxy import (
+    FAILURES,
+    ProxyPolicy,
+    absolute_request,
+    connect_request,
+    credentials_at,
+    proxy_failure,
+)
+from outkey.sending.engine.exchange.lend import lend
+from outkey.sending.engine.exchange.sender import Sender
+from outkey.sending.engine.wire.drive import drive
+from outkey.sending.engine.wire.proxies import NO_PROXIES
 from outkey.testing import FakeListeners, configuration, fake_gateway
 from outkey.testing.fakes import Answer, FakeWorld
 from unit.application_in_memory import memory_host

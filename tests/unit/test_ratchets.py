@@ -30,18 +30,18 @@ def callers_of(method: str) -> set[str]:
 
 def test_only_these_files_reveal_a_secret() -> None:
     assert callers_of("reveal") == {
-        "adapters/keyring.py",
-        "adapters/keyring_file.py",
-        "adapters/scripts_locked/link.py",
+        "sending/adapters/secrets/keyring.py",
+        "sending/adapters/secrets/keyring_file.py",
+        "sending/adapters/scripts_locked/link.py",
         "foundation/adapters/scrub.py",
-        "adapters/secrets_envelope.py",
-        "adapters/signer_jose.py",
+        "sending/adapters/secrets/secrets_envelope.py",
+        "sending/adapters/tokens/signer_jose.py",
         "adapters/tables/databases.py",  # a driver takes the URL as it is
-        "adapters/tls_context.py",
-        "adapters/transport_urllib3.py",
+        "sending/adapters/transport/tls_context.py",
+        "sending/adapters/transport/transport_urllib3.py",
         "adapters/webhook_vault.py",  # the key that seals bodies
-        "core/echo/sent_secrets.py",
-        "core/oauth2/jwt.py",
+        "sending/core/request/sent_secrets.py",
+        "sending/core/oauth2/jwt.py",
         "foundation/core/secret.py",
         "core/webhooks/keys.py",  # an HMAC needs the bytes of its key
         "hosts/cli/webhooks.py",  # a token that Notion wants a user to enter there

@@ -12,28 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.config.configuration import Configuration, build
-from outkey.core.config.custom_rows import CustomHeader
-from outkey.core.config.fields import BY_PATH
-from outkey.core.diagnosis import (
-    FIXES,
-    REASONS,
-    REMEDIES,
-    Diagnosis,
-    Fix,
-    diagnose,
-    diagnose_error,
-    diagnose_success,
-    doubt_about_success,
-    remote_message,
-    shorten,
-)
-from outkey.core.login.failures import login_failure
-from outkey.core.oauth2.responses import failure, read_document
-from outkey.core.request.assembly import SecretOpener, redirected_request
-from outkey.core.request.headers import check_token, check_value
-from outkey.core.request.message import Request, Response, ResponseHeaders
-from outkey.core.request.proxy import FAILURES, proxy_failure
 from outkey.foundation.core.errors import (
     AnswerBroken,
     Cause,
@@ -56,6 +34,28 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.configuration.configuration import Configuration, build
+from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sending.core.diagnosis import (
+    FIXES,
+    REASONS,
+    REMEDIES,
+    Diagnosis,
+    Fix,
+    diagnose,
+    diagnose_error,
+    diagnose_success,
+    doubt_about_success,
+    remote_message,
+    shorten,
+)
+from outkey.sending.core.login.failures import login_failure
+from outkey.sending.core.oauth2.responses import failure, read_document
+from outkey.sending.core.request.assembly import SecretOpener, redirected_request
+from outkey.sending.core.request.headers import check_token, check_value
+from outkey.sending.core.request.message import Request, Response, ResponseHeaders
+from outkey.sending.core.request.proxy import FAILURES, proxy_failure
 from outkey.testing import configuration
 from outkey.testing.canary import find
 from unit.exchanges import (

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outkey import Gateway, Secret, errors
-from outkey.core.request.message import Response, ResponseHeaders
 from outkey.foundation.core.echo.encodings import forms
 from outkey.foundation.core.errors import Cause, OutkeyError
 from outkey.foundation.core.secret import MASK
 from outkey.foundation.core.text import Text
+from outkey.sending.core.request.message import Response, ResponseHeaders
 from outkey.testing import (
     FakeGateway,
     FakeRequest,

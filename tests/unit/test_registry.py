@@ -5,18 +5,18 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.adapters.configurations_memory import MemoryConfigurations
-from outkey.core.config.configuration import SecretState
-from outkey.core.config.reference import parse_reference
-from outkey.core.findings.health import Health
-from outkey.core.rows import ConfigurationRow, new_row
 from outkey.core.sync.line_rows import LineRow, line_row
 from outkey.core.sync.sync_line import SyncLine
-from outkey.core.vault.versions import SecretVersion
-from outkey.engine.managing import registry as module
 from outkey.engine.sync import line_registry
 from outkey.engine.sync.line_registry import Registry
 from outkey.foundation.core.errors import EditConflict, UnknownConfiguration
+from outkey.sending.adapters.configurations_memory import MemoryConfigurations
+from outkey.sending.core.configuration.configuration import SecretState
+from outkey.sending.core.configuration.health import Health
+from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.configuration.rows import ConfigurationRow, new_row
+from outkey.sending.core.vault.versions import SecretVersion
+from outkey.sending.engine import registry as module
 from outkey.testing import configuration
 from outkey.testing.fakes_storage import (
     MemoryConfigurationRows,

@@ -3,8 +3,6 @@
 import pytest
 
 from outkey.core.access.http_statuses import TOO_LARGE, retry_after, status_of
-from outkey.core.request.message import Response, ResponseHeaders
-from outkey.core.request.relay import RelayedRequest, returned_headers, returned_status
 from outkey.foundation.core.errors import (
     Cause,
     ConfigError,
@@ -26,6 +24,12 @@ from outkey.foundation.core.errors import (
     TokenRefused,
     UnknownConfiguration,
     configuration_exists,
+)
+from outkey.sending.core.request.message import Response, ResponseHeaders
+from outkey.sending.core.request.relay import (
+    RelayedRequest,
+    returned_headers,
+    returned_status,
 )
 
 

@@ -20,7 +20,8 @@ from contract.reading import (
     read,
     single_bytes,
 )
-from outkey.adapters.response_reader import (
+from outkey.foundation.core.errors import AnswerBroken, ConnectionFailed, TlsFailed
+from outkey.sending.adapters.transport.response_reader import (
     MAX_HEADERS,
     MAX_HEADS,
     MAX_INTERIM,
@@ -28,7 +29,6 @@ from outkey.adapters.response_reader import (
     TRAILER_ROOM,
     ResponseReader,
 )
-from outkey.foundation.core.errors import AnswerBroken, ConnectionFailed, TlsFailed
 
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -680,6 +680,8 @@ def test_an_interrupt_inside_the_parser_stays_an_interrupt(
     def interrupt(*_arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"outkey.adapters.response_reader.{place}", interrupt)
+    monkeypatch.setattr(
+        f"outkey.sending.adapters.transport.response_reader.{place}", interrupt
+    )
     with pytest.raises(KeyboardInterrupt):
         reading(data)

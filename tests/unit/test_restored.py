@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.oauth2.token import TokenContent, TokenState, basis_of
 from outkey.engine.operating.backups import (
     outdated_tokens,
     refuse_triggers,
@@ -12,6 +11,7 @@ from outkey.engine.operating.backups import (
 )
 from outkey.foundation.core.errors import ConfigError, SecretUnreadable
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.oauth2.token import TokenContent, TokenState, basis_of
 from outkey.testing import configuration
 from unit.application_in_memory import MemoryHost, MemoryKeys, memory_host
 from unit.test_tokens import OAUTH

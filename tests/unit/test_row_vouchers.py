@@ -6,21 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from outkey.adapters.keyring import Keyring, new_keyring
 from outkey.adapters.vouching import (
     KeyedVouchers,
     SeenRowsFile,
     clear_seen_rows,
     seen_rows_file,
 )
-from outkey.adapters.vouching.seen_file import parse_line
 from outkey.core.findings.posture import (
     InstallationFacts,
     Policy,
     installation_posture,
 )
 from outkey.core.findings.webhook_checks import CHANGED_OUTSIDE
-from outkey.core.vault.row_voucher import (
+from outkey.foundation.core.errors import Sealed, SecretUnreadable, StorageUnavailable
+from outkey.foundation.core.shared_state import StateKind
+from outkey.sending.adapters.secrets.keyring import Keyring, new_keyring
+from outkey.sending.adapters.vouching.seen_file import parse_line
+from outkey.sending.core.vault.row_voucher import (
     RowName,
     RowVoucher,
     changed_row_error,
@@ -28,8 +30,6 @@ from outkey.core.vault.row_voucher import (
     parse_row_voucher,
     vouched_bytes,
 )
-from outkey.foundation.core.errors import Sealed, SecretUnreadable, StorageUnavailable
-from outkey.foundation.core.shared_state import StateKind
 from outkey.testing import FakeClock, FixedRing, MemoryDatabase
 from outkey.testing.fakes_vouching import MemorySeenRows
 
@@ -164,7 +164,7 @@ def test_a_new_row_has_a_higher_number_than_those_of_other_homes_had() -> None:
 
 
 def test_only_so_many_checked_rows_are_cached(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("outkey.adapters.vouching.codes._MAX_CACHED", 2)
+    monkeypatch.setattr("outkey.sending.adapters.vouching.codes._MAX_CACHED", 2)
     vouchers, _ = vouchers_with(new_keyring())
     for number in range(5):
         name = RowName("line", str(number))
@@ -208,7 +208,7 @@ def test_a_line_that_is_damaged_says_nothing(line: bytes) -> None:
 def test_outdated_lines_are_dropped_once_there_are_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("outkey.adapters.vouching.seen_file._MOST_OUTDATED", 10)
+    monkeypatch.setattr("outkey.sending.adapters.vouching.seen_file._MOST_OUTDATED", 10)
     file = tmp_path / "seen"
     rows = SeenRowsFile(file)
     other = SeenRowsFile(file)
@@ -225,7 +225,7 @@ def test_outdated_lines_are_dropped_once_there_are_many(
 def test_what_many_threads_and_objects_note_at_once_is_all_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("outkey.adapters.vouching.seen_file._MOST_OUTDATED", 20)
+    monkeypatch.setattr("outkey.sending.adapters.vouching.seen_file._MOST_OUTDATED", 20)
     file = tmp_path / "seen"
     shared = SeenRowsFile(file)
 

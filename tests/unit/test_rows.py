@@ -2,15 +2,8 @@
 
 import pytest
 
-from outkey.core.audit.events import Intent
-from outkey.core.config.configuration import Configuration
-from outkey.core.config.custom_rows import CustomHeader, QueryParameter
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
-from outkey.core.config.secret_values import refuse_unusable
-from outkey.core.request.message import Request, Response
-from outkey.core.rows import ConfigurationRow, new_row, read_query
-from outkey.core.vault.voucher import read_voucher
 from outkey.foundation.core.errors import (
     ConfigError,
     HeaderFormatError,
@@ -18,6 +11,13 @@ from outkey.foundation.core.errors import (
     ParameterConflict,
 )
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.audit.events import Intent
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.custom_rows import CustomHeader, QueryParameter
+from outkey.sending.core.configuration.rows import ConfigurationRow, new_row, read_query
+from outkey.sending.core.configuration.secret_values import refuse_unusable
+from outkey.sending.core.request.message import Request, Response
+from outkey.sending.core.vault.voucher import read_voucher
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from unit.test_send import answered, sent_headers

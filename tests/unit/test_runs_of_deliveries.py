@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.audit.events import Change, Tag
-from outkey.core.request.message import Response
 from outkey.core.sync.facts import run_facts
 from outkey.core.sync.run import Counts, Run, RunState, RunTrigger
 from outkey.core.sync.run_states import (
@@ -17,6 +15,8 @@ from outkey.core.sync.run_states import (
 )
 from outkey.engine.sync.run_in_progress import RENEWAL_SECONDS, RENEWALS
 from outkey.foundation.core.errors import ConfigError, LineBusy, UnknownConfiguration
+from outkey.sending.core.audit.events import Change, Tag
+from outkey.sending.core.request.message import Response
 from unit.test_audited_runs import host_with_line, rejecting_run
 from unit.test_webhook_confirmation import MOLLIE, form, receiving, urls
 from unit.test_webhook_reception import DOCUMENT

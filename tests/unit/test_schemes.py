@@ -2,14 +2,14 @@ from base64 import b64decode
 
 import pytest
 
-from outkey.core.request.message import Header, Request, Response, Source
-from outkey.core.request.schemes import scheme_of
-from outkey.core.request.schemes.basic import Basic
-from outkey.core.request.schemes.bearer import Bearer
-from outkey.core.request.schemes.none import NoAuthentication
 from outkey.foundation.core.errors import HeaderFormatError, OutkeyError, SecretMissing
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.request.message import Header, Request, Response, Source
+from outkey.sending.core.request.schemes import scheme_of
+from outkey.sending.core.request.schemes.basic import Basic
+from outkey.sending.core.request.schemes.bearer import Bearer
+from outkey.sending.core.request.schemes.none import NoAuthentication
 from outkey.testing import configuration
 
 CONFIGURED = configuration(authentication_type="bearer")

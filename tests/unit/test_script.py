@@ -5,22 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.adapters.scripts_locked import preload
-from outkey.core.audit.events import Change
-from outkey.core.config.configuration import Configuration
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
-from outkey.core.request.message import Response
-from outkey.core.request.script import (
-    MAX_BODY,
-    SCRIPT_FACT,
-    ScriptCall,
-    fingerprint,
-    headers_of,
-    secret_digest,
-)
-from outkey.engine.sending.scripts import ScriptTrial, is_vouched, try_script
-from outkey.engine.wire.vouched_scripts import VouchedScripts
 from outkey.foundation.core.errors import (
     ConfigError,
     HeaderConflict,
@@ -39,6 +25,20 @@ from outkey.foundation.core.script_syntax import (
     examples,
 )
 from outkey.foundation.core.secret import Secret
+from outkey.sending.adapters.scripts_locked import preload
+from outkey.sending.core.audit.events import Change
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.request.message import Response
+from outkey.sending.core.request.script import (
+    MAX_BODY,
+    SCRIPT_FACT,
+    ScriptCall,
+    fingerprint,
+    headers_of,
+    secret_digest,
+)
+from outkey.sending.engine.exchange.scripts import ScriptTrial, is_vouched, try_script
+from outkey.sending.engine.wire.vouched_scripts import VouchedScripts
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from unit.test_changes import Office

@@ -13,14 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.request.headers import check_token, check_value
-from outkey.core.request.message import Header, Request, Route, Source, TlsSettings
-from outkey.core.request.schemes.basic import Basic
 from outkey.foundation.core.echo.encodings import forms
 from outkey.foundation.core.echo.search import SHORTEST, SearchText
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.request.headers import check_token, check_value
+from outkey.sending.core.request.message import (
+    Header,
+    Request,
+    Route,
+    Source,
+    TlsSettings,
+)
+from outkey.sending.core.request.schemes.basic import Basic
 
 CANARIES = st.text(
     st.characters(min_codepoint=33, max_codepoint=0x2FF), min_size=8

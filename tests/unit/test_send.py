@@ -7,13 +7,7 @@ from typing import Any
 
 import pytest
 
-from outkey.core.audit.events import Intent, Outcome, Refusal, path_template
-from outkey.core.config.configuration import SecretState
-from outkey.core.config.custom_rows import CustomHeader
-from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.wire.drive import drive
-from outkey.engine.wire.steps import Wait
 from outkey.foundation.core.errors import (
     AnswerBroken,
     AuditUnavailable,
@@ -35,6 +29,12 @@ from outkey.foundation.core.errors import (
     UnknownConfiguration,
 )
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.audit.events import Intent, Outcome, Refusal, path_template
+from outkey.sending.core.configuration.configuration import SecretState
+from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sending.core.request.message import Request, Response, ResponseHeaders
+from outkey.sending.engine.wire.drive import drive
+from outkey.sending.engine.wire.steps import Wait
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 

@@ -12,22 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.audit.events import Intent
-from outkey.core.echo.sent_secrets import credentials_in, secrets_in
-from outkey.core.request.assembly import redirected_request
-from outkey.core.request.message import (
-    Header,
-    Request,
-    Response,
-    ResponseHeaders,
-    Source,
-)
-from outkey.engine.managing.test_setup import prepare_test
-from outkey.engine.sending.echoed_secrets import (
-    EchoDetector,
-    reveals_secret,
-    sent_secrets,
-)
 from outkey.foundation.adapters.scrub import scrub, scrub_headers
 from outkey.foundation.core.errors import (
     RedirectBlocked,
@@ -36,6 +20,22 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.audit.events import Intent
+from outkey.sending.core.request.assembly import redirected_request
+from outkey.sending.core.request.message import (
+    Header,
+    Request,
+    Response,
+    ResponseHeaders,
+    Source,
+)
+from outkey.sending.core.request.sent_secrets import credentials_in, secrets_in
+from outkey.sending.engine.exchange.echoed_secrets import (
+    EchoDetector,
+    reveals_secret,
+    sent_secrets,
+)
+from outkey.sending.engine.test_setup import prepare_test
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from unit.test_tokens import (

@@ -1,9 +1,9 @@
 """Paces are measured by the clock of the database, not by that of a machine."""
 
-from outkey.adapters.permits_leased import LeasedPermits
 from outkey.foundation.adapters.clock_shared import MEASURED_SECONDS, SharedClock
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import StorageUnavailable
+from outkey.sending.adapters.permits_leased import LeasedPermits
 from outkey.testing import FakeClock
 from outkey.testing.fakes import MemoryDatabase
 

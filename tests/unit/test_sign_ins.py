@@ -2,7 +2,6 @@
 
 import pytest
 
-from outkey.core.audit.events import Change, ChangeEffect, Tag
 from outkey.engine.managing import sign_ins
 from outkey.engine.managing.sign_ins import (
     GRACE_SECONDS,
@@ -15,6 +14,7 @@ from outkey.engine.managing.sign_ins import (
     SignInGuard,
     digest_of,
 )
+from outkey.sending.core.audit.events import Change, ChangeEffect, Tag
 from outkey.testing.fakes import FakeClock, MemoryAudit
 
 ACTOR = "web:"

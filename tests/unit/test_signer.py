@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed25519, rsa
 from jwcrypto.jwk import JWK
 from jwcrypto.jws import JWS, InvalidJWSSignature
 
-from outkey.adapters.signer_jose import JoseSigner
 from outkey.foundation.core.errors import ConfigError, OutkeyError
 from outkey.foundation.core.secret import Secret
+from outkey.sending.adapters.tokens.signer_jose import JoseSigner
 
 CLAIMS = {
     "iss": "acme-app",

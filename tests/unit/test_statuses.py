@@ -2,10 +2,10 @@
 
 import pytest
 
-from outkey.core.config.configuration import build
-from outkey.core.findings.configuration_checks import refuse_unsavable
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.statuses import accepts, parse_ranges
+from outkey.sending.core.configuration.checks import refuse_unsavable
+from outkey.sending.core.configuration.configuration import build
 from outkey.testing import configuration
 
 PATH = "verification.accepted_statuses"

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from outkey.core.request.message import ResponseHeaders
 from outkey.core.sync.line import Pagination, Paging, Sync, Transform
 from outkey.core.sync.records import FieldKind, HostField
 from outkey.core.sync.response import read_json
@@ -17,6 +16,7 @@ from outkey.core.sync.suggest_values import guess_transform
 from outkey.core.sync.sync_line import SyncLine
 from outkey.foundation.core.errors import SyncFailed
 from outkey.foundation.core.origin import Location, parse_base_url
+from outkey.sending.core.request.message import ResponseHeaders
 from unit.response_shapes import ORIGIN
 
 LINE = SyncLine("parts", "acme", "GET", "/parts")

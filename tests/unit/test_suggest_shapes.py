@@ -10,7 +10,6 @@ import pytest
 
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
-from outkey.core.request.message import ResponseHeaders
 from outkey.core.sync.columns import ColumnMapping, map_columns
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.response import read_json, records_in
@@ -20,6 +19,7 @@ from outkey.core.sync.transforms import MappingContext
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.foundation.core.origin import Location, parse_base_url
 from outkey.foundation.core.text import Text
+from outkey.sending.core.request.message import ResponseHeaders
 from unit.response_shapes import ORIGIN, SHAPES, Shape
 
 EVERY_SHAPE = pytest.mark.parametrize("name", SHAPES)

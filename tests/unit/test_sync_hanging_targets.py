@@ -7,7 +7,6 @@ from typing import cast
 
 import pytest
 
-from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.tables import NamedDatabases, SqliteFiles, TableStore
 from outkey.core.config.sync_sections import OtherDatabase
 from outkey.core.sync.line import Sync
@@ -25,6 +24,7 @@ from outkey.foundation.core.errors import (
     StorageUnavailable,
     SyncFailed,
 )
+from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
 from unit.test_sync_loop import Shop
 from unit.test_sync_planner import FakePlanner, fake_planner
 from unit.test_sync_run import PULL, Api, FakeSync, fake_sync, people

@@ -9,7 +9,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from outkey.core.request.message import Request, Response
 from outkey.core.sync.line import Pagination, Paging, Sync
 from outkey.core.sync.paging import (
     MAX_CURSOR_LENGTH,
@@ -21,6 +20,7 @@ from outkey.core.sync.paging import (
 from outkey.core.sync.run import Counts
 from outkey.core.sync.templates import fill_body
 from outkey.foundation.core.errors import SyncFailed
+from outkey.sending.core.request.message import Request, Response
 from unit.test_sync_paging import START, line, page, reason_of
 from unit.test_sync_run import PULL, FakeSync, answer, fake_sync, people
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from outkey.core.request.message import Request, Response
 from outkey.core.sync.ledger import UNSURE, LedgerEntry, creation_key
 from outkey.core.sync.line import (
     Direction,
@@ -29,6 +28,7 @@ from outkey.foundation.core.errors import (
     StorageUnavailable,
     SyncFailed,
 )
+from outkey.sending.core.request.message import Request, Response
 from unit.fake_orders_api import OrdersApi, reply
 from unit.test_sync_run import FakeSync, Killed, fake_sync, faulty, stored
 

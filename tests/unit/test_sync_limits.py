@@ -8,7 +8,6 @@ import pytest
 
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
-from outkey.core.request.message import Request, Response
 from outkey.core.sync.line import Gone, Incremental, Sync
 from outkey.core.sync.remedies import remedy_of
 from outkey.core.sync.run import Counts, Run, RunState
@@ -18,6 +17,7 @@ from outkey.foundation.core.errors import (
     ResponseTooLarge,
     SyncFailed,
 )
+from outkey.sending.core.request.message import Request, Response
 from outkey.testing import configuration
 from unit.test_sync_planner import fake_planner
 from unit.test_sync_run import (

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.request.message import ResponseHeaders
 from outkey.core.sync import paging
 from outkey.core.sync.line import Incremental, Pagination, Paging, Sync
 from outkey.core.sync.link_header import next_link
@@ -23,6 +22,7 @@ from outkey.core.sync.paging import (
 from outkey.engine.sync.page_requests import page_body
 from outkey.foundation.core.errors import SyncFailed
 from outkey.foundation.core.origin import Location, Origin
+from outkey.sending.core.request.message import ResponseHeaders
 
 ORIGIN = Origin("https", "api.acme.example", 443)
 HERE = Location(ORIGIN, "/v2/contacts?page=1")

@@ -9,15 +9,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from outkey.core.config.configuration import Configuration
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
-from outkey.core.request.message import Request, Response, Route
 from outkey.core.sync.line import Pagination, Paging, Sync
 from outkey.core.sync.records import WriteOutcome
 from outkey.core.sync.run import Counts, RejectedRecord, RunState
 from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.sending.sender import Asynchronous, Sender
 from outkey.engine.sync import Effect, Runs, SyncRunner
 from outkey.engine.sync.plan import LinePlan
 from outkey.engine.sync.requests import RequestBatch
@@ -31,6 +28,9 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.request.message import Request, Response, Route
+from outkey.sending.engine.exchange.sender import Asynchronous, Sender
 from outkey.testing import AsyncFake, configuration, fake_gateway
 from unit.test_sync_run import (
     PULL,

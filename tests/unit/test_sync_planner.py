@@ -7,8 +7,6 @@ from datetime import UTC, datetime
 import pytest
 
 from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.core.config.configuration import Configuration
-from outkey.core.request.message import Request, Response
 from outkey.core.sync.line import PushedRecords
 from outkey.core.sync.run import Run, RunState
 from outkey.core.sync.schedule import (
@@ -30,6 +28,8 @@ from outkey.foundation.core.errors import (
     StorageUnavailable,
     TimedOut,
 )
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.request.message import Request, Response
 from outkey.testing import configuration
 from unit.test_sync_run import (
     PULL,

@@ -2,7 +2,6 @@
 
 import pytest
 
-from outkey.core.diagnosis import REMEDIES
 from outkey.core.sync.reasons import RUN_FAILURES, rejection_text, sync_failure
 from outkey.core.sync.remedies import (
     RunHelp,
@@ -14,6 +13,7 @@ from outkey.core.sync.remedies import (
 )
 from outkey.foundation.core.errors import Cause, LineBusy, SecretMissing
 from outkey.foundation.core.text import Text
+from outkey.sending.core.diagnosis import REMEDIES
 
 
 @pytest.mark.parametrize(

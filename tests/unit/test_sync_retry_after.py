@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.core.sync.pauses import (
     pause_end,
     pause_error,
@@ -23,6 +22,7 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.moments import moment_text
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
+from outkey.sending.core.request.message import Request, Response, ResponseHeaders
 from outkey.testing import configuration
 from unit.test_sync_planner import FakePlanner, fake_planner
 from unit.test_sync_run import PULL, PUSH, Api, FakeSync, fake_sync, people, stored

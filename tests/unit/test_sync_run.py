@@ -10,10 +10,6 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.core.audit.events import Outcome
-from outkey.core.config.configuration import Configuration
-from outkey.core.request.message import Request, Response, ResponseHeaders
-from outkey.core.request.script import SCRIPT_FACT, digest
 from outkey.core.sync.keys import key_text
 from outkey.core.sync.line import (
     Direction,
@@ -44,6 +40,10 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.text import Text
 from outkey.ports.sync import StorageBusy
+from outkey.sending.core.audit.events import Outcome
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.request.message import Request, Response, ResponseHeaders
+from outkey.sending.core.request.script import SCRIPT_FACT, digest
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeClock, FakeWorld
 from outkey.testing.fakes_storage import memory_registry

@@ -6,7 +6,6 @@ from itertools import product
 
 import pytest
 
-from outkey.core.config.configuration import Configuration
 from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
 from outkey.core.sync.run_states import STOPPING, is_due
 from outkey.engine.sync.runs import CANCEL_TRIES, PRUNE_BATCH
@@ -17,6 +16,7 @@ from outkey.foundation.core.errors import (
     StorageUnavailable,
     UnknownConfiguration,
 )
+from outkey.sending.core.configuration.configuration import Configuration
 from unit.test_sync_run import PULL, Api, FakeSync, fake_sync, people
 
 

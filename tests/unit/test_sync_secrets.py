@@ -8,7 +8,6 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.core.sync.line import (
     FieldMapping,
     Incremental,
@@ -20,16 +19,17 @@ from outkey.core.sync.line import (
 from outkey.core.sync.records import WriteOutcome
 from outkey.core.sync.run import Counts, RunState
 from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.sending.echoed_secrets import (
+from outkey.engine.sync import Effect, SyncPorts, SyncRunner
+from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
+from outkey.foundation.core.errors import OutkeyError, SyncFailed
+from outkey.foundation.core.secret import Secret
+from outkey.sending.core.request.message import Request, Response, ResponseHeaders
+from outkey.sending.engine.exchange.echoed_secrets import (
     EchoDetector,
     has_masked_value,
     reveals_secret,
     sent_secrets,
 )
-from outkey.engine.sync import Effect, SyncPorts, SyncRunner
-from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
-from outkey.foundation.core.errors import OutkeyError, SyncFailed
-from outkey.foundation.core.secret import Secret
 from outkey.testing import FakeWorld, configuration, fake_gateway
 from outkey.testing.fakes_sync import MemorySync
 from unit.test_sync_run import FIELDS, PULL, PUSH, FakeSync, answer, fake_sync, stored

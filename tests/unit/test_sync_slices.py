@@ -9,7 +9,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from outkey.core.request.message import Request, Response
 from outkey.core.sync.line import Direction, PushedRecords, Sync
 from outkey.core.sync.run import Counts, Run, RunState
 from outkey.core.sync.schedule import (
@@ -22,6 +21,7 @@ from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.sync.loop import RUNS_AT_ONCE, RunLoop
 from outkey.engine.sync.run_counting import run_counts
 from outkey.foundation.core.errors import OutkeyError, StorageUnavailable
+from outkey.sending.core.request.message import Request, Response
 from outkey.testing import configuration
 from unit.test_sync_loop import Signal
 from unit.test_sync_planner import FakePlanner, fake_planner

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from outkey.adapters.files import FileStore
-from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.adapters.tables import NamedDatabases, SqliteFiles, TableStore
 from outkey.core.config.document import parse_document
 from outkey.core.config.sync_sections import OtherDatabase
@@ -34,6 +33,7 @@ from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import ConfigError, ConnectionFailed
 from outkey.foundation.core.findings.checks import Level
 from outkey.ports.sync import Key
+from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
 from unit.test_sync_run import PAGES, Api, FakeSync, answer, fake_sync, people
 
 TARGET = "table:w.contacts"

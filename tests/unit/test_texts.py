@@ -10,20 +10,20 @@ import pytest
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
 
-from outkey.core.config.configuration import Configuration, build
-from outkey.core.diagnosis import (
+from outkey.foundation.core import errors
+from outkey.foundation.core.errors import BadAnswer, OutkeyError
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.configuration import Configuration, build
+from outkey.sending.core.diagnosis import (
     REASONS,
     Diagnosis,
     diagnose,
     diagnose_error,
     diagnose_success,
 )
-from outkey.core.oauth2.responses import FAILURES, failure
-from outkey.core.request.message import Response, ResponseHeaders
-from outkey.foundation.core import errors
-from outkey.foundation.core.errors import BadAnswer, OutkeyError
-from outkey.foundation.core.secret import Secret
-from outkey.foundation.core.text import Text
+from outkey.sending.core.oauth2.responses import FAILURES, failure
+from outkey.sending.core.request.message import Response, ResponseHeaders
 from unit.exchanges import ANSWERS, NOW, OAUTH, SUCCESSES, Exchange
 
 SOURCE = Path(__file__).parent.parent.parent / "src" / "outkey"
@@ -35,8 +35,8 @@ GENERIC = {
     ("foundation/core/errors.py", "label"),
     ("foundation/core/errors.py", "__init_subclass__"),
     ("foundation/core/errors.py", "default_message"),
-    ("core/request/message.py", "label"),
-    ("core/request/addresses.py", "label"),
+    ("sending/core/request/message.py", "label"),
+    ("sending/core/request/addresses.py", "label"),
 }
 
 

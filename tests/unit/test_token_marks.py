@@ -1,9 +1,9 @@
 """Marks of entered refresh tokens: keyed, and of use until their key is retired."""
 
-from outkey.adapters.keyring import Keyring, new_keyring
-from outkey.adapters.tokens_stored import StoredTokens
-from outkey.core.oauth2.token import TokenState
 from outkey.foundation.core.secret import Secret
+from outkey.sending.adapters.secrets.keyring import Keyring, new_keyring
+from outkey.sending.adapters.tokens.tokens_stored import StoredTokens
+from outkey.sending.core.oauth2.token import TokenState
 from outkey.testing.fakes import FixedRing
 
 TOKEN, OTHER = Secret("a-refresh-token"), Secret("another-refresh-token")

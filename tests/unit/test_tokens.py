@@ -11,20 +11,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from frames import places_showing, product_frames
-from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
-from outkey.core.config.configuration import Configuration
-from outkey.core.oauth2.grants import consent_for
-from outkey.core.oauth2.token import LEASE_SECONDS, State, TokenState, basis_of
-from outkey.core.request.message import Request, Response, ResponseHeaders
 from outkey.engine.managing.changes import Administration
-from outkey.engine.managing.test_setup import DraftCredentials, prepare_test
-from outkey.engine.tokens.actions import TokenStatus
-from outkey.engine.tokens.discovery import discover
-from outkey.engine.tokens.oauth2_source import OAuth2Source
-from outkey.engine.tokens.renewal import TokenManager
-from outkey.engine.tokens.token_cache import CACHED_SECONDS
-from outkey.engine.wire.drive import drive
 from outkey.foundation.core.errors import (
     AuditUnavailable,
     ConfigError,
@@ -43,6 +30,19 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.fields.choices import Network
 from outkey.foundation.core.secret import Secret
 from outkey.hosts.file import from_text
+from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
+from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal, Tag
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.oauth2.grants import consent_for
+from outkey.sending.core.oauth2.token import LEASE_SECONDS, State, TokenState, basis_of
+from outkey.sending.core.request.message import Request, Response, ResponseHeaders
+from outkey.sending.engine.test_setup import DraftCredentials, prepare_test
+from outkey.sending.engine.tokens.actions import TokenStatus
+from outkey.sending.engine.tokens.discovery import discover
+from outkey.sending.engine.tokens.oauth2_source import OAuth2Source
+from outkey.sending.engine.tokens.renewal import TokenManager
+from outkey.sending.engine.tokens.token_cache import CACHED_SECONDS
+from outkey.sending.engine.wire.drive import drive
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeClock, FakeWorld, MemorySecrets
 from outkey.testing.fakes_storage import memory_registry

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.config.configuration import SecretState
-from outkey.core.config.reference import parse_reference
-from outkey.core.vault.envelope import SealedRow
-from outkey.core.vault.versions import (
+from outkey.foundation.core.errors import ConfigError, EditConflict
+from outkey.sending.core.configuration.configuration import SecretState
+from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.vault.envelope import SealedRow
+from outkey.sending.core.vault.versions import (
     SecretLabel,
     SecretVersion,
     activate,
@@ -16,8 +17,7 @@ from outkey.core.vault.versions import (
     current_voucher,
     secret_version,
 )
-from outkey.core.vault.voucher import voucher_place
-from outkey.foundation.core.errors import ConfigError, EditConflict
+from outkey.sending.core.vault.voucher import voucher_place
 
 ORIGIN = "https://api.acme.example:443"
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from outkey.adapters.keyring import Keyring, new_keyring
 from outkey.adapters.secrets_of_webhooks import SecretsWithWebhooks
 from outkey.adapters.vouching import (
     KeyedVouchers,
@@ -16,12 +15,8 @@ from outkey.adapters.vouching import (
     VouchedTables,
     VouchedTokens,
 )
-from outkey.core.config.configuration import Configuration
-from outkey.core.oauth2.token import TokenState
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.vault.changed_rows import ChangedRow
-from outkey.core.vault.envelope import TokenRow
-from outkey.core.vault.row_voucher import RowName
 from outkey.engine.sync.line_registry import Registry
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import (
@@ -32,6 +27,11 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.foundation.core.stored_values import OddTable
+from outkey.sending.adapters.secrets.keyring import Keyring, new_keyring
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.oauth2.token import TokenState
+from outkey.sending.core.vault.envelope import TokenRow
+from outkey.sending.core.vault.row_voucher import RowName
 from outkey.testing import FakeClock, FixedRing, MemoryDatabase, configuration
 from outkey.testing.fakes_storage import memory_storage
 from outkey.testing.fakes_vouching import MemorySeenRows

@@ -5,21 +5,6 @@ from dataclasses import replace
 import pytest
 from tests.unit.test_changes import DOCUMENT, Office
 
-from outkey.core.config.configuration import Configuration, SecretState
-from outkey.core.config.reference import parse_reference
-from outkey.core.request.message import TlsSettings
-from outkey.core.request.script import SCRIPT_FACT, secret_digest
-from outkey.core.rows import settings_of
-from outkey.core.vault.versions import SecretLabel, SecretVersion, secret_version
-from outkey.core.vault.voucher import (
-    LATER_FACTS,
-    SETTINGS,
-    VOUCHER_FIELD,
-    Voucher,
-    read_voucher,
-    vouchable_facts,
-    voucher_place,
-)
 from outkey.engine.managing.changes import ConfigurationChange
 from outkey.foundation.core.errors import (
     ConfigError,
@@ -31,6 +16,25 @@ from outkey.foundation.core.fields.choices import ClientAuth
 from outkey.foundation.core.origin import parse_base_url
 from outkey.foundation.core.secret import Secret
 from outkey.hosts.cli.presenters import fact_columns
+from outkey.sending.core.configuration.configuration import Configuration, SecretState
+from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.configuration.rows import settings_of
+from outkey.sending.core.request.message import TlsSettings
+from outkey.sending.core.request.script import SCRIPT_FACT, secret_digest
+from outkey.sending.core.vault.versions import (
+    SecretLabel,
+    SecretVersion,
+    secret_version,
+)
+from outkey.sending.core.vault.voucher import (
+    LATER_FACTS,
+    SETTINGS,
+    VOUCHER_FIELD,
+    Voucher,
+    read_voucher,
+    vouchable_facts,
+    voucher_place,
+)
 
 ORIGIN = "https://api.acme.example:443"
 
@@ -411,7 +415,7 @@ def test_a_voucher_that_is_garbage_vouches_for_nothing_and_can_be_replaced() -> 
 def test_many_configurations_do_not_fill_the_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("outkey.adapters.secrets_stored._MAX_CACHED", 1)
+    monkeypatch.setattr("outkey.sending.adapters.secrets.secrets_stored._MAX_CACHED", 1)
     office = office_with_token()
     for name in ("acme", "other", "acme"):
         office.secrets.refuse_changed_settings(office.registry.get(name))

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from outkey.core.audit.events import Intent
-from outkey.core.request.message import Response, ResponseHeaders
 from outkey.core.webhooks.confirmation import object_ids, object_path
 from outkey.core.webhooks.delivery import Delivery
 from outkey.core.webhooks.inbox import DeliveryState
 from outkey.engine.webhooks.work import ReceivedEvent
 from outkey.foundation.core.errors import ConfigError, SyncFailed, TimedOut
+from outkey.sending.core.audit.events import Intent
+from outkey.sending.core.request.message import Response, ResponseHeaders
 from outkey.testing.fakes import Answer
 from unit.test_webhook_reception import LINE, Hooks
 from unit.test_webhook_work import Working, numbers

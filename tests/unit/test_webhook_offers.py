@@ -7,7 +7,6 @@ from hmac import new
 
 import pytest
 
-from outkey.core.audit.events import Change, Tag
 from outkey.core.webhooks.delivery import Delivery
 from outkey.core.webhooks.stored import SECRET
 from outkey.engine.webhooks.hook_settings import HookSettings
@@ -16,6 +15,7 @@ from outkey.engine.webhooks.reception import HookResponse
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.audit.events import Change, Tag
 from unit.test_webhook_reception import DOCUMENT, Hooks
 
 OFFERED = "b537207f20cbfa02357cf448134da559"

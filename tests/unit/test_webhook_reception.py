@@ -10,14 +10,10 @@ from hmac import digest
 
 import pytest
 
-from outkey.adapters.keyring import Keyring, new_keyring
 from outkey.adapters.public_keys import CryptographyKeys
 from outkey.adapters.secrets_of_webhooks import SecretsWithWebhooks
-from outkey.core.audit.events import Change, Tag
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
-from outkey.core.request.message import Response
-from outkey.core.vault.envelope import key_name_of
 from outkey.core.webhooks.delivery import Delivery, Refused
 from outkey.core.webhooks.handshakes import HandshakeResponse
 from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery
@@ -46,6 +42,10 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.sending.adapters.secrets.keyring import Keyring, new_keyring
+from outkey.sending.core.audit.events import Change, Tag
+from outkey.sending.core.request.message import Response
+from outkey.sending.core.vault.envelope import key_name_of
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes_storage import MemorySecretRows
 from unit.application_in_memory import MemoryHost, memory_host

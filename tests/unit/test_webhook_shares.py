@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from outkey.core.request.message import Response
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.reasons import sync_failure
 from outkey.core.sync.response import Record
@@ -17,6 +16,7 @@ from outkey.engine.webhooks.work import DEFERRED_SECONDS, ReceivedEvent
 from outkey.foundation.core.errors import StorageUnavailable
 from outkey.foundation.core.secret import Secret
 from outkey.ports.webhooks import DeliveryQuery
+from outkey.sending.core.request.message import Response
 from outkey.testing.fakes import Answer
 from unit.test_webhook_confirmation import FUNCTION, MOLLIE, THIN, form, found, urls
 from unit.test_webhook_reception import KEY, signed

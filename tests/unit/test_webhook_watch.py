@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.audit.events import Tag
 from outkey.core.findings.monitoring import NOTICE_KINDS
 from outkey.core.findings.webhook_checks import NOTICE_OF_CHECK
 from outkey.core.sync.run import RunState
@@ -19,6 +18,7 @@ from outkey.foundation.core.findings.conditions import Condition
 from outkey.foundation.core.moments import DAY_SECONDS
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import StateKind
+from outkey.sending.core.audit.events import Tag
 from unit.test_webhook_reception import (
     BODY,
     DOCUMENT,

@@ -7,11 +7,11 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from outkey.core.state_shapes import known_members
 from outkey.core.sync.json_values import as_json
 from outkey.core.sync.records import FieldKind
 from outkey.core.sync.shape import LARGEST_NUMBER, SMALLEST_NUMBER
 from outkey.core.sync.storable import UNSTORABLE, is_storable
+from outkey.sending.core.vault.state_shapes import known_members
 
 # Of values that need no closer look, or only at their size.
 PLAIN_TYPES: Mapping[FieldKind, type] = {

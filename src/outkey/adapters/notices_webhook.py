@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from outkey.core.findings.monitoring import Notice
-from outkey.core.request.message import Header, Request, Route, Source
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.origin import Location
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.ports.clock import Clock
-from outkey.ports.sending import Transport
+from outkey.sending.core.request.message import Header, Request, Route, Source
+from outkey.sending.ports.sending import Transport
 
 logger = logging.getLogger("outkey.notices")
 WAITS = (1.0, 4.0)  # before the second and the third attempt

@@ -3,11 +3,11 @@
 import time
 from collections.abc import Callable
 
-from outkey.adapters.secrets_reference import ReferencedSecrets
 from outkey.core.findings.posture import Policy
-from outkey.core.request.proxy import ProxyPolicy
 from outkey.foundation.core.errors import secret_missing
 from outkey.foundation.core.secret import Secret
+from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sending.core.request.proxy import ProxyPolicy
 
 _CACHE_SECONDS = 5.0  # every send asks, and an operator changes it rarely
 

@@ -3,10 +3,10 @@
 from functools import cache
 from importlib.resources import files
 
-from outkey.core.config.configuration import known_names
 from outkey.core.config.presets import Preset, read_preset, similar_presets
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.configuration import known_names
 
 
 class PresetFiles:

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
-from outkey.adapters.scripts_locked.link import NoResponse, ScriptWorker
-from outkey.adapters.scripts_locked.pool import LockedScripts
-from outkey.adapters.scripts_locked.worker import json_text
-from outkey.core.request.script import MAX_RECORD, ScriptCall
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.response import Record, read_json, size_fault
 from outkey.foundation.core.errors import OutkeyError, SyncFailed
 from outkey.foundation.core.script_syntax import TRANSFORM
+from outkey.sending.adapters.scripts_locked.link import NoResponse, ScriptWorker
+from outkey.sending.adapters.scripts_locked.pool import LockedScripts
+from outkey.sending.adapters.scripts_locked.worker import json_text
+from outkey.sending.core.request.script import MAX_RECORD, ScriptCall
 
 TransformedRecord = Record | Unmapped | None
 

@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
-from outkey.core.vault.envelope import WEBHOOK_TABLE, named_key
-from outkey.core.vault.versions import SecretVersion
 from outkey.core.webhooks.sealed import sealed_secrets, secret_place
 from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.foundation.core.stored_values import is_odd
 from outkey.foundation.ports.database import StateRows
-from outkey.ports.storage import SecretRows
+from outkey.sending.core.vault.envelope import WEBHOOK_TABLE, named_key
+from outkey.sending.core.vault.versions import SecretVersion
+from outkey.sending.ports.storage import SecretRows
 
 
 class SecretsWithWebhooks:

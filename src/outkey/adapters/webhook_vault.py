@@ -6,18 +6,18 @@ from base64 import b64decode, b64encode
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from outkey.adapters.secrets_envelope import seal, unseal
-from outkey.adapters.secrets_reference import ReferencedSecrets
-from outkey.adapters.secrets_stored import Keyrings
-from outkey.core.config.reference import Reference
-from outkey.core.vault.envelope import (
+from outkey.foundation.core.errors import SecretUnreadable, drop_traceback
+from outkey.foundation.core.secret import Secret
+from outkey.sending.adapters.secrets.secrets_envelope import seal, unseal
+from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sending.adapters.secrets.secrets_stored import Keyrings
+from outkey.sending.core.configuration.reference import Reference
+from outkey.sending.core.vault.envelope import (
     DATA_KEY_BYTES,
     NONCE_BYTES,
     Place,
     key_name_of,
 )
-from outkey.foundation.core.errors import SecretUnreadable, drop_traceback
-from outkey.foundation.core.secret import Secret
 
 
 class SealedWebhooks:

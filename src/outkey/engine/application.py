@@ -18,27 +18,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from outkey.core.audit.events import ALLOW_REMOVAL, DRY_RUN, Change, Tag
-from outkey.core.config.configuration import Configuration
 from outkey.core.config.document import Document
-from outkey.core.config.fields import BY_PATH
 from outkey.core.config.presets import Preset, PresetMethod
 from outkey.core.config.sync_sections import ConflictRule, OtherDatabase
-from outkey.core.diagnosis import Fix
-from outkey.core.findings.configuration_checks import configuration_findings
 from outkey.core.findings.monitoring import Notice
 from outkey.core.findings.posture import Policy
-from outkey.core.request.message import Response, Route
 from outkey.core.sync.records import Target
 from outkey.core.sync.run import OPEN_STATES, Run
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.targets import TABLE_PREFIX
-from outkey.engine.gateway import Gateway
 from outkey.engine.managing.applying import Applied, apply
 from outkey.engine.managing.audit_trail import AuditTrail
 from outkey.engine.managing.background import BackgroundPorts, BackgroundWork
 from outkey.engine.managing.changes import Administration, ConfigurationChange
-from outkey.engine.managing.connection_test import ConnectionTest, Report
 from outkey.engine.managing.doctor import Doctor
 from outkey.engine.managing.drafts import CandidateConfiguration
 from outkey.engine.managing.editing import Edit
@@ -51,15 +43,9 @@ from outkey.engine.managing.monitoring import (
     open_notices,
 )
 from outkey.engine.managing.token_memory import TokenMemory
-from outkey.engine.sending.echoed_secrets import sent_secrets
-from outkey.engine.sending.preview import Preview
-from outkey.engine.sending.scripts import ScriptTrial, try_script
-from outkey.engine.sending.sender import Sender
 from outkey.engine.sync.line_registry import Registry
 from outkey.engine.sync.runs import Runs
 from outkey.engine.sync.sync_settings import SyncSettings
-from outkey.engine.tokens.actions import TokenActions
-from outkey.engine.tokens.discovery import discover
 from outkey.foundation.core.errors import (
     ConfigError,
     OutkeyError,
@@ -89,8 +75,22 @@ from outkey.ports.installation import (
     VouchedRows,
 )
 from outkey.ports.monitoring import LineRuns, Notifier
-from outkey.ports.sending import Audit, Tokens
 from outkey.ports.sync import LineSource, Models, Queue, StoredTables
+from outkey.sending.core.audit.events import ALLOW_REMOVAL, DRY_RUN, Change, Tag
+from outkey.sending.core.configuration.checks import configuration_findings
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sending.core.diagnosis import Fix
+from outkey.sending.core.request.message import Response, Route
+from outkey.sending.engine.connection_test import ConnectionTest, Report
+from outkey.sending.engine.exchange.echoed_secrets import sent_secrets
+from outkey.sending.engine.exchange.preview import Preview
+from outkey.sending.engine.exchange.scripts import ScriptTrial, try_script
+from outkey.sending.engine.exchange.sender import Sender
+from outkey.sending.engine.gateway import Gateway
+from outkey.sending.engine.tokens.actions import TokenActions
+from outkey.sending.engine.tokens.discovery import discover
+from outkey.sending.ports.sending import Audit, Tokens
 
 if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none of it
     from outkey.core.importing.reading import Import

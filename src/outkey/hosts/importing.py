@@ -2,10 +2,10 @@
 
 from collections.abc import Collection
 
-from outkey.adapters.script_templates import aws_script
 from outkey.adapters.yaml_events import parse_yaml
 from outkey.core.importing.reading import Import, Tools
 from outkey.core.importing.reading import read_import as read_texts
+from outkey.sending.adapters.script_templates import aws_script
 
 
 def read_import(

@@ -8,25 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from outkey.adapters.audit_keyed import KeyedAudit
-from outkey.adapters.checkpoints_file import CheckpointFile
-from outkey.adapters.configured_files import ConfiguredFiles
-from outkey.adapters.keyring_file import KeySource
-from outkey.adapters.keyring_loader import KeyringLoader, KeyRotation, ProcessHeartbeat
-from outkey.adapters.listeners_file import ListenerFiles
-from outkey.adapters.permits_leased import LeasedPermits
 from outkey.adapters.policy_file import read_policy
 from outkey.adapters.policy_proxies import PolicyProxies
 from outkey.adapters.preset_files import PresetFiles
-from outkey.adapters.resolver_system import AsyncSystemResolver, SystemResolver
-from outkey.adapters.scripts_locked import LockedScripts
 from outkey.adapters.secrets_of_webhooks import SecretsWithWebhooks
-from outkey.adapters.secrets_reference import ReferencedSecrets
-from outkey.adapters.secrets_stored import StoredSecrets
-from outkey.adapters.signer_jose import JoseSigner
-from outkey.adapters.tokens_stored import StoredTokens
-from outkey.adapters.transport_asyncio import AsyncioTransport
-from outkey.adapters.transport_urllib3 import Urllib3Transport
 from outkey.adapters.vouching import (
     KeyedVouchers,
     SeenRowsFile,
@@ -41,7 +26,6 @@ from outkey.adapters.vouching import (
 from outkey.core.findings.posture import Policy
 from outkey.engine.application import Application
 from outkey.engine.managing.audit_trail import AuditTrail
-from outkey.engine.sending.sender import Asynchronous, Ports, Sender
 from outkey.engine.sync.line_registry import Registry
 from outkey.engine.sync.runs import Runs
 from outkey.engine.sync.sync_settings import SyncSettings
@@ -57,8 +41,31 @@ from outkey.hosts.webhook_ports import (
     open_hook_ports,
 )
 from outkey.ports.monitoring import LineRuns
-from outkey.ports.storage import AuditRows, SeenRows, TokenRows
 from outkey.ports.sync import LedgerRows, Models, PairRows, Queue, RunRows, Storage
+from outkey.sending.adapters.audit.audit_keyed import KeyedAudit
+from outkey.sending.adapters.audit.checkpoints_file import CheckpointFile
+from outkey.sending.adapters.permits_leased import LeasedPermits
+from outkey.sending.adapters.scripts_locked import LockedScripts
+from outkey.sending.adapters.secrets.keyring_file import KeySource
+from outkey.sending.adapters.secrets.keyring_loader import (
+    KeyringLoader,
+    KeyRotation,
+    ProcessHeartbeat,
+)
+from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sending.adapters.secrets.secrets_stored import StoredSecrets
+from outkey.sending.adapters.tokens.signer_jose import JoseSigner
+from outkey.sending.adapters.tokens.tokens_stored import StoredTokens
+from outkey.sending.adapters.transport.configured_files import ConfiguredFiles
+from outkey.sending.adapters.transport.listeners_file import ListenerFiles
+from outkey.sending.adapters.transport.resolver_system import (
+    AsyncSystemResolver,
+    SystemResolver,
+)
+from outkey.sending.adapters.transport.transport_asyncio import AsyncioTransport
+from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+from outkey.sending.engine.exchange.sender import Asynchronous, Ports, Sender
+from outkey.sending.ports.storage import AuditRows, SeenRows, TokenRows
 
 if TYPE_CHECKING:
     from outkey.adapters.tables import Borrow

@@ -2,10 +2,10 @@
 
 import asyncio
 
-from outkey.engine.gateway import Gateway
-from outkey.engine.wire.off_loop import off_loop
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
+from outkey.sending.engine.gateway import Gateway
+from outkey.sending.engine.wire.off_loop import off_loop
 
 
 @off_loop

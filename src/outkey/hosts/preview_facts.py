@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from outkey.foundation.core.findings.checks import Finding
 
 if TYPE_CHECKING:  # a command that previews nothing does not load it
-    from outkey.engine.sending.preview import Preview
+    from outkey.sending.engine.exchange.preview import Preview
 
 
 def finding_facts(finding: Finding, configuration: str) -> dict[str, object]:

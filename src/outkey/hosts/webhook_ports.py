@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
-from outkey.adapters.keyring_loader import KeyringLoader
-from outkey.adapters.secrets_reference import ReferencedSecrets
-from outkey.engine.sending.sender import Sender
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.database import Database, StateRows
-from outkey.ports.sending import Audit
+from outkey.sending.adapters.secrets.keyring_loader import KeyringLoader
+from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sending.engine.exchange.sender import Sender
+from outkey.sending.ports.sending import Audit
 
 if TYPE_CHECKING:
     from outkey.engine.webhooks.reception import ReceptionPorts
@@ -44,13 +44,13 @@ def open_hook_ports(
 ) -> "ReceptionPorts":
     """Return what webhooks work with."""
     from outkey.adapters.public_keys import CryptographyKeys
-    from outkey.adapters.tls_context import system_authorities
     from outkey.adapters.webhook_vault import SealedWebhooks
     from outkey.engine.webhooks.fetching import fetch_public
     from outkey.engine.webhooks.hook_settings import HookSettings
     from outkey.engine.webhooks.reception import ReceptionPorts
     from outkey.engine.webhooks.refusals import Refusals
     from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
+    from outkey.sending.adapters.transport.tls_context import system_authorities
 
     vault = SealedWebhooks(storage.keys, storage.references)
     return ReceptionPorts(

@@ -8,13 +8,13 @@ the raw form of a headers object that copies itself without them.
 from collections.abc import AsyncGenerator, Generator
 from typing import Any, TypeAlias
 
-from outkey.core.request.message import Header
-from outkey.engine.gateway import Gateway
-from outkey.engine.sending.lend import Loan
 from outkey.foundation.core.errors import EgressDenied, RedirectBlocked
 from outkey.foundation.core.origin import parse_url
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
+from outkey.sending.core.request.message import Header
+from outkey.sending.engine.exchange.lend import Loan
+from outkey.sending.engine.gateway import Gateway
 
 # Of httpx or of httpx2, which share no base class.
 ClientRequest: TypeAlias = Any

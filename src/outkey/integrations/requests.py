@@ -3,11 +3,11 @@
 from requests import PreparedRequest, Response
 from requests.auth import AuthBase
 
-from outkey.engine.gateway import Gateway
-from outkey.engine.sending.lend import Loan
 from outkey.foundation.core.errors import RedirectBlocked
 from outkey.foundation.core.secret import MASK, Secret
 from outkey.foundation.core.text import Text
+from outkey.sending.engine.exchange.lend import Loan
+from outkey.sending.engine.gateway import Gateway
 
 __all__ = ["OutkeyAuth"]
 

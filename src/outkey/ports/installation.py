@@ -6,8 +6,8 @@ from typing import Protocol
 
 from outkey.core.config.presets import Preset
 from outkey.core.vault.changed_rows import ChangedRow
-from outkey.ports.sending import Listeners
-from outkey.ports.storage import SecretStore
+from outkey.sending.ports.sending import Listeners
+from outkey.sending.ports.storage import SecretStore
 
 
 class SealingKey(Protocol):

@@ -7,7 +7,6 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Protocol
 
-from outkey.core.config.configuration import Configuration
 from outkey.core.config.line_history import LineVersion
 from outkey.core.config.sync_sections import OtherDatabase
 from outkey.core.sync.filters import Wanted
@@ -29,7 +28,8 @@ from outkey.core.sync.run import RejectedRecord, Run, RunState
 from outkey.core.sync.sync_line import SyncLine
 from outkey.foundation.core.errors import StorageUnavailable
 from outkey.foundation.core.text import Text
-from outkey.ports.storage import ConfigurationStorage
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.ports.storage import ConfigurationStorage
 
 Key = tuple[object, ...]  # the values of key fields
 NOTHING: Mapping[str, str] = MappingProxyType({})

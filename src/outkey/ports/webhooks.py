@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from outkey.core.config.reference import Reference
-from outkey.core.vault.envelope import Place
 from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.configuration.reference import Reference
+from outkey.sending.core.vault.envelope import Place
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,6 @@ from enum import Enum, auto
 
 import pytest
 
-from outkey.core.audit.events import Change, Intent, Outcome, Refusal, Tag
-from outkey.core.config.configuration import Configuration
-from outkey.core.request.message import (
-    Header,
-    Request,
-    Response,
-    Route,
-    Source,
-    TlsSettings,
-)
 from outkey.foundation.core.errors import (
     ConnectionFailed,
     DnsFailed,
@@ -31,7 +21,17 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.ports.clock import Clock
-from outkey.ports.sending import (
+from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal, Tag
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.request.message import (
+    Header,
+    Request,
+    Response,
+    Route,
+    Source,
+    TlsSettings,
+)
+from outkey.sending.ports.sending import (
     AsyncResolver,
     AsyncTransport,
     Audit,

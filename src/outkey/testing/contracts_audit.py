@@ -3,9 +3,9 @@
 from abc import ABC, abstractmethod
 from itertools import groupby
 
-from outkey.core.audit import chain
-from outkey.core.audit.events import Tag
-from outkey.ports.storage import AuditCheckpoints, AuditRows
+from outkey.sending.core.audit import chain
+from outkey.sending.core.audit.events import Tag
+from outkey.sending.ports.storage import AuditCheckpoints, AuditRows
 
 KEY = b"k" * 32
 

@@ -8,19 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from outkey.core.config.configuration import Configuration, SecretState, build
-from outkey.core.config.custom_rows import CustomHeader
-from outkey.core.config.reference import parse_reference
-from outkey.core.findings.health import ACCEPTED_AT, Health
 from outkey.core.sync.sync_line import SyncLine
-from outkey.core.vault.envelope import SealedRow
-from outkey.core.vault.versions import (
-    SecretVersion,
-    activate,
-    add_pending,
-    secret_version,
-)
-from outkey.core.vault.voucher import voucher_place
 from outkey.engine.sync.line_registry import Registry
 from outkey.foundation.core.errors import (
     ConfigError,
@@ -28,6 +16,22 @@ from outkey.foundation.core.errors import (
     UnknownConfiguration,
 )
 from outkey.ports.sync import Storage
+from outkey.sending.core.configuration.configuration import (
+    Configuration,
+    SecretState,
+    build,
+)
+from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sending.core.configuration.health import ACCEPTED_AT, Health
+from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.vault.envelope import SealedRow
+from outkey.sending.core.vault.versions import (
+    SecretVersion,
+    activate,
+    add_pending,
+    secret_version,
+)
+from outkey.sending.core.vault.voucher import voucher_place
 from outkey.testing.contracts_storage import (
     contract_configuration,
     name_of_key,

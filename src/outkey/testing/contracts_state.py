@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.foundation.ports.clock import Clock
 from outkey.foundation.ports.database import StateRows
-from outkey.ports.sending import Permits
+from outkey.sending.ports.sending import Permits
 
 
 class StateRowsContract(ABC):

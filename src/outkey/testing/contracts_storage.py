@@ -6,23 +6,17 @@ from dataclasses import replace
 from datetime import date
 from uuid import uuid4
 
-from outkey.core.config.configuration import (
-    Configuration,
-    build,
-)
-from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.line_history import LineVersion
-from outkey.core.findings.health import Health, Summary
-from outkey.core.rows import ConfigurationRow, new_row
 from outkey.core.sync.line_rows import LineRow
-from outkey.core.vault.envelope import Envelope, secret_place
-from outkey.core.vault.versions import (
-    SecretLabel,
-    SecretVersion,
-)
-from outkey.core.vault.voucher import voucher_place
 from outkey.foundation.core.text import NO_TEXT, build_text
 from outkey.ports.sync import Storage
+from outkey.sending.core.configuration.configuration import Configuration, build
+from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sending.core.configuration.health import Health, Summary
+from outkey.sending.core.configuration.rows import ConfigurationRow, new_row
+from outkey.sending.core.vault.envelope import Envelope, secret_place
+from outkey.sending.core.vault.versions import SecretLabel, SecretVersion
+from outkey.sending.core.vault.voucher import voucher_place
 
 
 class ConfigurationRowsContract(ABC):

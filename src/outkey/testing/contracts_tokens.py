@@ -4,11 +4,11 @@ import threading
 from abc import ABC, abstractmethod
 from dataclasses import replace
 
-from outkey.core.config.configuration import Configuration
-from outkey.core.oauth2.responses import TokenResponse
-from outkey.core.oauth2.token import TokenState
 from outkey.foundation.core.secret import Secret
-from outkey.ports.sending import Tokens
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.oauth2.responses import TokenResponse
+from outkey.sending.core.oauth2.token import TokenState
+from outkey.sending.ports.sending import Tokens
 
 RESPONSE = TokenResponse(
     Secret("an-access-token"), Secret("a-refresh-token"), "Bearer", 60.0, "orders:read"

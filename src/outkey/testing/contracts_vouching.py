@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from outkey.core.vault.row_voucher import RowName
 from outkey.foundation.core.errors import SecretUnreadable
 from outkey.foundation.ports.database import Database
-from outkey.ports.storage import RowVouchers, SeenRows
+from outkey.sending.core.vault.row_voucher import RowName
+from outkey.sending.ports.storage import RowVouchers, SeenRows
 
 LINE = RowName("line", "orders")
 OTHER = RowName("line", "customers")

@@ -7,9 +7,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
-from outkey.core.request.assembly import Call
-from outkey.core.request.headers import compose
-from outkey.core.request.message import BodySource, Header, ResponseHeaders, Source
+from outkey.sending.core.request.assembly import Call
+from outkey.sending.core.request.headers import compose
+from outkey.sending.core.request.message import (
+    BodySource,
+    Header,
+    ResponseHeaders,
+    Source,
+)
 
 FORM = "application/x-www-form-urlencoded"
 

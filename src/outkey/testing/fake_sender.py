@@ -6,19 +6,19 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from outkey.adapters.configurations_memory import MemoryConfigurations
-from outkey.adapters.signer_jose import JoseSigner
-from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core.config.configuration import Configuration, build
 from outkey.core.config.document import parse_document
-from outkey.core.config.sections import ProxySettings
-from outkey.core.request.message import Peer, Request, Response, Route
-from outkey.engine.sending.sender import Ports, Sender
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
 from outkey.foundation.core.fields.choices import AuthenticationType, TokenSourceKind
 from outkey.foundation.core.origin import Origin, parse_url
 from outkey.foundation.core.secret import Secret
+from outkey.sending.adapters.configurations_memory import MemoryConfigurations
+from outkey.sending.adapters.tokens.signer_jose import JoseSigner
+from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
+from outkey.sending.core.configuration.configuration import Configuration, build
+from outkey.sending.core.configuration.sections import ProxySettings
+from outkey.sending.core.request.message import Peer, Request, Response, Route
+from outkey.sending.engine.exchange.sender import Ports, Sender
 from outkey.testing.fakes import FakeScripts, MemoryAudit
 
 BASE_URL = "https://api.example"

@@ -6,24 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from outkey.adapters.configurations_memory import MemoryConfigurations
-from outkey.adapters.keyring import Keyring
-from outkey.adapters.permits_leased import LeasedPermits
-from outkey.adapters.signer_jose import JoseSigner
-from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core.audit.chain import AuditStream, ChainMark, ChainRow, facts_of
-from outkey.core.audit.events import Change, Intent, Outcome, Refusal
-from outkey.core.config.configuration import Configuration, build
-from outkey.core.config.custom_rows import CustomHeader, QueryParameter
-from outkey.core.findings.configuration_checks import configuration_findings
-from outkey.core.request.message import Peer, Request, Response, Route
-from outkey.core.request.script import ScriptCall
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.response import Record
 from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.gateway import Gateway
-from outkey.engine.sending.sender import Asynchronous, Ports, Sender
-from outkey.engine.tokens.actions import TokenActions
 from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import (
@@ -39,7 +24,22 @@ from outkey.foundation.core.findings.checks import Finding
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.ports.clock import Clock
-from outkey.ports.sending import Configurations
+from outkey.sending.adapters.configurations_memory import MemoryConfigurations
+from outkey.sending.adapters.permits_leased import LeasedPermits
+from outkey.sending.adapters.secrets.keyring import Keyring
+from outkey.sending.adapters.tokens.signer_jose import JoseSigner
+from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
+from outkey.sending.core.audit.chain import AuditStream, ChainMark, ChainRow, facts_of
+from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal
+from outkey.sending.core.configuration.checks import configuration_findings
+from outkey.sending.core.configuration.configuration import Configuration, build
+from outkey.sending.core.configuration.custom_rows import CustomHeader, QueryParameter
+from outkey.sending.core.request.message import Peer, Request, Response, Route
+from outkey.sending.core.request.script import ScriptCall
+from outkey.sending.engine.exchange.sender import Asynchronous, Ports, Sender
+from outkey.sending.engine.gateway import Gateway
+from outkey.sending.engine.tokens.actions import TokenActions
+from outkey.sending.ports.sending import Configurations
 
 Answer = Response | OutkeyError
 

@@ -5,17 +5,17 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from operator import attrgetter
 
-from outkey.core.config.configuration import Configuration
 from outkey.core.config.line_history import LineVersion
-from outkey.core.findings.health import Summary
-from outkey.core.rows import ConfigurationRow
 from outkey.core.sync.line_rows import LineRow
 from outkey.core.sync.sync_line import SyncLine
-from outkey.core.vault.envelope import named_key
-from outkey.core.vault.versions import SecretVersion
-from outkey.core.vault.voucher import VOUCHER_FIELD
 from outkey.engine.sync.line_registry import Registry
 from outkey.ports.sync import Storage
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.health import Summary
+from outkey.sending.core.configuration.rows import ConfigurationRow
+from outkey.sending.core.vault.envelope import named_key
+from outkey.sending.core.vault.versions import SecretVersion
+from outkey.sending.core.vault.voucher import VOUCHER_FIELD
 from outkey.testing.fakes import FakeClock, MemoryDatabase
 
 

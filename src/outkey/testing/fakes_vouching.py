@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from outkey.core.vault.changed_rows import ChangedRow
-from outkey.core.vault.row_voucher import (
+from outkey.foundation.ports.database import Database
+from outkey.sending.core.vault.row_voucher import (
     RowName,
     RowVoucher,
     changed_row_error,
     parse_row_voucher,
     vouched_bytes,
 )
-from outkey.foundation.ports.database import Database
 
 KEY_NAME = "0f" * 8
 

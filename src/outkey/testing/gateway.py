@@ -18,18 +18,18 @@ from pathlib import Path
 from typing import NoReturn, Self, Unpack
 
 import outkey
-from outkey.adapters.configurations_memory import MemoryConfigurations
-from outkey.core.config.configuration import Configuration
-from outkey.core.diagnosis import diagnose
-from outkey.core.findings.configuration_checks import refuse_unsendable
-from outkey.core.request.assembly import Call, authenticated_request
-from outkey.core.request.message import Request, Response, Route, Source
-from outkey.engine.gateway import Gateway
-from outkey.engine.sending.calls import SendOptions, build_call
-from outkey.engine.sending.lend import Loan, lend
 from outkey.foundation.core.errors import OutkeyError, without_traceback
 from outkey.foundation.core.fields.field_kinds import check_method
 from outkey.foundation.core.origin import build_target
+from outkey.sending.adapters.configurations_memory import MemoryConfigurations
+from outkey.sending.core.configuration.checks import refuse_unsendable
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.diagnosis import diagnose
+from outkey.sending.core.request.assembly import Call, authenticated_request
+from outkey.sending.core.request.message import Request, Response, Route, Source
+from outkey.sending.engine.exchange.calls import SendOptions, build_call
+from outkey.sending.engine.exchange.lend import Loan, lend
+from outkey.sending.engine.gateway import Gateway
 from outkey.testing.fake_requests import (
     FakeRequest,
     fake_request,

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Self
 from urllib.parse import parse_qsl
 
-from outkey.core.request.assembly import encode_body
-from outkey.core.request.message import Response, ResponseHeaders
-from outkey.engine.sending.calls import Data, RequestContent
 from outkey.foundation.core.errors import BadAnswer, OutkeyError
 from outkey.foundation.core.origin import Params, query_pairs
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.request.assembly import encode_body
+from outkey.sending.core.request.message import Response, ResponseHeaders
+from outkey.sending.engine.exchange.calls import Data, RequestContent
 from outkey.testing.fake_requests import (
     BodyContent,
     FakeRequest,

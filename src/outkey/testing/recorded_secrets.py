@@ -8,12 +8,15 @@ or member, and by their form: a server may issue tokens that outkey never sees.
 import re
 from collections.abc import Iterable, Mapping
 
-from outkey.core.config.placeholders import is_secret_parameter, is_secret_segment
-from outkey.core.request.headers import looks_like_credential
-from outkey.engine.sending.echoed_secrets import StrictSearch
 from outkey.foundation.adapters.scrub import scrub, scrub_headers
 from outkey.foundation.core.echo.search import SHORTEST, collect_texts
 from outkey.foundation.core.secret import MASK, Secret
+from outkey.sending.core.configuration.placeholders import (
+    is_secret_parameter,
+    is_secret_segment,
+)
+from outkey.sending.core.request.headers import looks_like_credential
+from outkey.sending.engine.exchange.echoed_secrets import StrictSearch
 
 Headers = tuple[tuple[str, str], ...]
 # Their names look like those of credentials, but they contain none.

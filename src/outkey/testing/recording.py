@@ -21,16 +21,16 @@ from typing import Any, Unpack
 from urllib.parse import urlencode
 
 from outkey import errors
-from outkey.core.config.configuration import Configuration
-from outkey.core.echo.sent_secrets import credentials_in
-from outkey.core.request.message import Response, ResponseHeaders
-from outkey.engine.gateway import Gateway
-from outkey.engine.sending.calls import SendOptions
-from outkey.engine.sending.echoed_secrets import sent_secrets
-from outkey.engine.wire.off_loop import off_loop
 from outkey.foundation.core.errors import Cause, OutkeyError
 from outkey.foundation.core.secret import MASK, Secret
 from outkey.foundation.core.text import as_text
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.request.message import Response, ResponseHeaders
+from outkey.sending.core.request.sent_secrets import credentials_in
+from outkey.sending.engine.exchange.calls import SendOptions
+from outkey.sending.engine.exchange.echoed_secrets import sent_secrets
+from outkey.sending.engine.gateway import Gateway
+from outkey.sending.engine.wire.off_loop import off_loop
 from outkey.testing.fake_requests import (
     NO_CONTENT,
     BodyContent,

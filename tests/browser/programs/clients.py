@@ -9,13 +9,13 @@ from django.contrib.auth.models import User
 from django.http import HttpResponseBase
 from django.test import Client
 
-from outkey.adapters.audit_keyed import KeyedAudit
-from outkey.adapters.keyring_loader import KeyringLoader
 from outkey.core.config.document import parse_document
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.secret import Secret
 from outkey.hosts.django.models import Configuration
 from outkey.hosts.django.pages.access import administration_for, installation
+from outkey.sending.adapters.audit.audit_keyed import KeyedAudit
+from outkey.sending.adapters.secrets.keyring_loader import KeyringLoader
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 LIST = "/outkey/configuration/"

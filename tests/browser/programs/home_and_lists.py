@@ -11,12 +11,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from inner_api import INNER, spar
 
-from outkey.core.findings.health import Status
 from outkey.core.findings.monitoring import Notice
 from outkey.foundation.core.findings.conditions import Condition
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.shared_state import StateKind
 from outkey.hosts.django.models import Configuration, Quarantine, Run, SyncLine
+from outkey.sending.core.configuration.health import Status
 
 SEARCH = f"{LIST}search/?part=1&q="
 LINE = """

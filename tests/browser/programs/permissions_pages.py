@@ -17,10 +17,10 @@ from django.db import connection
 from django.test import Client
 from inner_api import CONSENT, INNER, spar
 
-from outkey.core.findings.health import Status
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.models import Configuration
 from outkey.hosts.django.storage import health_of
+from outkey.sending.core.configuration.health import Status
 
 place = save_document(
     INNER, "inner", token="spar-token", **{"row_X-API-Key": "spar-token"}

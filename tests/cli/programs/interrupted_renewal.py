@@ -11,14 +11,14 @@ import sys
 from dataclasses import replace
 
 import outkey
-from outkey.core.config.configuration import Configuration
-from outkey.core.oauth2 import token
-from outkey.core.oauth2.token import TokenState
-from outkey.core.request.message import Peer, Request, Response, Route
-from outkey.engine.tokens import renewal
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
-from outkey.ports.sending import Tokens, Transport
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.oauth2 import token
+from outkey.sending.core.oauth2.token import TokenState
+from outkey.sending.core.request.message import Peer, Request, Response, Route
+from outkey.sending.engine.tokens import renewal
+from outkey.sending.ports.sending import Tokens, Transport
 
 POINT = sys.argv[1]
 SIGNAL = signal.Signals[sys.argv[2]]

@@ -5,7 +5,7 @@ import signal
 import sys
 from pathlib import Path
 
-from outkey.adapters.listeners_file import ListenerFiles
+from outkey.sending.adapters.transport.listeners_file import ListenerFiles
 
 with ListenerFiles(Path(sys.argv[1])).hold("127.0.0.1", 8765):
     os.kill(os.getpid(), signal.SIGKILL)

@@ -17,7 +17,7 @@ from visits import (
     share_of,
 )
 
-from outkey.core.config.fields import FIELDS
+from outkey.sending.core.configuration.fields import FIELDS
 
 METHODS = ("get", "post", "put", "delete", "head", "options")
 OTHER_NAMES = """

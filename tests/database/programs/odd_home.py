@@ -23,8 +23,6 @@ from django.contrib.auth.models import User
 
 from outkey.core.access.api_tokens import Scope
 from outkey.core.config.document import parse_document
-from outkey.core.oauth2.token import TokenState
-from outkey.core.vault.envelope import Envelope, TokenRow
 from outkey.engine.managing.api_tokens import TokenWish
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.secret import Secret
@@ -32,6 +30,8 @@ from outkey.foundation.core.shared_state import StateKind
 from outkey.hosts.django import models
 from outkey.hosts.django.tokens import DjangoTokenRows
 from outkey.hosts.django.wiring import install
+from outkey.sending.core.oauth2.token import TokenState
+from outkey.sending.core.vault.envelope import Envelope, TokenRow
 from outkey.spar import Spar
 
 settings.AXES_ENABLED = False

@@ -29,7 +29,6 @@ from outkey.adapters.tables.driver_errors import (
 from outkey.adapters.tables.engines import LimitedEngine
 from outkey.adapters.tables.sqlite_files import SqliteFiles
 from outkey.core.config.database_urls import refuse_parameters
-from outkey.core.config.reference import Reference, is_reference, parse_reference
 from outkey.core.config.sync_sections import OtherDatabase, refuse_unsafe_url
 from outkey.foundation.core.errors import (
     ConfigError,
@@ -40,6 +39,11 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.database import Database
+from outkey.sending.core.configuration.reference import (
+    Reference,
+    is_reference,
+    parse_reference,
+)
 
 DRIVERS = {POSTGRESQL: "psycopg", MYSQL: "pymysql", SQLITE: "pysqlite"}
 SILENT_SECONDS = 30

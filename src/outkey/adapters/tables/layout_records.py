@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 from outkey.adapters.tables.layout import Layout
-from outkey.core.state_shapes import read_each, read_one
 from outkey.core.sync.records import FieldKind, Target
 from outkey.core.sync.targets import NAME, TableName
 from outkey.foundation.core.errors import ConfigError, RowUnreadable
 from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.database import StateRows
+from outkey.sending.core.vault.state_shapes import read_each, read_one
 
 
 class LayoutRecords:

@@ -9,9 +9,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from outkey.adapters.configured_files import has_own_file
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
+from outkey.sending.adapters.transport.configured_files import has_own_file
 
 VARIABLE = "OUTKEY_SQLITE_FOLDERS"
 

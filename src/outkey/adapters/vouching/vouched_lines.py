@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from outkey.core.config.line_history import LineVersion
 from outkey.core.sync.line_rows import LineRow
-from outkey.core.vault.row_voucher import LINE_KIND, RowName
 from outkey.foundation.core.errors import ConfigError, Sealed, SecretUnreadable
-from outkey.ports.storage import ConfigurationRows, RowVouchers
 from outkey.ports.sync import LineRows
+from outkey.sending.core.vault.row_voucher import LINE_KIND, RowName
+from outkey.sending.ports.storage import ConfigurationRows, RowVouchers
 
 
 class VouchedLines:

@@ -3,31 +3,31 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from outkey.adapters.vouching.codes import KeyedVouchers
 from outkey.adapters.vouching.vouched_lines import VouchedLines
 from outkey.adapters.vouching.vouched_lines import row_name as line_name
-from outkey.adapters.vouching.vouched_states import (
+from outkey.core.sync.line_rows import LineRow
+from outkey.core.vault.changed_rows import ChangedRow
+from outkey.foundation.core.errors import OutkeyError, SecretUnreadable
+from outkey.foundation.core.shared_state import SharedState, StateKind
+from outkey.foundation.ports.database import StateRows
+from outkey.ports.sync import LineRows
+from outkey.sending.adapters.vouching.codes import KeyedVouchers
+from outkey.sending.adapters.vouching.vouched_states import (
     MISSING_DECIDES,
     VOUCHER,
     VouchedStates,
 )
-from outkey.adapters.vouching.vouched_tokens import VouchedTokens
-from outkey.core.config.configuration import Configuration
-from outkey.core.oauth2.token import TokenState
-from outkey.core.sync.line_rows import LineRow
-from outkey.core.vault.changed_rows import ChangedRow
-from outkey.core.vault.envelope import TokenRow
-from outkey.core.vault.row_voucher import (
+from outkey.sending.adapters.vouching.vouched_tokens import VouchedTokens
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.oauth2.token import TokenState
+from outkey.sending.core.vault.envelope import TokenRow
+from outkey.sending.core.vault.row_voucher import (
     TOKEN_KIND,
     VOUCHED_STATES,
     RowName,
     parse_row_voucher,
 )
-from outkey.foundation.core.errors import OutkeyError, SecretUnreadable
-from outkey.foundation.core.shared_state import SharedState, StateKind
-from outkey.foundation.ports.database import StateRows
-from outkey.ports.storage import ConfigurationRows, TokenRows
-from outkey.ports.sync import LineRows
+from outkey.sending.ports.storage import ConfigurationRows, TokenRows
 
 
 class VouchedTables:

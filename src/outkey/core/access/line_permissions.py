@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from outkey.core.access.permissions import MAY_NOT_EDIT_SCRIPT
 from outkey.core.sync.line import Direction, FieldMapping, Gone, Sync, Transform
 from outkey.core.sync.sync_line import SyncLine
 from outkey.foundation.core.permission import Permission, Requirement
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.permissions import MAY_NOT_EDIT_SCRIPT
 
 _ADD = Text("you may not add sync lines")
 _CHANGE = Text("you may not change sync lines")

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from outkey.core.access.api_tokens import ApiToken
 from outkey.core.access.token_permissions import token_needs
-from outkey.core.audit.actors import user_of_pages
 from outkey.foundation.core.text import Text
+from outkey.sending.core.audit.actors import user_of_pages
 
 
 @dataclass(frozen=True, slots=True)

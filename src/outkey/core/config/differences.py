@@ -9,11 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from outkey.core.config.configuration import Configuration, SecretState
-from outkey.core.config.custom_rows import CustomRow, is_row_secret
-from outkey.core.config.fields import BY_PATH, PATHS_OF_SECRETS
 from outkey.core.config.line_history import compared_values
-from outkey.core.config.placeholders import is_placeholder, is_secret_parameter
 from outkey.core.config.sync_sections import (
     OtherDatabase,
     Pair,
@@ -26,6 +22,13 @@ from outkey.core.sync.sync_line import SyncLine
 from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.stored import StoredWebhook
 from outkey.foundation.core.secret import MASK
+from outkey.sending.core.configuration.configuration import Configuration, SecretState
+from outkey.sending.core.configuration.custom_rows import CustomRow, is_row_secret
+from outkey.sending.core.configuration.fields import BY_PATH, PATHS_OF_SECRETS
+from outkey.sending.core.configuration.placeholders import (
+    is_placeholder,
+    is_secret_parameter,
+)
 
 _PARAMETER = re.compile(r"([?&])([\w.-]+)=([^&#\s]*)")
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as attribute
 
-from outkey.core.config.drafts import ConfigurationDraft, read_draft
 from outkey.core.config.sync_sections import (
     OtherDatabase,
     Pair,
@@ -24,6 +23,7 @@ from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.field_kinds import refuse_unknown_keys
 from outkey.foundation.core.text import Text
 from outkey.foundation.core.toml.parsing import parse_toml
+from outkey.sending.core.configuration.drafts import ConfigurationDraft, read_draft
 
 MAX_DOCUMENT = 4 * 1024 * 1024
 

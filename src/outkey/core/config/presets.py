@@ -11,12 +11,12 @@ from datetime import date
 from difflib import get_close_matches
 from typing import Any
 
-from outkey.core.config.configuration import known_names
-from outkey.core.config.drafts import ConfigurationDraft, read_draft
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.field_kinds import CONTROL, refuse_unknown_keys
 from outkey.foundation.core.text import Text, join_texts
 from outkey.foundation.core.toml.parsing import parse_toml
+from outkey.sending.core.configuration.configuration import known_names
+from outkey.sending.core.configuration.drafts import ConfigurationDraft, read_draft
 
 MAX_PRESET = 64 * 1024
 MAX_VARIABLE = 500

@@ -7,14 +7,14 @@ from functools import partial
 from urllib.parse import unquote
 
 from outkey.core.config.database_urls import refuse_unsafe_literal
-from outkey.core.config.fields import BY_PATH
-from outkey.core.config.reference import is_reference, parse_reference
 from outkey.core.sync.table import written_table
 from outkey.core.sync.targets import NAME
 from outkey.foundation.core.errors import ConfigError, OutkeyError
 from outkey.foundation.core.fields.choices import Choice
 from outkey.foundation.core.fields.field_kinds import Field, Kind, LineTab, read_table
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sending.core.configuration.reference import is_reference, parse_reference
 
 # As SQLAlchemy reads a URL: up to the first @, with any character in between. The path
 # of SQLite, after three slashes, may have both of them.

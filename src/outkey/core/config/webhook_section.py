@@ -5,8 +5,6 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from outkey.core.config.fields import BY_PATH
-from outkey.core.config.reference import parse_reference
 from outkey.core.sync.table import written_table
 from outkey.core.webhooks.certificates import TOPIC
 from outkey.core.webhooks.confirmation import PLACE as PLACE_OF_ID
@@ -24,6 +22,8 @@ from outkey.core.webhooks.signatures import PLACE
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.field_kinds import Field, Kind, LineTab, read_table
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sending.core.configuration.reference import parse_reference
 
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 HANDLER = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)

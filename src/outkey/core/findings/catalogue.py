@@ -4,13 +4,13 @@ from types import ModuleType
 
 from outkey.core.findings import (
     children_checks,
-    configuration_checks,
     line_checks,
     push_checks,
     webhook_checks,
 )
 from outkey.core.findings.posture import POSTURE_CHECKS
 from outkey.foundation.core.findings.checks import Check
+from outkey.sending.core.configuration import checks as configuration_checks
 
 
 def checks_of(module: ModuleType) -> list[Check]:

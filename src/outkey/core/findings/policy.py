@@ -4,9 +4,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import fields
 
-from outkey.core.audit.durability import Durability
-from outkey.core.config.configuration import Configuration
-from outkey.core.config.reference import parse_reference
 from outkey.core.findings.posture import (
     CONFIGURATION_CHECKS,
     MAX_DAYS,
@@ -14,13 +11,16 @@ from outkey.core.findings.posture import (
     configuration_posture,
     facts_from_settings,
 )
-from outkey.core.request.proxy import ProxyPolicy
 from outkey.foundation.core.errors import BlockedByPolicy, ConfigError
 from outkey.foundation.core.fields.choices import Environment
 from outkey.foundation.core.findings.checks import Finding
 from outkey.foundation.core.origin import parse_base_url, parse_proxy_url
 from outkey.foundation.core.text import Text, join_texts
 from outkey.foundation.core.toml.parsing import parse_toml
+from outkey.sending.core.audit.durability import Durability
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.request.proxy import ProxyPolicy
 
 MAX_POLICY = 64 * 1024
 PROXY_KEYS = frozenset({"url", "username", "password", "allowed"})

@@ -12,19 +12,6 @@ from shlex import quote
 from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
-from outkey.core.audit.durability import Durability
-from outkey.core.config.configuration import Configuration
-from outkey.core.config.reference import Reference, Store
-from outkey.core.findings.expiry import (
-    ENDED,
-    NEW_TOKEN_HINT,
-    WARN_DAYS,
-    days_left,
-    warning_stage,
-)
-from outkey.core.findings.health import Health
-from outkey.core.request.headers import looks_like_credential
-from outkey.core.request.proxy import ProxyPolicy
 from outkey.foundation.core.fields.choices import (
     AuthenticationType,
     Network,
@@ -33,6 +20,19 @@ from outkey.foundation.core.fields.choices import (
 from outkey.foundation.core.findings.checks import Check, Finding, Level, by_severity
 from outkey.foundation.core.moments import DAY_SECONDS, day_of
 from outkey.foundation.core.text import Text
+from outkey.sending.core.audit.durability import Durability
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.expiry import (
+    ENDED,
+    NEW_TOKEN_HINT,
+    WARN_DAYS,
+    days_left,
+    warning_stage,
+)
+from outkey.sending.core.configuration.health import Health
+from outkey.sending.core.configuration.reference import Reference, Store
+from outkey.sending.core.request.headers import looks_like_credential
+from outkey.sending.core.request.proxy import ProxyPolicy
 
 HOUR_SECONDS = 3_600
 MAX_DAYS = 36_500

@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from outkey.core.config.fields import BY_PATH
-from outkey.core.config.placeholders import is_secret_segment
 from outkey.core.importing.authorization import authorization
 from outkey.core.importing.drafting import Drafter
 from outkey.core.importing.report import ImportedConfiguration, ImportReport, shown_name
@@ -31,7 +29,6 @@ from outkey.core.importing.urls import (
     split_url,
     without_credentials,
 )
-from outkey.core.request.headers import of_connection, tidy_value
 from outkey.core.sync.line import Sync
 from outkey.core.sync.line_section import read_request
 from outkey.core.sync.suggest import default_target
@@ -42,6 +39,9 @@ from outkey.foundation.core.fields.field_kinds import check_method
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.paging_words import pagination_of
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sending.core.configuration.placeholders import is_secret_segment
+from outkey.sending.core.request.headers import of_connection, tidy_value
 
 MAX_LINES = 50
 MAX_HEADERS = 200

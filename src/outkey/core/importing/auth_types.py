@@ -6,7 +6,6 @@ Each has other names for the same settings; all of them are tried.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from outkey.core.config.placeholders import is_placeholder, is_secret_parameter
 from outkey.core.importing.report import ImportReport, shown_name
 from outkey.core.importing.seen import (
     Auth,
@@ -21,6 +20,10 @@ from outkey.core.importing.token_requests import EXPIRY_PATH, TOKEN_PATH
 from outkey.core.importing.tree import Table, text_of
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.placeholders import (
+    is_placeholder,
+    is_secret_parameter,
+)
 
 # Returns a setting under the first of some names that has a value, "" without one.
 Get = Callable[..., str]

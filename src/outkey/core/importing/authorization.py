@@ -4,12 +4,12 @@ import binascii
 import re
 from base64 import b64decode
 
-from outkey.core.config.custom_rows import PLACEHOLDER
-from outkey.core.config.placeholders import is_placeholder
 from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import Auth, KeyAuth, PasswordAuth, TokenAuth
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.custom_rows import PLACEHOLDER
+from outkey.sending.core.configuration.placeholders import is_placeholder
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,30}")
 _PARAMETER_AND_SECRET = re.compile(

@@ -7,18 +7,6 @@ import re
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from outkey.core.config.custom_rows import (
-    MAX_ROWS,
-    CustomHeader,
-    QueryParameter,
-    header_row,
-    query_row,
-)
-from outkey.core.config.drafts import ConfigurationDraft
-from outkey.core.config.fields import BY_PATH
-from outkey.core.config.placeholders import is_placeholder
-from outkey.core.config.reference import OWN_PREFIX, Reference, Store
-from outkey.core.config.secret_values import refuse_unusable
 from outkey.core.importing.report import ImportedConfiguration, ImportReport, shown_name
 from outkey.core.importing.scripts import aws_script
 from outkey.core.importing.seen import (
@@ -37,11 +25,23 @@ from outkey.core.importing.urls import (
     split_url,
     without_credentials,
 )
-from outkey.core.request.headers import check_value, tidy_value
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.custom_rows import (
+    MAX_ROWS,
+    CustomHeader,
+    QueryParameter,
+    header_row,
+    query_row,
+)
+from outkey.sending.core.configuration.drafts import ConfigurationDraft
+from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sending.core.configuration.placeholders import is_placeholder
+from outkey.sending.core.configuration.reference import OWN_PREFIX, Reference, Store
+from outkey.sending.core.configuration.secret_values import refuse_unusable
+from outkey.sending.core.request.headers import check_value, tidy_value
 
 TO_ENTER = Text("it is a placeholder: enter the value")
 FOUND = Text("it is a secret")

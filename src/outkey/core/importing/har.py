@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from outkey.core.importing.report import ImportReport
 from outkey.core.importing.seen import SeenApi, SeenRequest
 from outkey.core.importing.tree import Table, rows, table, text_of
-from outkey.core.request.headers import looks_like_credential
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.text import Text
+from outkey.sending.core.request.headers import looks_like_credential
 
 
 def read_har(trees: Sequence[Table], report: ImportReport) -> list[SeenApi]:

@@ -13,7 +13,6 @@ from urllib.parse import urlencode
 from outkey.core.config.line_fields import PAGINATION_FIELDS
 from outkey.core.importing.report import ImportReport, shown_name
 from outkey.core.importing.tree import EMPTY, Table, rows, table, text_of
-from outkey.core.request.message import ResponseHeaders
 from outkey.core.sync.line import Incremental, Pagination, Paging, Sync, Transform
 from outkey.core.sync.suggest import CHANGE_TIMES, onto_columns
 from outkey.core.sync.suggest_fields import fields_of
@@ -46,6 +45,7 @@ from outkey.foundation.core.paging_words import (
     words,
 )
 from outkey.foundation.core.text import NO_TEXT, Text
+from outkey.sending.core.request.message import ResponseHeaders
 
 MAX_SCHEMAS = 2000  # of one response that are looked at
 MAX_PROPERTIES = 1000  # of one schema

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import islice
 from urllib.parse import urlencode
 
-from outkey.core.config.placeholders import is_secret_variable
 from outkey.core.importing.auth_types import Get, auth_of_kind, settings_getter
 from outkey.core.importing.collections import (
     CollectedRequest,
@@ -18,6 +17,7 @@ from outkey.core.importing.tree import Table, rows, table, text_of
 from outkey.core.importing.variables import Variables
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.placeholders import is_secret_variable
 
 MAX_PATH_VARIABLES = 20
 

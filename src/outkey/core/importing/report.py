@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from outkey.core.config.drafts import ConfigurationDraft
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import NO_TEXT, Text
+from outkey.sending.core.configuration.drafts import ConfigurationDraft
 
 # What is named after a part of the pasted text must be a name, never a value.
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.\[\]-]{0,39}")

@@ -5,7 +5,6 @@ import re
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
-from outkey.core.config.placeholders import is_placeholder, is_secret_parameter
 from outkey.core.importing.authorization import authorization
 from outkey.core.importing.report import ImportReport, shown_name
 from outkey.core.importing.seen import (
@@ -19,6 +18,10 @@ from outkey.core.importing.tree import read_json, table
 from outkey.core.importing.urls import query_pairs
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.placeholders import (
+    is_placeholder,
+    is_secret_parameter,
+)
 
 _LOGIN_PATH = re.compile(
     r"log[_-]?[io]n|sign[_-]?in|sessions?\b|auth|token|jwt|connect", re.IGNORECASE

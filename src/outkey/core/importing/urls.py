@@ -4,22 +4,22 @@ import re
 from dataclasses import dataclass
 from urllib.parse import unquote, unquote_plus, urlsplit
 
-from outkey.core.config.placeholders import (
-    VARIABLE,
-    is_secret_segment,
-    is_secret_value,
-)
-from outkey.core.config.query_credentials import (
-    QueryCredentials,
-    is_credential,
-    query_credentials,
-)
-from outkey.core.request.addresses import is_address, is_internal, judge
-from outkey.core.request.headers import looks_like_credential
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.origin import Origin, parse_base_url
 from outkey.foundation.core.paging_words import words
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.placeholders import (
+    VARIABLE,
+    is_secret_segment,
+    is_secret_value,
+)
+from outkey.sending.core.configuration.query_credentials import (
+    QueryCredentials,
+    is_credential,
+    query_credentials,
+)
+from outkey.sending.core.request.addresses import is_address, is_internal, judge
+from outkey.sending.core.request.headers import looks_like_credential
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _UNSAFE_IN_LABEL = re.compile(r"[^A-Za-z0-9]+")

@@ -4,13 +4,13 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from outkey.core.config.placeholders import (
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.placeholders import (
     VARIABLE,
     is_secret_parameter,
     is_secret_variable,
 )
-from outkey.foundation.core.errors import ConfigError
-from outkey.foundation.core.text import Text
 
 # A variable may name others twice, and those others again.
 MAX_TEXT = 16 * 1024

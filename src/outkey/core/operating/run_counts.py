@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from outkey.core.state_shapes import known_members
 from outkey.core.sync.run import Counts, Run, RunState
 from outkey.foundation.core.counts import add_one
+from outkey.sending.core.vault.state_shapes import known_members
 
 OUTCOMES = ("created", "updated", "unchanged", "failed", "archived", "deleted")
 # A run that failed goes on later, perhaps after runs of deliveries.

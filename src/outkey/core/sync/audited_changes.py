@@ -4,7 +4,10 @@ from collections.abc import Iterator
 from dataclasses import fields as dataclass_fields
 from typing import TYPE_CHECKING
 
-from outkey.core.audit.changed_values import (
+from outkey.core.config.line_fields import EVERY_LINE_FIELD
+from outkey.core.sync.line import FieldMapping, Sync
+from outkey.core.sync.sync_line import SyncLine
+from outkey.sending.core.audit.changed_values import (
     MAX_VALUE,
     PLAIN_PATH,
     SHOWN_KINDS,
@@ -12,10 +15,7 @@ from outkey.core.audit.changed_values import (
     expression_changes,
     plain_value,
 )
-from outkey.core.audit.events import path_template
-from outkey.core.config.line_fields import EVERY_LINE_FIELD
-from outkey.core.sync.line import FieldMapping, Sync
-from outkey.core.sync.sync_line import SyncLine
+from outkey.sending.core.audit.events import path_template
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -9,9 +9,9 @@ import hashlib
 import json
 from uuid import UUID
 
-from outkey.core.config.configuration import Configuration
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.table import sync_table
+from outkey.sending.core.configuration.configuration import Configuration
 
 # These change when and how fast a line runs, not which records come and as what.
 # A push that reached a limit continues when the limit is raised.

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from dataclasses import field as dataclass_field
 
-from outkey.core.rows import row_unreadable
 from outkey.core.sync.schedule import TimedLine
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.table import read_sync, sync_table
 from outkey.core.sync.targets import other_database
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.stored_values import odd_names
+from outkey.sending.core.configuration.rows import row_unreadable
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from outkey.core.config.fields import BY_PATH
 from outkey.core.config.line_fields import (
     CALL_FIELDS,
     LINE_FIELDS,
@@ -22,6 +21,7 @@ from outkey.foundation.core.fields.field_kinds import (
 from outkey.foundation.core.text import Text
 from outkey.foundation.core.toml.parsing import parse_toml
 from outkey.foundation.core.toml.text import entries, toml_key, toml_value
+from outkey.sending.core.configuration.fields import BY_PATH
 
 LINE_KEYS = [field.key for field in LINE_FIELDS]
 MAX_SYNC = 128 * 1024  # room for a script of the greatest length

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from urllib.parse import quote
 
-from outkey.core.request.dot_segments import has_parent_segment
 from outkey.core.sync.excerpt import NO_VALUE
 from outkey.core.sync.json_values import json_value, value_to_send
 from outkey.core.sync.line import FieldMapping, Transform
 from outkey.core.sync.records import FieldKind, HostField
 from outkey.core.sync.templates import PLACEHOLDER, placeholders, value_at
 from outkey.core.sync.transforms import MappingContext, RejectedValue, convert
+from outkey.sending.core.request.dot_segments import has_parent_segment
 
 BY_KIND = {
     FieldKind.TEXT: Transform.TEXT,

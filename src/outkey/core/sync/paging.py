@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import NamedTuple
 
-from outkey.core.request.message import ResponseHeaders
 from outkey.core.sync.line import Paging, Sync
 from outkey.core.sync.link_header import next_link
 from outkey.core.sync.reasons import sync_failure
@@ -17,6 +16,7 @@ from outkey.core.sync.templates import compact_json, placeholders
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.origin import Location, parse_redirect, without_parameters
 from outkey.foundation.core.text import Text
+from outkey.sending.core.request.message import ResponseHeaders
 
 MAX_PAGES = 1_000_000
 MAX_CURSOR_LENGTH = 8192

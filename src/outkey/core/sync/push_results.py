@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
-from outkey.core.diagnosis.success import error_member, false_flag
 from outkey.core.sync.storable import UNSTORABLE
+from outkey.sending.core.diagnosis.success import error_member, false_flag
 
 WHOLE_BODY = "@"
 MAX_REMOTE_ID = 1000  # characters, of the database's column

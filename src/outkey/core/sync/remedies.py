@@ -2,13 +2,13 @@
 
 from enum import StrEnum
 
-from outkey.core.diagnosis import REASONS, REMEDIES
-from outkey.core.oauth2.responses import FAILURES
 from outkey.core.sync.reasons import ALL_REFUSED, GUARD, NO_REMOTE_ID, RUN_FAILURES
 from outkey.core.sync.run_states import KILLED, PAUSED, STOPPING
 from outkey.foundation.core import errors
 from outkey.foundation.core.errors import BadAnswer, Cause, OutkeyError
 from outkey.foundation.core.text import NO_TEXT, Text
+from outkey.sending.core.diagnosis import REASONS, REMEDIES
+from outkey.sending.core.oauth2.responses import FAILURES
 
 # One error of each class, by code; of several classes with one code, the first.
 ERRORS: dict[str, OutkeyError] = {

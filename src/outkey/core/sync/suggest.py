@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from outkey.core.config.line_fields import PAGINATION_FIELDS
-from outkey.core.request.message import ResponseHeaders
 from outkey.core.sync.excerpt import excerpt_of
 from outkey.core.sync.line import (
     FieldMapping,
@@ -43,6 +42,7 @@ from outkey.core.sync.targets import MAX_OWN_NAME, TABLE_PREFIX
 from outkey.foundation.core.origin import Location, without_parameters
 from outkey.foundation.core.text import Text, counted
 from outkey.foundation.core.toml.text import toml_value
+from outkey.sending.core.request.message import ResponseHeaders
 
 # Names of fields with the time of the last change, without punctuation.
 CHANGE_TIMES = (

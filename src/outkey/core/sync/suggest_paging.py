@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from urllib.parse import parse_qsl
 
-from outkey.core.request.message import ResponseHeaders
 from outkey.core.sync.excerpt import excerpt_of
 from outkey.core.sync.line import Pagination, Paging
 from outkey.core.sync.link_header import next_link
@@ -27,6 +26,7 @@ from outkey.foundation.core.paging_words import (
     words,
 )
 from outkey.foundation.core.text import Text
+from outkey.sending.core.request.message import ResponseHeaders
 
 _MAX_DEPTH = 4
 _MAX_MEMBERS = 300

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from dataclasses import field as attribute
 
-from outkey.core.config.configuration import Configuration
 from outkey.core.sync.line import Sync
 from outkey.foundation.core.errors import EditConflict, OutkeyError
+from outkey.sending.core.configuration.configuration import Configuration
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from itertools import islice
 
-from outkey.core.request.message import ResponseHeaders
 from outkey.core.sync.suggest_names import comparable_name
 from outkey.foundation.core.paging_words import words
+from outkey.sending.core.request.message import ResponseHeaders
 
 TOTAL_MEMBERS = words(
     "total totalcount totalresults totalitems totalelements numfound count"

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from outkey.core.request.headers import looks_like_credential
 from outkey.core.webhooks.delivery import Delivery
 from outkey.core.webhooks.settings import Webhook, scheme_of
 from outkey.foundation.core.secret import MASK, Secret
+from outkey.sending.core.request.headers import looks_like_credential
 
 # The texts and numbers of JSON. Everything between them stays as the sender wrote it.
 JSON_VALUE = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*')

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from outkey.core.vault.envelope import Place
 from outkey.foundation.core.moments import iso_moment
 from outkey.foundation.core.stored_times import LONGEST_WAIT, lies_ahead
+from outkey.sending.core.vault.envelope import Place
 
 # Begins a nonce that is valid only until a worker takes the delivery.
 WAITING = "waiting:"

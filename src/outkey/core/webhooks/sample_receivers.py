@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from outkey.core.request.addresses import AddressKind, judge
 from outkey.core.webhooks.scheme import VerificationKind
 from outkey.core.webhooks.settings import Webhook, scheme_of
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
+from outkey.sending.core.request.addresses import AddressKind, judge
 
 FIELD = "--url"
 # The secret itself is in a header, or in the body.

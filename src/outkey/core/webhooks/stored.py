@@ -10,7 +10,6 @@ from outkey.core.config.webhook_section import (
     read_webhook,
     webhook_table,
 )
-from outkey.core.vault.envelope import Place
 from outkey.core.webhooks.sealed import (
     SealedHookSecret,
     sealed_secrets,
@@ -21,6 +20,7 @@ from outkey.foundation.core.errors import OutkeyError, RowUnreadable
 from outkey.foundation.core.moments import day_of
 from outkey.foundation.core.stored_values import is_odd
 from outkey.foundation.core.toml.text import section_lines, toml_key
+from outkey.sending.core.vault.envelope import Place
 
 ENDPOINT = re.compile(r"[A-Za-z0-9_-]{22}")
 SECRET = "secret"  # noqa: S105 - the name of a field

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import NamedTuple
 
-from outkey.core.audit.actors import possible_actors
-from outkey.core.audit.chain import FAILURE
-from outkey.core.audit.events import COMPARISON, DRAFT, Tag, draft_name
 from outkey.engine.managing.audit_trail import recorded_at
-from outkey.ports.storage import AuditRows
+from outkey.sending.core.audit.actors import possible_actors
+from outkey.sending.core.audit.chain import FAILURE
+from outkey.sending.core.audit.events import COMPARISON, DRAFT, Tag, draft_name
+from outkey.sending.ports.storage import AuditRows
 
 WINDOW = 1500  # records that are read at a time
 MAX_WINDOWS = 3  # of one page

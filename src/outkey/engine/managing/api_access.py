@@ -12,18 +12,9 @@ from typing import NamedTuple, assert_never
 
 from outkey.core.access.api_tokens import ApiToken, Scope
 from outkey.core.access.http_statuses import VERSION_DIFFERS
-from outkey.core.access.permissions import requirements
-from outkey.core.config.configuration import Configuration
 from outkey.core.config.document import Document
-from outkey.core.config.drafts import read_draft
-from outkey.core.config.facts import written_table
 from outkey.core.config.presets import Preset
-from outkey.core.config.reference import Reference, parse_reference
-from outkey.core.config.sections import Limits
-from outkey.core.findings.health import Status, Summary
 from outkey.core.operating.metrics import Metrics
-from outkey.core.request.message import Response
-from outkey.core.request.relay import RelayedRequest
 from outkey.core.sync.run import Run
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.webhooks.facts import ShownWebhook
@@ -32,10 +23,7 @@ from outkey.core.webhooks.stored import StoredWebhook
 from outkey.engine.application import Application
 from outkey.engine.managing.audit_periods import newest_of
 from outkey.engine.managing.changes import Administration, ConfigurationChange
-from outkey.engine.managing.connection_test import Report
 from outkey.engine.operating.measuring import measure
-from outkey.engine.sending.calls import RequestContent, build_call
-from outkey.engine.sending.preview import Preview, preview
 from outkey.foundation.core.errors import (
     BlockedByPolicy,
     ConfigError,
@@ -50,6 +38,18 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.drafts import read_draft
+from outkey.sending.core.configuration.facts import written_table
+from outkey.sending.core.configuration.health import Status, Summary
+from outkey.sending.core.configuration.permissions import requirements
+from outkey.sending.core.configuration.reference import Reference, parse_reference
+from outkey.sending.core.configuration.sections import Limits
+from outkey.sending.core.request.message import Response
+from outkey.sending.core.request.relay import RelayedRequest
+from outkey.sending.engine.connection_test import Report
+from outkey.sending.engine.exchange.calls import RequestContent, build_call
+from outkey.sending.engine.exchange.preview import Preview, preview
 
 MINUTE = 60.0
 BINARY = "application/octet-stream"  # of a body whose sender does not name its type

@@ -17,9 +17,6 @@ from outkey.core.access.api_tokens import (
     digest_of,
     read_per_minute,
 )
-from outkey.core.audit.events import Tag
-from outkey.core.config.fields import BY_PATH
-from outkey.core.state_shapes import read_each, read_one, without_value
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.token_memory import TokenMemory
 from outkey.engine.sync.line_registry import Registry
@@ -34,6 +31,9 @@ from outkey.foundation.core.moments import DAY_SECONDS, day_of
 from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.foundation.core.text import Text, counted
 from outkey.foundation.ports.database import Database, StateRows
+from outkey.sending.core.audit.events import Tag
+from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sending.core.vault.state_shapes import read_each, read_one, without_value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

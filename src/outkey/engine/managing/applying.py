@@ -5,11 +5,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from outkey.core.config.configuration import Configuration, SecretState
 from outkey.core.config.document import Document
-from outkey.core.config.drafts import naming
 from outkey.core.config.removals import Removal, line_table, removals_of
-from outkey.core.config.secret_values import refuse_control_characters
 from outkey.core.config.sync_sections import (
     OtherDatabase,
     Pair,
@@ -17,26 +14,15 @@ from outkey.core.config.sync_sections import (
     pair_table,
 )
 from outkey.core.config.webhook_section import REFERENCES, webhook_table
-from outkey.core.findings.configuration_checks import (
-    KEYS_NOT_NAMED,
-    REFERENCE_REPLACES_VALUE,
-    REFERENCE_UNRESOLVED,
-    configuration_findings,
-    refuse_unsavable,
-)
 from outkey.core.findings.policy import refuse_blocked
-from outkey.core.request.assembly import SecretOpener
 from outkey.core.sync.records import Target
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.stored import StoredWebhook, without_references
 from outkey.engine.managing.changes import Administration, ConfigurationChange
 from outkey.engine.managing.pair_checks import refuse_unfit_pairs
-from outkey.engine.sending.scripts import prove_examples
 from outkey.engine.sync.line_registry import Registry
 from outkey.engine.sync.sync_settings import SyncSettings
-from outkey.engine.tokens.login_source import refuse_invalid_expressions
-from outkey.engine.wire.transmit import SendContext
 from outkey.foundation.core.errors import (
     ConfigError,
     InactiveConfiguration,
@@ -51,6 +37,20 @@ from outkey.foundation.core.groups import groups_of
 from outkey.foundation.core.script_syntax import check_transform
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text, build_text, join_texts
+from outkey.sending.core.configuration.checks import (
+    KEYS_NOT_NAMED,
+    REFERENCE_REPLACES_VALUE,
+    REFERENCE_UNRESOLVED,
+    configuration_findings,
+    refuse_unsavable,
+)
+from outkey.sending.core.configuration.configuration import Configuration, SecretState
+from outkey.sending.core.configuration.drafts import naming
+from outkey.sending.core.configuration.secret_values import refuse_control_characters
+from outkey.sending.core.request.assembly import SecretOpener
+from outkey.sending.engine.exchange.scripts import prove_examples
+from outkey.sending.engine.tokens.login_source import refuse_invalid_expressions
+from outkey.sending.engine.wire.transmit import SendContext
 
 if TYPE_CHECKING:
     from outkey.core.config.differences import SectionDifference

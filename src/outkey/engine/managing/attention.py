@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
 
-from outkey.core.findings.health import Health, Status
 from outkey.core.findings.monitoring import Notice
 from outkey.core.findings.webhook_checks import NOTICE_OF_CHECK
 from outkey.core.sync.reasons import rejection_text
@@ -18,6 +17,7 @@ from outkey.engine.managing.overview import AttentionEntry
 from outkey.foundation.core.moments import day_of
 from outkey.foundation.core.permission import Allowed, Permission
 from outkey.foundation.core.text import NO_TEXT, Text, counted
+from outkey.sending.core.configuration.health import Health, Status
 
 NO_CONFLICTS: Mapping[str, int] = MappingProxyType({})
 # Notices that the list shows as the state of a line, with more than they say.

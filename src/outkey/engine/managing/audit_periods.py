@@ -8,9 +8,9 @@ through the records of its renames to its creation.
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from outkey.core.audit.chain import CHANGE
-from outkey.core.audit.events import Tag
-from outkey.ports.storage import AuditRows
+from outkey.sending.core.audit.chain import CHANGE
+from outkey.sending.core.audit.events import Tag
+from outkey.sending.ports.storage import AuditRows
 
 PAGE = 100
 MAX_NAMES = 20  # of one configuration, so that no loop of records is followed for ever

@@ -5,7 +5,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from outkey.core.audit.chain import (
+from outkey.engine.managing.changes import Administration
+from outkey.foundation.core.errors import ChainBroken, OutkeyError
+from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.core.text import Text
+from outkey.foundation.ports.database import StateRows
+from outkey.sending.core.audit.chain import (
     AuditKeys,
     ChainRow,
     ChainVerdict,
@@ -17,13 +22,8 @@ from outkey.core.audit.chain import (
     time_of,
     verify,
 )
-from outkey.core.audit.events import Tag
-from outkey.engine.managing.changes import Administration
-from outkey.foundation.core.errors import ChainBroken, OutkeyError
-from outkey.foundation.core.shared_state import StateKind
-from outkey.foundation.core.text import Text
-from outkey.foundation.ports.database import StateRows
-from outkey.ports.storage import AuditCheckpoints, AuditRows
+from outkey.sending.core.audit.events import Tag
+from outkey.sending.ports.storage import AuditCheckpoints, AuditRows
 
 PRUNED_AT_ONCE = 5000
 NOTED_STREAMS = 200

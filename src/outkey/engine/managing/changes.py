@@ -6,40 +6,42 @@ from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from typing import Protocol
 
-from outkey.core.audit.changed_values import ValueChange, configuration_changes
-from outkey.core.audit.events import Change, ChangeEffect, Tag
-from outkey.core.config.configuration import PROXY_PASSWORD, Configuration, successor
-from outkey.core.config.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
-from outkey.core.config.reference import Reference
-from outkey.core.config.secret_values import refuse_unusable
 from outkey.core.config.sync_sections import OtherDatabase, Pair
-from outkey.core.findings.configuration_checks import (
-    refuse_unsavable,
-)
 from outkey.core.findings.policy import refuse_blocked
 from outkey.core.findings.posture import Policy
-from outkey.core.request.script import SCRIPT_FACT, fingerprint
 from outkey.core.sync.audited_changes import line_changes
 from outkey.core.sync.sync_line import SyncLine
-from outkey.core.vault.voucher import (
+from outkey.engine.sync.line_registry import Registry
+from outkey.engine.sync.sync_settings import SyncSettings
+from outkey.foundation.core.errors import ConfigError, HostError, UnknownConfiguration
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
+from outkey.foundation.ports.expressions import PathCompiler
+from outkey.sending.core.audit.changed_values import ValueChange, configuration_changes
+from outkey.sending.core.audit.events import Change, ChangeEffect, Tag
+from outkey.sending.core.configuration.checks import refuse_unsavable
+from outkey.sending.core.configuration.configuration import (
+    PROXY_PASSWORD,
+    Configuration,
+    successor,
+)
+from outkey.sending.core.configuration.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
+from outkey.sending.core.configuration.reference import Reference
+from outkey.sending.core.configuration.secret_values import refuse_unusable
+from outkey.sending.core.request.script import SCRIPT_FACT, fingerprint
+from outkey.sending.core.vault.voucher import (
     NAME,
     changed_settings,
     is_setting,
     vouchable_facts,
 )
-from outkey.engine.managing.connection_test import Report
-from outkey.engine.managing.test_setup import prepare_test
-from outkey.engine.sending.sender import Sender
-from outkey.engine.sync.line_registry import Registry
-from outkey.engine.sync.sync_settings import SyncSettings
-from outkey.engine.tokens.actions import TokenActions
-from outkey.engine.tokens.login_source import refuse_invalid_expressions
-from outkey.foundation.core.errors import ConfigError, HostError, UnknownConfiguration
-from outkey.foundation.core.secret import Secret
-from outkey.foundation.core.text import Text
-from outkey.foundation.ports.expressions import PathCompiler
-from outkey.ports.sending import Audit
-from outkey.ports.storage import SecretStore
+from outkey.sending.engine.connection_test import Report
+from outkey.sending.engine.exchange.sender import Sender
+from outkey.sending.engine.test_setup import prepare_test
+from outkey.sending.engine.tokens.actions import TokenActions
+from outkey.sending.engine.tokens.login_source import refuse_invalid_expressions
+from outkey.sending.ports.sending import Audit
+from outkey.sending.ports.storage import SecretStore
 
 
 @dataclass(frozen=True, slots=True)

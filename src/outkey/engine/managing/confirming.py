@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from outkey.core.audit.events import Change, Tag
 from outkey.core.vault.changed_rows import ChangedRow
 from outkey.engine.managing.changes import Administration
 from outkey.foundation.core.errors import EditConflict
 from outkey.ports.installation import VouchedRows
+from outkey.sending.core.audit.events import Change, Tag
 
 MAX_LABEL = 200  # characters; another program may have chosen a name of any length
 

@@ -12,9 +12,6 @@ from dataclasses import dataclass, replace
 from datetime import date
 from secrets import token_bytes
 
-from outkey.core.audit.chain import ChainRow
-from outkey.core.audit.events import CHALLENGED, Tag
-from outkey.core.config.configuration import Configuration
 from outkey.core.findings.posture import (
     ConfigurationFacts,
     InstallationFacts,
@@ -22,9 +19,6 @@ from outkey.core.findings.posture import (
     facts_from_settings,
     installation_posture,
 )
-from outkey.core.oauth2.jwt import expiry_of
-from outkey.core.request.headers import tidy_token
-from outkey.core.request.script import ScriptCall
 from outkey.engine.managing.audit_trail import AuditTrail, RowsWrapper
 from outkey.engine.sync.line_registry import Registry
 from outkey.foundation.core.errors import OutkeyError
@@ -33,7 +27,13 @@ from outkey.foundation.core.moments import day_of
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.ports.installation import Presets, VouchedRows
-from outkey.ports.sending import Scripts, Secrets
+from outkey.sending.core.audit.chain import ChainRow
+from outkey.sending.core.audit.events import CHALLENGED, Tag
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.oauth2.jwt import expiry_of
+from outkey.sending.core.request.headers import tidy_token
+from outkey.sending.core.request.script import ScriptCall
+from outkey.sending.ports.sending import Scripts, Secrets
 
 NO_CONFIGURATION = ""  # the name that findings about the installation have
 SETTLED_MS = 600_000  # a running process signs its records every minute

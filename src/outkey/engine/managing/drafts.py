@@ -5,23 +5,26 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from outkey.core.access.permissions import changes_script, refuse_other_tls
-from outkey.core.audit.events import draft_name
-from outkey.core.config.configuration import Configuration
-from outkey.core.request.assembly import Call
-from outkey.core.request.script import SCRIPT_FACT, secret_digest
 from outkey.engine.managing.changes import Administration
-from outkey.engine.managing.connection_test import ConnectionTest, Report
-from outkey.engine.managing.test_setup import DraftCredentials, prepare_test
-from outkey.engine.sending.preview import Preview, preview
-from outkey.engine.sending.scripts import ScriptTrial, try_script
-from outkey.engine.sending.sender import Sender
-from outkey.engine.wire.transmit import SendContext
 from outkey.foundation.core.errors import secret_missing
 from outkey.foundation.core.fields.field_kinds import check_method
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.secret import Secret
-from outkey.ports.sending import Secrets, Tokens
+from outkey.sending.core.audit.events import draft_name
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.permissions import (
+    changes_script,
+    refuse_other_tls,
+)
+from outkey.sending.core.request.assembly import Call
+from outkey.sending.core.request.script import SCRIPT_FACT, secret_digest
+from outkey.sending.engine.connection_test import ConnectionTest, Report
+from outkey.sending.engine.exchange.preview import Preview, preview
+from outkey.sending.engine.exchange.scripts import ScriptTrial, try_script
+from outkey.sending.engine.exchange.sender import Sender
+from outkey.sending.engine.test_setup import DraftCredentials, prepare_test
+from outkey.sending.engine.wire.transmit import SendContext
+from outkey.sending.ports.sending import Secrets, Tokens
 
 
 class DraftSecrets:

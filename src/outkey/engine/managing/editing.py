@@ -28,29 +28,9 @@ from datetime import date
 from functools import partial
 from typing import TypeVar
 
-from outkey.core.access.permissions import ASK_ADMINISTRATOR, requirements
-from outkey.core.config.configuration import (
-    Configuration,
-    SecretState,
-    build,
-    kept_secrets,
-)
-from outkey.core.config.custom_rows import (
-    MAX_ROWS,
-    PLACEHOLDER,
-    CustomRow,
-    header_row,
-    query_row,
-)
-from outkey.core.config.fields import FIELDS, PATHS_OF_SECRETS
-from outkey.core.config.pasted import tidy_secret
-from outkey.core.config.reference import Reference
-from outkey.core.config.secret_values import refuse_unusable
 from outkey.engine.managing.changes import Administration, ConfigurationChange
 from outkey.engine.managing.drafts import CandidateConfiguration, DraftSecrets
-from outkey.engine.sending.scripts import prove_examples
 from outkey.engine.sync.line_registry import Registry
-from outkey.engine.wire.transmit import SendContext
 from outkey.foundation.core.errors import (
     ConfigError,
     EditConflict,
@@ -64,7 +44,30 @@ from outkey.foundation.core.fields.field_kinds import Field, Kind
 from outkey.foundation.core.permission import Allowed, Permission, Requirement
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
-from outkey.ports.sending import Secrets
+from outkey.sending.core.configuration.configuration import (
+    Configuration,
+    SecretState,
+    build,
+    kept_secrets,
+)
+from outkey.sending.core.configuration.custom_rows import (
+    MAX_ROWS,
+    PLACEHOLDER,
+    CustomRow,
+    header_row,
+    query_row,
+)
+from outkey.sending.core.configuration.fields import FIELDS, PATHS_OF_SECRETS
+from outkey.sending.core.configuration.pasted import tidy_secret
+from outkey.sending.core.configuration.permissions import (
+    ASK_ADMINISTRATOR,
+    requirements,
+)
+from outkey.sending.core.configuration.reference import Reference
+from outkey.sending.core.configuration.secret_values import refuse_unusable
+from outkey.sending.engine.exchange.scripts import prove_examples
+from outkey.sending.engine.wire.transmit import SendContext
+from outkey.sending.ports.sending import Secrets
 
 Errors = dict[str, OutkeyError]  # by the path of the field; other keys: of no field
 Row = TypeVar("Row", bound=CustomRow)

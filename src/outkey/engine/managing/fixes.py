@@ -5,20 +5,24 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from outkey.core.access.permissions import requirements
-from outkey.core.config.configuration import Configuration
-from outkey.core.config.custom_rows import CustomHeader, QueryParameter
-from outkey.core.config.drafts import ConfigurationDraft
-from outkey.core.config.fields import BY_PATH, PATHS_OF_SECRETS, secret_label
-from outkey.core.config.pasted import tidy_secret
-from outkey.core.diagnosis import Fix
 from outkey.engine.managing.changes import Administration, ConfigurationChange
 from outkey.engine.managing.editing import ROW_PREFIXES, entered_rows
-from outkey.engine.wire.transmit import SendContext
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.field_kinds import Kind
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.custom_rows import CustomHeader, QueryParameter
+from outkey.sending.core.configuration.drafts import ConfigurationDraft
+from outkey.sending.core.configuration.fields import (
+    BY_PATH,
+    PATHS_OF_SECRETS,
+    secret_label,
+)
+from outkey.sending.core.configuration.pasted import tidy_secret
+from outkey.sending.core.configuration.permissions import requirements
+from outkey.sending.core.diagnosis import Fix
+from outkey.sending.engine.wire.transmit import SendContext
 
 _ROW_KEY = re.compile(r"headers\[(\d+)\]\.key")
 

@@ -4,15 +4,10 @@ from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
-from outkey.core.access.permissions import ASK_ADMINISTRATOR, requirements
-from outkey.core.config.configuration import Configuration
-from outkey.core.config.drafts import naming
 from outkey.core.importing.reading import Import
 from outkey.core.importing.report import ImportedConfiguration
 from outkey.engine.managing.changes import Administration, ConfigurationChange
-from outkey.engine.sending.scripts import prove_examples
 from outkey.engine.sync.line_registry import Registry
-from outkey.engine.wire.transmit import SendContext
 from outkey.foundation.core.errors import (
     ConfigError,
     UnknownConfiguration,
@@ -21,6 +16,14 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.permission import Allowed, Permission
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.drafts import naming
+from outkey.sending.core.configuration.permissions import (
+    ASK_ADMINISTRATOR,
+    requirements,
+)
+from outkey.sending.engine.exchange.scripts import prove_examples
+from outkey.sending.engine.wire.transmit import SendContext
 
 
 def save_import(

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from outkey.core.audit.events import Tag
 from outkey.engine.managing.changes import Administration
 from outkey.ports.installation import Keys, KeySteps, SealedSecrets, VouchedRows
+from outkey.sending.core.audit.events import Tag
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from outkey.core.access.line_permissions import (
     line_requirements,
 )
-from outkey.core.config.fields import BY_PATH
 from outkey.core.config.line_fields import CALL_FIELDS
 from outkey.core.config.line_history import LineVersion, read_version, written_sync
 from outkey.core.sync.line_section import parse_sync, read_request
@@ -21,6 +20,7 @@ from outkey.foundation.core.errors import ConfigError, UnknownConfiguration, lin
 from outkey.foundation.core.fields.field_kinds import table_errors
 from outkey.foundation.core.permission import Allowed, Permission
 from outkey.ports.sync import LineSource
+from outkey.sending.core.configuration.fields import BY_PATH
 
 REQUEST_INPUTS = ("name", "configuration", "method", "path")
 _NEW_LINE = {

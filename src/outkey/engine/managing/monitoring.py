@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 
-from outkey.core.audit.events import Tag
 from outkey.core.findings.monitoring import (
     NOTICE_KINDS,
     RECENT_SECONDS,
@@ -28,7 +27,8 @@ from outkey.foundation.engine.duties import MONITORING
 from outkey.foundation.ports.clock import Clock
 from outkey.foundation.ports.database import Database, StateRows
 from outkey.ports.monitoring import LineRuns, Notifier
-from outkey.ports.storage import AuditRows
+from outkey.sending.core.audit.events import Tag
+from outkey.sending.ports.storage import AuditRows
 
 READ_AT_ONCE = 5000
 MAX_BATCHES = 20

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from shlex import quote
 
-from outkey.core.findings.health import Status, Summary
 from outkey.core.findings.monitoring import KIND_OF_STATUS, Notice
 from outkey.core.findings.posture import (
     ANY_NAME,
@@ -19,6 +18,7 @@ from outkey.core.findings.posture import (
 )
 from outkey.foundation.core.findings.checks import Level, severity
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.health import Status, Summary
 
 _NAMED_OF_A_WEAKNESS = 5
 # The beginning of the notices that repeat what a status says.

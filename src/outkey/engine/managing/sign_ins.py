@@ -20,9 +20,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from outkey.core.audit.events import Change, ChangeEffect, Tag
 from outkey.foundation.ports.clock import Clock
-from outkey.ports.sending import Audit
+from outkey.sending.core.audit.events import Change, ChangeEffect, Tag
+from outkey.sending.ports.sending import Audit
 
 SLOW_AFTER = 20  # failures
 WINDOW_SECONDS = 3600.0

@@ -8,7 +8,7 @@ import threading
 from typing import NamedTuple
 
 from outkey.core.access.api_tokens import ApiToken
-from outkey.core.request.rate_limit import Pace, RateLimit
+from outkey.sending.core.request.rate_limit import Pace, RateLimit
 
 READ_AGAIN = 1.0  # how long a token that was revoked elsewhere is accepted at most
 

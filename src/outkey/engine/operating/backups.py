@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from outkey.core.config.configuration import Configuration
 from outkey.engine.application import Application
 from outkey.foundation.core.errors import ConfigError, OutkeyError
 from outkey.foundation.core.fields.choices import Grant
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.text import Text
 from outkey.foundation.engine.duties import BACKUP
+from outkey.sending.core.configuration.configuration import Configuration
 
 RETIRED = "retired"  # the state of a key that opens nothing
 MISSING = "missing"  # a key that is not in the ring

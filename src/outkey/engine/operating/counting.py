@@ -12,7 +12,7 @@ from outkey.core.operating.send_counts import COUNTED_TAGS, SendCounts
 from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.foundation.engine.duties import COUNTING
 from outkey.foundation.ports.database import Database, StateRows
-from outkey.ports.storage import AuditRows
+from outkey.sending.ports.storage import AuditRows
 
 READ_AT_ONCE = 5000
 MAX_BATCHES = 40  # of one call; the next one goes on

@@ -6,7 +6,6 @@ clocks that differ have other consequences.
 
 from collections.abc import Iterator, Mapping
 
-from outkey.core.request.rate_limit import LONGEST_SLOTS, MAX_HOLD
 from outkey.core.sync.run import OPEN_STATES
 from outkey.core.sync.run_states import is_from_future
 from outkey.engine.application import Application
@@ -21,6 +20,7 @@ from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS, is_p
 from outkey.foundation.core.text import Text
 from outkey.foundation.engine.duties import PRUNING
 from outkey.ports.webhooks import DeliveryQuery
+from outkey.sending.core.request.rate_limit import LONGEST_SLOTS, MAX_HOLD
 
 LOOK_SECONDS = 60.0
 MOST_RUNS = 1000

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from outkey.core.request.message import Response
 from outkey.core.sync.guard import refuse_mass_removal, refuse_replaced_target
 from outkey.core.sync.ledger import (
     UNSURE,
@@ -54,6 +53,7 @@ from outkey.engine.sync.run_in_progress import RunInProgress, is_about_request
 from outkey.foundation.core.errors import OutkeyError, SyncFailed
 from outkey.foundation.core.groups import groups_of
 from outkey.foundation.core.text import Text
+from outkey.sending.core.request.message import Response
 
 STEP = 1000  # records that are compared at a time
 NO_RECORD = frozenset({404, 410})

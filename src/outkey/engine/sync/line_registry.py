@@ -13,11 +13,6 @@ from outkey.core.sync.line_rows import LineRow, line_row
 from outkey.core.sync.line_versions import compare_lines
 from outkey.core.sync.schedule import TimedLine
 from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.managing.registry import (
-    FRESH_SECONDS,
-    MOST_CACHED,
-    ConfigurationRegistry,
-)
 from outkey.foundation.core.errors import (
     ConfigError,
     EditConflict,
@@ -28,6 +23,11 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.text import Text
 from outkey.ports.sync import Storage
+from outkey.sending.engine.registry import (
+    FRESH_SECONDS,
+    MOST_CACHED,
+    ConfigurationRegistry,
+)
 
 
 class Registry(ConfigurationRegistry):

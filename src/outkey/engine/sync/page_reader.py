@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from outkey.core.request.message import Response
 from outkey.core.sync.paging import (
     NUMBERED,
     Page,
@@ -29,6 +28,7 @@ from outkey.engine.sync.requests import RequestBatch, ResponseOrError
 from outkey.engine.sync.secret_guard import SecretGuard
 from outkey.foundation.core.errors import Cause
 from outkey.foundation.core.origin import without_parameters
+from outkey.sending.core.request.message import Response
 
 NO_CONTENT = 204
 

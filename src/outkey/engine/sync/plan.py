@@ -7,13 +7,11 @@ from datetime import UTC, tzinfo
 from functools import partial
 from zoneinfo import ZoneInfo
 
-from outkey.core.config.configuration import Configuration
 from outkey.core.config.sync_sections import Pair
 from outkey.core.sync.line import Sync
 from outkey.core.sync.records import Changes, WriteOutcome
 from outkey.core.sync.sync_line import SyncLine
 from outkey.core.sync.transforms import Zones
-from outkey.engine.sending.sender import Sender
 from outkey.engine.sync.agreements import Agreements
 from outkey.engine.sync.runs import Runs
 from outkey.engine.sync.targets import RetryTargets, Targets
@@ -29,6 +27,8 @@ from outkey.ports.sync import (
     StoredTables,
     TargetStore,
 )
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.engine.exchange.sender import Sender
 
 
 @dataclass(frozen=True, slots=True)

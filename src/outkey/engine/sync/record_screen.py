@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from outkey.core.sync.line import INDEX, Sync, Transform
 from outkey.core.sync.mapping import Unmapped
 from outkey.core.sync.response import Record, size_fault
-from outkey.engine.sending.echoed_secrets import EchoDetector, has_masked_value
 from outkey.engine.sync.record_mapper import Row
 from outkey.engine.sync.secret_guard import SecretGuard
+from outkey.sending.engine.exchange.echoed_secrets import EchoDetector, has_masked_value
 
 PLAIN_PATH = re.compile(r'[\w."@*\[\] -]+')
 REPEATS_SECRET = Unmapped("", "secret_in_record")

@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Required, Self, TypedDict
 
-from outkey.core.config.configuration import Configuration
-from outkey.core.request.assembly import Call
-from outkey.core.request.message import Response
-from outkey.engine.sending.calls import build_call
-from outkey.engine.sending.sender import Sender
 from outkey.engine.sync.plan import LinePlan
 from outkey.foundation.core.errors import EditConflict, OutkeyError
 from outkey.foundation.core.origin import Params
 from outkey.foundation.core.secret import Secret
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.request.assembly import Call
+from outkey.sending.core.request.message import Response
+from outkey.sending.engine.exchange.calls import build_call
+from outkey.sending.engine.exchange.sender import Sender
 
 ResponseOrError = Response | BaseException
 

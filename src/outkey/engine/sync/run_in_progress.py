@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from outkey.core.request.message import Response
 from outkey.core.sync.excerpt import excerpt_of
 from outkey.core.sync.identity import line_digest
 from outkey.core.sync.paging import Position, position_of
@@ -27,6 +26,7 @@ from outkey.engine.sync.secret_guard import SecretGuard
 from outkey.engine.sync.target_columns import NoteChange, ignore_change
 from outkey.foundation.core.errors import BadAnswer, Cause, OutkeyError, SyncFailed
 from outkey.foundation.core.text import Text, counted
+from outkey.sending.core.request.message import Response
 
 PREVIEW_SECONDS = 10.0
 # A checkpoint extends the lease of a run. Work on one page that takes longer than this

@@ -41,7 +41,6 @@ from outkey.core.sync.run_states import STOPPING
 from outkey.core.sync.shape import is_made_by_outkey, shape_of, shape_of_children
 from outkey.core.sync.suggest import Suggestion
 from outkey.core.sync.targets import FileName, parse_target
-from outkey.engine.sending.scripts import is_vouched
 from outkey.engine.sync.agreements import Agreements
 from outkey.engine.sync.form_errors import form_errors
 from outkey.engine.sync.ledger_push import LedgerPush, push_expressions
@@ -78,6 +77,7 @@ from outkey.foundation.core.script_syntax import check_transform
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.ports.sync import Records
+from outkey.sending.engine.exchange.scripts import is_vouched
 
 
 def never() -> bool:

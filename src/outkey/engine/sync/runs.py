@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
-from outkey.core.config.configuration import Configuration
 from outkey.core.sync import run_states
 from outkey.core.sync.excerpt import printable
 from outkey.core.sync.identity import line_digest
@@ -47,6 +46,7 @@ from outkey.foundation.core.text import Text
 from outkey.foundation.engine.duties import SCHEDULES, Duties
 from outkey.foundation.ports.database import Database, StateRows
 from outkey.ports.sync import LineSource, RunOrder, RunQuery, RunRows
+from outkey.sending.core.configuration.configuration import Configuration
 
 MAX_DUE = 5000
 CANCEL_TRIES = 20  # a run that is cancelled may save a page at the same moment

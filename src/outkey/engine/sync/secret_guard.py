@@ -4,18 +4,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from outkey.core.echo.sent_secrets import credentials_in, without_repetition
-from outkey.core.request.message import Response
 from outkey.core.sync.reasons import sync_failure
-from outkey.engine.sending.echoed_secrets import (
+from outkey.engine.sync.plan import Effect, LinePlan, SyncPorts
+from outkey.foundation.core.secret import MASK, Secret
+from outkey.sending.core.request.message import Response
+from outkey.sending.core.request.sent_secrets import credentials_in, without_repetition
+from outkey.sending.engine.exchange.echoed_secrets import (
     EchoDetector,
     StrictSearch,
     has_masked_value,
     reveals_secret,
     sent_secrets,
 )
-from outkey.engine.sync.plan import Effect, LinePlan, SyncPorts
-from outkey.foundation.core.secret import MASK, Secret
 
 CACHE_SECONDS = 10.0
 

@@ -4,8 +4,6 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from outkey.core.config.configuration import Configuration
-from outkey.core.request.message import Response
 from outkey.core.sync.line import Direction, Sync
 from outkey.core.sync.line_sample import MAX_RECORDS, LineSample
 from outkey.core.sync.paging import Position
@@ -19,12 +17,6 @@ from outkey.core.sync.suggest import (
     suggest,
 )
 from outkey.core.sync.suggest_records import MAX_DEPTH
-from outkey.engine.sending.calls import build_call
-from outkey.engine.sending.echoed_secrets import (
-    EchoedSecret,
-    has_masked_value,
-    reveals_secret,
-)
 from outkey.engine.sync.page_requests import page_location, page_request
 from outkey.engine.sync.plan import LinePlan, SyncPorts
 from outkey.engine.sync.pull import PREVIEW_VALUES
@@ -32,6 +24,14 @@ from outkey.engine.sync.secret_guard import SecretGuard
 from outkey.foundation.core.errors import ConfigError, ResponseTooLarge, SyncFailed
 from outkey.foundation.core.origin import without_parameters
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.request.message import Response
+from outkey.sending.engine.exchange.calls import build_call
+from outkey.sending.engine.exchange.echoed_secrets import (
+    EchoedSecret,
+    has_masked_value,
+    reveals_secret,
+)
 
 PREVIEW_MEBIBYTES = 4
 FIRST = Position()

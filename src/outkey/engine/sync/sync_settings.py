@@ -11,11 +11,11 @@ from outkey.core.config.sync_sections import (
     read_database,
     read_pair,
 )
-from outkey.core.state_shapes import read_each, without_value
 from outkey.foundation.core.errors import RowUnreadable
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.stored_values import is_odd
 from outkey.foundation.ports.database import StateRows
+from outkey.sending.core.vault.state_shapes import read_each, without_value
 
 
 class SyncSettings:

@@ -4,8 +4,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
-from outkey.core.config.configuration import Configuration
-from outkey.core.config.drafts import ConfigurationDraft
 from outkey.core.config.sync_sections import OtherDatabase, Pair
 from outkey.core.findings.line_checks import (
     SHARED_FILE,
@@ -26,6 +24,8 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.findings.checks import Finding
 from outkey.ports.sync import LineSource
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.drafts import ConfigurationDraft
 
 
 class LineWithSync(NamedTuple):

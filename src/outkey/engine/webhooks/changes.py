@@ -12,15 +12,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from outkey.core.access.permissions import ASK_ADMINISTRATOR
 from outkey.core.access.webhook_permissions import (
     requirements_of_test,
     webhook_requirements,
 )
-from outkey.core.audit.changed_values import expression_changes
-from outkey.core.audit.events import Change, Tag
-from outkey.core.config.drafts import ConfigurationDraft
-from outkey.core.config.secret_values import refuse_unusable
 from outkey.core.config.sync_sections import Pair
 from outkey.core.sync.line import Sync
 from outkey.core.sync.sync_line import SyncLine
@@ -49,7 +44,12 @@ from outkey.foundation.core.permission import Allowed, Requirement
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.expressions import PathCompiler
-from outkey.ports.sending import Audit
+from outkey.sending.core.audit.changed_values import expression_changes
+from outkey.sending.core.audit.events import Change, Tag
+from outkey.sending.core.configuration.drafts import ConfigurationDraft
+from outkey.sending.core.configuration.permissions import ASK_ADMINISTRATOR
+from outkey.sending.core.configuration.secret_values import refuse_unusable
+from outkey.sending.ports.sending import Audit
 
 
 class DocumentOfWebhooks(Protocol):

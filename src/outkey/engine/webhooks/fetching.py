@@ -3,22 +3,22 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
-from outkey.core.oauth2.grants import common_headers
-from outkey.core.request.message import Request
 from outkey.core.sync.pauses import raise_for_cause
 from outkey.core.sync.response import read_json
 from outkey.core.webhooks.confirmation import object_path
 from outkey.core.webhooks.settings import Webhook
-from outkey.engine.sending.calls import build_call
-from outkey.engine.sending.sender import Sender
-from outkey.engine.tokens.discovery import anonymous_configuration
-from outkey.engine.wire.steps import Steps
-from outkey.engine.wire.transmit import RequestBudget, SendContext
 from outkey.foundation.core.errors import Cause, ConfigError, RateLimited
 from outkey.foundation.core.fields.choices import Network
 from outkey.foundation.core.origin import parse_endpoint
 from outkey.foundation.core.text import Text
 from outkey.ports.sync import LineSource
+from outkey.sending.core.oauth2.grants import common_headers
+from outkey.sending.core.request.message import Request
+from outkey.sending.engine.exchange.calls import build_call
+from outkey.sending.engine.exchange.sender import Sender
+from outkey.sending.engine.tokens.discovery import anonymous_configuration
+from outkey.sending.engine.wire.steps import Steps
+from outkey.sending.engine.wire.transmit import RequestBudget, SendContext
 
 FETCH_SECONDS = 5.0
 MAX_DOCUMENT = 256 * 1024

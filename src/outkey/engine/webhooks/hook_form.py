@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from outkey.core.config.fields import BY_PATH
-from outkey.core.config.secret_values import refuse_unusable
 from outkey.core.config.webhook_section import (
     REFERENCES,
     TARGETS,
@@ -32,6 +30,8 @@ from outkey.foundation.core.fields.field_kinds import (
 from outkey.foundation.core.permission import Allowed
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sending.core.configuration.secret_values import refuse_unusable
 
 DOES = "does"  # the input that says what is done with a delivery
 TARGET = "target"  # the input with the line that it is done with

@@ -7,9 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from outkey.core.config.reference import parse_reference
 from outkey.core.findings.webhook_checks import webhook_findings
-from outkey.core.state_shapes import read_each, without_value
 from outkey.core.webhooks.content import (
     DeliveryContent,
     content_of,
@@ -47,6 +45,8 @@ from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.database import Database, StateRows
 from outkey.ports.webhooks import WebhookVault
+from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sending.core.vault.state_shapes import read_each, without_value
 
 ENDPOINT_BYTES = 16  # 22 characters
 LINE_KEYS = ("line", "run")

@@ -1,13 +1,13 @@
 """Secrets that a sender offers with its first handshake."""
 
-from outkey.core.audit.events import Change, ChangeEffect, Tag
 from outkey.core.webhooks.scheme import HandshakeKind
 from outkey.core.webhooks.sealed import OFFERED_BY
 from outkey.core.webhooks.settings import scheme_of
 from outkey.core.webhooks.stored import SECRET, StoredWebhook
 from outkey.engine.webhooks.hook_settings import HookSettings
 from outkey.foundation.core.secret import Secret
-from outkey.ports.sending import Audit
+from outkey.sending.core.audit.events import Change, ChangeEffect, Tag
+from outkey.sending.ports.sending import Audit
 
 
 def accept_offer(

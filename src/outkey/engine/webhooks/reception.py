@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from outkey.core.request.addresses import counted_part
 from outkey.core.webhooks.attempt import event_text, signed_digest
 from outkey.core.webhooks.content import without_proof, without_signature
 from outkey.core.webhooks.delivery import (
@@ -54,8 +53,9 @@ from outkey.foundation.core.limited_json import read_limited_json
 from outkey.foundation.ports.clock import Clock
 from outkey.foundation.ports.database import Database
 from outkey.foundation.ports.expressions import PathCompiler
-from outkey.ports.sending import Audit
 from outkey.ports.webhooks import DeliveryQuery, DeliveryRows
+from outkey.sending.core.request.addresses import counted_part
+from outkey.sending.ports.sending import Audit
 
 MEBIBYTE = 1024 * 1024
 MAX_BODY = MEBIBYTE  # unless the operator sets another limit

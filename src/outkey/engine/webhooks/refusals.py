@@ -8,13 +8,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from outkey.core.audit.events import Change, Tag
 from outkey.core.webhooks.delivery import Refused
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.database import Database, StateRows
-from outkey.ports.sending import Audit
+from outkey.sending.core.audit.events import Change, Tag
+from outkey.sending.ports.sending import Audit
 
 ACTOR = "webhook"
 MINUTE = 60

@@ -4,9 +4,9 @@ import json
 from collections.abc import Sequence
 
 from outkey.core.webhooks.content import DeliveryContent
-from outkey.engine.sending.echoed_secrets import EchoDetector, reveals_secret
 from outkey.foundation.core.limited_json import read_limited_json
 from outkey.foundation.core.secret import MASK, Secret
+from outkey.sending.engine.exchange.echoed_secrets import EchoDetector, reveals_secret
 
 
 def masked_content(

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from outkey.core.audit.actors import WEBHOOK_ACTOR
 from outkey.core.findings.webhook_checks import (
     FAILED_SECONDS,
     MOST_COUNTED,
@@ -23,6 +22,7 @@ from outkey.foundation.core.findings.conditions import Condition
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.ports.database import Database, StateRows
 from outkey.ports.webhooks import DeliveryQuery, DeliveryRows
+from outkey.sending.core.audit.actors import WEBHOOK_ACTOR
 
 SAMPLE = 500  # deliveries that are read at a time to learn what is usual
 NEWEST_RUNS = 50  # of deliveries that are looked at

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
-from outkey.core.audit.actors import WEBHOOK_ACTOR
 from outkey.core.sync.reasons import ALL_REFUSED, sync_failure
 from outkey.core.sync.records import WriteOutcome
 from outkey.core.sync.response import Record, read_json, records_in
@@ -23,7 +22,6 @@ from outkey.core.webhooks.handlers import refuse_unlisted_handler
 from outkey.core.webhooks.inbox import LEASE_SECONDS, DeliveryState, InboxDelivery
 from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.stored import StoredWebhook
-from outkey.engine.sending.sender import Sender
 from outkey.engine.sync.planner import Planner
 from outkey.engine.sync.received_pull import ReceivedOutcome, ReceivedPage
 from outkey.engine.sync.runner import SyncRunner
@@ -47,6 +45,8 @@ from outkey.foundation.ports.database import Database
 from outkey.foundation.ports.expressions import PathCompiler
 from outkey.ports.sync import LineSource
 from outkey.ports.webhooks import DeliveryQuery, DeliveryRows
+from outkey.sending.core.audit.actors import WEBHOOK_ACTOR
+from outkey.sending.engine.exchange.sender import Sender
 
 AT_ONCE = 200  # deliveries of one webhook and round
 SHARE_SECONDS = 5.0  # for one webhook, before all others have their turn

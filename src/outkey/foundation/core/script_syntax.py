@@ -15,7 +15,7 @@ MAX_SOURCE = 64 * 1024
 # Python 3.11 takes a second for one f-string of 64 KiB with 20,000 braces, and all
 # threads wait.
 _MAX_BRACES = 2000
-# As in adapters/scripts_locked/preload.py,
+# As in sending/adapters/scripts_locked/preload.py,
 # which is loaded alone and cannot import this.
 _MODULES = """
 base64 binascii bisect calendar collections collections.abc contextlib copy dataclasses

@@ -6,8 +6,6 @@ from typing import Annotated
 
 import typer
 
-from outkey.core.audit.events import Change, Tag
-from outkey.core.config.facts import configuration_facts, summary_facts
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.findings.checks import Finding
 from outkey.foundation.core.stored_values import is_odd
@@ -40,6 +38,8 @@ from outkey.hosts.cli.session import (
     administration_of,
     open_application,
 )
+from outkey.sending.core.audit.events import Change, Tag
+from outkey.sending.core.configuration.facts import configuration_facts, summary_facts
 
 Findings = Sequence[tuple[str, Finding]]
 _COLUMNS = {

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from outkey.core.audit.events import Tag
 from outkey.core.sync.records import Target, find_target
 from outkey.core.sync.shown import shortened
 from outkey.core.sync.targets import ARCHIVED_AT, TABLE_PREFIX, FileFormat
@@ -21,6 +20,7 @@ from outkey.hosts.cli.output import (
     progress_bar,
 )
 from outkey.hosts.cli.session import AsJson, administration_of, open_application
+from outkey.sending.core.audit.events import Tag
 
 if TYPE_CHECKING:
     from outkey.ports.sync import StoredTables

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.config.configuration import Configuration
 from outkey.foundation.core.errors import ConfigError, StorageUnavailable
 from outkey.foundation.core.findings.checks import Finding, Level, severity
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.output import count_items, print_line, print_styled, progress_bar
 from outkey.hosts.cli.session import AsJson, current_host, open_application
+from outkey.sending.core.configuration.configuration import Configuration
 
 if TYPE_CHECKING:
     from outkey.core.findings.posture import InstallationFacts

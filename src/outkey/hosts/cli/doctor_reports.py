@@ -9,12 +9,12 @@ from itertools import groupby
 from textwrap import wrap
 from typing import NamedTuple
 
-from outkey.core.audit.durability import Durability
 from outkey.core.findings.posture import POSTURE_CHECKS
 from outkey.core.operating.checklist import CHECKLIST, CheckedLine
 from outkey.foundation.core.findings.checks import Finding, Level
 from outkey.hosts.cli.output import finding_facts, json_text, visible
 from outkey.hosts.cli.times import with_local_times
+from outkey.sending.core.audit.durability import Durability
 
 Findings = list[tuple[str, Finding]]
 _COLOURS = {Level.ERROR: "31", Level.WARNING: "33", Level.NOTICE: "36"}  # ANSI

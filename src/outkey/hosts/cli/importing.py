@@ -108,7 +108,7 @@ def print_next_steps(imported: "Import") -> None:
 
 def expected_variables(imported: "Import") -> list[str]:
     """Return the environment variables that the document of an import refers to."""
-    from outkey.core.config.reference import Store
+    from outkey.sending.core.configuration.reference import Store
 
     references = [
         state.reference

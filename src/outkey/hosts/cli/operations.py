@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.audit.events import Tag
 from outkey.foundation.core.errors import ChainBroken, OutkeyError
 from outkey.foundation.core.moments import DAY_SECONDS, record_iso
 from outkey.hosts.cli.commands import Commands
@@ -31,6 +30,7 @@ from outkey.hosts.cli.session import (
     open_application,
 )
 from outkey.hosts.cli.times import record_time
+from outkey.sending.core.audit.events import Tag
 
 if TYPE_CHECKING:
     from outkey.engine.managing.key_steps import KeyAdministration

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from outkey.core.importing.report import ReportItem
     from outkey.engine.application import Application
-    from outkey.engine.managing.connection_test import Report
+    from outkey.sending.engine.connection_test import Report
 
 _STEP = 1000
 _GAP = 2  # spaces between columns

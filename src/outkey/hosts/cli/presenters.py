@@ -7,14 +7,6 @@ from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from outkey.core.config.configuration import Configuration
-from outkey.core.config.custom_rows import CustomRow, is_row_secret
-from outkey.core.config.fields import BY_PATH
-from outkey.core.findings.health import Status
-from outkey.core.request.message import Response
-from outkey.core.request.script import SCRIPT_FACT, fingerprint
-from outkey.core.vault.voucher import LATER_FACTS, ROW_TEXT, SETTINGS
-from outkey.engine.wire.lockout_guard import MAX_REFUSED
 from outkey.foundation.core.errors import resume_hint
 from outkey.foundation.core.fields.field_kinds import Field
 from outkey.hosts.cli.json_format import formatted_json
@@ -26,6 +18,14 @@ from outkey.hosts.cli.output import (
     warn,
 )
 from outkey.hosts.cli.times import time_text
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.custom_rows import CustomRow, is_row_secret
+from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sending.core.configuration.health import Status
+from outkey.sending.core.request.message import Response
+from outkey.sending.core.request.script import SCRIPT_FACT, fingerprint
+from outkey.sending.core.vault.voucher import LATER_FACTS, ROW_TEXT, SETTINGS
+from outkey.sending.engine.wire.lockout_guard import MAX_REFUSED
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.request.message import Response, ResponseHeaders
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.input import read_data, split_header
@@ -20,6 +19,7 @@ from outkey.hosts.cli.output import (
 from outkey.hosts.cli.presenters import pause_text, print_response, response_facts
 from outkey.hosts.cli.session import AsJson, Name, open_application
 from outkey.hosts.preview_facts import preview_facts
+from outkey.sending.core.request.message import Response, ResponseHeaders
 
 if TYPE_CHECKING:
     from outkey.engine.application import Application

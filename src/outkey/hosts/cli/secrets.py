@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.vault.row_voucher import is_row_name
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.commands import Commands
@@ -25,11 +24,12 @@ from outkey.hosts.cli.session import (
     administration_of,
     open_application,
 )
+from outkey.sending.core.vault.row_voucher import is_row_name
 
 if TYPE_CHECKING:
-    from outkey.core.config.configuration import Configuration
     from outkey.core.vault.changed_rows import ChangedRow
     from outkey.engine.application import Application
+    from outkey.sending.core.configuration.configuration import Configuration
 
     ChangedFacts = tuple[Configuration, list[str]]
 
@@ -63,9 +63,9 @@ def set_secret(
 
     A value is never read from the command line, which other users can see.
     """
-    from outkey.core.config.reference import parse_reference
     from outkey.engine.managing.changes import check_secret_field
     from outkey.foundation.core.secret import Secret
+    from outkey.sending.core.configuration.reference import parse_reference
 
     administration = administration_of(open_application())
     # Read before the prompt: the value is meant for the origin that the prompt names.

@@ -7,9 +7,6 @@ from typing import Annotated
 
 import typer
 
-from outkey.core.diagnosis import Suspicion
-from outkey.engine.managing.connection_test import Report
-from outkey.engine.sending.preview import Preview
 from outkey.foundation.core.findings.checks import Finding, Level
 from outkey.foundation.core.text import join_texts
 from outkey.hosts.cli.finding_commands import with_command
@@ -32,6 +29,9 @@ from outkey.hosts.cli.session import (
     open_application,
 )
 from outkey.hosts.cli.times import with_local_times
+from outkey.sending.core.diagnosis import Suspicion
+from outkey.sending.engine.connection_test import Report
+from outkey.sending.engine.exchange.preview import Preview
 
 
 def check_connection(

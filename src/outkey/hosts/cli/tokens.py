@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.audit.events import Tag
-from outkey.core.oauth2.token import State
 from outkey.foundation.core.errors import ConfigError, EgressDenied
 from outkey.foundation.core.fields.choices import Grant, Network
 from outkey.foundation.core.moments import duration_text, iso_moment
@@ -27,10 +25,12 @@ from outkey.hosts.cli.session import (
     open_application,
 )
 from outkey.hosts.cli.times import time_text
+from outkey.sending.core.audit.events import Tag
+from outkey.sending.core.oauth2.token import State
 
 if TYPE_CHECKING:
     from outkey.engine.application import Application
-    from outkey.engine.tokens.actions import TokenActions, TokenStatus
+    from outkey.sending.engine.tokens.actions import TokenActions, TokenStatus
 
 _STATES = {
     State.NONE: "none: the next request gets one",

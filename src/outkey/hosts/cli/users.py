@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from outkey.core.audit.events import Tag
 from outkey.hosts.cli.accounts import print_revoked
 from outkey.hosts.cli.commands import Commands
 from outkey.hosts.cli.output import confirm, print_done, print_json, print_line
 from outkey.hosts.cli.session import AsJson, Yes, administration_of, current_host
+from outkey.sending.core.audit.events import Tag
 
 people_app = Commands(help="Export or erase what is stored about users.")
 User = Annotated[str, typer.Argument(help="The name that the user signs in with.")]

@@ -10,15 +10,6 @@ from contextlib import suppress
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Count, Max, OuterRef, Subquery
 
-from outkey.core.audit.chain import (
-    AuditStream,
-    ChainMark,
-    ChainRow,
-    Label,
-    facts_of,
-    key_id_of,
-)
-from outkey.core.audit.durability import Durability
 from outkey.foundation.core.errors import AuditUnavailable
 from outkey.foundation.core.text import Text
 from outkey.hosts.django.audit_connection import AuditConnection
@@ -30,6 +21,15 @@ from outkey.hosts.django.raw_sql import (
     recover,
     wrap_errors_of_methods,
 )
+from outkey.sending.core.audit.chain import (
+    AuditStream,
+    ChainMark,
+    ChainRow,
+    Label,
+    facts_of,
+    key_id_of,
+)
+from outkey.sending.core.audit.durability import Durability
 
 BATCH = 2000
 ROW_COLUMNS = ("number", "body", "mac", *Label._fields)

@@ -19,8 +19,6 @@ from weakref import WeakSet
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from outkey.core.audit.chain import ChainRow, Label
-from outkey.core.audit.durability import Durability
 from outkey.foundation.core.groups import groups_of
 from outkey.hosts.django.columns import as_bytes
 from outkey.hosts.django.raw_sql import (
@@ -29,6 +27,8 @@ from outkey.hosts.django.raw_sql import (
     require_written,
     with_question_marks,
 )
+from outkey.sending.core.audit.chain import ChainRow, Label
+from outkey.sending.core.audit.durability import Durability
 
 PER_STATEMENT = 500
 COLUMNS = ("stream_id", "number", *Label._fields, "body", "mac")

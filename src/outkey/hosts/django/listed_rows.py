@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from uuid import UUID
 
-from outkey.adapters.vouching.vouched_states import VOUCHER
-from outkey.core.oauth2.token import TokenState
-from outkey.core.rows import read_query
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.choices import AuthenticationType, TokenSourceKind
 from outkey.hosts.django import models
+from outkey.sending.adapters.vouching.vouched_states import VOUCHER
+from outkey.sending.core.configuration.rows import read_query
+from outkey.sending.core.oauth2.token import TokenState
 
 FETCHED = [str(TokenSourceKind.OAUTH2), str(TokenSourceKind.LOGIN)]
 

@@ -10,8 +10,8 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from outkey.core.sync.run import RunState
-from outkey.core.vault.versions import SecretLabel
 from outkey.hosts.django.columns import DayField, RecordField, tolerate_odd_values
+from outkey.sending.core.vault.versions import SecretLabel
 
 
 class Configuration(models.Model):

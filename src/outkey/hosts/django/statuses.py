@@ -6,14 +6,14 @@ from operator import or_
 
 from django.db.models import Case, F, Q, Value, When
 
-from outkey.core.findings.health import (
+from outkey.foundation.core.moments import day_of
+from outkey.sending.core.configuration.health import (
     ACCEPTED_AT,
     Comparison,
     Criterion,
     Status,
     status_rules,
 )
-from outkey.foundation.core.moments import day_of
 
 LOOKUPS = {
     Comparison.IS: "{}",

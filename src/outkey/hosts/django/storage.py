@@ -9,19 +9,8 @@ from uuid import UUID
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Count, Model, QuerySet
 
-from outkey.core.config.custom_rows import CustomHeader
 from outkey.core.config.line_history import LineVersion
-from outkey.core.findings.health import Health, Summary
-from outkey.core.rows import ConfigurationRow
 from outkey.core.sync.line_rows import LineRow
-from outkey.core.vault.envelope import (
-    key_name_of,
-    named_key,
-    secret_place,
-    token_place,
-)
-from outkey.core.vault.versions import SecretVersion
-from outkey.core.vault.voucher import VOUCHER_FIELD
 from outkey.foundation.core.errors import RowUnreadable
 from outkey.foundation.core.groups import groups_of
 from outkey.foundation.core.stored_values import (
@@ -38,6 +27,17 @@ from outkey.hosts.django.columns import as_bytes, optional_bytes
 from outkey.hosts.django.database import DjangoDatabase
 from outkey.hosts.django.raw_sql import execute, insert_row, wrap_errors_of_methods
 from outkey.ports.sync import Storage
+from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sending.core.configuration.health import Health, Summary
+from outkey.sending.core.configuration.rows import ConfigurationRow
+from outkey.sending.core.vault.envelope import (
+    key_name_of,
+    named_key,
+    secret_place,
+    token_place,
+)
+from outkey.sending.core.vault.versions import SecretVersion
+from outkey.sending.core.vault.voucher import VOUCHER_FIELD
 
 _CHECKED = (
     "id",

@@ -18,24 +18,6 @@ from hashlib import sha256
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from outkey.adapters.configurations_memory import MemoryConfigurations
-from outkey.adapters.permits_leased import LeasedPermits
-from outkey.adapters.resolver_system import SystemResolver
-from outkey.adapters.scripts_locked import LockedScripts
-from outkey.adapters.signer_jose import JoseSigner
-from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.adapters.transport_urllib3 import Urllib3Transport
-from outkey.core.audit.events import Change, Intent, Outcome, Refusal
-from outkey.core.config.configuration import (
-    SECRETS_OF_LOGIN,
-    Configuration,
-    SecretState,
-    build,
-)
-from outkey.core.config.fields import FIELDS, SENT_TO_TOKEN_URL
-from outkey.core.request.message import Request, Response, Route, Source
-from outkey.engine.gateway import Gateway
-from outkey.engine.sending.sender import Ports, Sender
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
 from outkey.foundation.adapters.states_memory import MemoryStateRows
@@ -43,7 +25,25 @@ from outkey.foundation.core.errors import OutkeyError, SecretMissing
 from outkey.foundation.core.fields.choices import BodyFormat, ClientAuth, Grant
 from outkey.foundation.core.secret import Secret
 from outkey.hosts.drill.scenarios import Scenario
-from outkey.ports.sending import Scripts
+from outkey.sending.adapters.configurations_memory import MemoryConfigurations
+from outkey.sending.adapters.permits_leased import LeasedPermits
+from outkey.sending.adapters.scripts_locked import LockedScripts
+from outkey.sending.adapters.tokens.signer_jose import JoseSigner
+from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
+from outkey.sending.adapters.transport.resolver_system import SystemResolver
+from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal
+from outkey.sending.core.configuration.configuration import (
+    SECRETS_OF_LOGIN,
+    Configuration,
+    SecretState,
+    build,
+)
+from outkey.sending.core.configuration.fields import FIELDS, SENT_TO_TOKEN_URL
+from outkey.sending.core.request.message import Request, Response, Route, Source
+from outkey.sending.engine.exchange.sender import Ports, Sender
+from outkey.sending.engine.gateway import Gateway
+from outkey.sending.ports.sending import Scripts
 from outkey.spar import Arrival, Spar
 from outkey.spar.records import SCOPE
 

@@ -9,8 +9,8 @@ from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
-from outkey.core.config.configuration import Configuration
-from outkey.engine.sending.exchange import MAX_HOPS
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.engine.exchange.exchange import MAX_HOPS
 
 
 class Allowed(Enum):

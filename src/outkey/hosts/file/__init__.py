@@ -3,26 +3,29 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from outkey.adapters.audit_logging import LoggingAudit
-from outkey.adapters.configurations_memory import MemoryConfigurations
-from outkey.adapters.permits_leased import LeasedPermits
-from outkey.adapters.resolver_system import AsyncSystemResolver, SystemResolver
-from outkey.adapters.scripts_locked import LockedScripts
-from outkey.adapters.secrets_reference import ReferencedSecrets
-from outkey.adapters.signer_jose import JoseSigner
-from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.adapters.transport_asyncio import AsyncioTransport
-from outkey.adapters.transport_urllib3 import Urllib3Transport
-from outkey.core.config.configuration import Configuration
 from outkey.core.config.document import Document, parse_document
-from outkey.engine.gateway import Gateway
-from outkey.engine.sending.sender import Asynchronous, Ports, Sender
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
-from outkey.ports.sending import Tokens
+from outkey.sending.adapters.audit.audit_logging import LoggingAudit
+from outkey.sending.adapters.configurations_memory import MemoryConfigurations
+from outkey.sending.adapters.permits_leased import LeasedPermits
+from outkey.sending.adapters.scripts_locked import LockedScripts
+from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sending.adapters.tokens.signer_jose import JoseSigner
+from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
+from outkey.sending.adapters.transport.resolver_system import (
+    AsyncSystemResolver,
+    SystemResolver,
+)
+from outkey.sending.adapters.transport.transport_asyncio import AsyncioTransport
+from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.engine.exchange.sender import Asynchronous, Ports, Sender
+from outkey.sending.engine.gateway import Gateway
+from outkey.sending.ports.sending import Tokens
 
 
 def load(path: str | Path, *, tokens: Tokens | None = None) -> Gateway:

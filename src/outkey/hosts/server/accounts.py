@@ -10,7 +10,6 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from outkey.core.access.roles import ROLES
-from outkey.core.audit.events import Tag
 from outkey.engine.managing.api_tokens import ApiTokens
 from outkey.engine.managing.changes import Administration
 from outkey.foundation.core.errors import ConfigError
@@ -23,6 +22,7 @@ from outkey.hosts.server.personal import (
     user_named,
 )
 from outkey.hosts.server.user_changes import key_of
+from outkey.sending.core.audit.events import Tag
 
 ADMINISTRATOR = "Administrator"
 

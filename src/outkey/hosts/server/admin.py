@@ -28,7 +28,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from outkey.core.access.user_rights import STAFF, SUPERUSER, Rights
-from outkey.core.audit.events import Tag
 from outkey.hosts.django.pages.shell import errors_as_page
 from outkey.hosts.server.light_admin import LightAdmin
 from outkey.hosts.server.tokens_of_users import end_tokens, watch_tokens
@@ -41,6 +40,7 @@ from outkey.hosts.server.user_changes import (
     rights_of_target,
     rights_of_user,
 )
+from outkey.sending.core.audit.events import Tag
 
 admin.site.site_title = "outkey"
 admin.site.site_header = "outkey"

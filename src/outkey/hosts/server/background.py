@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 
 from outkey.adapters.notices_log import LoggedNotices
 from outkey.adapters.notices_webhook import WebhookNotices
-from outkey.adapters.transport_urllib3 import Urllib3Transport
-from outkey.core.config.configuration import build
 from outkey.engine.application import Application
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.core.errors import ConfigError
@@ -21,6 +19,8 @@ from outkey.hosts.django.heartbeats import StreamWitness
 from outkey.hosts.django.notices import MailedNotices
 from outkey.hosts.django.unattended_work import log_and_continue
 from outkey.ports.monitoring import Notifier
+from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+from outkey.sending.core.configuration.configuration import build
 
 ACTOR = "outkey"
 ROUND_SECONDS = 60.0

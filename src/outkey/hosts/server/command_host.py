@@ -11,9 +11,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from outkey.adapters.keyring_file import KeySource
 from outkey.core.access.token_owners import TokenOwner
-from outkey.core.audit.events import Tag
 from outkey.core.operating.checklist import ProductionFacts
 from outkey.core.sync.run import Run
 from outkey.engine.application import Application
@@ -40,6 +38,8 @@ from outkey.hosts.server.home import (
 )
 from outkey.hosts.server.location import home
 from outkey.hosts.server.logs import logging_settings
+from outkey.sending.adapters.secrets.keyring_file import KeySource
+from outkey.sending.core.audit.events import Tag
 
 if TYPE_CHECKING:
     from outkey.engine.managing.changes import Administration

@@ -27,7 +27,6 @@ from waitress.server import TcpWSGIServer
 from waitress.task import WSGITask
 from waitress.utilities import Error
 
-from outkey.adapters.listeners_file import web_url
 from outkey.foundation.core.errors import OutkeyError, ServerBusy
 from outkey.foundation.core.text import Text
 from outkey.hosts.django.api.aborted import RESPOND_WITHIN, ResponseAborted
@@ -41,6 +40,7 @@ from outkey.hosts.server.places import (
     kind_of,
     normal_path,
 )
+from outkey.sending.adapters.transport.listeners_file import web_url
 
 # From the connection, or from the previous response, to a complete head.
 HEAD_SECONDS = 10.0

@@ -12,9 +12,9 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse_lazy
 
-from outkey.core.audit.events import Tag
 from outkey.hosts.django.pages.shell import errors_as_page
 from outkey.hosts.server.user_changes import note_plain
+from outkey.sending.core.audit.events import Tag
 
 
 class OwnPasswordForm(PasswordChangeForm):

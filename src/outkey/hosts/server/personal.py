@@ -17,8 +17,6 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils.timezone import now
 
-from outkey.core.audit.chain import facts_of
-from outkey.core.audit.events import Tag
 from outkey.engine.managing.api_tokens import ApiTokens
 from outkey.engine.sync.line_registry import Registry
 from outkey.foundation.core.errors import ConfigError
@@ -27,7 +25,9 @@ from outkey.foundation.core.text import Text
 from outkey.hosts.django.models import Delivery, SecretValue, UserSettings
 from outkey.hosts.django.pages.access import web_actor
 from outkey.hosts.server.user_changes import key_of
-from outkey.ports.storage import AuditRows
+from outkey.sending.core.audit.chain import facts_of
+from outkey.sending.core.audit.events import Tag
+from outkey.sending.ports.storage import AuditRows
 
 _LOGINS = (AccessAttempt, AccessFailureLog, AccessLog)
 # Parts of a record's JSON: only records that have one of them need to be parsed.

@@ -10,9 +10,7 @@ from django.contrib.auth.models import Group, User
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
 
-from outkey.adapters.listeners_file import reachable, web_url
 from outkey.core.access.api_tokens import Scope, token_of_header
-from outkey.core.audit.events import Tag
 from outkey.core.operating.checklist import (
     LEAST_DESCRIPTORS as RECOMMENDED_DESCRIPTORS,
 )
@@ -31,6 +29,8 @@ from outkey.hosts.server.personal import delete_old
 from outkey.hosts.server.sign_ins import SignInRounds
 from outkey.hosts.server.user_changes import key_of
 from outkey.hosts.webhook_ports import body_limit, read_mebibytes
+from outkey.sending.adapters.transport.listeners_file import reachable, web_url
+from outkey.sending.core.audit.events import Tag
 
 SENT_LIMIT = "OUTKEY_SEND_MEBIBYTES"
 READ_ABOVE_LIMIT = 1024 * 1024  # bytes

@@ -25,12 +25,12 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
-from outkey.core.audit.events import Change, Tag
-from outkey.core.request.addresses import counted_part
 from outkey.engine.managing.sign_ins import SignInGuard
 from outkey.foundation.core.errors import HostError
 from outkey.hosts.django.pages.access import installation, web_actor
 from outkey.hosts.django.repeating_thread import RepeatingThread
+from outkey.sending.core.audit.events import Change, Tag
+from outkey.sending.core.request.addresses import counted_part
 
 PROVIDED_BITS = {4: 24, 6: 48}  # of the network that a customer gets, by version of IP
 ROUND_SECONDS = 60.0

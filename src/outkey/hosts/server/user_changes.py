@@ -13,8 +13,8 @@ from django.db.models import QuerySet
 from django.forms import BaseForm
 
 from outkey.core.access.user_rights import Rights
-from outkey.core.audit.events import Tag
 from outkey.hosts.django.pages.access import administration_for
+from outkey.sending.core.audit.events import Tag
 
 _NAMES = ("username", "name")
 _LINKS = ("groups", "user_permissions", "permissions")

@@ -6,11 +6,8 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Body, Header
 
 from outkey.core.access.api_tokens import Scope
-from outkey.core.config.configuration import Configuration
-from outkey.core.config.facts import configuration_facts, summary_facts
 from outkey.core.config.preset_facts import preset_facts
 from outkey.engine.managing.api_access import ApiSubject
-from outkey.engine.sending.calls import RequestContent
 from outkey.foundation.core.secret import Secret
 from outkey.hosts.django.api import schemas
 from outkey.hosts.django.api.access import granted
@@ -18,6 +15,9 @@ from outkey.hosts.django.api.interface import operation
 from outkey.hosts.django.api.presenters import report_facts
 from outkey.hosts.django.api.responses import empty_response, json_response
 from outkey.hosts.preview_facts import preview_facts
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.facts import configuration_facts, summary_facts
+from outkey.sending.engine.exchange.calls import RequestContent
 
 TAG = "configurations"
 ONE = "/configurations/{segment:name}"

@@ -2,8 +2,8 @@
 
 from dataclasses import asdict
 
-from outkey.engine.managing.connection_test import Report
 from outkey.hosts.preview_facts import finding_facts
+from outkey.sending.engine.connection_test import Report
 
 
 def report_facts(report: Report) -> dict[str, object]:

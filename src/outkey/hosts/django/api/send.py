@@ -14,16 +14,20 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
 
-from outkey.core.request.message import BodyStream
-from outkey.core.request.message import Response as ApiResponse
-from outkey.core.request.relay import RelayedRequest, returned_headers, returned_status
-from outkey.engine.wire.transmit import MEBIBYTE
 from outkey.foundation.core.errors import OutkeyError
 from outkey.hosts.django.api.aborted import RESPOND_WITHIN, ResponseAborted
 from outkey.hosts.django.api.access import access_of
 from outkey.hosts.django.api.bodies import read_body
 from outkey.hosts.django.api.paths import raw_rest
 from outkey.hosts.django.api.responses import error_response, method_not_allowed
+from outkey.sending.core.request.message import BodyStream
+from outkey.sending.core.request.message import Response as ApiResponse
+from outkey.sending.core.request.relay import (
+    RelayedRequest,
+    returned_headers,
+    returned_status,
+)
+from outkey.sending.engine.wire.transmit import MEBIBYTE
 
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 NOT_SENT = ("CONNECT", "TRACE")  # they are about the connection, not about a resource

@@ -4,7 +4,7 @@ from django.apps.registry import Apps
 from django.db import migrations, models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
-from outkey.core.audit.chain import facts_of, label_of
+from outkey.sending.core.audit.chain import facts_of, label_of
 
 BATCH = 2000
 

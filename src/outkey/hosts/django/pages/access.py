@@ -6,11 +6,11 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Permissi
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
-from outkey.core.config.reference import Reference, parse_reference
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.editing import Editor
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.installed import installation
+from outkey.sending.core.configuration.reference import Reference, parse_reference
 
 __all__ = (
     "administration_for",

@@ -22,10 +22,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from outkey.core.audit.chain import CHANGE, FAILURE, SIGN_IN
-from outkey.core.audit.events import Tag
 from outkey.core.audit.words import details_of, subject_of
-from outkey.core.config.configuration import Configuration
 from outkey.engine.managing.activity import (
     Activity,
     ActivityFilter,
@@ -56,6 +53,9 @@ from outkey.hosts.django.pages.shell import (
     page,
 )
 from outkey.hosts.django.row_ids import row_id
+from outkey.sending.core.audit.chain import CHANGE, FAILURE, SIGN_IN
+from outkey.sending.core.audit.events import Tag
+from outkey.sending.core.configuration.configuration import Configuration
 
 PAGE_SIZE = 50
 EXPORT_ROWS = 100_000  # of one file; the export of the whole audit has no limit

@@ -7,8 +7,6 @@ from django.db.models import Q
 from django.http import HttpRequest
 from django.urls import reverse
 
-from outkey.core.audit.actors import actor_words
-from outkey.core.audit.chain import CHANGE
 from outkey.core.audit.words import (
     Detail,
     details_of,
@@ -16,7 +14,6 @@ from outkey.core.audit.words import (
     sentence_of,
     subject_of,
 )
-from outkey.core.config.configuration import Configuration
 from outkey.engine.managing.activity import (
     Activity,
     ActivityFilter,
@@ -31,6 +28,9 @@ from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import installation, may
 from outkey.hosts.django.pages.shell import url_of
 from outkey.hosts.django.translation import translate_text
+from outkey.sending.core.audit.actors import actor_words
+from outkey.sending.core.audit.chain import CHANGE
+from outkey.sending.core.configuration.configuration import Configuration
 
 GROUP_SIZE = 20  # requests of a run that are listed under it
 RUNS_SIZE = 1000

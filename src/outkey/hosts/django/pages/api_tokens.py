@@ -19,7 +19,6 @@ from outkey.core.access.api_tokens import (
 )
 from outkey.core.access.token_owners import TokenProblem
 from outkey.core.access.token_permissions import SCOPE_NEEDS, SCOPE_TEXTS, token_needs
-from outkey.core.audit.actors import actor_words
 from outkey.engine.managing.api_tokens import CreatedToken, TokenWish
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.permission import Permission
@@ -33,6 +32,7 @@ from outkey.hosts.django.pages.access import (
 from outkey.hosts.django.pages.shell import page
 from outkey.hosts.django.pages.webhook_form import names_of_configurations
 from outkey.hosts.django.token_owners import problems_by_token
+from outkey.sending.core.audit.actors import actor_words
 
 MARKED = ("name", "scope", "expires", "per_minute")  # inputs that show their errors
 STATES = {  # the colour of each, and its name

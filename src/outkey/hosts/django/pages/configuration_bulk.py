@@ -16,11 +16,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.core.audit.events import Tag
 from outkey.core.config.export import render as render_document
 from outkey.engine.managing.attention import TESTABLE
 from outkey.engine.managing.changes import ConfigurationChange
-from outkey.engine.managing.connection_test import SAFE
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.text import Text
@@ -47,6 +45,8 @@ from outkey.hosts.django.pages.shell import (
 from outkey.hosts.django.pages.trials import status_context
 from outkey.hosts.django.statuses import status_conditions, status_rank
 from outkey.hosts.django.translation import translate_text
+from outkey.sending.core.audit.events import Tag
+from outkey.sending.engine.connection_test import SAFE
 
 TESTS_AT_ONCE = 50
 TEST = "test"

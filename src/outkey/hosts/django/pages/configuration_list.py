@@ -10,8 +10,6 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from outkey.core.config.fields import BY_PATH
-from outkey.core.findings.health import Health, Status
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django import models
 from outkey.hosts.django.listed_rows import ends_of_tokens, rows_with_key
@@ -22,6 +20,8 @@ from outkey.hosts.django.pages.shell import page
 from outkey.hosts.django.pages.sorting import Sorting, read_page
 from outkey.hosts.django.statuses import status_conditions, status_rank
 from outkey.hosts.django.storage import health_of
+from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sending.core.configuration.health import Health, Status
 
 ATTENTION = "attention"
 INACTIVE = "inactive"

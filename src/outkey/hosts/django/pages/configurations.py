@@ -11,8 +11,6 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from outkey.core.config.configuration import Configuration
-from outkey.core.config.fields import BY_PATH
 from outkey.engine.managing.editing import Edit, Errors, add_error
 from outkey.foundation.core.errors import ConfigError, OutkeyError
 from outkey.foundation.core.findings.checks import Finding
@@ -42,6 +40,8 @@ from outkey.hosts.django.pages.shell import (
 from outkey.hosts.django.pages.tested_drafts import GoodTest, good_test_of
 from outkey.hosts.django.pages.token_panel import TOKEN_TABS, panel_for, redirect_url
 from outkey.hosts.django.storage import health_of
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.fields import BY_PATH
 
 DAY_SECONDS = 24 * 60 * 60
 COUNTED_RECORDS = 100_000  # more would take longer than a page may

@@ -17,7 +17,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.core.audit.events import Tag
 from outkey.core.sync.filters import NUMBERS, Wanted, read_wanted
 from outkey.core.sync.records import (
     FieldKind,
@@ -37,6 +36,7 @@ from outkey.hosts.django.pages.access import (
 )
 from outkey.hosts.django.pages.shell import attachment, message_of, page
 from outkey.ports.sync import StoredTables
+from outkey.sending.core.audit.events import Tag
 
 PAGE_SIZE = 50
 LONGEST = 200  # characters of a value that the page shows

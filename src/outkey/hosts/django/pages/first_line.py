@@ -5,11 +5,11 @@ from urllib.parse import urlencode
 from django.http import HttpRequest
 from django.urls import reverse
 
-from outkey.core.config.configuration import Configuration
-from outkey.core.findings.health import Health
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.models import SyncLine
 from outkey.hosts.django.pages.access import may
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.health import Health
 
 
 def url_of_first_line(

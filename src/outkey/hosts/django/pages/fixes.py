@@ -8,7 +8,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.core.diagnosis import Fix
 from outkey.engine.managing.fixes import changed_field, permissions_for
 from outkey.foundation.core.errors import EditConflict, OutkeyError
 from outkey.foundation.core.permission import Permission
@@ -18,6 +17,7 @@ from outkey.hosts.django.pages.repetitions import repeat_test
 from outkey.hosts.django.pages.shell import configuration_at, message_of, url_of
 from outkey.hosts.django.pages.trials import FIX
 from outkey.hosts.django.translation import translate_text
+from outkey.sending.core.diagnosis import Fix
 
 PROPOSAL_SECONDS = 3600
 

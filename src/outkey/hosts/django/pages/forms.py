@@ -9,10 +9,6 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from outkey.core.config.configuration import Configuration, SecretState
-from outkey.core.config.custom_rows import CustomHeader, CustomRow, QueryParameter
-from outkey.core.config.fields import BY_PATH, FIELDS
-from outkey.core.config.methods import TEST_PATH, InitialValues
 from outkey.engine.managing.editing import (
     Editor,
     Errors,
@@ -29,6 +25,14 @@ from outkey.foundation.core.fields.field_kinds import (
     Tab,
 )
 from outkey.foundation.core.findings.checks import Finding
+from outkey.sending.core.configuration.configuration import Configuration, SecretState
+from outkey.sending.core.configuration.custom_rows import (
+    CustomHeader,
+    CustomRow,
+    QueryParameter,
+)
+from outkey.sending.core.configuration.fields import BY_PATH, FIELDS
+from outkey.sending.core.configuration.methods import TEST_PATH, InitialValues
 
 INPUT_TYPES = {Kind.DATE: "date"} | dict.fromkeys(URL_PARSERS, "url")
 

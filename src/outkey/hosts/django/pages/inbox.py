@@ -13,7 +13,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.core.audit.actors import actor_words
 from outkey.core.webhooks.content import Headers
 from outkey.core.webhooks.delivery_words import (
     STATES,
@@ -55,6 +54,7 @@ from outkey.hosts.sample_delivery import (
     server_url,
     signed_sample,
 )
+from outkey.sending.core.audit.actors import actor_words
 
 PAGE_SIZE = 50
 SHOWN_CHARACTERS = 64 * 1024

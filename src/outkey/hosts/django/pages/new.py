@@ -10,13 +10,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from outkey.core.config.configuration import Configuration
-from outkey.core.config.methods import (
-    METHODS,
-    AuthenticationMethod,
-    InitialValues,
-    initial_values_of,
-)
 from outkey.core.config.presets import Preset, PresetMethod, similar_presets
 from outkey.core.importing.report import ReportItem
 from outkey.foundation.core.errors import ConfigError, OutkeyError
@@ -27,6 +20,13 @@ from outkey.hosts.django.pages.access import installation, may, require
 from outkey.hosts.django.pages.shell import find_configuration, page
 from outkey.hosts.django.pages.token_panel import redirect_url
 from outkey.hosts.django.translation import translate_text
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.methods import (
+    METHODS,
+    AuthenticationMethod,
+    InitialValues,
+    initial_values_of,
+)
 
 # Before the names of variables in a URL, so that they collide with no other name.
 VARIABLE_PREFIX = "v-"

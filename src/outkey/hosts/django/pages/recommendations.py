@@ -7,8 +7,6 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from outkey.core.findings.posture import Policy
-from outkey.core.vault import voucher
-from outkey.core.vault.versions import SecretLabel
 from outkey.engine.managing.overview import Recommendations, recommendations
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.permission import Permission
@@ -16,6 +14,8 @@ from outkey.hosts.django.models import SecretValue
 from outkey.hosts.django.pages.access import installation, require
 from outkey.hosts.django.pages.home import rows_by_name
 from outkey.hosts.django.pages.shell import page
+from outkey.sending.core.vault import voucher
+from outkey.sending.core.vault.versions import SecretLabel
 
 DAY = 86_400
 

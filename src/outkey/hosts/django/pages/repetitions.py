@@ -2,7 +2,7 @@
 
 from django.http import HttpRequest
 
-from outkey.core.config.configuration import Configuration
+from outkey.sending.core.configuration.configuration import Configuration
 
 REPEATED = "outkey_repeated"
 

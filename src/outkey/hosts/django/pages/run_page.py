@@ -18,8 +18,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from outkey.core.audit.actors import WEBHOOK_ACTOR
-from outkey.core.audit.events import Tag
 from outkey.core.sync.reasons import rejection_text
 from outkey.core.sync.records import FieldKind
 from outkey.core.sync.remedies import RunHelp, help_after, page_remedy_of
@@ -51,6 +49,8 @@ from outkey.hosts.django.pages.webhooks import url_of as webhook_url
 from outkey.hosts.django.row_ids import row_id
 from outkey.hosts.django.runs import REJECTED_COLUMNS, DjangoRunRows
 from outkey.hosts.django.translation import translate_text
+from outkey.sending.core.audit.actors import WEBHOOK_ACTOR
+from outkey.sending.core.audit.events import Tag
 
 GROUPS_SIZE = 100
 OPEN_GROUPS = 10  # whose records are on the page at once

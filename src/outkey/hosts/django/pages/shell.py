@@ -19,8 +19,6 @@ from django.urls import reverse
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
-from outkey.core.config.configuration import Configuration
-from outkey.core.config.fields import secret_label
 from outkey.foundation.core.errors import (
     ConfigError,
     HostError,
@@ -32,6 +30,8 @@ from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import installation
 from outkey.hosts.django.pages.posted_text import refuse_nul
 from outkey.hosts.django.translation import translate_text
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.fields import secret_label
 
 # Tests wait for servers of others; they must leave threads for the other pages.
 running_tests = threading.BoundedSemaphore(12)

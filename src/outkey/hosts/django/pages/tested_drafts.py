@@ -13,10 +13,10 @@ from django.core import signing
 from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
 
-from outkey.engine.managing.connection_test import Report
 from outkey.engine.managing.drafts import CandidateConfiguration
 from outkey.engine.managing.editing import Edit
 from outkey.hosts.django.pages.access import installation
+from outkey.sending.engine.connection_test import Report
 
 TESTED = "outkey.tested"  # the salt of signatures under notes of good tests
 TESTED_SECONDS = 3600

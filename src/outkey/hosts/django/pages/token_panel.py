@@ -9,16 +9,16 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from outkey.core.config.configuration import Configuration
-from outkey.core.login.failures import login_failure
-from outkey.core.oauth2.responses import failure
-from outkey.core.oauth2.token import State
-from outkey.engine.tokens.actions import TokenAction, TokenStatus
 from outkey.foundation.core.errors import OutkeyError, Sealed
 from outkey.foundation.core.fields.choices import Grant
 from outkey.foundation.core.fields.field_kinds import Tab
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.pages.access import installation, may
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.login.failures import login_failure
+from outkey.sending.core.oauth2.responses import failure
+from outkey.sending.core.oauth2.token import State
+from outkey.sending.engine.tokens.actions import TokenAction, TokenStatus
 
 STATES: dict[State, Promise] = {
     State.NONE: _("no token yet"),

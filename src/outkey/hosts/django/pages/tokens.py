@@ -16,12 +16,6 @@ from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from outkey.core.access.permissions import MAY_NOT_USE_NETWORK
-from outkey.core.audit.events import Tag
-from outkey.core.config.configuration import Configuration
-from outkey.core.config.fields import BY_PATH
-from outkey.engine.tokens.actions import TokenActions
-from outkey.engine.tokens.consent import Consents, PendingConsent
 from outkey.foundation.core.errors import ConfigError, OutkeyError
 from outkey.foundation.core.fields.choices import Network
 from outkey.foundation.core.origin import parse_endpoint
@@ -42,6 +36,12 @@ from outkey.hosts.django.pages.shell import (
 )
 from outkey.hosts.django.pages.token_panel import redirect_url
 from outkey.hosts.django.translation import translate_text
+from outkey.sending.core.audit.events import Tag
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sending.core.configuration.permissions import MAY_NOT_USE_NETWORK
+from outkey.sending.engine.tokens.actions import TokenActions
+from outkey.sending.engine.tokens.consent import Consents, PendingConsent
 
 SESSION_KEY = "outkey_consents"
 

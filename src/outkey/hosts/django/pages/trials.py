@@ -17,10 +17,6 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_POST
 
-from outkey.adapters.tokens_memory import MemoryTokens
-from outkey.core.config.configuration import Configuration
-from outkey.core.diagnosis import Fix
-from outkey.engine.managing.connection_test import Report
 from outkey.engine.managing.drafts import CandidateConfiguration
 from outkey.engine.managing.editing import Errors
 from outkey.engine.managing.fixes import difference, form_changes
@@ -38,6 +34,10 @@ from outkey.hosts.django.pages.first_line import url_of_first_line
 from outkey.hosts.django.pages.shell import configuration_at, limited_concurrency
 from outkey.hosts.django.pages.tested_drafts import note_of_test
 from outkey.hosts.django.storage import health_of
+from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.diagnosis import Fix
+from outkey.sending.engine.connection_test import Report
 
 FIX = "outkey.fix"  # the salt of signatures under proposals
 PIECE_END = "<!-- end -->"  # a network may cut pieces anywhere; a page shows whole ones

@@ -15,8 +15,6 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from outkey.core.config.fields import BY_PATH, PATHS_OF_SECRETS, secret_label
-from outkey.core.findings.health import Health, Status
 from outkey.engine.managing.run_history import RunDay, RunHistory
 from outkey.engine.webhooks.overview import DeliveryDay
 from outkey.foundation.core.chart import Chart
@@ -34,6 +32,12 @@ from outkey.foundation.core.text import Text
 from outkey.hosts.django.pages.forms import FormField
 from outkey.hosts.django.pages.sorting import Sorting
 from outkey.hosts.django.translation import translate_text
+from outkey.sending.core.configuration.fields import (
+    BY_PATH,
+    PATHS_OF_SECRETS,
+    secret_label,
+)
+from outkey.sending.core.configuration.health import Health, Status
 
 register = template.Library()
 INVALID_MOMENT = (ValueError, OverflowError, OSError)

@@ -10,10 +10,6 @@ from pathlib import Path
 from secrets import token_hex
 from typing import NamedTuple
 
-from outkey.adapters.keyring import Keyring
-from outkey.adapters.keyring_file import KeySource
-from outkey.adapters.listeners_file import ListenerFiles
-from outkey.core.audit.events import Tag
 from outkey.engine.managing.changes import Administration
 from outkey.foundation.core.errors import (
     ConfigError,
@@ -52,6 +48,10 @@ from outkey.hosts.server.backup.work_folders import (
     backup_folder,
     restore_folder,
 )
+from outkey.sending.adapters.secrets.keyring import Keyring
+from outkey.sending.adapters.secrets.keyring_file import KeySource
+from outkey.sending.adapters.transport.listeners_file import ListenerFiles
+from outkey.sending.core.audit.events import Tag
 
 
 def back_up(

@@ -10,10 +10,10 @@ import json
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from outkey.adapters.keyring import Keyring
 from outkey.foundation.core.errors import ConfigError, OutkeyError, Sealed
 from outkey.foundation.core.text import Text
 from outkey.hosts.server.backup.archive import Manifest
+from outkey.sending.adapters.secrets.keyring import Keyring
 
 _PURPOSE = "backup"  # of the key that is derived
 _UNSIGNED = Text(

@@ -1,0 +1,1 @@
+"""Requests with credentials: configurations, secrets, tokens, audit, diagnosis."""

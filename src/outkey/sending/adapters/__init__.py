@@ -1,0 +1,1 @@
+"""How requests, secrets, tokens and records of the audit reach the outside."""

@@ -1,0 +1,1 @@
+"""Where attempts are recorded: a chain in a table, or the log."""

@@ -1,0 +1,77 @@
+"""Secrets by reference: environment variables and files, read at the moment of use."""
+
+import os
+import re
+
+from outkey.foundation.core.errors import SecretMissing, drop_traceback, secret_missing
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
+from outkey.sending.adapters.transport.configured_files import ConfiguredFiles
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.reference import Reference, Store
+
+_MAX_BYTES = 64 * 1024
+
+
+class ReferencedSecrets:
+    """Opens what a configuration's references name; nothing is cached."""
+
+    def __init__(self, files: ConfiguredFiles | None = None) -> None:
+        self._files = files or ConfiguredFiles()
+
+    @drop_traceback
+    def open(self, configuration: Configuration, field: str) -> Secret:
+        state = configuration.secrets.get(field)
+        if state is None or state.reference is None:
+            # Without the advice to enter it: this class only reads references.
+            raise SecretMissing(secret_missing(field).message, field=field)
+        return self.open_reference(state.reference, field)
+
+    @drop_traceback
+    def open_reference(self, reference: Reference, field: str) -> Secret:
+        """Return what a reference names; the field is for errors."""
+        if reference.store is Store.ENV:
+            return _from_environment(reference, field)
+        return _from_file(reference, field, self._files)
+
+    def refuse_changed_settings(self, configuration: Configuration) -> None:
+        """Refuse nothing: no voucher is stored that a document could differ from."""
+
+
+def _from_environment(reference: Reference, field: str) -> Secret:
+    value = os.environ.get(reference.place)
+    if value is None:
+        message = Text(
+            "the environment variable {name} of {field} is not set",
+            name=reference.place,
+            field=field,
+        )
+        raise SecretMissing(message, field=field)
+    if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
+        message = Text(
+            "the environment variable {name} of {field} is not UTF-8 text",
+            name=reference.place,
+            field=field,
+        )
+        raise SecretMissing(message, field=field)
+    return Secret(value)
+
+
+def _from_file(reference: Reference, field: str, files: ConfiguredFiles) -> Secret:
+    try:
+        content = files.read(reference.place, _MAX_BYTES)
+        # Editors end files with a newline that is not part of the secret.
+        text = re.sub(r"\r?\n\Z", "", content.decode("utf-8"))
+    except OSError:
+        raise SecretMissing(
+            Text("the file of {field} cannot be read", field=field), field=field
+        ) from None
+    except UnicodeDecodeError:
+        raise SecretMissing(
+            Text("the file of {field} is not UTF-8 text", field=field), field=field
+        ) from None
+    if len(content) > _MAX_BYTES:
+        raise SecretMissing(
+            Text("the file of {field} is larger than 64 KiB", field=field), field=field
+        )
+    return Secret(text)

@@ -1,0 +1,1 @@
+"""Where tokens are stored, and what signs with keys."""

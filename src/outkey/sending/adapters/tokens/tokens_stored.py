@@ -1,0 +1,131 @@
+"""Tokens of an installation: sealed, and bound to their configuration and origins."""
+
+from dataclasses import replace
+from shlex import quote
+
+from outkey.foundation.core.errors import EditConflict, SecretUnreadable
+from outkey.foundation.core.hold import refuse_on_hold
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.core.text import Text
+from outkey.foundation.ports.database import Database, StateRows
+from outkey.sending.adapters.secrets.secrets_envelope import seal, unseal
+from outkey.sending.adapters.secrets.secrets_stored import Keyrings
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.oauth2.token import TokenContent, TokenState
+from outkey.sending.core.vault.envelope import TokenRow, key_name_of, token_place
+from outkey.sending.ports.storage import ConfigurationRows, TokenRows
+
+
+class StoredTokens:
+    """Seals the secret parts of a token before it is written.
+
+    It also updates the configuration's health, which lists show.
+    """
+
+    def __init__(
+        self,
+        rows: TokenRows,
+        keys: Keyrings,
+        database: Database,
+        configurations: ConfigurationRows,
+        states: StateRows,
+    ) -> None:
+        self._rows = rows
+        self._keys = keys
+        self._database = database
+        self._configurations = configurations
+        self._states = states
+
+    def refuse_renewal(self) -> None:
+        refuse_on_hold(self._states.read(StateKind.HOLD))
+
+    def now(self) -> float:
+        return self._database.now()
+
+    def mark(self, secret: Secret, before: str) -> str:
+        """Return the hash with a key that is derived from one of the ring.
+
+        The name of that key comes first, so that the mark outlives a rotation.
+        """
+        name, _, _ = before.partition(":")
+        ring = self._keys.ring(name)
+        if name and not ring.holds(name):
+            return before
+        name = name or ring.primary.name
+        hashed = secret.fingerprint(ring.derive("mark", name)).hex()
+        return f"{name}:{hashed}"
+
+    def read(self, configuration: Configuration, *, opened: bool = True) -> TokenState:
+        """Return the state of a configuration's token.
+
+        A token bound to other origins than the current ones is not opened.
+        """
+        row = self._rows.read(configuration)
+        if row is None:
+            return TokenState()
+        if not opened:
+            return TokenState(row.generation, row.serial)
+        if isinstance(row.error, SecretUnreadable):
+            raise changed_token_error(configuration)
+        if row.error is not None:
+            raise row.error
+        content = None
+        origin = configuration.binding_of("client_secret")
+        if row.sealed is not None and row.origin == origin:
+            ring = self._keys.ring(key_name_of(row.sealed))
+            place = token_place(configuration.record, row.serial, origin)
+            content = TokenContent.unpacked(unseal(row.sealed, place, ring))
+        try:
+            return TokenState.from_facts(row.facts, row.generation, row.serial, content)
+        except ValueError:
+            raise changed_token_error(configuration) from None
+
+    def swap(
+        self, configuration: Configuration, before: TokenState, after: TokenState
+    ) -> TokenState | None:
+        origin = configuration.binding_of("client_secret")
+        sealed = None
+        if after.content is not None and after.serial != before.serial:
+            place = token_place(configuration.record, after.serial, origin)
+            sealed = seal(after.content.packed(), place, self._keys.fresh())
+        state = replace(after, generation=before.generation + 1)
+        row = TokenRow(state.generation, state.serial, origin, sealed, state.facts())
+        with self._database.transaction():
+            if not self._rows.swap(configuration, before.generation, row):
+                return None
+            dead = bool(row.facts["dead"])
+            self._change_health(configuration, dead=dead, renewed=sealed is not None)
+        return state
+
+    def _change_health(
+        self, configuration: Configuration, *, dead: bool, renewed: bool
+    ) -> None:
+        """Store in the health whether a user must authorize again, for lists.
+
+        It is written in the transaction of the token, so it locks the row: a conflict
+        must undo the token too. `Registry` writes health without a transaction, and
+        repeats a swap that another process was quicker with.
+        """
+        name = configuration.name
+        for lock in (False, True):  # the lock is taken only for a change
+            for row in self._configurations.find(names=[name], lock=lock):
+                health = row.health.after_token(dead=dead, renewed=renewed)
+                if row.record != configuration.record or health == row.health:
+                    return
+                if lock and not self._configurations.swap(
+                    row, replace(row, health=health)
+                ):
+                    raise EditConflict
+
+
+def changed_token_error(configuration: Configuration) -> SecretUnreadable:
+    """Return the error for a token that was changed, or put back, without outkey."""
+    return SecretUnreadable(
+        Text("the stored token was changed outside of outkey"),
+        hint=Text(
+            "Delete it: outkey token forget {name}.",
+            name=quote(configuration.name),
+        ),
+        field="token",
+    )

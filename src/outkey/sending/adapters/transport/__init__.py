@@ -1,0 +1,1 @@
+"""Connections, TLS, proxies and responses."""

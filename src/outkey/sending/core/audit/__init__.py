@@ -1,0 +1,1 @@
+"""What is recorded, and the chain that makes records tamper-evident."""

@@ -1,0 +1,1 @@
+"""A configuration: its fields, sections, rows, health and checks."""

@@ -1,0 +1,449 @@
+"""What is wrong or risky about a configuration.
+
+`check` looks at a configuration and at its secrets where they can be opened;
+`refuse_unsendable` is the part of it that stops a request, and `refuse_unsavable` the
+part that stops saving.
+"""
+
+from collections.abc import Callable, Iterator
+from datetime import date
+from functools import partial
+from urllib.parse import parse_qsl
+
+from outkey.foundation.core.errors import (
+    AuthenticationRequired,
+    EgressDenied,
+    InactiveConfiguration,
+    OutkeyError,
+)
+from outkey.foundation.core.fields.choices import (
+    ClientAuth,
+    Environment,
+    Network,
+    NoAuthReason,
+)
+from outkey.foundation.core.fields.statuses import parse_ranges
+from outkey.foundation.core.findings.checks import (
+    Check,
+    Finding,
+    Level,
+    by_severity,
+    error_finding,
+)
+from outkey.foundation.core.moments import day_of
+from outkey.foundation.core.origin import Origin, endpoint_origin
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.expiry import (
+    NEW_TOKEN_HINT,
+    WARN_DAYS,
+    days_left,
+)
+from outkey.sending.core.configuration.fields import BY_PATH, SENT_TO_TOKEN_URL
+from outkey.sending.core.configuration.placeholders import (
+    is_placeholder,
+    is_secret_parameter,
+    is_secret_value,
+)
+from outkey.sending.core.configuration.query_credentials import paired_passwords
+from outkey.sending.core.login.checks import refuse_unusable_login
+from outkey.sending.core.login.requests import login_request
+from outkey.sending.core.oauth2.jwt import expiry_of
+from outkey.sending.core.oauth2.token import AccessToken
+from outkey.sending.core.request.addresses import (
+    AddressKind,
+    is_address,
+    is_allowed,
+    is_internal,
+    judge,
+    judge_host,
+)
+from outkey.sending.core.request.assembly import SecretOpener, authenticated_request
+from outkey.sending.core.request.headers import tidy_token, tidy_value
+from outkey.sending.core.request.message import Request
+
+LONG_SECRET = 4 * 1024
+SHORTEST_KEY = 8
+ANY_SECRET = Secret("any-value")  # stands where only the form of a request matters
+
+UNENCRYPTED = Check(
+    "W001",
+    Level.WARNING,
+    "credentials are sent unencrypted",
+    "Use https, also inside your own network.",
+)
+UNENCRYPTED_AT_PROXY = Check(
+    "W001",
+    Level.WARNING,
+    "credentials are sent unencrypted, and the proxy can read them",
+    "Use https: a proxy only passes that on.",
+)
+NO_USERNAME = Check(
+    "W002",
+    Level.WARNING,
+    "Username is empty",
+    "Check that the API expects an empty user name.",
+)
+UNDERSCORE = Check(
+    "W003",
+    Level.WARNING,
+    "the header {header} has an underscore; nginx and gunicorn drop such headers",
+    "Use a hyphen if the API accepts it.",
+)
+LONG_VALUE = Check(
+    "W004",
+    Level.WARNING,
+    "the value is longer than {limit} characters, which many servers reject",
+    "Check that it is exactly the value that the API gave you.",
+)
+TOKEN_EXPIRED = Check(
+    "W005", Level.WARNING, "the token expired on {day}", NEW_TOKEN_HINT
+)
+TOKEN_EXPIRES = Check(
+    "W005", Level.WARNING, "the token expires on {day}", NEW_TOKEN_HINT
+)
+REFERENCE_REPLACES_VALUE = Check(
+    "W006",
+    Level.WARNING,
+    "the reference replaces the value that was entered",
+    "Remove the key from the document to use the entered value.",
+)
+REFERENCE_UNRESOLVED = Check(
+    "W010",
+    Level.WARNING,
+    "{reference} cannot be read, so the stored secret stays",
+    "Set the variable or the file and apply again, or remove the key from the"
+    " document.",
+)
+KEYS_NOT_NAMED = Check(
+    "W011",
+    Level.WARNING,
+    "the document names [{place}] without {keys}, and applying it removes them",
+    "Add what is missing, as outkey export prints it; delete the section from the"
+    " document, and what is stored stays; or apply with --replace.",
+)
+CLOCK_AHEAD = Check(
+    "W007",
+    Level.WARNING,
+    "the API's clock is {seconds} s ahead of this machine's",
+    "Set this machine's clock (NTP), or switch on Use the API's clock.",
+)
+CLOCK_BEHIND = Check(
+    "W007",
+    Level.WARNING,
+    "the API's clock is {seconds} s behind this machine's",
+    "Set this machine's clock (NTP), or switch on Use the API's clock.",
+)
+TEST_PROVES_NOTHING = Check(
+    "W008",
+    Level.WARNING,
+    "the test request succeeds without credentials too, so it proves nothing about"
+    " them",
+    "Set Test Path to one that needs credentials, such as the account's own data.",
+)
+DOUBTFUL_SUCCESS = Check(
+    "W009",
+    Level.WARNING,
+    "the test request succeeds, but {sign}",
+    "Look at the response, and set Test Path to one that reports errors by status.",
+)
+TOKEN_TRIMMED = Check(
+    "N001",
+    Level.NOTICE,
+    "surrounding spaces or a Bearer prefix were removed from the value",
+    "",
+)
+VALUE_TRIMMED = Check(
+    "N001", Level.NOTICE, "surrounding spaces were removed from the value", ""
+)
+
+
+def refuse_unsendable(configuration: Configuration) -> None:
+    """Raise where the configuration itself forbids sending, whatever the request is."""
+    if not configuration.active:
+        raise InactiveConfiguration(field="active")
+    refuse_no_credentials(configuration)
+    refuse_plain_http(configuration)
+
+
+def refuse_unsavable(configuration: Configuration) -> None:
+    """Raise where no request can be sent, or no test can succeed, as configured.
+
+    Secrets are not opened: what depends on one, on a script or on the IP addresses of a
+    host name is left to sending.
+    """
+    refuse_no_credentials(configuration)
+    refuse_plain_http(configuration)
+    refuse_ip_addresses(configuration)
+    refuse_login(configuration, lambda _name: ANY_SECRET)
+    refuse_conflicts(configuration, lambda _name: ANY_SECRET)
+    refuse_odd_statuses(configuration)
+    refuse_key_in_test_path(configuration)
+
+
+def refuse_key_in_test_path(configuration: Configuration) -> None:
+    """Refuse a Test Path with a key in its query, which would be stored in plain."""
+    path = "verification.test_path"
+    parameters = parse_qsl(configuration.verification.test_path.partition("?")[2])
+    passwords = paired_passwords(parameters)
+    for name, value in parameters:
+        is_password = name.lower() in passwords and not is_placeholder(value)
+        if is_key_parameter(name, value) or (is_password and not value.isdecimal()):
+            raise BY_PATH[path].refuse(
+                Text("has a key in its query, which is stored and shown in plain"),
+                place=path,
+                hint=Text("Move it to Query parameters, as secret."),
+            )
+
+
+def is_key_parameter(name: str, value: str) -> bool:
+    """Whether a parameter surely is a key: by its name, and by its value.
+
+    Words, short values and placeholders are not taken for one.
+    """
+    if not is_secret_parameter(name) or is_placeholder(value):
+        return False
+    has_digit = any(map(str.isdigit, value))
+    return is_secret_value(value) or (len(value) >= SHORTEST_KEY and has_digit)
+
+
+def refuse_odd_statuses(configuration: Configuration) -> None:
+    """Refuse a range that no status can be in, and a success that means expired."""
+    verification = configuration.verification
+    statuses = {
+        "verification.accepted_statuses": parse_ranges(verification.accepted_statuses),
+        "verification.expired_statuses": parse_ranges(verification.expired_statuses),
+    }
+    for path, ranges in statuses.items():
+        if not all(ranges):
+            raise BY_PATH[path].refuse(
+                Text("must not have a range that ends before it begins"),
+                place=path,
+                hint=Text("Write the lower status first, such as 200-299."),
+            )
+    path = "verification.expired_statuses"
+    if any(statuses_in[0] < 400 for statuses_in in statuses[path]):
+        raise BY_PATH[path].refuse(
+            Text("must be statuses from 400 to 599"),
+            place=path,
+            hint=Text("Enter an Expired marker for an API that responds with 200."),
+        )
+
+
+def refuse_no_credentials(configuration: Configuration) -> None:
+    """Refuse to use a public API in production without credentials or the reason."""
+    if (
+        not configuration.sends_credentials
+        and configuration.environment is Environment.PRODUCTION
+        and configuration.network is Network.PUBLIC
+        and configuration.no_auth_reason is not NoAuthReason.PUBLIC_API
+    ):
+        raise AuthenticationRequired(field="authentication_type")
+
+
+def refuse_plain_http(configuration: Configuration) -> None:
+    """Refuse plain http on the public internet, of the Token URL too."""
+    if configuration.network is not Network.PUBLIC:
+        return
+    origins = {configuration.base.origin}
+    if configuration.uses_oauth2:
+        origins = configuration.origins()
+    plain = [origin for origin in origins if origin.scheme != "https"]
+    if not plain:
+        return
+    is_base = configuration.base.origin in plain
+    field = "base_url" if is_base else "oauth2.token_url"
+    host = configuration.base.origin.host if is_base else plain[0].host
+    if is_internal(judge_host(host)):
+        raise internal_host(host, field)  # https would not help
+    raise EgressDenied(
+        Text("plain http is not allowed on the public internet"),
+        hint=Text(
+            "Use https, or set Network to Internal trusted network (internal) if"
+            " the API is in one."
+        ),
+        field=field,
+    )
+
+
+def internal_host(host: str, field: str) -> EgressDenied:
+    """Return the error for a host of an internal network on the public internet."""
+    message = Text("the host is a name of an internal network")
+    if is_address(host):
+        message = Text("the host is an IP address of an internal network")
+    return EgressDenied(
+        message,
+        hint=Text(
+            "Set Network to Internal trusted network (internal) if the API is in one."
+        ),
+        field=field,
+    )
+
+
+def refuse_ip_addresses(configuration: Configuration) -> None:
+    """Refuse an IP address in place of a host name that requests may not go to."""
+    origins = {"base_url": configuration.base.origin}
+    if configuration.uses_oauth2:
+        path = "oauth2.token_url"
+        origins[path] = endpoint_origin(configuration.oauth2.token_url, path)
+    if configuration.proxy.url:
+        refuse_proxy_address(endpoint_origin(configuration.proxy.url, "proxy.url"))
+    for field, origin in origins.items():
+        kind = judge(origin.host) if is_address(origin.host) else AddressKind.GLOBAL
+        if is_allowed(kind, configuration.network):
+            continue
+        if is_internal(kind):
+            raise internal_host(origin.host, field)
+        raise EgressDenied(
+            Text("the host is an IP address that requests are never sent to"),
+            hint=Text("Enter the API's host name or its own IP address."),
+            field=field,
+        )
+
+
+def refuse_proxy_address(proxy: Origin) -> None:
+    """Refuse an IP address that no proxy can have.
+
+    Whether a proxy of an internal network may be used is up to the operator's policy,
+    and decided when a request is sent.
+    """
+    if is_address(proxy.host) and not is_allowed(judge(proxy.host), Network.INTERNAL):
+        raise EgressDenied(
+            Text("the proxy is an IP address that requests are never sent to"),
+            hint=Text("Enter the proxy's host name or its own IP address."),
+            field="proxy.url",
+        )
+
+
+def refuse_conflicts(configuration: Configuration, secret: SecretOpener) -> None:
+    """Refuse what cannot be made into a request, such as a header with two sources."""
+    request = Request("GET", configuration.base.origin, "/")
+    kind = "DPoP" if configuration.uses_dpop else "Bearer"
+    authenticated_request(request, configuration, secret, AccessToken(ANY_SECRET, kind))
+
+
+def refuse_login(configuration: Configuration, secret: SecretOpener) -> None:
+    """Refuse a login that cannot work, or cannot be made into a request."""
+    refuse_unusable_login(configuration)
+    if configuration.uses_login:
+        login_request(configuration, secret)
+
+
+def configuration_findings(
+    configuration: Configuration, secret: SecretOpener, *, now: float
+) -> list[Finding]:
+    """Return everything worth knowing about a configuration, errors first."""
+    return by_severity(
+        [
+            *error_findings(configuration, secret),
+            *setting_findings(configuration),
+            *expiry_findings(configuration, secret, now),
+            *secret_findings(configuration, secret),
+        ]
+    )
+
+
+def error_findings(
+    configuration: Configuration, secret: SecretOpener
+) -> Iterator[Finding]:
+    """Yield every error that sending would meet."""
+    missing = list(missing_secrets(configuration, secret))
+    yield from missing
+    # Other conflicts are found although a secret is missing.
+    opener = (lambda _name: ANY_SECRET) if missing else secret
+    refusals = (
+        partial(refuse_unsendable, configuration),
+        partial(refuse_ip_addresses, configuration),
+        partial(refuse_login, configuration, opener),
+        partial(refuse_conflicts, configuration, opener),
+    )
+    found: list[Finding] = []
+    for refuse in refusals:
+        try:
+            refuse()
+        except OutkeyError as error:
+            found.append(error_finding(error))
+    yield from dict.fromkeys(found)  # login and request may have the same conflict
+
+
+def missing_secrets(
+    configuration: Configuration, secret: SecretOpener
+) -> Iterator[Finding]:
+    """Yield an error for each secret that sending needs and that cannot be opened."""
+    for name in configuration.needed_secrets():
+        try:
+            secret(name)
+        except OutkeyError as error:
+            yield error_finding(error)
+
+
+def setting_findings(configuration: Configuration) -> Iterator[Finding]:
+    """Yield what is risky about the settings themselves."""
+    is_plain = configuration.base.origin.scheme == "http"
+    if is_plain and configuration.sends_credentials:
+        check = UNENCRYPTED_AT_PROXY if configuration.proxy.url else UNENCRYPTED
+        yield check.finding("base_url")
+    sends_name = configuration.sends_password or (
+        configuration.uses_login and "{username}" in configuration.login.body
+    )
+    if sends_name and not configuration.username:
+        yield NO_USERNAME.finding("username")
+    for row in configuration.headers:
+        if "_" in row.key:
+            yield UNDERSCORE.finding(row.secret_field, header=row.key)
+
+
+def expiry_findings(
+    configuration: Configuration, secret: SecretOpener, now: float
+) -> Iterator[Finding]:
+    """Yield a warning about an entered token that ends soon or has ended."""
+    last_day = configuration.expires_on or claimed_last_day(configuration, secret)
+    if last_day is None:
+        return
+    days = days_left(last_day, now)
+    if days <= WARN_DAYS:
+        row = TOKEN_EXPIRED if days < 0 else TOKEN_EXPIRES
+        yield row.finding("token_expires_on", day=last_day)
+
+
+def claimed_last_day(configuration: Configuration, secret: SecretOpener) -> date | None:
+    """Return the last day that an entered token names itself; it is not verified."""
+    if not configuration.sends_entered_token:
+        return None
+    try:
+        expiry = expiry_of(secret("token"))
+    except OutkeyError:
+        return None  # reported as an error already
+    return None if expiry is None else day_of(expiry)
+
+
+def secret_findings(
+    configuration: Configuration, secret: SecretOpener
+) -> Iterator[Finding]:
+    """Yield what is odd about the values of secrets, without showing them."""
+    if configuration.sends_entered_token:
+        yield from value_findings(secret, "token", tidy_token, TOKEN_TRIMMED)
+    # A private key is text of several lines, with one more line break at its end.
+    is_key = configuration.oauth2.client_auth is ClientAuth.PRIVATE_KEY_JWT
+    for name in configuration.needed_secrets():
+        if name in SENT_TO_TOKEN_URL and not is_key:
+            yield from value_findings(secret, name, tidy_value, VALUE_TRIMMED)
+    for row in configuration.rows:
+        if row.secret:
+            field = row.secret_field
+            yield from value_findings(secret, field, tidy_value, VALUE_TRIMMED)
+
+
+def value_findings(
+    secret: SecretOpener, field: str, tidy: Callable[[str], str], trimmed: Check
+) -> Iterator[Finding]:
+    """Yield what is odd about one value: what is removed from it, and its length."""
+    try:
+        value = secret(field)
+    except OutkeyError:
+        return  # reported as an error already
+    if value.derive(tidy) != value:
+        yield trimmed.finding(field)
+    if value.longer_than(LONG_SECRET):
+        yield LONG_VALUE.finding(field, limit=LONG_SECRET)

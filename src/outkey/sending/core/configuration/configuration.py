@@ -1,0 +1,529 @@
+"""The API Sync Configuration and its sync lines, as frozen values.
+
+Attributes carry the names of the table in `fields.py`, which also has their defaults; a
+test compares the two.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from dataclasses import field as attribute
+from datetime import date
+from operator import attrgetter
+
+from outkey.foundation.core.errors import ConfigError, SecretRebindRequired
+from outkey.foundation.core.fields import choices
+from outkey.foundation.core.fields.field_kinds import Kind
+from outkey.foundation.core.origin import (
+    Location,
+    Origin,
+    endpoint_origin,
+    parse_base_url,
+)
+from outkey.foundation.core.script_syntax import asks_for_secret
+from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.custom_rows import (
+    CustomHeader,
+    CustomRow,
+    QueryParameter,
+    check_parameter_name,
+    check_parameter_value,
+    is_row_secret,
+)
+from outkey.sending.core.configuration.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
+from outkey.sending.core.configuration.reference import Reference
+from outkey.sending.core.configuration.sections import (
+    Limits,
+    LoginSettings,
+    OAuth2Settings,
+    ProxySettings,
+    Verification,
+)
+from outkey.sending.core.request.headers import check_name, check_value, is_header_name
+from outkey.sending.core.request.message import TlsSettings
+from outkey.sending.core.vault.envelope import SealedRow
+
+
+@dataclass(frozen=True, slots=True)
+class SecretState:
+    """What is known about a secret without opening it.
+
+    A secret belongs to the origin it was entered for. Without a reference its value is
+    stored, sealed, under its version.
+    """
+
+    origin: str
+    reference: Reference | None = None
+    version: int = 1
+    set_at: float | None = None  # Unix time
+    set_by: str = ""
+
+
+def successor(
+    before: SecretState | None,
+    origin: str,
+    reference: Reference | None = None,
+    *,
+    set_at: float | None = None,
+    set_by: str = "",
+) -> SecretState:
+    """Return the state of a secret's next version."""
+    version = before.version + 1 if before else 1
+    return SecretState(origin, reference, version, set_at, set_by)
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """One external API: where it is, and how requests to it authenticate."""
+
+    name: str
+    base_url: str
+    environment: choices.Environment
+    network: choices.Network
+    active: bool
+    notes: str
+    preset: str
+    preset_day: date | None
+    authentication_type: choices.AuthenticationType
+    no_auth_reason: choices.NoAuthReason | None
+    username: str
+    key_as_username: bool
+    token_source: choices.TokenSourceKind
+    token_expires_on: date | None
+    token_header: str
+    token_prefix: str | None
+    script_enabled: bool
+    script: str = attribute(repr=False)
+    oauth2: OAuth2Settings
+    login: LoginSettings
+    proxy: ProxySettings
+    tls: TlsSettings
+    limits: Limits
+    verification: Verification
+    headers: tuple[CustomHeader, ...]
+    query: tuple[QueryParameter, ...]
+    secrets: Mapping[str, SecretState]
+    base: Location  # the Base URL, parsed
+    record: str = ""  # the id it is stored under, which is never reused
+    version: int = 0  # grows with every change of settings: a second editor is noticed
+    # Grows with every change of settings or of a secret.
+    revision: int = attribute(default=0, compare=False)
+    refused: int = attribute(default=0, compare=False)  # responses 401 in a row
+    paused_at: float | None = attribute(default=None, compare=False)
+    # Sealed, as it is stored.
+    voucher: SealedRow | None = attribute(default=None, compare=False, repr=False)
+    # The version of the newest voucher that was seen before this one was read.
+    seen_voucher: int = attribute(default=0, compare=False, repr=False)
+    # The names it had before, each with the Unix time until which it had it.
+    former_names: tuple[tuple[str, float], ...] = attribute(default=(), compare=False)
+    # Whether a test ended, or a request was accepted, since the last change.
+    is_proved: bool = attribute(default=False, compare=False)
+    # When the API last accepted a request or a test, as far as that was noted.
+    accepted_at: float | None = attribute(default=None, compare=False)
+    # Whether a run compared the script with its voucher when it began; later changes
+    # of the script do not affect the run.
+    script_is_vouched: bool = attribute(default=False, compare=False)
+
+    @property
+    def paused(self) -> bool:
+        """Whether sending stopped because the credentials were refused too often."""
+        return self.paused_at is not None
+
+    @property
+    def expires_on(self) -> date | None:
+        """The last day on which the entered token is valid, if it is known."""
+        return self.token_expires_on if self.sends_entered_token else None
+
+    @property
+    def sends_token(self) -> bool:
+        """Whether requests carry a token, wherever it comes from."""
+        return self.authentication_type is choices.AuthenticationType.BEARER
+
+    @property
+    def uses_oauth2(self) -> bool:
+        """Whether tokens are obtained from a Token URL."""
+        return self.sends_token and self.token_source is choices.TokenSourceKind.OAUTH2
+
+    @property
+    def uses_login(self) -> bool:
+        """Whether tokens are obtained by a login at the API itself."""
+        return self.sends_token and self.token_source is choices.TokenSourceKind.LOGIN
+
+    @property
+    def fetches_token(self) -> bool:
+        """Whether tokens are obtained and renewed automatically."""
+        return self.uses_oauth2 or self.uses_login
+
+    @property
+    def looks_for_marker(self) -> bool:
+        """Whether a text in a response means that the token has expired."""
+        return self.sends_token and bool(self.verification.expired_marker)
+
+    @property
+    def needs_consent(self) -> bool:
+        """Whether a user has to authorize the access before there is a token."""
+        return self.uses_oauth2 and self.oauth2.needs_consent
+
+    @property
+    def uses_digest(self) -> bool:
+        """Whether requests prove the password by Digest, and never carry it."""
+        return self.authentication_type is choices.AuthenticationType.DIGEST
+
+    @property
+    def token_place(self) -> tuple[str, str]:
+        """Where requests carry their token: header, cookie or query, and its name."""
+        kind, colon, name = self.token_header.partition(":")
+        return (kind, name) if colon else ("header", self.token_header)
+
+    @property
+    def uses_dpop(self) -> bool:
+        """Whether tokens are bound to a key, which each request proves to have."""
+        return self.uses_oauth2 and self.oauth2.dpop
+
+    @property
+    def leeway_seconds(self) -> float:
+        """How long before its expiry a token is renewed, at most."""
+        return self.oauth2.leeway_seconds if self.uses_oauth2 else LOGIN_LEEWAY
+
+    @property
+    def sends_entered_token(self) -> bool:
+        """Whether requests carry a token that a user entered."""
+        return self.sends_token and not self.fetches_token
+
+    @property
+    def token_was_accepted(self) -> bool:
+        """Whether the API accepted the entered token since it was entered."""
+        state = self.secrets.get("token") if self.sends_entered_token else None
+        if state is None or state.set_at is None or self.accepted_at is None:
+            return False
+        return state.set_at <= self.accepted_at
+
+    @property
+    def sends_password(self) -> bool:
+        """Whether requests prove that we know the Password."""
+        return self.authentication_type in {
+            choices.AuthenticationType.BASIC,
+            choices.AuthenticationType.DIGEST,
+        }
+
+    @property
+    def rows(self) -> tuple[CustomRow, ...]:
+        """All rows that every request carries."""
+        return (*self.headers, *self.query)
+
+    def as_begun_with(self, earlier: "Configuration") -> "Configuration":
+        """Return this configuration with the script of an earlier one.
+
+        Responses may be no larger than either of the two allows.
+        """
+        limits = self.limits
+        if earlier.limits.response_mebibytes < limits.response_mebibytes:
+            limits = replace(
+                limits, response_mebibytes=earlier.limits.response_mebibytes
+            )
+        return replace(
+            self,
+            script=earlier.script,
+            script_enabled=earlier.script_enabled,
+            script_is_vouched=earlier.script_is_vouched,
+            limits=limits,
+        )
+
+    @property
+    def sends_credentials(self) -> bool:
+        """Whether requests carry anything that proves who sends them."""
+        return (
+            self.authentication_type is not choices.AuthenticationType.NONE
+            or self.is_scripted
+            or self.shows_certificate
+            or any(row.secret for row in self.rows)
+        )
+
+    @property
+    def shows_certificate(self) -> bool:
+        """Whether a client certificate identifies us; that needs TLS."""
+        return bool(self.tls.client_certificate) and self.base.origin.scheme == "https"
+
+    @property
+    def is_scripted(self) -> bool:
+        """Whether a script signs each request."""
+        return self.script_enabled and bool(self.script)
+
+    @property
+    def script_secret(self) -> str | None:
+        """The name of the secret that a script gets: the first of these that exists."""
+        if "secret_key" in self.secrets:
+            return "secret_key"
+        if self.sends_password:
+            return "password"
+        return "token" if self.sends_entered_token else None
+
+    def needed_secrets(self) -> list[str]:
+        """Return the names of the secrets that sending opens."""
+        names = [
+            name
+            for name, conditions in REQUIRED_SECRETS
+            if all(value_of(self) in values for value_of, values in conditions)
+        ]
+        if self.uses_oauth2 and self._has_client_secret():
+            names.append("client_secret")
+        if self.tls.client_certificate:
+            names.append("client_key")
+        if self._needs_secret_key():
+            names.append("secret_key")
+        if self.uses_login:
+            bodies = self.login.body + self.login.refresh_body
+            names += [
+                name
+                for name in SECRETS_OF_LOGIN
+                if f"{{{name}}}" in bodies and name not in names
+            ]
+        if self.proxy.url and self.proxy.username:
+            names.append(PROXY_PASSWORD)
+        return names + [row.secret_field for row in self.rows if row.secret]
+
+    def unset_secrets(self) -> list[str]:
+        """Return the names of the secrets that sending opens and that are not set."""
+        return [name for name in self.needed_secrets() if name not in self.secrets]
+
+    def _needs_secret_key(self) -> bool:
+        """Whether the script gets a Secret Key, or asks for a missing one."""
+        if not self.is_scripted:
+            return False
+        name = self.script_secret
+        return name == "secret_key" or (name is None and asks_for_secret(self.script))
+
+    def _has_client_secret(self) -> bool:
+        """Whether a client secret is sent; public clients have none (RFC 6749)."""
+        if self.oauth2.client_auth is choices.ClientAuth.MTLS:
+            return False
+        may_be_public = (
+            self.oauth2.client_auth is choices.ClientAuth.BODY
+            and self.oauth2.needs_consent
+        )
+        return not may_be_public or "client_secret" in self.secrets
+
+    def binding_of(self, secret: str) -> str:
+        """Return where a secret may be sent, in the form that it is bound to.
+
+        A proxy's password is bound to the proxy, all others to the API.
+        What is sent to the Token URL is bound to both origins: a user who changes the
+        Base URL alone would otherwise receive the tokens that it is exchanged for.
+        """
+        base = self.base.origin.bound
+        if secret == PROXY_PASSWORD and self.proxy.url:
+            return endpoint_origin(self.proxy.url, "proxy.url").bound
+        # The client certificate identifies us at the Token URL too.
+        is_key = secret == "client_key"  # noqa: S105 - the name of a secret
+        is_sent_there = secret in SENT_TO_TOKEN_URL or (is_key and self.uses_oauth2)
+        if not is_sent_there or not self.oauth2.token_url:
+            return base
+        return f"{endpoint_origin(self.oauth2.token_url, secret).bound} {base}"
+
+    def parameter_names(self) -> set[str]:
+        """Return the query parameters that rows and the token add to each request."""
+        names = {row.key for row in self.query}
+        place, name = self.token_place
+        if self.sends_token and place == "query":
+            names.add(name)
+        return names
+
+    def origins(self) -> set[Origin]:
+        """Return every origin that requests of this configuration are sent to."""
+        urls = (self.oauth2.token_url, self.oauth2.authorization_url)
+        return {self.base.origin} | {endpoint_origin(url, "") for url in urls if url}
+
+    def refuse_unbound(self, secret: str) -> None:
+        """Raise where a secret was entered for another origin than the current one."""
+        state = self.secrets.get(secret)
+        binding = self.binding_of(secret)
+        if state is None or state.origin == binding:
+            return
+        changed = ""
+        if secret == PROXY_PASSWORD:
+            changed = BY_PATH["proxy.url"].label
+        elif state.origin.partition(" ")[2] == self.base.origin.bound:
+            # It is bound to both URLs, and only the other one has changed.
+            changed = BY_PATH["oauth2.token_url"].label
+        message = Text(
+            "the secret was entered for another {url} than the present one",
+            url=changed,
+        )
+        raise SecretRebindRequired(message if changed else None, field=secret)
+
+    def values(self) -> dict[str, object]:
+        """Return the values by field path, as `build` takes them."""
+        values: dict[str, object] = {}
+        for path, value_of in VALUE_GETTERS.items():
+            value = value_of(self)
+            if value is not None:
+                values[path] = (
+                    str(value) if isinstance(value, choices.Choice) else value
+                )
+        return values
+
+
+MAX_NAMES = 10
+PROXY_PASSWORD = "proxy_password"  # noqa: S105 - the name of a secret
+LOGIN_LEEWAY = 60.0
+SECRETS_OF_LOGIN = ("password", "secret_key")
+SECTIONS = {
+    "oauth2": OAuth2Settings,
+    "login": LoginSettings,
+    "proxy": ProxySettings,
+    "tls": TlsSettings,
+    "limits": Limits,
+    "verification": Verification,
+}
+# Headers that servers log or change; a token in one of them would not stay secret.
+UNSAFE_FOR_TOKENS = frozenset(
+    {"accept", "accept-encoding", "content-type", "user-agent"}
+)
+AT_TOKEN_ORIGIN = (
+    "oauth2.device_url",
+    "oauth2.revocation_url",
+    "oauth2.introspection_url",
+)
+VALUE_FIELDS = {
+    field.path: field
+    for field in FIELDS
+    if field.kind not in {Kind.SECRET, Kind.ROWS} and field.path != "name"
+}
+VALUE_GETTERS = {path: attrgetter(path) for path in VALUE_FIELDS}
+# The required secrets, each with its conditions: getters of fields, and the values that
+# they may return. Built once, since every preview and check needs them.
+REQUIRED_SECRETS = tuple(
+    (
+        field.secret_name,
+        tuple((VALUE_GETTERS[path], values) for path, values in field.when),
+    )
+    for field in FIELDS
+    if field.secret and field.required
+)
+
+
+def build(
+    name: str,
+    values: Mapping[str, object],
+    *,
+    headers: tuple[CustomHeader, ...] = (),
+    query: tuple[QueryParameter, ...] = (),
+    references: Mapping[str, Reference] | None = None,
+    secrets: Mapping[str, SecretState] | None = None,
+) -> Configuration:
+    """Return a configuration of values by field path; missing ones get their default.
+
+    References are bound to the origin that the configuration has now; states of secrets
+    stay as they are.
+    """
+    parsed: dict[str, object] = {"name": BY_PATH["name"].parse(name)}
+    for path, field in VALUE_FIELDS.items():
+        value = values.get(path, field.default)
+        is_unset = value is None and field.default is None
+        parsed[path] = None if is_unset else field.parse(value, parsed)
+    for path in values:
+        if path not in BY_PATH:
+            raise ConfigError(Text("there is no such field"), field=path)
+    check_token_place(str(parsed["token_header"]))
+    check_value(str(parsed["token_prefix"] or ""), field="token_prefix")
+    refuse_two_hosts(parsed)
+    for header in headers:
+        check_name(header.key, field="headers")
+        check_value(header.value, field=header.secret_field)
+    for parameter in query:
+        check_parameter_name(parameter.key, field="query")
+        check_parameter_value(parameter.value, field=parameter.secret_field)
+    configuration = Configuration(
+        # A test compares the kinds of the table with the types of the attributes.
+        **constructor_arguments(parsed),  # type: ignore[arg-type]
+        headers=headers,
+        query=query,
+        secrets=dict(secrets or {}),
+        base=parse_base_url(str(parsed["base_url"])),
+    )
+    return replace(
+        configuration, secrets=with_references(configuration, references or {})
+    )
+
+
+def check_token_place(text: str) -> None:
+    """Refuse a Token header that cannot carry a token.
+
+    It is a header, or `cookie:NAME` or `query:NAME`.
+    """
+    path = "token_header"
+    kind, _, name = text.partition(":")
+    if kind == "query":
+        check_parameter_name(name, field=path)
+    elif kind == "cookie":
+        if not is_header_name(name):  # RFC 6265 §4.1.1: the same grammar
+            raise BY_PATH[path].refuse(Text("must name a cookie, as cookie:NAME"))
+    elif check_name(text, field=path).lower() in UNSAFE_FOR_TOKENS:
+        raise BY_PATH[path].refuse(
+            Text("must not be a header that servers log or change")
+        )
+
+
+def refuse_two_hosts(values: Mapping[str, object]) -> None:
+    """Refuse URLs that would give a secret to another host than the Token URL's."""
+    token_url = str(values["oauth2.token_url"])
+    for path in AT_TOKEN_ORIGIN:
+        url = str(values[path])
+        if not url or not token_url:
+            continue
+        token_origin = endpoint_origin(token_url, "oauth2.token_url")
+        if endpoint_origin(url, path) != token_origin:
+            raise BY_PATH[path].refuse(
+                Text(
+                    "must be at the Token URL's origin, since the Client Secret is sent"
+                    " there"
+                )
+            )
+
+
+def constructor_arguments(values: Mapping[str, object]) -> dict[str, object]:
+    """Return values by field path as the arguments of a configuration."""
+    parts: dict[str, dict[str, object]] = {section: {} for section in ("", *SECTIONS)}
+    for path, value in values.items():
+        section, _, key = path.rpartition(".")
+        parts[section][key] = value
+    arguments = parts.pop("")
+    for section, part in parts.items():
+        arguments[section] = SECTIONS[section](**part)
+    return arguments
+
+
+def with_references(
+    configuration: Configuration, references: Mapping[str, Reference]
+) -> dict[str, SecretState]:
+    """Return the secrets with these references; an unchanged one stays as it is."""
+    states = dict(configuration.secrets)
+    for secret, reference in references.items():
+        state = states.get(secret)
+        binding = configuration.binding_of(secret)
+        is_same = state is not None and state.reference == reference
+        if state is None or not is_same or state.origin != binding:
+            states[secret] = successor(state, binding, reference)
+    return states
+
+
+def known_names(names: Sequence[str]) -> Text:
+    """Return a hint with the first of the names that there are."""
+    listed = ", ".join(names[:MAX_NAMES])
+    if not listed:
+        return Text("Known: none.")
+    more = len(names) - MAX_NAMES
+    if more > 0:
+        return Text("Known: {names} and {count} more.", names=listed, count=more)
+    return Text("Known: {names}.", names=listed)
+
+
+def kept_secrets(
+    secrets: Mapping[str, SecretState], rows: Iterable[CustomRow]
+) -> dict[str, SecretState]:
+    """Return the secrets without those of rows that were removed."""
+    names = {row.secret_field for row in rows if row.secret}
+    return {
+        name: state
+        for name, state in secrets.items()
+        if name in names or not is_row_secret(name)
+    }

@@ -1,0 +1,211 @@
+"""Ways to authenticate that a new configuration begins with.
+
+A method is not a setting: it only fills in fields and rows that every
+configuration has, and names the fields that a user has to enter first. An API key, for
+example, is the authentication type `none` with one secret row.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from outkey.foundation.core.fields.choices import AuthenticationType, Grant
+from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.custom_rows import CustomHeader, QueryParameter
+from outkey.sending.core.configuration.fields import BY_PATH
+
+# What every configuration needs.
+ALWAYS = ("name", "base_url", "network")
+# The form has it beside the button that tests.
+TEST_PATH = "verification.test_path"
+_OAUTH2 = (
+    "oauth2.grant",
+    "oauth2.authorization_url",
+    "oauth2.token_url",
+    "oauth2.device_url",
+    "oauth2.client_id",
+    "oauth2.client_secret",
+    "oauth2.refresh_token",
+    "oauth2.scope",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AuthenticationMethod:
+    """One way to authenticate, as a user chooses it for a new configuration.
+
+    `fields` are those that it needs besides `ALWAYS`. Some belong to another method: a
+    proposed fix may switch to that one, and a condition hides them until then.
+    """
+
+    name: str
+    title: Text
+    help: Text
+    values: Mapping[str, str]
+    fields: tuple[str, ...] = ()
+    header: str = ""  # the usual name of the header that has the key
+    parameter: str = ""  # the usual name of the query parameter that has the key
+
+    def initial(self) -> "InitialValues":
+        """Return what the form of a new configuration begins with."""
+        headers: tuple[CustomHeader, ...] = ()
+        query: tuple[QueryParameter, ...] = ()
+        if self.header:
+            headers = (CustomHeader(self.header, "", secret=True),)
+        if self.parameter:
+            query = (QueryParameter(self.parameter, "", secret=True),)
+        return InitialValues(
+            values=self.values,
+            headers=headers,
+            query=query,
+            fields=(*ALWAYS, *self.fields),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class InitialValues:
+    """What the form of a new configuration begins with, and what it shows first."""
+
+    values: Mapping[str, object]
+    headers: tuple[CustomHeader, ...] = ()
+    query: tuple[QueryParameter, ...] = ()
+    fields: tuple[str, ...] = field(default=ALWAYS)
+
+
+METHODS = {
+    method.name: method
+    for method in (
+        AuthenticationMethod(
+            "api-key-header",
+            Text("API key in a header"),
+            Text("One key, sent in a header such as X-API-Key."),
+            {"authentication_type": "none"},
+            header="X-API-Key",
+        ),
+        AuthenticationMethod(
+            "api-key-query",
+            Text("API key in the URL"),
+            Text("One key, sent as a query parameter such as api_key."),
+            {"authentication_type": "none"},
+            parameter="api_key",
+        ),
+        AuthenticationMethod(
+            "basic",
+            Text("Basic"),
+            Text("A user name and a password."),
+            {"authentication_type": "basic"},
+            fields=("username", "password", "token"),
+        ),
+        AuthenticationMethod(
+            "bearer",
+            Text("Bearer token"),
+            Text("A token that the provider gave you."),
+            {"authentication_type": "bearer"},
+            fields=("token", "token_expires_on", "username", "password"),
+        ),
+        AuthenticationMethod(
+            "oauth2",
+            Text("OAuth 2.0 for an application"),
+            Text("A client ID and a client secret; no user is involved."),
+            {
+                "authentication_type": "bearer",
+                "token_source": "oauth2",
+                "oauth2.grant": "client_credentials",
+            },
+            fields=_OAUTH2,
+        ),
+        AuthenticationMethod(
+            "oauth2-consent",
+            Text("OAuth 2.0 with a user's consent"),
+            Text("A user signs in at the provider and agrees, once."),
+            {
+                "authentication_type": "bearer",
+                "token_source": "oauth2",
+                "oauth2.grant": "authorization_code",
+            },
+            fields=_OAUTH2,
+        ),
+        AuthenticationMethod(
+            "login",
+            Text("Login for a token"),
+            Text("A user name and a password, exchanged for a token at the API."),
+            {
+                "authentication_type": "bearer",
+                "token_source": "login",
+                "login.body": '{"username": "{username}", "password": "{password}"}',
+                "login.token": "access_token",
+            },
+            fields=(
+                "username",
+                "password",
+                "login.path",
+                "login.format",
+                "login.body",
+                "login.token",
+            ),
+        ),
+        AuthenticationMethod(
+            "script",
+            Text("Script"),
+            Text("A short Python script signs each request."),
+            {"authentication_type": "none"},
+            fields=("secret_key", "script_enabled", "script"),
+        ),
+        AuthenticationMethod(
+            "none",
+            Text("None"),
+            Text("A public API, or one for development."),
+            {"authentication_type": "none"},
+            fields=("environment", "no_auth_reason"),
+        ),
+    )
+}
+
+
+def method_of(configuration: Configuration) -> AuthenticationMethod:
+    """Return the method that a configuration authenticates with."""
+    if configuration.authentication_type is AuthenticationType.NONE:
+        return METHODS[name_without_type(configuration)]
+    if not configuration.sends_token:
+        return METHODS["basic"]
+    if configuration.uses_oauth2:
+        has_consent = configuration.oauth2.grant is Grant.AUTHORIZATION_CODE
+        return METHODS["oauth2-consent" if has_consent else "oauth2"]
+    return METHODS["login" if configuration.uses_login else "bearer"]
+
+
+def name_without_type(configuration: Configuration) -> str:
+    """Return the name of the method where the authentication type is `none`."""
+    if configuration.is_scripted:
+        return "script"
+    if any(row.secret for row in configuration.query):
+        return "api-key-query"
+    if any(row.secret for row in configuration.headers):
+        return "api-key-header"
+    return "none"
+
+
+def initial_values_of(
+    configuration: Configuration, *, name: str = "", omit_filled: bool = False
+) -> InitialValues:
+    """Return a form that begins with the settings of a configuration, not its secrets.
+
+    With `omit_filled` the form shows first only what is left to enter, as for a preset.
+    """
+    values = {**configuration.values(), "name": name or configuration.name}
+    fields = [
+        path
+        for path in method_of(configuration).fields
+        if not (omit_filled and is_filled(path, values))
+    ]
+    return InitialValues(
+        values=values,
+        headers=configuration.headers,
+        query=configuration.query,
+        fields=(*ALWAYS, *fields),
+    )
+
+
+def is_filled(path: str, values: Mapping[str, object]) -> bool:
+    """Whether a field has a value, so that a user need not enter one."""
+    return not BY_PATH[path].secret and bool(values.get(path))

@@ -1,0 +1,208 @@
+"""Rows of configurations as values: what a host stores, without a rule.
+
+A host reads and writes these values; `sending/engine/registry.py` decides with them.
+Settings are plain JSON, so that a host can store those that it has no column for.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import NamedTuple
+
+from outkey.foundation.core.errors import ConfigError, RowUnreadable
+from outkey.foundation.core.fields.field_kinds import Kind
+from outkey.foundation.core.stored_values import read_time
+from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.configuration import (
+    Configuration,
+    SecretState,
+    build,
+)
+from outkey.sending.core.configuration.custom_rows import CustomHeader, QueryParameter
+from outkey.sending.core.configuration.fields import FIELDS, FORMER_KEYS
+from outkey.sending.core.configuration.health import Health
+from outkey.sending.core.vault.envelope import SealedRow
+
+_FORMER_NAMES = "former_names"
+_QUERY = "query"  # stored among the settings, as a list of tables
+_DATES = tuple(field.path for field in FIELDS if field.kind is Kind.DATE)
+
+
+class Stamp(NamedTuple):
+    """What a swap of a configuration compares: every change of a row changes it."""
+
+    version: int
+    revision: int
+    refused: int
+    paused_at: float | None
+    tested_at: float | None
+    current: bool
+    needs_person: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationRow:
+    """What is stored of a configuration besides its secrets."""
+
+    record: str  # its id, which is never used again
+    name: str
+    version: int  # for editors: changes with the settings
+    revision: int  # for caches: changes with the secrets too
+    settings: Mapping[str, object]  # by the path of the field
+    headers: tuple[CustomHeader, ...]
+    health: Health
+    odd: tuple[str, ...] = ()  # the columns that hold what outkey never writes there
+    seen_voucher: int = 0  # the newest voucher that was seen before the row was read
+
+    @property
+    def stamp(self) -> Stamp:
+        """What a swap compares, so that no edit, test or refusal is lost."""
+        health = self.health
+        return Stamp(
+            version=self.version,
+            revision=self.revision,
+            refused=health.refused,
+            paused_at=health.paused_at,
+            tested_at=health.tested_at,
+            current=health.current,
+            needs_person=health.needs_person,
+        )
+
+    def configuration(
+        self, secrets: Mapping[str, SecretState], voucher: SealedRow | None = None
+    ) -> Configuration:
+        """Return the configuration with its secrets.
+
+        Raises ConfigError if the settings are invalid, RowUnreadable for an odd row.
+        """
+        if self.odd:
+            raise row_unreadable(self.odd)
+        values = dict(self.settings)
+        for former, path in FORMER_KEYS.items():
+            if former in values:
+                values[path] = values.pop(former)
+        for path in _DATES:
+            if path in values:
+                values[path] = read_date(path, values[path])
+        query = read_query(values.pop(_QUERY, ()))
+        former_names = read_former_names(values.pop(_FORMER_NAMES, ()))
+        built = build(
+            self.name, values, headers=self.headers, query=query, secrets=secrets
+        )
+        return replace(
+            built,
+            record=self.record,
+            version=self.version,
+            revision=self.revision,
+            refused=self.health.refused,
+            paused_at=self.health.paused_at,
+            is_proved=self.health.is_proved,
+            accepted_at=self.health.accepted_at,
+            voucher=voucher,
+            seen_voucher=self.seen_voucher,
+            former_names=former_names,
+        )
+
+    def after_rename(self, name: str, at: float) -> "ConfigurationRow":
+        """Return the row with another name; it remembers the one before."""
+        former_names = read_former_names(self.settings.get(_FORMER_NAMES, ()))
+        return replace(
+            self,
+            name=name,
+            version=self.version + 1,
+            revision=self.revision + 1,
+            settings={**self.settings, _FORMER_NAMES: [*former_names, [self.name, at]]},
+        )
+
+    def after_edit(self, configuration: Configuration) -> "ConfigurationRow":
+        """Return the row after an editor saved these settings."""
+        return replace(
+            self,
+            version=self.version + 1,
+            revision=self.revision + 1,
+            settings=settings_of(configuration) | self._kept_settings(),
+            headers=configuration.headers,
+            health=self.health.after_change(configuration),
+        )
+
+    def _kept_settings(self) -> dict[str, object]:
+        """Return what is stored among the settings and no user edits."""
+        if _FORMER_NAMES not in self.settings:
+            return {}
+        return {_FORMER_NAMES: self.settings[_FORMER_NAMES]}
+
+    def after_secrets(self, secrets: Mapping[str, SecretState]) -> "ConfigurationRow":
+        """Return the row after its secrets became these."""
+        health = self.health.after_change(self.configuration(secrets))
+        return replace(self, revision=self.revision + 1, health=health)
+
+    def after_reseal(self) -> "ConfigurationRow":
+        """Return the row after the same values were sealed again.
+
+        Caches must read the ciphertexts again, but what a test found still holds.
+        """
+        return replace(self, revision=self.revision + 1)
+
+
+def new_row(configuration: Configuration, record: str) -> ConfigurationRow:
+    """Return the row of a configuration that is stored for the first time."""
+    return ConfigurationRow(
+        record=record,
+        name=configuration.name,
+        version=1,
+        revision=1,
+        settings=settings_of(configuration),
+        headers=configuration.headers,
+        health=Health().after_change(configuration),
+    )
+
+
+def settings_of(configuration: Configuration) -> dict[str, object]:
+    """Return the settings by path as JSON has them: dates become text."""
+    settings = {
+        path: value.isoformat() if isinstance(value, date) else value
+        for path, value in configuration.values().items()
+    }
+    if configuration.query:
+        settings[_QUERY] = [
+            {"key": row.key, "value": row.value, "secret": row.secret}
+            for row in configuration.query
+        ]
+    return settings
+
+
+def read_former_names(names: object) -> tuple[tuple[str, float], ...]:
+    """Return the former names of stored settings, each with its end."""
+    pairs = names if isinstance(names, list | tuple) else ()
+    return tuple(
+        (str(pair[0]), float(read_time(pair[1])))
+        for pair in pairs
+        if isinstance(pair, list | tuple) and len(pair) == 2
+    )
+
+
+def read_date(path: str, stored: object) -> date:
+    """Return the date of a stored setting, or raise ConfigError."""
+    try:
+        return date.fromisoformat(str(stored))
+    except ValueError:
+        raise ConfigError(Text("this is not a date"), field=path) from None
+
+
+def row_unreadable(columns: Iterable[str]) -> RowUnreadable:
+    """Return the error for a row with odd columns."""
+    names = ", ".join(columns)
+    return RowUnreadable(Text("a stored row cannot be read: {columns}", columns=names))
+
+
+def read_query(rows: object) -> tuple[QueryParameter, ...]:
+    """Return the query rows of stored settings, or raise ConfigError."""
+    try:
+        return tuple(
+            QueryParameter(str(row["key"]), str(row["value"]), bool(row["secret"]))
+            for row in rows  # type: ignore[attr-defined]  # what is stored is JSON
+        )
+    except (TypeError, KeyError):
+        raise ConfigError(
+            Text("the stored query parameters cannot be read"), field=_QUERY
+        ) from None

@@ -1,0 +1,73 @@
+"""A configuration as TOML, which `drafts.py` reads.
+
+References are written as they are. A stored secret is a comment that says since when it
+is set, so that the output can be stored, compared and applied elsewhere.
+"""
+
+from collections.abc import Iterator
+
+from outkey.foundation.core.moments import day_of
+from outkey.foundation.core.toml.text import entries, toml_key, toml_value
+from outkey.sending.core.configuration.configuration import Configuration, SecretState
+from outkey.sending.core.configuration.custom_rows import CustomRow
+from outkey.sending.core.configuration.fields import BY_PATH, FIELDS, SECTIONS
+
+
+def configuration_lines(configuration: Configuration) -> Iterator[str]:
+    """Yield the lines of a configuration's tables, without what is as by default."""
+    table = f"configuration.{toml_key(configuration.name)}"
+    values = {
+        path: value
+        for path, value in configuration.values().items()
+        if value != BY_PATH[path].default or BY_PATH[path].is_always_written
+    }
+    yield f"[{table}]"
+    yield from entries({path: v for path, v in values.items() if "." not in path})
+    yield from secret_lines(configuration, "")
+    for row in configuration.headers:
+        yield f"[[{table}.headers]]"
+        yield from row_lines(row, configuration)
+    for parameter in configuration.query:
+        yield f"[[{table}.query]]"
+        yield from row_lines(parameter, configuration)
+    for section in SECTIONS:
+        prefix = f"{section}."
+        inner_values = {
+            path.removeprefix(prefix): value
+            for path, value in values.items()
+            if path.startswith(prefix)
+        }
+        lines = [*entries(inner_values), *secret_lines(configuration, prefix)]
+        if lines:
+            yield f"[{table}.{section}]"
+            yield from lines
+
+
+def row_lines(row: CustomRow, configuration: Configuration) -> Iterator[str]:
+    """Yield the keys of a header or query row."""
+    yield f"key = {toml_value(row.key)}"
+    if row.value or not row.secret:
+        yield f"value = {toml_value(row.value)}"
+    if row.secret:
+        state = configuration.secrets.get(row.secret_field)
+        yield from secret_line("reference" if row.value else "value", state)
+    yield f"secret = {toml_value(row.secret)}"
+
+
+def secret_lines(configuration: Configuration, prefix: str) -> Iterator[str]:
+    """Yield the secrets whose paths have this prefix and one key behind it."""
+    for field in FIELDS:
+        if field.secret and field.path == prefix + field.key:
+            state = configuration.secrets.get(field.secret_name)
+            yield from secret_line(field.key, state)
+
+
+def secret_line(key: str, state: SecretState | None) -> Iterator[str]:
+    """Yield the reference of a secret, or a comment about a stored one."""
+    if state is None:
+        return
+    if state.reference is not None:
+        yield f"{key} = {toml_value(str(state.reference))}"
+    else:
+        day = day_of(state.set_at) if state.set_at else "(date unknown)"
+        yield f"# {key}: set {day}"

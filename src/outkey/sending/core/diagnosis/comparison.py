@@ -1,0 +1,94 @@
+"""What the response to the same request without credentials says about them."""
+
+from collections.abc import Iterator
+
+from outkey.foundation.core.fields.choices import AuthenticationType
+from outkey.foundation.core.text import Text, join_texts
+from outkey.sending.core.diagnosis.evidence import Clue, Evidence
+from outkey.sending.core.diagnosis.reasons import REASONS
+
+_NOT_READ = "credentials-not-read"
+
+
+def by_comparison(evidence: Evidence) -> Iterator[Clue]:
+    """Compare the responses with and without credentials to a request."""
+    other = evidence.anonymous
+    if other is None:
+        return
+    if evidence.status == 404:
+        if other.status in {401, 403}:
+            text = Text(
+                "Without credentials the status is {status}, so these are accepted.",
+                status=other.status,
+            )
+            yield Clue(58, "not-found", text)
+    elif evidence.is_same_without:
+        yield from clues_of_sameness(evidence)
+    elif evidence.status == 403 and other.status == 401:
+        text = Text("Without credentials the status is 401, so these are read.")
+        yield Clue(66, "forbidden", text)
+        # pypiserver and django-oauth-toolkit
+        text = Text("Some APIs respond with 403 to wrong credentials.")
+        yield Clue(60, "wrong-credentials", text)
+    elif other.status != evidence.status:
+        text = Text(
+            "Without credentials the status is {status}, so these are read and"
+            " rejected.",
+            status=other.status,
+        )
+        yield Clue(61, "wrong-credentials", text)
+    else:
+        text = Text("Without credentials the response is another one.")
+        reason = "wrong-credentials" if evidence.status == 401 else "forbidden"
+        yield Clue(61 if evidence.status == 401 else 52, reason, text)
+
+
+def clues_of_sameness(evidence: Evidence) -> Iterator[Clue]:
+    """Yield why credentials make no difference.
+
+    With 401 many servers respond the same to wrong credentials and to none. Then it
+    speaks for another header or scheme only where no challenge names the one sent; and
+    a server that knows Basic nearly always has a challenge for it.
+    """
+    text = Text("Without credentials the response is the same.")
+    if evidence.status == 403:
+        yield not_read_clue(69, text, evidence)
+        yield Clue(62, "wrong-credentials", text)
+        yield Clue(35, "ip-not-allowed", text)
+    elif not evidence.offers_ours:
+        is_basic = (
+            evidence.configuration.authentication_type is AuthenticationType.BASIC
+        )
+        yield not_read_clue(54 if is_basic else 48, text, evidence)
+
+
+def not_read_clue(weight: int, text: Text, evidence: Evidence) -> Clue:
+    """Return the clue that credentials are not found, with what else may be tried."""
+    remedy = join_texts([REASONS[_NOT_READ].remedy, sent_text(evidence)])
+    return Clue(weight, _NOT_READ, text, remedy)
+
+
+def sent_text(evidence: Evidence) -> Text:
+    """Return where the credentials are now, as a sentence."""
+    configuration = evidence.configuration
+    rows = ", ".join(key for _, key in evidence.secret_rows)
+    match configuration.authentication_type:
+        case AuthenticationType.BASIC:
+            return Text(
+                "Sent here: Authorization: Basic; others are Bearer Token, or a key in"
+                " a header."
+            )
+        case AuthenticationType.DIGEST:
+            return Text("Sent here: Authorization: Digest.")
+        case AuthenticationType.BEARER:
+            return Text(
+                "Sent here: the token in {place}; others are Basic, another word before"
+                " the token, or a header such as X-API-Key.",
+                place=configuration.token_header,
+            )
+        case _ if rows:
+            return Text(
+                "Sent here: the header {names}; others are Bearer Token or Basic.",
+                names=rows,
+            )
+    return Text("Sent here: what the script, the query or the certificate adds.")

@@ -1,0 +1,204 @@
+"""From an error without a response to its reasons."""
+
+from collections.abc import Iterator
+
+from outkey.foundation.core import errors
+from outkey.foundation.core.fields.choices import ClientAuth, Network
+from outkey.foundation.core.moments import CLOCK_SKEW_SECONDS
+from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.diagnosis.evidence import Clue, Fix, fix_of, https_fix
+from outkey.sending.core.diagnosis.reasons import REASONS
+from outkey.sending.core.request.addresses import is_internal, judge_host
+
+_BY_KIND: tuple[tuple[type[errors.OutkeyError], str], ...] = (
+    (errors.TlsBelowFloor, "tls-too-old"),
+    (errors.TlsFailed, "tls-failed"),
+    (errors.TimedOut, "time-out"),
+    (errors.DnsFailed, "dns-failed"),
+    (errors.ConnectionFailed, "connection-refused"),
+    (errors.RedirectBlocked, "redirected-elsewhere"),
+    (errors.EgressDenied, "egress-denied"),
+    (errors.RateLimited, "rate-limited"),
+    (errors.ReauthorizationNeeded, "refresh-token-dead"),
+)
+# The reasons of `oauth2/responses.py`, mostly those of RFC 6749; the likeliest first.
+_AT_TOKEN_URL = {
+    "invalid_client": ("client-secret-wrong", "client-authentication-style"),
+    "invalid_grant": ("refresh-token-dead",),
+    "invalid_scope": ("scope-not-allowed",),
+    "unauthorized_client": ("grant-not-allowed",),
+    "unsupported_grant_type": ("grant-not-allowed", "token-url-wrong"),
+    "invalid_request": ("client-authentication-style",),
+    "invalid_target": ("token-other-audience",),
+    **dict.fromkeys(
+        ("invalid_dpop_proof", "use_dpop_nonce", "token_type"), ("dpop-required",)
+    ),
+    **dict.fromkeys(("not_a_token_endpoint", "not_found"), ("token-url-wrong",)),
+    **dict.fromkeys(("no_token", "too_large"), ("token-url-wrong",)),
+    **dict.fromkeys(("rate_limited", "slow_down"), ("rate-limited",)),
+    **dict.fromkeys(("server_error", "temporarily_unavailable"), ("server-error",)),
+    "timeout": ("time-out",),
+    "connection": ("connection-refused",),
+    "dns": ("dns-failed",),
+    "tls": ("tls-failed",),
+}
+_AT_LOGIN = {
+    **_AT_TOKEN_URL,
+    **dict.fromkeys(
+        ("not_found", "not_a_token_endpoint", "too_large", "refused"),
+        ("login-path-wrong",),
+    ),
+    "no_token": ("login-token-elsewhere",),
+}
+_REDIRECTED = {
+    "oauth2.token_url": "token-url-wrong",
+    "login.path": "login-path-wrong",
+}
+_PLAIN = "plain-http-to-tls-port"
+_OTHER_STYLE = {
+    ClientAuth.BODY: ClientAuth.BASIC,
+    ClientAuth.BASIC: ClientAuth.BODY,
+    ClientAuth.BASIC_RAW: ClientAuth.BASIC,
+}
+_SIGNED = frozenset({ClientAuth.CLIENT_SECRET_JWT, ClientAuth.PRIVATE_KEY_JWT})
+_TIDIED = frozenset({"invisible-characters", "doubled-prefix"})
+
+
+def clues_of(
+    error: errors.OutkeyError, configuration: Configuration, now: float, *, met: bool
+) -> Iterator[Clue]:
+    """Yield the clues of an error; one that explains itself has none."""
+    if isinstance(error, errors.TokenEndpointFailed):
+        yield from clues_at_token_url(error, configuration, now)
+    elif isinstance(error, errors.HeaderFormatError):
+        yield header_clue(error)
+    elif isinstance(error, errors.RedirectBlocked) and error.field in _REDIRECTED:
+        yield error_clue(90, _REDIRECTED[error.field], error)
+    else:
+        if met and configuration.base.origin.scheme == "http":
+            yield from clues_after_plain_http(error, configuration)
+        yield from clues_of_connection(error, configuration)
+
+
+def error_clue(
+    weight: int, reason: str, error: errors.OutkeyError, fix: Fix | None = None
+) -> Clue:
+    """Return a clue with the message of an error, our own text, as evidence."""
+    evidence = Text("{message:sentence}", message=error.message)
+    return Clue(weight, reason, evidence, error.hint or REASONS[reason].remedy, fix)
+
+
+def clues_of_connection(
+    error: errors.OutkeyError, configuration: Configuration
+) -> Iterator[Clue]:
+    """Yield the clue of an error between us and the server."""
+    kinds = (reason for kind, reason in _BY_KIND if isinstance(error, kind))
+    reason = error.reason or next(kinds, "")
+    plain = configuration.base.origin.scheme == "http"
+    if (
+        isinstance(error, errors.EgressDenied)
+        and plain
+        and configuration.network is Network.PUBLIC
+        and not is_internal(judge_host(configuration.base.origin.host))
+    ):
+        reason = "https-required"
+    if not reason:
+        return
+    if reason == "client-certificate-missing" and configuration.tls.client_certificate:
+        reason = "client-certificate-refused"
+    if reason == "redirected-elsewhere":
+        # The message may name an origin that the server chose.
+        text = Text("The server redirects to another origin.")
+        yield Clue(90, reason, text, error.hint)
+    else:
+        yield error_clue(90, reason, error, https_fix(reason, configuration))
+
+
+def clues_after_plain_http(
+    error: errors.OutkeyError, configuration: Configuration
+) -> Iterator[Clue]:
+    """Recognize a port for https: it closes the connection when plain http is sent."""
+    if error.reason:
+        return  # the bytes that came back have said what it is
+    if isinstance(error, errors.ConnectionFailed) and not isinstance(
+        error, errors.AnswerBroken
+    ):
+        text = Text(
+            "The connection was opened, and closed without a response when plain http"
+            " was sent."
+        )
+        yield Clue(92, _PLAIN, text, fix=https_fix(_PLAIN, configuration))
+    elif isinstance(error, errors.TimedOut):
+        text = Text(
+            "The Base URL is plain http, and some ports for https do not respond to"
+            " that."
+        )
+        yield Clue(30, _PLAIN, text)
+
+
+def clues_at_token_url(
+    error: errors.TokenEndpointFailed, configuration: Configuration, now: float
+) -> Iterator[Clue]:
+    """Yield the clues of an error of the Token URL or the Login path."""
+    if configuration.uses_login:
+        reason, *_ = _AT_LOGIN.get(error.reason, ("unexpected",))
+        yield error_clue(90, reason, error)
+        return
+    oauth2 = configuration.oauth2
+    style = oauth2.client_auth
+    refused = error.reason in {"invalid_client", "invalid_dpop_proof", "invalid_grant"}
+    if refused and (style in _SIGNED or oauth2.dpop):
+        skew = abs(round((error.their_time or now) - now))
+        text = Text(
+            "The clocks of the provider and this machine differ by {seconds} seconds.",
+            seconds=skew,
+        )
+        yield Clue(95 if skew > CLOCK_SKEW_SECONDS else 20, "clock-off", text)
+    if error.reason == "invalid_client" and style is ClientAuth.MTLS:
+        missing = not configuration.tls.client_certificate
+        text = Text(
+            "The provider does not know the client, and Client Authentication is mTLS."
+        )
+        yield Clue(
+            92,
+            "client-certificate-missing" if missing else "client-certificate-refused",
+            text,
+        )
+    suspected = error.suspected
+    if suspected:
+        text = Text("The description in the provider's response states it.")
+        fix = style_fix(suspected, configuration)
+        yield Clue(94, suspected, text, fix=fix)
+    reasons = _AT_TOKEN_URL.get(error.reason, ("unexpected",))
+    if error.reason == "invalid_grant" and not configuration.needs_consent:
+        reasons = ("unexpected",)  # no user has given a consent
+    for number, reason in enumerate(reasons):
+        fix = style_fix(reason, configuration)
+        weight = 90 - 10 * number
+        clue = error_clue(weight, reason, error, fix)
+        # The hint of the error belongs to its first reason.
+        yield clue if number == 0 else Clue(weight, reason, clue.evidence, fix=fix)
+
+
+def style_fix(reason: str, configuration: Configuration) -> Fix | None:
+    """Return the change of the OAuth 2.0 settings that a reason calls for."""
+    oauth2 = configuration.oauth2
+    if reason == "client-authentication-style" and oauth2.client_auth in _OTHER_STYLE:
+        other = _OTHER_STYLE[oauth2.client_auth]
+        change = ("oauth2.client_auth", str(other))
+        return fix_of(reason, change, value=other.label)
+    if reason == "dpop-required" and not oauth2.dpop:
+        return fix_of(reason, ("oauth2.dpop", "true"))
+    return None
+
+
+def header_clue(error: errors.HeaderFormatError) -> Clue:
+    """Return the clue of a header that we refused to send ourselves."""
+    reason = error.fault or "malformed-header"
+    secret = error.field or ""
+    has_fix = reason in _TIDIED and (
+        secret in {"password", "token"} or secret.startswith("header:")
+    )
+    fix = fix_of(reason, tidied=secret) if has_fix else None
+    return error_clue(90, reason, error, fix)

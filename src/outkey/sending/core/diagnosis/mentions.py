@@ -1,0 +1,105 @@
+"""Schemes that the text of a response mentions, where no challenge names one."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from outkey.foundation.core.fields.choices import AuthenticationType
+from outkey.foundation.core.text import Text, join_texts
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.diagnosis.evidence import Clue, Evidence, compact, fix_of
+from outkey.sending.core.diagnosis.reasons import REASONS
+
+
+class Mention(NamedTuple):
+    """Words that only a server that expects this kind of credential uses."""
+
+    kind: AuthenticationType
+    words: tuple[bytes, ...]
+    weight: int
+    is_named: bool  # the scheme itself, so that a fix can choose it
+
+
+def mention(
+    kind: AuthenticationType, *words: str, weight: int, is_named: bool
+) -> Mention:
+    """Return a row of the table."""
+    return Mention(kind, tuple(map(compact, words)), weight, is_named)
+
+
+_BASIC = AuthenticationType.BASIC
+_BEARER = AuthenticationType.BEARER
+_TABLE = (
+    mention(_BEARER, "bearer", "jwt", weight=65, is_named=True),
+    mention(
+        _BEARER,
+        "invalid token",
+        "token is invalid",
+        "token invalid",
+        "missing token",
+        "no token",
+        "token is missing",
+        "token required",
+        "token is required",
+        "token not found",
+        "access token",
+        weight=63,
+        is_named=False,
+    ),
+    mention(_BASIC, "basic auth", "http basic", weight=65, is_named=True),
+    mention(
+        _BASIC,
+        "username or password",
+        "username and password",
+        "user name or password",
+        "username/password",
+        "login or password",
+        "user or password",
+        "email or password",
+        weight=63,
+        is_named=False,
+    ),
+)
+
+
+def by_mentions(evidence: Evidence) -> Iterator[Clue]:
+    """Compare the kind of credential that the response speaks of with ours."""
+    configuration = evidence.configuration
+    if (
+        not configuration.sends_credentials
+        or configuration.is_scripted
+        or evidence.offered
+        or evidence.is_html
+        or "authorization" in evidence.row_names
+    ):
+        return
+    for row in _TABLE:
+        if is_ours(row, configuration) or (evidence.reads_ours and not row.is_named):
+            continue
+        if not any(word in evidence.phrases for word in row.words):
+            continue
+        text = Text(
+            "The response speaks of what {wanted} sends, and this configuration sends"
+            " something else.",
+            wanted=row.kind.label,
+        )
+        remedy = join_texts(
+            [
+                REASONS["wrong-scheme"].remedy,
+                Text("Try {wanted}.", wanted=row.kind.label),
+            ]
+        )
+        fix = None
+        if row.is_named:
+            change = ("authentication_type", str(row.kind))
+            fix = fix_of("wrong-scheme", change, value=row.kind.label)
+        yield Clue(row.weight, "wrong-scheme", text, remedy, fix)
+        return
+
+
+def is_ours(row: Mention, configuration: Configuration) -> bool:
+    """Whether what is sent may be what a response speaks of."""
+    if row.kind is _BASIC:
+        return configuration.sends_password
+    # A key in a header is a token too, but none that is called Bearer.
+    is_key = configuration.authentication_type is AuthenticationType.NONE
+    return configuration.sends_token or (is_key and not row.is_named)

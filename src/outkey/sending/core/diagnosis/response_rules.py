@@ -1,0 +1,596 @@
+"""The rules that read a response: each checks one thing and yields clues."""
+
+import re
+from collections.abc import Callable, Container, Iterator
+
+from outkey.foundation.core.errors import HeaderFormatError
+from outkey.foundation.core.fields.choices import AuthenticationType, Environment
+from outkey.foundation.core.moments import CLOCK_SKEW_SECONDS, day_of
+from outkey.foundation.core.text import NO_TEXT, Text, join_texts
+from outkey.sending.core.diagnosis.comparison import by_comparison
+from outkey.sending.core.diagnosis.evidence import Clue, Evidence, Fix, fix_of
+from outkey.sending.core.diagnosis.mentions import by_mentions
+from outkey.sending.core.diagnosis.phrases import by_phrases
+from outkey.sending.core.diagnosis.reasons import REASONS
+from outkey.sending.core.request.digest import strongest_challenge
+from outkey.sending.core.request.expiry import (
+    FORBIDDEN,
+    UNAUTHORIZED,
+    is_expired_status,
+)
+
+_SCHEMES = ("Basic", "Bearer", "Digest", "DPoP", "Negotiate", "NTLM")
+_KEY_SCHEMES = frozenset({"apikey", "api-key", "x-api-key", "key"})
+# RFC 6750 §3.1: invalid_token is expired, revoked, malformed or invalid; the
+# description may be more precise.
+_DESCRIBED = (
+    ("expired", "token-expired"),
+    ("revoked", "token-revoked"),
+    ("audience", "token-other-audience"),
+    ("issuer", "token-other-issuer"),
+    ("not yet", "token-not-yet-valid"),
+    ("malformed", "wrong-credentials"),
+    ("signature", "wrong-credentials"),
+    ("unknown", "wrong-credentials"),
+    ("not found", "wrong-credentials"),
+)
+# The error alone, or one that names several reasons: more than any other refusal, but
+# less than a description, a date or a claim that decides.
+_ALTERNATIVE = 61
+_BY_STATUS = {
+    401: "wrong-credentials",
+    402: "account-locked",
+    403: "forbidden",
+    404: "not-found",
+    405: "wrong-path",
+    407: "proxy-credentials",
+    408: "time-out",
+    410: "not-found",
+    429: "rate-limited",
+    431: "header-too-large",
+    # The internal status codes of nginx, sent where its error pages are replaced.
+    494: "header-too-large",
+    495: "client-certificate-refused",
+    496: "client-certificate-missing",
+    497: "plain-http-to-tls-port",
+}
+# Phrases for a signature whose time was rejected.
+# ("timestamp" alone is in every error of Spring.)
+_TOO_LATE = (
+    b"tooskewed",
+    b"clockskew",
+    b"requestexpired",
+    b"invalidtimestamp",
+    b"badtimestamp",
+    b"timestampis",
+    b"timestampfor",
+    b"timestamphas",
+    b"timestampout",
+    b"timestamptoo",
+    b"timestampexpired",
+)
+_TIMED = (
+    b"tooskewed",
+    b"clockskew",
+    b"timestamp",
+    b"requestexpired",
+    b"signatureexpired",
+)
+_SWITCH = Text(
+    "Implement a token refresh mechanism: switch on 403 means expired on the"
+    " Verification tab, and outkey gets a new token after a 403."
+)
+_SAME_TIME = Text(
+    "Both clocks agree: check the format of the timestamp too (UTC, unit, digits)."
+)
+_OTHER_DIGEST = Text(
+    "WWW-Authenticate asks for a kind of Digest that outkey does not support: neither"
+    " SHA-256 nor MD5, or not the protection auth."
+)
+# Providers that respond with 404 to a request without permission.
+_HIDING = ("github.com", "gitlab.com", "bitbucket.org", "atlassian.net")
+_KEY_HEADERS = {
+    name.lower().encode(): name
+    for name in (
+        "X-API-Key",
+        "X-Api-Token",
+        "X-Auth-Token",
+        "X-Auth-Key",
+        "X-Access-Token",
+        "X-Shopify-Access-Token",
+        "X-Amz-Access-Token",
+        "X-Goog-Api-Key",
+        "X-Redmine-API-Key",
+        "X-Figma-Token",
+        "X-Vault-Token",
+        "X-N8N-API-KEY",
+        "DD-API-KEY",
+        "Ocp-Apim-Subscription-Key",
+        "Private-Token",
+    )
+}
+_FIREWALL_HEADERS = {
+    "cf-mitigated": "Cloudflare",
+    "x-amzn-waf-action": "AWS WAF",
+    "x-sucuri-block": "Sucuri",
+    "x-iinfo": "Imperva",
+}
+_FIREWALLS = {"cloudflare": "Cloudflare", "akamaighost": "Akamai", "sucuri": "Sucuri"}
+_TRIAL = frozenset(
+    "sandbox test testing staging stage dev demo uat qa preprod preview".split()  # noqa: SIM905 - reads as one
+)
+_HOST_SEPARATORS = re.compile(r"[.-]")
+# The form of user names at some providers.
+_USER_NAMES = (
+    (
+        "zendesk.com",
+        re.compile(r"[^/]+@[^/]+/token"),
+        Text("the e-mail address followed by /token"),
+    ),
+    (
+        "atlassian.net",
+        re.compile(r".+@.+"),
+        Text("the e-mail address of the account"),
+    ),
+    (
+        "twilio.com",
+        re.compile(r"(?:AC|SK)[0-9a-f]{32}"),
+        Text("an SID that begins with AC or SK"),
+    ),
+    (
+        "stripe.com",
+        re.compile(r"[rs]k_.+"),
+        Text("the key; better choose Bearer Token and enter it as Token"),
+    ),
+    ("freshdesk.com", re.compile(r"[^@]+"), Text("the API key, with X as Password")),
+)
+
+
+def status_reason(status: int) -> str:
+    """Return the reason that a status alone suggests."""
+    return _BY_STATUS.get(status, "server-error" if status >= 500 else "unexpected")
+
+
+def by_status(evidence: Evidence) -> Iterator[Clue]:
+    """Yield the meaning of the status alone."""
+    status = evidence.status
+    yield Clue(
+        50, status_reason(status), Text("The status is {status}.", status=status)
+    )
+    if not evidence.configuration.sends_credentials and status in {401, 403}:
+        text = Text(
+            "The status is {status}, and this configuration sends no credentials.",
+            status=status,
+        )
+        remedy = NO_TEXT
+        if wanted := evidence.offered & set(map(str.lower, _SCHEMES)):
+            asked = Text("The API asks for {wanted}.", wanted=scheme_names(wanted))
+            remedy = join_texts([REASONS["no-credentials-sent"].remedy, asked])
+        yield Clue(85 if status == 401 else 55, "no-credentials-sent", text, remedy)
+
+
+def by_challenge(evidence: Evidence) -> Iterator[Clue]:
+    """Read the errors of the challenges (RFC 6750 §3.1, RFC 9449 §7.1)."""
+    errors = evidence.errors
+    if "insufficient_scope" in errors:
+        text = Text("WWW-Authenticate has the error insufficient_scope.")
+        yield Clue(90, "missing-scope", text)
+    if "invalid_token" in errors and evidence.configuration.sends_token:
+        yield from clues_of_invalid_token(evidence)
+    if "invalid_request" in errors:
+        text = Text("WWW-Authenticate has the error invalid_request.")
+        yield Clue(75, "malformed-header", text)
+    alone = "dpop" in evidence.offered and "bearer" not in evidence.offered
+    if alone or errors & {"invalid_dpop_proof", "use_dpop_nonce"}:
+        oauth2 = (
+            evidence.configuration.uses_oauth2
+            and not evidence.configuration.oauth2.dpop
+        )
+        fix = fix_of("dpop-required", ("oauth2.dpop", "true")) if oauth2 else None
+        text = Text("WWW-Authenticate asks for DPoP.")
+        yield Clue(82, "dpop-required", text, fix=fix)
+
+
+def clues_of_invalid_token(evidence: Evidence) -> Iterator[Clue]:
+    """Yield the reasons for an invalid_token error, by its description.
+
+    Without one that decides, the token is called wrong and not expired: the error alone
+    means either, and a token that never worked has not expired.
+    """
+    text = Text("WWW-Authenticate has the error invalid_token.")
+    described = [reason for word, reason in _DESCRIBED if word in evidence.description]
+    if described and not evidence.names_alternatives:
+        yield Clue(80, as_of_status(described[0], evidence.status), text)
+        return
+    claims = evidence.claims
+    if claims and (claims.expires or 0) > evidence.now + evidence.skew:
+        text = Text(
+            "WWW-Authenticate has the error invalid_token, and by its own claim the"
+            " token has not expired."
+        )
+        yield Clue(_ALTERNATIVE, "wrong-credentials", text)
+        return
+    if evidence.configuration.token_was_accepted:
+        text = Text(
+            "WWW-Authenticate has the error invalid_token, and the API accepted this"
+            " token before."
+        )
+        yield Clue(66, as_of_status("token-expired", evidence.status), text)
+        yield Clue(45, "token-revoked", text)
+        return
+    yield Clue(_ALTERNATIVE, "wrong-credentials", text)
+    text = Text("The error invalid_token is also that of an expired token.")
+    yield Clue(40, as_of_status("token-expired", evidence.status), text)
+
+
+def as_of_status(reason: str, status: int) -> str:
+    """Return the reason for an expired token that fits the status."""
+    is_expired = reason == "token-expired"
+    return "expired-as-403" if is_expired and status == FORBIDDEN else reason
+
+
+def by_scheme(evidence: Evidence) -> Iterator[Clue]:
+    """Compare the schemes that the server accepts with ours."""
+    configuration = evidence.configuration
+    offered = evidence.offered
+    ours = configuration.authentication_type
+    if ours is AuthenticationType.DIGEST and "digest" in offered:
+        if strongest_challenge(evidence.challenges) is None:
+            yield Clue(90, "wrong-scheme", _OTHER_DIGEST)
+        return
+    if ours in offered or not may_compare_schemes(evidence):
+        return
+    sent = scheme_names({ours})
+    if ours is AuthenticationType.NONE:
+        sent = (
+            Text("keys in headers")
+            if evidence.secret_rows
+            else Text("a client certificate alone")
+        )
+    if offered & _KEY_SCHEMES:
+        text = Text(
+            "WWW-Authenticate asks for an API key; this configuration sends {sent}.",
+            sent=sent,
+        )
+        yield Clue(72, "key-in-another-header", text)
+        return
+    wanted = scheme_names(offered)
+    text = Text(
+        "WWW-Authenticate asks for {wanted}; this configuration sends {sent}.",
+        wanted=wanted,
+        sent=sent,
+    )
+    remedy = join_texts(
+        [
+            HeaderFormatError.default_hint,
+            Text("The API asks for {wanted}.", wanted=wanted),
+        ]
+    )
+    yield Clue(68, "wrong-scheme", text, remedy, scheme_fix(ours, offered))
+
+
+def may_compare_schemes(evidence: Evidence) -> bool:
+    """Whether a challenge names a scheme, and it is known which one is sent.
+
+    Jira always names OAuth; a row or script may have any scheme; and with DPoP the
+    type of the token decides.
+    """
+    configuration = evidence.configuration
+    return (
+        bool(evidence.offered - {"oauth", "dpop"})
+        and configuration.sends_credentials
+        and not configuration.is_scripted
+        and not configuration.uses_dpop
+        and "authorization" not in evidence.row_names
+    )
+
+
+def scheme_fix(ours: AuthenticationType, offered: Container[str]) -> Fix | None:
+    """Return the change to the best scheme that the server names.
+
+    It never chooses None, whatever schemes those are. Nor does it make a password
+    travel that Digest keeps here: anyone in between may have replaced the challenge.
+    """
+    supported = [AuthenticationType.DIGEST, AuthenticationType.BEARER]
+    if ours is not AuthenticationType.DIGEST:
+        supported.insert(0, AuthenticationType.BASIC)
+    choices = [choice for choice in supported if choice in offered]
+    if not choices:
+        return None
+    choice = choices[-1]
+    change = ("authentication_type", str(choice))
+    return fix_of("wrong-scheme", change, value=choice.label)
+
+
+def scheme_names(schemes: set[str]) -> Text:
+    """Return the names of schemes; any other name is remote text and not repeated."""
+    names = [name for name in _SCHEMES if name.lower() in schemes]
+    if not names:
+        return Text("another scheme")
+    text = Text("{scheme}", scheme=names[0])
+    for name in names[1:]:
+        text = Text("{schemes} or {scheme}", schemes=text, scheme=name)
+    return text
+
+
+def by_expiry_settings(evidence: Evidence) -> Iterator[Clue]:
+    """Check for what the configuration calls expired: its marker and its statuses."""
+    status = evidence.status
+    configuration = evidence.configuration
+    if not configuration.sends_token:
+        return
+    reason = as_of_status("token-expired", status)
+    if evidence.has_expired_marker:
+        yield Clue(95, reason, Text("The response has the Expired marker."))
+    if status == FORBIDDEN and configuration.verification.forbidden_means_expired:
+        yield Clue(80, reason, Text("403 means expired is switched on."))
+    # 401 always is an expired status, so that it shows nothing of the token's age.
+    elif status != UNAUTHORIZED and is_expired_status(status, configuration):
+        text = Text("{status} is one of the Expired statuses.", status=status)
+        yield Clue(80, reason, text)
+
+
+def by_expiry(evidence: Evidence) -> Iterator[Clue]:
+    """Check Token Expires On, and whether a 403 may mean expired."""
+    status = evidence.status
+    configuration = evidence.configuration
+    if not configuration.sends_token:
+        return
+    reason = as_of_status("token-expired", status)
+    last_day = configuration.expires_on
+    if last_day and day_of(evidence.now) > last_day:
+        text = Text("Token Expires On is {day}.", day=last_day)
+        yield Clue(80 if status == UNAUTHORIZED else 60, reason, text)
+    is_known = is_expired_status(status, configuration)
+    if not is_known and "insufficient_scope" not in evidence.errors:
+        text = Text(
+            "Some APIs respond with 403 to an expired token (django-oauth-toolkit)."
+        )
+        remedy = _SWITCH if configuration.fetches_token else NO_TEXT
+        yield Clue(30, reason, text, remedy)
+
+
+def by_clock(evidence: Evidence) -> Iterator[Clue]:
+    """Compare the clocks, if the response mentions time or our request is signed."""
+    configuration = evidence.configuration
+    timed = any(phrase in evidence.phrases for phrase in _TIMED)
+    signed = configuration.is_scripted or configuration.uses_dpop
+    if not (timed or signed):
+        return
+    skew = round(evidence.skew)
+    if abs(skew) > CLOCK_SKEW_SECONDS:
+        text = skew_text(skew)
+        if timed:
+            text = join_texts([text, Text("The response mentions the time.")])
+        yield Clue(88 if timed else 65, "clock-off", text)
+    elif any(phrase in evidence.phrases for phrase in _TOO_LATE):
+        text = Text("The response rejects the time of the request.")
+        remedy = NO_TEXT
+        if evidence.skew:
+            # The clocks agree, so the script may write the time in another format.
+            remedy = join_texts([REASONS["clock-off"].remedy, _SAME_TIME])
+        yield Clue(74, "clock-off", text, remedy)
+    elif timed:
+        yield Clue(30, "clock-off", Text("The response mentions the time."))
+
+
+def skew_text(skew: int) -> Text:
+    """Return the difference of the clocks as a sentence."""
+    if skew > 0:
+        return Text(
+            "The clock of the API is {seconds} seconds ahead of this machine's.",
+            seconds=skew,
+        )
+    return Text(
+        "The clock of the API is {seconds} seconds behind this machine's.",
+        seconds=-skew,
+    )
+
+
+def by_limits(evidence: Evidence) -> Iterator[Clue]:
+    """Check for limits, also those that are sent as a 403 (GitHub)."""
+    pause = evidence.headers.get("retry-after", "")
+    if pause.isascii() and pause.isdigit():
+        text = Text("Retry-After asks for a pause of {seconds} s.", seconds=pause[:10])
+        yield Clue(72, "rate-limited", text)
+    names = ("x-ratelimit-remaining", "ratelimit-remaining")
+    remaining = [evidence.headers[name] for name in names if name in evidence.headers]
+    if remaining[:1] == ["0"]:
+        text = Text("The headers of the response report that no requests are left.")
+        yield Clue(78, "rate-limited", text)
+
+
+def by_scopes(evidence: Evidence) -> Iterator[Clue]:
+    """Compare the scopes in GitHub's headers: one of the accepted is enough."""
+    accepted = words_in(evidence.headers.get("x-accepted-oauth-scopes", ""))
+    granted = words_in(evidence.headers.get("x-oauth-scopes", ""))
+    if accepted and not accepted & granted:
+        text = Text("X-Accepted-OAuth-Scopes names no scope that the token has.")
+        yield Clue(76, "missing-scope", text)
+
+
+def words_in(text: str) -> set[str]:
+    """Return the words of a list with commas or spaces."""
+    return set(text.replace(",", " ").split())
+
+
+def by_guard(evidence: Evidence) -> Iterator[Clue]:
+    """Check for CSRF protection, firewalls and login pages in front of the API."""
+    headers = evidence.headers
+    html = evidence.is_html
+    if evidence.status == 403 and headers.get("x-csrf-token", "").lower() == "required":
+        text = Text("The response has X-CSRF-Token: Required.")
+        yield Clue(92, "csrf-required", text)
+    if evidence.status in {403, 406, 429, 503}:
+        names = [
+            name for header, name in _FIREWALL_HEADERS.items() if header in headers
+        ]
+        server = headers.get("server", "").lower()
+        names += [name for word, name in _FIREWALLS.items() if html and word in server]
+        if names:
+            text = Text(
+                "The response comes from {firewall}, and not from the API.",
+                firewall=names[0],
+            )
+            yield Clue(74, "blocked-by-firewall", text)
+    if html and asks_for_password(evidence):
+        text = Text("The response is a page with a password field.")
+        yield Clue(66, "login-page", text)
+
+
+def asks_for_password(evidence: Evidence) -> bool:
+    """Whether an HTML page has a password field."""
+    return any(
+        mark in evidence.lower for mark in (b'type="password"', b"type='password'")
+    )
+
+
+def by_place(evidence: Evidence) -> Iterator[Clue]:
+    """Yield the possible meanings of a 404; the path is known in tests only."""
+    configuration = evidence.configuration
+    tested = evidence.secret is not None
+    base = configuration.base.target
+    path = configuration.verification.test_path
+    if tested and base and f"{path}/".startswith(f"{base}/"):
+        rest = path.removeprefix(base) or "/"
+        text = Text("The Test Path repeats the path of the Base URL.")
+        fix = fix_of("wrong-path", ("verification.test_path", rest), value=rest)
+        yield Clue(90, "wrong-path", text, fix=fix)
+    elif tested and path == "/":
+        text = Text("The Test Path is /, where many APIs have nothing.")
+        yield Clue(48, "wrong-path", text)
+    if configuration.sends_credentials:
+        yield hidden_refusal_clue(evidence, has_path=tested and path != "/")
+
+
+def hidden_refusal_clue(evidence: Evidence, *, has_path: bool) -> Clue:
+    """Return how likely a 404 is a refusal; that of an unknown path has a body."""
+    host = f".{evidence.configuration.base.origin.host}"
+    weight = 30
+    text = Text(
+        "Credentials are sent, and some APIs respond with 404 instead of a refusal."
+    )
+    if evidence.offered:
+        weight = 75
+        text = Text("The 404 asks for credentials (WWW-Authenticate).")
+    elif any(host.endswith(f".{domain}") for domain in _HIDING):
+        weight = 60
+        text = Text("This provider responds with 404 if a permission is missing.")
+    elif has_path and not evidence.body:
+        weight = 55
+        text = Text(
+            "The 404 is empty, as from an API that responds so if a permission is"
+            " missing."
+        )
+    return Clue(weight, "hidden-401", text)
+
+
+def by_environment(evidence: Evidence) -> Iterator[Clue]:
+    """Compare the host with the Environment."""
+    configuration = evidence.configuration
+    if configuration.environment is not Environment.PRODUCTION:
+        return
+    for label in _HOST_SEPARATORS.split(configuration.base.origin.host):
+        if label in _TRIAL:
+            text = Text(
+                'The host has the word "{word}", and Environment is Production.',
+                word=label,
+            )
+            yield Clue(55 if evidence.status == 401 else 40, "wrong-environment", text)
+
+
+def by_row_names(evidence: Evidence) -> Iterator[Clue]:
+    """Check for names of header rows that many servers drop."""
+    for position, key in evidence.secret_rows:
+        if "_" not in key:
+            continue
+        name = key.replace("_", "-")
+        fix = None
+        if name.lower() not in evidence.row_names:
+            change = (f"headers[{position}].key", name)
+            fix = fix_of("header-underscore", change, value=name)
+        text = Text(
+            "The header {name} has an underscore, and many servers drop such headers.",
+            name=key,
+        )
+        weight = 64 if evidence.status == 401 else 45
+        yield Clue(weight, "header-underscore", text, fix=fix)
+
+
+def by_named_headers(evidence: Evidence) -> Iterator[Clue]:
+    """Check for a header that the response names and that is not sent."""
+    if b"-key" not in evidence.lower and b"-token" not in evidence.lower:
+        return
+    rows = evidence.secret_rows
+    ours = {key.lower() for _, key in rows}
+    ours.add(evidence.configuration.token_header.lower())
+    for raw, name in _KEY_HEADERS.items():
+        if raw not in evidence.lower or name.lower() in ours:
+            continue
+        fix = None
+        if len(rows) == 1 and name.lower() not in evidence.row_names:
+            change = (f"headers[{rows[0][0]}].key", name)
+            fix = fix_of("key-in-another-header", change, value=name)
+        text = Text(
+            "The response names the header {name}, which this configuration does not"
+            " send.",
+            name=name,
+        )
+        remedy = join_texts(
+            [
+                REASONS["key-in-another-header"].remedy,
+                Text("It names {name}.", name=name),
+            ]
+        )
+        yield Clue(72, "key-in-another-header", text, remedy, fix)
+
+
+def by_user(evidence: Evidence) -> Iterator[Clue]:
+    """Compare the user name with the form that its provider expects."""
+    configuration = evidence.configuration
+    if configuration.authentication_type is not AuthenticationType.BASIC:
+        return
+    host = configuration.base.origin.host
+    username = configuration.username
+    for domain, pattern, form in _USER_NAMES:
+        if not f".{host}".endswith(f".{domain}") or pattern.fullmatch(username):
+            continue
+        remedy = join_texts(
+            [
+                REASONS["basic-user-shape"].remedy,
+                Text("At {domain} it is {form}.", domain=domain, form=form),
+            ]
+        )
+        fix = None
+        if domain == "zendesk.com" and "@" in username and "/" not in username:
+            change = ("username", f"{username}/token")
+            fix = fix_of("basic-user-shape", change, value="/token")
+        text = Text(
+            "At {domain} the user name is {form}, and Username has another form.",
+            domain=domain,
+            form=form,
+        )
+        yield Clue(66, "basic-user-shape", text, remedy, fix)
+
+
+_ALL = range(400, 1000)
+# The statuses that each rule applies to.
+RULES: tuple[tuple[Callable[[Evidence], Iterator[Clue]], Container[int]], ...] = (
+    (by_status, _ALL),
+    (by_challenge, _ALL),
+    (by_scheme, {401}),
+    (by_comparison, {401, 403, 404}),
+    (by_mentions, {401, 403}),
+    (by_expiry_settings, _ALL),
+    (by_expiry, {401, 403}),
+    (by_clock, {400, 401, 403}),
+    (by_limits, {403, 429}),
+    (by_scopes, {403, 404}),
+    (by_guard, _ALL),
+    (by_place, {404}),
+    (by_environment, {401, 403}),
+    (by_row_names, {400, 401, 403}),
+    (by_named_headers, {400, 401, 403}),
+    (by_user, {401}),
+    (by_phrases, _ALL),
+)

@@ -1,0 +1,155 @@
+"""Rules for error responses with an accepted status, used in connection tests.
+
+Only an explicit error makes such a response a failure; anything else that looks like
+one is a doubt, which is reported as a warning.
+"""
+
+import re
+from collections.abc import Iterator
+
+from outkey.foundation.core.text import Text
+from outkey.sending.core.diagnosis.evidence import Clue, Evidence
+from outkey.sending.core.diagnosis.phrases import by_phrases
+from outkey.sending.core.diagnosis.remote_text import read_json
+from outkey.sending.core.diagnosis.response_rules import asks_for_password
+
+# The members that report an error, as `plain_name` writes them.
+_MEMBERS = frozenset(
+    (
+        "error",
+        "errors",
+        "fault",
+        "faults",
+        "errorcode",
+        "errormessage",
+        "errormessages",
+        "errordescription",
+        "exception",
+    )
+)
+_FLAGS = frozenset({"ok", "success"})  # Slack; many others
+_NO_ERROR = frozenset({"", "0", "false", "no", "none", "null", "ok", "success"})
+_DEEPEST = 6
+_LOGIN = re.compile(
+    r"(?i)(?:^|[/?&=._-])(?:login|log-in|signin|sign-in|sso|saml2?|logon)\b"
+)
+_LOGIN_TITLE = re.compile(
+    rb"(?i)<title[^>]{0,100}>[^<]{0,60}(?:log ?in|sign ?in|anmeld)"
+)
+_USER_PATHS = ("whoami", "/me", "/self", "/user")
+
+
+def clues_in_success(evidence: Evidence) -> Iterator[Clue]:
+    """Yield the signs that a response of 2xx or 3xx is a refusal."""
+    if 300 <= evidence.status < 400 and _LOGIN.search(
+        evidence.headers.get("location", "")[:2000]
+    ):
+        yield Clue(
+            80, "login-page", Text("The response redirects to a page to sign in.")
+        )
+    if evidence.status < 300 and (sign := sign_of_error(evidence)):
+        text = Text(
+            "The status is {status}, and {sign}.", status=evidence.status, sign=sign
+        )
+        yield Clue(55, "error-in-200", text)
+        yield from by_phrases(evidence)
+
+
+def sign_of_error(evidence: Evidence) -> Text | None:
+    """Return the part of a response that reports an error, None if there is none."""
+    if evidence.is_html:
+        return None
+    if b":fault>" in evidence.lower or b"<fault>" in evidence.lower:
+        return Text("the response is a SOAP fault")
+    document = read_document(evidence)
+    if flag := false_flag(document):
+        return Text("the response has {flag}: false", flag=flag)
+    member = error_member(document) or error_member_of_all(document)
+    return Text("the response has the member {name}", name=member) if member else None
+
+
+def doubt_about(evidence: Evidence) -> Text | None:
+    """Return what looks like a refusal in a response that counts as a success."""
+    if evidence.is_html:
+        if asks_for_password(evidence) or _LOGIN_TITLE.search(evidence.lower):
+            return Text("the response is a page to sign in")
+        return None
+    document = read_document(evidence)
+    path = evidence.configuration.verification.test_path.partition("?")[0]
+    if document == {} and path.rstrip("/").endswith(_USER_PATHS):  # verdaccio
+        return Text("the response names no user")
+    if member := error_below(document, 0):
+        return Text("there is a member {name} inside the response", name=member)
+    return None
+
+
+def read_document(evidence: Evidence) -> object:
+    """Return the JSON document of a response, None if it is not JSON."""
+    return read_json(evidence.body.decode("utf-8", "replace"))
+
+
+def false_flag(value: object) -> str:
+    """Return the name of a member of an object that denies its success, or nothing."""
+    if isinstance(value, dict):
+        for name, content in value.items():
+            if content is False and plain_name(name) in _FLAGS:
+                return plain_name(name)
+    return ""
+
+
+def error_member(value: object) -> str:
+    """Return the name of the member of an object that reports an error, or nothing.
+
+    A number alone reports none: it may count the errors of others.
+    """
+    if not isinstance(value, dict):
+        return ""
+    for name, content in value.items():
+        plain = plain_name(name)
+        is_number = isinstance(content, int | float) and content is not True
+        if plain in _MEMBERS and not is_number and has_content(content, 0):
+            return plain
+    return ""
+
+
+def error_member_of_all(document: object) -> str:
+    """Return the member that each element of the first-level lists reports."""
+    lists = [document]
+    if isinstance(document, dict):
+        lists = list(document.values())
+    for elements in lists:
+        if isinstance(elements, list) and elements:
+            members = [error_member(element) for element in elements]
+            if all(members):
+                return members[0]
+    return ""
+
+
+def error_below(value: object, depth: int) -> str:
+    """Return the name of a member that reports an error anywhere in a document."""
+    if depth > _DEEPEST:
+        return ""
+    if member := error_member(value):
+        return member
+    parts: list[object] = []
+    if isinstance(value, dict):
+        parts = list(value.values())
+    elif isinstance(value, list):
+        parts = value
+    members = (error_below(part, depth + 1) for part in parts)
+    return next((member for member in members if member), "")
+
+
+def plain_name(name: str) -> str:
+    """Return a name as `_MEMBERS` has it: `error_code` and `errorCode` are one."""
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def has_content(value: object, depth: int) -> bool:
+    """Whether a member says anything: many APIs have an empty one in each response."""
+    if isinstance(value, str):
+        return value.strip().lower() not in _NO_ERROR
+    parts = list(value.values()) if isinstance(value, dict) else value
+    if isinstance(parts, list):
+        return depth > _DEEPEST or any(has_content(part, depth + 1) for part in parts)
+    return bool(value)

@@ -1,0 +1,199 @@
+"""Reading the response to a login or a refresh: token, refresh token and expiry."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+
+from outkey.foundation.core.errors import SyncFailed, drop_traceback
+from outkey.foundation.core.fields.choices import ExpiryUnit
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.sections import LoginSettings
+from outkey.sending.core.login.failures import LOGIN_REFUSED, login_failure
+from outkey.sending.core.oauth2.responses import (
+    MAX_LIFE,
+    MAX_RESPONSE,
+    REDIRECTED,
+    REFRESH_GRAMMAR,
+    TokenResponse,
+    read_moment,
+    read_number,
+    read_secret,
+)
+from outkey.sending.core.request.headers import tidy_token
+from outkey.sending.core.request.message import Response, server_time
+from outkey.sending.core.request.token_place import token_prefix
+
+Finder = Callable[[object], object]
+Compiler = Callable[[str, str], Finder]  # of an expression, and the field that has it
+# 400 and 422 are how many frameworks respond to wrong credentials.
+REFUSING = frozenset({400, 401, 403, 422})
+_MISSING = frozenset({404, 405, 410})
+_EXACT_DIGITS = 20
+_ERRORS = ("error", "errors", "fault")
+_FAILED = frozenset({"error", "fail", "failed", "failure"})  # JSend, and others
+
+
+def find_nothing(_document: object) -> object:
+    """Find nothing: no expression is set."""
+    return None
+
+
+def finders_of(settings: LoginSettings, compiled: Compiler) -> dict[str, Finder]:
+    """Return a finder for each expression of the Login tab; refuse an invalid one."""
+    finders = {}
+    for name in ("token", "refresh_token", "expires_in"):
+        where: str = getattr(settings, name)
+        is_part = name != "expires_in" and named_part(where) is not None
+        if where and not is_part:
+            finders[name] = compiled(where, f"login.{name}")
+    return finders
+
+
+def named_part(where: str) -> tuple[str, str] | None:
+    """Return kind and name of `header:NAME` and `cookie:NAME`, None for a JMESPath."""
+    kind, colon, name = where.partition(":")
+    return (kind, name) if colon and kind in {"header", "cookie"} else None
+
+
+@drop_traceback  # its traceback would hold the response
+def read_login(
+    response: Response,
+    configuration: Configuration,
+    finders: Mapping[str, Finder],
+    *,
+    now: float,
+) -> TokenResponse:
+    """Return the token of a response, or raise why it has none."""
+    if response.status >= 300:
+        raise login_failure(reason_of_status(response.status), server_time(response))
+    settings = configuration.login
+    prefix = token_prefix(configuration)
+    document = parse_body(response.body)
+
+    def part(name: str) -> object:
+        value = find_part(
+            response, getattr(settings, name), document, finders.get(name)
+        )
+        return tidy_part(value, prefix)
+
+    access = read_secret(part("token"))
+    if access is None:
+        raise login_failure(
+            reason_of_missing_token(document, is_found="token" in finders)
+        )
+    refresh = part("refresh_token") if settings.refresh_path else None
+    expiry = finders.get("expires_in", find_nothing)
+    return TokenResponse(
+        access=access,
+        refresh=read_secret(refresh, REFRESH_GRAMMAR),
+        kind="Bearer",
+        # A moment refers to the clock of the API.
+        lifetime=lifetime_of(
+            find_value(expiry, document),
+            settings.expires_unit,
+            server_time(response) or now,
+        ),
+        scope="",
+    )
+
+
+def reason_of_status(status: int) -> str:
+    """Return why a response of this status, from 300 on, has no token."""
+    if status < 400:
+        return REDIRECTED
+    if status in REFUSING:
+        return LOGIN_REFUSED
+    if status == 429:
+        return "rate_limited"
+    if status >= 500:
+        return "server_error"
+    return "not_found" if status in _MISSING else "refused"
+
+
+def reason_of_missing_token(document: object, *, is_found: bool) -> str:
+    """Return why a response of success has no token; `is_found`: by a JMESPath."""
+    if reports_error(document):
+        return LOGIN_REFUSED
+    return "not_a_token_endpoint" if is_found and document is None else "no_token"
+
+
+def reports_error(document: object) -> bool:
+    """Whether a document says explicitly that it is an error."""
+    if isinstance(document, list):
+        return any(isinstance(part, dict) and reports_error(part) for part in document)
+    if not isinstance(document, dict):
+        return False
+    status = document.get("status")
+    return (
+        any(document.get(name) for name in _ERRORS)
+        or any(document.get(flag) is False for flag in ("ok", "success"))
+        or (isinstance(status, str) and status.lower() in _FAILED)
+    )
+
+
+def parse_body(body: bytes) -> object:
+    """Return a JSON document, None if it is none."""
+    text = body[:MAX_RESPONSE].decode("utf-8-sig", "replace").strip()
+    try:
+        return json.loads(text, parse_int=parse_integer)
+    except (ValueError, RecursionError):
+        return None
+
+
+def parse_integer(digits: str) -> int | float:
+    """Return an integer; of many digits a float, which takes any number of them."""
+    return int(digits) if len(digits) <= _EXACT_DIGITS else float(digits)
+
+
+def find_part(
+    response: Response, where: str, document: object, finder: Finder | None
+) -> object:
+    """Return a part of a response: of its body, a header or a cookie."""
+    if finder is not None:
+        return find_value(finder, document)
+    kind, _, name = where.partition(":")
+    if kind == "header":
+        return response.headers.get(name)
+    return cookie_value(response.headers.get_all("Set-Cookie"), name)
+
+
+def find_value(finder: Finder, document: object) -> object:
+    """Return what an expression finds; nothing where it does not fit the document."""
+    try:
+        return finder(document)
+    except SyncFailed:
+        return None
+
+
+def cookie_value(lines: Iterable[str], name: str) -> str:
+    """Return the value that a response sets a cookie to (RFC 6265 §5.2), the last one.
+
+    An empty value deletes the cookie, and is ignored.
+    """
+    value = ""
+    for line in lines:
+        key, _, text = line.partition(";")[0].partition("=")
+        if key.strip() == name:
+            value = text.strip() or value
+    return value
+
+
+def tidy_part(value: object, prefix: str) -> object:
+    """Return a token without a word such as Bearer before it; a number as text."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return tidy_token(value, prefix) if isinstance(value, str) else value
+
+
+def lifetime_of(value: object, unit: ExpiryUnit, now: float) -> float | None:
+    """Return the lifetime of a token in seconds, None if the response has none.
+
+    One that is over already means that the clocks differ, or that it has no end.
+    """
+    if unit is ExpiryUnit.MOMENT:
+        moment = read_moment(value)
+        seconds = None if moment is None else moment - now
+    else:
+        seconds = read_number(value)
+        if seconds is not None and unit is ExpiryUnit.MILLISECONDS:
+            seconds /= 1000
+    return min(seconds, MAX_LIFE) if seconds is not None and seconds > 0 else None

@@ -1,0 +1,344 @@
+"""The life of a configuration's token, as a value that is replaced and never changed.
+
+Its store offers two operations: to read it, and to replace it if no other process has
+done so in the meantime (`generation`). Leases, waits and the terminal state are decided
+here.
+"""
+
+import hashlib
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Self
+
+from outkey.foundation.core.fields.choices import Grant
+from outkey.foundation.core.secret import Secret
+from outkey.sending.core.configuration.configuration import (
+    SECRETS_OF_LOGIN,
+    Configuration,
+)
+from outkey.sending.core.oauth2.responses import TokenResponse
+
+LEASE_SECONDS = 15.0
+# A renewal that a crash left without a result is retried once; then a user must act.
+MAX_TRIES = 2
+_WAITS = (1.0, 2.0, 4.0, 8.0)
+CIRCUIT_SECONDS = 60.0
+_QUARREL_SECONDS = 60.0
+KINDS = frozenset({"Bearer", "DPoP"})
+
+
+class State(StrEnum):
+    """The state of a token."""
+
+    NONE = "none"
+    FRESH = "fresh"
+    STALE = "stale"
+    EXPIRED = "expired"
+    REAUTHORIZATION_NEEDED = "reauthorization_needed"
+
+
+@dataclass(frozen=True, slots=True)
+class AccessToken:
+    """The token of a request, and the scheme that it is sent with."""
+
+    value: Secret
+    kind: str = "Bearer"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenContent:
+    """The secret part of a token."""
+
+    access: Secret
+    refresh: Secret | None = None
+    proof_key: Secret | None = None
+
+    def packed(self) -> Secret:
+        """Return all of it as one secret, to be sealed."""
+        named = {
+            "access": self.access,
+            "refresh": self.refresh,
+            "proof_key": self.proof_key,
+        }
+        parts: list[str | Secret] = []
+        for name, secret in named.items():
+            if secret is not None:
+                parts += [
+                    ", " if parts else "{",
+                    json.dumps(name),
+                    ": ",
+                    secret.derive(json.dumps),
+                ]
+        return Secret.joined(*parts, "}")
+
+    @classmethod
+    def unpacked(cls, packed: Secret) -> Self:
+        """Undo `packed`."""
+
+        def part(name: str) -> Secret:
+            return packed.derive(lambda text: str(json.loads(text).get(name, "")))
+
+        return cls(part("access"), part("refresh") or None, part("proof_key") or None)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenState:
+    """What is stored of a configuration's token. Moments are Unix times."""
+
+    generation: int = 0  # grows with every write
+    serial: int = 0  # grows with every token
+    content: TokenContent | None = None
+    basis: str = ""  # the settings that the token was requested with
+    kind: str = "Bearer"
+    scope: str = ""
+    obtained_at: float = 0.0
+    lifetime: float = 0.0
+    holder: str = ""  # the process that requests the next one, until its lease ends
+    leased_until: float = 0.0
+    tries: int = 0
+    failures: int = 0
+    retry_at: float = 0.0
+    error: str = ""
+    after_rejection: bool = False
+    # The entered refresh token was replaced, and its successor deleted.
+    spent: bool = False
+    entered: str = ""  # a mark of the entered refresh token that was used last
+    dead: bool = False
+
+    @property
+    def expires_at(self) -> float:
+        """The end of the token's life."""
+        return self.obtained_at + self.lifetime
+
+    @property
+    def access(self) -> AccessToken | None:
+        """The token to send, if there is one."""
+        return AccessToken(self.content.access, self.kind) if self.content else None
+
+    def leeway(self, most: float) -> float:
+        """Return how long before its expiry a token is renewed."""
+        return min(most, self.lifetime / 10)
+
+    def state_at(self, configuration: Configuration, now: float) -> State:
+        """Return the state of the token."""
+        if self.dead:
+            return State.REAUTHORIZATION_NEEDED
+        if self.content is None or not self.lifetime:
+            return State.NONE if self.content is None else State.EXPIRED
+        left = self.expires_at - now
+        if left <= 0:
+            return State.EXPIRED
+        leeway = self.leeway(configuration.leeway_seconds)
+        return State.STALE if left <= leeway else State.FRESH
+
+    def for_basis(self, basis: str) -> "TokenState":
+        """Return the state for the present settings of the configuration.
+
+        Another client, URL or grant starts over, and so do other wishes if a user
+        authorized the former ones. With an entered refresh token, or another client
+        secret, the newest refresh token stays, but not the token. A running request
+        goes on: its lease stays. An entered refresh token that was used already is not
+        used again, since a provider takes that for theft.
+        """
+        if self.basis == basis:
+            return self
+        consent, wish, _, seed = basis.split(":")
+        before = [*self.basis.split(":"), *[""] * 4]
+        same_consent, same_seed = before[0] == consent, before[3] == seed
+        if (
+            self.content is not None
+            and same_consent
+            and same_seed
+            and (before[1] == wish or seed)
+        ):
+            fresh = replace(self, failures=0, retry_at=0.0, error="", dead=False)
+            return replace(fresh, basis=basis, lifetime=0.0)
+        used = self.spent or self.content is not None or bool(self.holder)
+        return TokenState(
+            self.generation,
+            self.serial + 1,
+            basis=basis,
+            holder=self.holder,
+            leased_until=self.leased_until,
+            tries=self.tries,
+            spent=bool(seed) and same_seed and used,
+            entered=self.entered if same_seed else "",
+        )
+
+    def with_entered(self, mark: str) -> "TokenState":
+        """Return the state for the entered refresh token with this mark.
+
+        Another one than the last starts over, since a user has replaced it. A running
+        request goes on: its lease stays.
+        """
+        if not self.entered or self.entered == mark:
+            return replace(self, entered=mark)
+        return TokenState(
+            self.generation,
+            self.serial + 1,
+            basis=self.basis,
+            holder=self.holder,
+            leased_until=self.leased_until,
+            entered=mark,
+        )
+
+    def claimed(self, holder: str, now: float) -> "TokenState":
+        """Lease the renewal to a process; no other one renews until the lease ends."""
+        leased = now + LEASE_SECONDS
+        return replace(self, holder=holder, leased_until=leased, tries=self.tries + 1)
+
+    def is_leased(self, now: float) -> bool:
+        """Whether a process is requesting the next token.
+
+        A lease from the future was written by a clock that was set back since.
+        """
+        return bool(self.holder) and now < self.leased_until <= now + 2 * LEASE_SECONDS
+
+    def released(self) -> "TokenState":
+        """End a lease without a request sent; attempts that crashed stay counted."""
+        return replace(self, holder="", leased_until=0.0, tries=max(0, self.tries - 1))
+
+    def granted(
+        self,
+        response: TokenResponse,
+        *,
+        at: float,
+        default_lifetime: float,
+        proof_key: Secret | None = None,
+        requested_scope: str = "",
+    ) -> "TokenState":
+        """Return the state with the new token and a new or the same refresh token.
+
+        A response that names no scope grants the requested one (RFC 6749 §5.1).
+        """
+        before = self.content
+        refresh = response.refresh or (before.refresh if before else None)
+        return TokenState(
+            generation=self.generation,
+            serial=self.serial + 1,
+            content=TokenContent(response.access, refresh, proof_key),
+            basis=self.basis,
+            kind=response.kind,
+            scope=requested_scope if response.scope is None else response.scope,
+            obtained_at=at,
+            lifetime=default_lifetime
+            if response.lifetime is None
+            else response.lifetime,
+            entered=self.entered,
+        )
+
+    def failed(
+        self, reason: str, *, now: float, retry_after: float = 0.0
+    ) -> "TokenState":
+        """Count a failure: waits grow, and from the fifth on the circuit is open.
+
+        `retry_after` are the seconds that the provider asked to wait.
+        """
+        wait = _WAITS[self.failures] if self.failures < len(_WAITS) else CIRCUIT_SECONDS
+        return replace(
+            self.released(),
+            tries=0,
+            failures=self.failures + 1,
+            retry_at=now + max(wait, retry_after),
+            error=reason,
+        )
+
+    def is_waiting(self, now: float) -> bool:
+        """Whether the Token URL is not called for a while after failures."""
+        most = CIRCUIT_SECONDS * 5
+        return now < self.retry_at <= now + most
+
+    def ended(self, reason: str) -> "TokenState":
+        """End the renewals until a user acts; the token itself may still be valid."""
+        return replace(self.released(), dead=True, error=reason)
+
+    def was_for_nothing(self, now: float) -> bool:
+        """Whether the token of a renewal after a rejection was rejected too."""
+        return self.after_rejection and 0 <= now - self.obtained_at < _QUARREL_SECONDS
+
+    def facts(self) -> dict[str, object]:
+        """Return the values that may be stored unencrypted."""
+        bare = asdict(replace(self, content=None))
+        return {name: value for name, value in bare.items() if name not in _ELSEWHERE}
+
+    @classmethod
+    def from_facts(
+        cls,
+        stored: object,
+        generation: int,
+        serial: int,
+        content: TokenContent | None,
+    ) -> Self:
+        """Undo `facts`; raise ValueError for anything that `facts` does not write."""
+        # Not a table: changed outside of outkey, and refused as an unknown fact.
+        facts = stored if isinstance(stored, Mapping) else {"stored": stored}
+        usual = cls().facts()
+        for name, value in facts.items():
+            is_valid = (
+                is_finite(value)
+                if isinstance(usual.get(name), float)
+                else isinstance(value, type(usual.get(name)))
+            )
+            if name not in usual or not is_valid:
+                raise ValueError(name)
+        if facts.get("kind", "Bearer") not in KINDS:  # it is sent in a header
+            raise ValueError("kind")
+        return cls(generation, serial, content, **facts)
+
+
+_ELSEWHERE = frozenset({"generation", "serial", "content"})
+
+
+def is_finite(value: object) -> bool:
+    """Whether a value is a number that a float can hold; JSON may have others."""
+    return isinstance(value, int | float) and abs(value) <= sys.float_info.max
+
+
+def basis_of(configuration: Configuration) -> str:
+    """Return a fingerprint of the settings that a token depends on, without any secret.
+
+    Four parts: the client of the consent, the requested permissions, the client secret,
+    and the entered refresh token (nothing for other grants).
+    """
+    settings = configuration.oauth2
+    base = configuration.base.origin.bound
+    consent = [settings.grant, settings.token_url, settings.client_id, base]
+    wish = [
+        settings.scope,
+        settings.audience,
+        settings.resource,
+        dict(settings.extra),
+        settings.dpop,
+    ]
+    credential = [
+        settings.client_auth,
+        secret_version_of(configuration, "client_secret"),
+    ]
+    parts = [hash_of(part) for part in (consent, wish, credential)]
+    seed = ""
+    if settings.grant is Grant.REFRESH_TOKEN:
+        seed = hash_of(secret_version_of(configuration, "refresh_token"))
+    return ":".join([*parts, seed])
+
+
+def login_basis_of(configuration: Configuration) -> str:
+    """Return the same for a login: a change of any of these needs a new one."""
+    settings = asdict(configuration.login)
+    del settings["logout_path"]
+    versions = [secret_version_of(configuration, name) for name in SECRETS_OF_LOGIN]
+    parts = [configuration.base_url, configuration.username, settings, versions]
+    return f"{hash_of(parts)}:::"
+
+
+def secret_version_of(configuration: Configuration, name: str) -> object:
+    """Return what changes with the value of a secret, unless it is a reference."""
+    state = configuration.secrets.get(name)
+    return state and (state.version, str(state.reference), state.origin)
+
+
+def hash_of(part: object) -> str:
+    """Return a hash of JSON data."""
+    return hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()[:32]

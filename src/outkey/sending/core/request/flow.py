@@ -1,0 +1,96 @@
+"""Flows: authentication as generators that yield requests and receive results.
+
+A flow does no I/O. It yields steps that `engine.sending.exchange` performs; that is a
+generator itself, whose steps (`engine.wire.drive`) are I/O. `yield from` a helper gives
+the result its type.
+"""
+
+from collections.abc import Generator
+from typing import Any, NamedTuple, Protocol
+
+from outkey.foundation.core.secret import Secret
+from outkey.sending.core.oauth2.token import AccessToken
+from outkey.sending.core.request.digest import DigestChallenge, NonceUse
+from outkey.sending.core.request.message import Request, Response
+
+
+class Send(NamedTuple):
+    """Send this request and give me the response.
+
+    `expects_challenge`: it has no credentials yet, so that a 401 is no failure.
+    """
+
+    request: Request
+    expects_challenge: bool = False
+
+
+class NeedToken(NamedTuple):
+    """The scheme needs a token; another one than `rejected`, if that is set.
+
+    `token_was_refused`: the API refused the token itself, not its permissions.
+    """
+
+    rejected: AccessToken | None = None
+    token_was_refused: bool = False
+
+
+class NeedProof(NamedTuple):
+    """Prove for this request that we have the key of the token (RFC 9449)."""
+
+    request: Request
+    token: AccessToken
+
+
+class RunScript(NamedTuple):
+    """The scheme needs the headers of the configuration's script for this request."""
+
+    request: Request
+
+
+class NeedNonce(NamedTuple):
+    """The scheme needs a nonce: that of this challenge, or else one that is known."""
+
+    challenge: DigestChallenge | None = None
+
+
+class StoreNonce(NamedTuple):
+    """Use this challenge for the next requests to the server."""
+
+    challenge: DigestChallenge
+
+
+AuthStep = Send | NeedToken | NeedProof | RunScript | NeedNonce | StoreNonce
+AuthFlow = Generator[AuthStep, Any, Response]
+
+
+class Scheme(Protocol):
+    """One way to authenticate."""
+
+    def flow(self, request: Request) -> AuthFlow:
+        """Authenticate one request; called for each attempt, retry and redirect."""
+
+
+def send(request: Request) -> Generator[AuthStep, Response, Response]:
+    """Ask for a request to be sent."""
+    return (yield Send(request))
+
+
+def need_token(
+    rejected: AccessToken | None = None, *, token_was_refused: bool = False
+) -> Generator[AuthStep, AccessToken, AccessToken]:
+    """Ask for a token."""
+    return (yield NeedToken(rejected, token_was_refused))
+
+
+def need_proof(
+    request: Request, token: AccessToken
+) -> Generator[AuthStep, Secret, Secret]:
+    """Ask for a proof."""
+    return (yield NeedProof(request, token))
+
+
+def need_nonce(
+    challenge: DigestChallenge | None = None,
+) -> Generator[AuthStep, NonceUse | None, NonceUse | None]:
+    """Ask for the use of a nonce; None without a challenge and a known one."""
+    return (yield NeedNonce(challenge))

@@ -1,0 +1,57 @@
+"""Authentication Type Basic (RFC 7617)."""
+
+import unicodedata
+from base64 import b64encode
+from typing import NamedTuple
+
+from outkey.foundation.core.errors import HeaderFormatError
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
+from outkey.sending.core.request.flow import AuthFlow, send
+from outkey.sending.core.request.headers import CONTROL_CHARACTER, check_length
+from outkey.sending.core.request.message import Header, Request, Source
+
+
+class Basic(NamedTuple):
+    """Send user name and password with each request."""
+
+    username: str
+    password: Secret
+    # The two change places: some APIs expect their key as the user name.
+    key_as_username: bool = False
+
+    def flow(self, request: Request) -> AuthFlow:
+        """Add `Authorization: Basic …` and send."""
+        return (
+            yield from send(request.with_headers((*request.headers, self._header())))
+        )
+
+    def _header(self) -> Header:
+        value = self.password.derive(self._credentials)
+        return Header("Authorization", value, Source.AUTHENTICATION)
+
+    def _credentials(self, password: str) -> str:
+        if not password.isprintable() and CONTROL_CHARACTER.search(password):
+            raise HeaderFormatError(
+                Text("Password has a control character"),
+                field="password",
+                fault="invisible-characters",
+            )
+        if not self.username and not password:
+            raise HeaderFormatError(
+                Text("Username and Password are both empty"), field="username"
+            )
+        if self.key_as_username and ":" in password:
+            raise HeaderFormatError(
+                Text("Password has a colon, so it cannot be sent as the user name"),
+                field="password",
+            )
+        pair = f"{self.username}:{password}"
+        if self.key_as_username:
+            pair = f"{password}:{self.username}"
+        if not pair.isascii():
+            # RFC 7617 §2.1: UTF-8 after normalization to NFC.
+            pair = unicodedata.normalize("NFC", pair)
+        return check_length(
+            "Basic " + b64encode(pair.encode()).decode("ascii"), field="password"
+        )

@@ -1,0 +1,1 @@
+"""The layout of sealed secrets, and what the key vouches for. No cryptography."""

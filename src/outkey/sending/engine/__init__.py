@@ -1,0 +1,1 @@
+"""Sending by the name of a configuration, its registry and its test."""

@@ -1,0 +1,64 @@
+"""Building a call from what a caller passes to a gateway."""
+
+from collections.abc import Mapping
+from typing import TypedDict
+
+from outkey.foundation.core.fields.field_kinds import check_method
+from outkey.foundation.core.origin import Params
+from outkey.foundation.core.secret import Secret
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.request.assembly import Call, encode_body
+
+Data = bytes | str | Mapping[str, object] | None
+_USUAL_METHODS = (
+    "GET",
+    "POST",
+    "PUT",
+    "PATCH",
+    "DELETE",
+)  # valid, without further checks
+
+
+class RequestContent(TypedDict, total=False):
+    """What a caller adds to a request: query parameters, a body, headers."""
+
+    params: Params | None
+    json: object
+    data: Data
+    headers: Mapping[str, str | Secret] | None
+
+
+class SendOptions(RequestContent, total=False):
+    """The content of a request, and the sync line that it belongs to."""
+
+    line: str
+    actor: str
+
+
+def build_call(  # noqa: PLR0913 - the parts of a request, all by keyword
+    configuration: Configuration,
+    method: str,
+    path: str | None,
+    *,
+    params: Params | None = None,
+    json: object = None,
+    data: Data = None,
+    headers: Mapping[str, str | Secret] | None = None,
+    line: str = "",
+    actor: str = "",
+) -> Call:
+    """Return a call; without a path, to the configuration's test path."""
+    if method not in _USUAL_METHODS:
+        method = check_method(method, field="method")
+    body, content_type = encode_body(json, data)
+    return Call(
+        configuration=configuration,
+        method=method,
+        path=configuration.verification.test_path if path is None else path,
+        params=params,
+        headers=headers or {},
+        body=body,
+        content_type=content_type,
+        line=line,
+        actor=actor,
+    )

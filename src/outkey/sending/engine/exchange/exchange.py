@@ -1,0 +1,276 @@
+"""Sending: the order in which a request is checked, permitted, authenticated and sent.
+
+Written as flows, so that blocking and asynchronous sending share every decision.
+
+    exchange            an error without a recorded outcome is recorded as a refusal
+    └─ redirects        same origin only, three hops at most
+       └─ retries       idempotent methods only, within the total time
+          └─ attempt    the scheme's flow, anew each time; tokens come from `tokens/`
+             └─ transmit   vet addresses, record, send, diagnose, record: `wire/`
+"""
+
+from functools import partial
+from typing import assert_never
+
+from outkey.foundation.core.errors import (
+    Cause,
+    OutkeyError,
+    RedirectBlocked,
+    RemoteError,
+)
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
+from outkey.sending.core.audit.events import Refusal
+from outkey.sending.core.configuration.checks import refuse_unsendable
+from outkey.sending.core.diagnosis import retry_after
+from outkey.sending.core.oauth2.token import AccessToken
+from outkey.sending.core.request.assembly import Call, redirected_request, with_rows
+from outkey.sending.core.request.digest import DigestChallenge, NonceUse
+from outkey.sending.core.request.flow import (
+    NeedNonce,
+    NeedProof,
+    NeedToken,
+    RunScript,
+    Send,
+    StoreNonce,
+)
+from outkey.sending.core.request.message import IDEMPOTENT, Header, Request, Response
+from outkey.sending.core.request.schemes import scheme_of
+from outkey.sending.engine.exchange.scripts import sign
+from outkey.sending.engine.tokens.renewal import TokenManager
+from outkey.sending.engine.tokens.token_source import TokenRequest
+from outkey.sending.engine.wire.steps import CallInThread, Steps, Wait
+from outkey.sending.engine.wire.transmit import MEBIBYTE, RequestBudget, SendContext
+
+MAX_HOPS = 3
+_RETRIED = frozenset({429, 502, 503, 504})
+_BACKOFF_FIRST = 0.25
+_BACKOFF_MOST = 8.0
+StepResult = Response | AccessToken | Secret | NonceUse | tuple[Header, ...] | None
+
+
+def exchange(
+    context: SendContext, call: Call, *, streams: bool = False
+) -> Steps[Response]:
+    """Send a call and return its diagnosed response; a refusal is recorded.
+
+    If it `streams`, the caller reads the body of a success, as it arrives.
+    """
+    current = Exchange(context, call)
+    current.budget.streams = streams
+    configuration = call.configuration
+    try:
+        refuse_unsendable(configuration)
+        context.lockout_guard.refuse_paused(configuration)
+        response = yield from current.follow_redirects()
+    except OutkeyError as error:
+        if error is not current.budget.concluded:
+            yield current.refusal(error)
+        raise
+    if response.status != 401 or current.refuses_credentials():
+        context.lockout_guard.record_status(
+            configuration,
+            response.status,
+            now=context.clock.now(),
+            cause=response.cause,
+        )
+    return response
+
+
+class Exchange:
+    """One call until its deadline."""
+
+    __slots__ = (
+        "_call",
+        "_configuration",
+        "_context",
+        "_has_nonce",
+        "_limits",
+        "_renewed",
+        "budget",
+    )
+
+    def __init__(self, context: SendContext, call: Call) -> None:
+        self._context = context
+        self._call = call
+        self._configuration = call.configuration
+        self._limits = call.configuration.limits
+        # Whether the last request carried a token that replaced a refused one.
+        self._renewed = False
+        self._has_nonce = False  # whether the last request could prove the password
+        self.budget = RequestBudget(
+            deadline=context.clock.monotonic() + self._limits.total_timeout,
+            response_bytes=self._limits.response_mebibytes * MEBIBYTE,
+            line=call.line,
+            purpose=call.purpose,
+            actor=call.actor,
+        )
+
+    def refuses_credentials(self) -> bool:
+        """Whether a last response 401 is about the credentials."""
+        configuration = self._configuration
+        # A refused token that could be renewed says nothing of the credentials; only a
+        # refusal of the renewed one counts.
+        if configuration.fetches_token:
+            return self._renewed
+        return self._has_nonce if configuration.uses_digest else True
+
+    def refusal(self, error: OutkeyError) -> Refusal:
+        """Return the record of a call that was refused before it was sent."""
+        return Refusal(
+            attempt=self.budget.attempt,
+            configuration=self._configuration.name,
+            line=self._call.line,
+            code=str(error.code),
+            actor=self._call.actor,
+        )
+
+    def follow_redirects(self) -> Steps[Response]:
+        """Send the request and follow redirects within the same origin."""
+        request = self._call.request()
+        self.budget.requested_target = request.target
+        for _ in range(MAX_HOPS + 1):
+            response = yield from self._retry(request)
+            next_request = redirected_request(request, response, self._configuration)
+            if next_request is None:
+                return response
+            request = next_request
+        raise RedirectBlocked(
+            Text("the server redirected more than {limit} times", limit=MAX_HOPS)
+        )
+
+    def _retry(self, request: Request) -> Steps[Response]:
+        retries = self._limits.retries if request.method in IDEMPOTENT else 0
+        self.budget.retry = 0
+        while True:
+            if wait := self._context.permit(self._configuration, self._time_left()):
+                yield from self._wait(wait)
+            retry = self.budget.retry
+            try:
+                response = yield from self._attempt(request)
+            except RemoteError as error:
+                wait = self._backoff(retry)
+                if not error.retryable or retry == retries or wait >= self._time_left():
+                    raise
+            else:
+                is_expired = response.cause is Cause.TOKEN_EXPIRED
+                if response.status not in _RETRIED or is_expired:
+                    return response  # an expired token was renewed already
+                wait = self._requested_wait(response, retry)
+                if retry == retries or wait >= self._time_left():
+                    return response
+            yield from self._wait(wait)
+            self.budget.retry += 1
+
+    def _wait(self, seconds: float) -> Steps[None]:
+        yield Wait(seconds)
+        self._context.lockout_guard.refuse_paused_meanwhile(self._configuration)
+
+    def _attempt(self, request: Request) -> Steps[Response]:
+        """Run the scheme's flow and perform each of its steps.
+
+        The flow is a generator inside this one: what it asks for (`AuthStep`) becomes
+        steps of I/O here.
+        """
+        context = self._context
+        configuration = self._configuration
+        secret = context.opener(configuration)
+        request = with_rows(request, configuration, secret)
+        repeats_secret = partial(context.repeats_secret, configuration)
+        flow = scheme_of(configuration, secret, repeats_secret).flow(request)
+        try:
+            step = next(flow)
+            result: StepResult
+            while True:
+                try:
+                    if isinstance(step, Send):
+                        self.budget.expects_challenge = step.expects_challenge
+                        result = yield from context.transmit(
+                            configuration, step.request, self.budget
+                        )
+                        if configuration.fetches_token:
+                            self._token_manager().note_response(step.request, result)
+                    else:
+                        result = yield from self._perform(step)
+                except OutkeyError as error:
+                    step = flow.throw(error)
+                else:
+                    step = flow.send(result)
+        except StopIteration as stop:
+            response: Response = stop.value
+            return response
+        finally:
+            flow.close()
+
+    def _perform(
+        self, step: NeedToken | NeedProof | RunScript | NeedNonce | StoreNonce
+    ) -> Steps[StepResult]:
+        match step:
+            case NeedToken(rejected, token_was_refused):
+                token = yield from self._token_manager().get(
+                    TokenRequest(rejected, token_was_refused, self.budget.deadline)
+                )
+                self._renewed = rejected is not None and token.value != rejected.value
+                return token
+            case NeedProof(request, token):
+                return self._token_manager().proof(request, token)
+            case RunScript(request):
+                headers: tuple[Header, ...] = yield CallInThread(
+                    partial(
+                        sign,
+                        self._context,
+                        self._configuration,
+                        self._call.line,
+                        request,
+                    )
+                )
+                return headers
+            case NeedNonce(challenge):
+                if challenge is not None:
+                    self._store_nonce(challenge)
+                use = self._context.nonces.next_use(
+                    self._configuration.name,
+                    self._configuration.base.origin,
+                    self._context.signer.fresh,
+                )
+                self._has_nonce = use is not None
+                return use
+            case StoreNonce(challenge):
+                self._store_nonce(challenge)
+                return None
+            case _:
+                assert_never(step)
+
+    def _store_nonce(self, challenge: DigestChallenge) -> None:
+        self._context.nonces.store(
+            self._configuration.name,
+            self._configuration.base.origin,
+            challenge,
+            self._context.signer.fresh,
+        )
+
+    def _token_manager(self) -> TokenManager:
+        return TokenManager(self._context, self._configuration)
+
+    def _requested_wait(self, response: Response, retry: int) -> float:
+        """Return the seconds until a retry; a 429 holds the whole configuration."""
+        requested = retry_after(response, now=self._context.clock.now())
+        if requested is None:
+            return self._backoff(retry)
+        if response.status == 429:
+            self._context.permits.hold(self._configuration.name, requested)
+        return max(requested, self._backoff(retry))  # zero would be a storm
+
+    def _backoff(self, retry: int) -> float:
+        return backoff(retry, self._context.jitter())
+
+    def _time_left(self) -> float:
+        return self.budget.deadline - self._context.clock.monotonic()
+
+
+def backoff(retry: int, jitter: float) -> float:
+    """Return the seconds to wait after try number `retry`.
+
+    Jitter from 0 to 1 spreads callers.
+    """
+    return min(_BACKOFF_MOST, _BACKOFF_FIRST * 2.0**retry) * (0.5 + jitter / 2)

@@ -1,0 +1,202 @@
+"""Lending credentials to another HTTP client: outkey decides, the other client sends.
+
+Origin, conflicts, refusals, the rate limit and the record are checked here; what needs
+the connection (addresses, TLS settings, redirects, caps) is up to the other client.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from outkey.foundation.core.errors import (
+    ConfigError,
+    EgressDenied,
+    OutkeyError,
+    ScriptFailed,
+)
+from outkey.foundation.core.origin import parse_url
+from outkey.foundation.core.text import Text
+from outkey.sending.core.audit.events import Outcome, Refusal, Tag, intent_of
+from outkey.sending.core.configuration.checks import refuse_unsendable
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.oauth2.token import AccessToken
+from outkey.sending.core.request.addresses import is_address
+from outkey.sending.core.request.assembly import PLACEHOLDER, authenticated_request
+from outkey.sending.core.request.message import (
+    Header,
+    Request,
+    Response,
+    ResponseHeaders,
+    Source,
+)
+from outkey.sending.core.request.schemes.fetched import is_rejected
+from outkey.sending.engine.exchange.scripts import sign
+from outkey.sending.engine.tokens.renewal import TokenManager
+from outkey.sending.engine.tokens.token_source import TokenRequest
+from outkey.sending.engine.wire.steps import Steps
+from outkey.sending.engine.wire.transmit import SendContext
+from outkey.sending.ports.sending import Configurations
+
+# What HTTP clients set by themselves; everything else in a request is the caller's own.
+_CLIENT_DEFAULTS = frozenset(
+    {"accept", "accept-encoding", "connection", "content-type", "user-agent"}
+)
+_LENT = frozenset({Source.AUTHENTICATION, Source.ROW, Source.SCRIPT})
+
+
+@dataclass(frozen=True, slots=True)
+class Loan:
+    """The headers to add to one request, and the attempt they are recorded under."""
+
+    headers: tuple[Header, ...]
+    configuration: str
+    attempt: str
+    started: float
+    revision: int
+    token: AccessToken | None = None  #: renewed where the API refuses it
+    renewed: bool = False  #: after the API refused another token
+
+    def outcome(self, status: int, now: float) -> Outcome:
+        """Describe how the request ended; status 0 means without a response."""
+        result = "unknown" if not status else "ok" if status < 400 else "answered"
+        duration = round((now - self.started) * 1000)
+        return Outcome(self.attempt, self.configuration, status, result, duration)
+
+
+def lend(  # noqa: PLR0913 - the parts of a request
+    context: SendContext,
+    configuration: Configuration,
+    method: str,
+    url: str,
+    existing_headers: Iterable[str],
+    *,
+    body: bytes | None,
+    rejected: AccessToken | None = None,
+) -> Steps[Loan]:
+    """Return the credentials for a request to the configuration's own origin.
+
+    The body is None where it will come from a stream.
+    """
+    token_manager = TokenManager(context, configuration)
+    was_refused = rejected is not None
+    token = None
+    try:
+        refuse_unsendable(configuration)
+        refuse_unlendable(context, configuration)
+        context.lockout_guard.refuse_paused(configuration)
+        request = borrowing_request(
+            context, configuration, method, url, existing_headers
+        )
+        if configuration.is_scripted:
+            request = signable_request(request, url, body)
+        if configuration.fetches_token:
+            token = yield from token_manager.get(
+                TokenRequest(rejected, token_was_refused=was_refused)
+            )
+        request = authenticated_request(
+            request,
+            configuration,
+            context.opener(configuration),
+            token or PLACEHOLDER,
+            token_manager.proof,
+            partial(sign, context, configuration, ""),
+        )
+        context.permit(configuration, patience=0.0)
+    except OutkeyError as error:
+        yield Refusal("", configuration.name, "", str(error.code))
+        raise
+    attempt: str = yield intent_of(configuration, "", request, 0, Tag.SEND_INTENT)
+    return Loan(
+        headers=tuple(header for header in request.headers if header.source in _LENT),
+        configuration=configuration.name,
+        attempt=attempt,
+        started=context.clock.monotonic(),
+        revision=configuration.revision,
+        token=token,
+        renewed=was_refused,
+    )
+
+
+def settle(
+    context: SendContext,
+    configurations: Configurations,
+    loan: Loan,
+    status: int,
+    headers: Iterable[tuple[str, str]],
+) -> Steps[bool]:
+    """Record how a request with lent credentials ended; status 0: no response.
+
+    Returns whether the response refuses the token.
+    """
+    yield loan.outcome(status, context.clock.monotonic())
+    if not status:
+        return False
+    configuration = configurations.get(loan.configuration)
+    # A refused token is renewed first; only a refusal of the renewed one counts.
+    if loan.token is None or loan.renewed or status != 401:
+        lent_by = replace(configuration, revision=loan.revision)
+        context.lockout_guard.record_status(lent_by, status, context.clock.now())
+    if loan.token is None:
+        return False
+    if status < 400:
+        TokenManager(context, configuration).note_accepted()
+    response = Response(status, ResponseHeaders(tuple(headers)))
+    return is_rejected(response, configuration)
+
+
+def refuse_unlendable(context: SendContext, configuration: Configuration) -> None:
+    """Refuse what another client could not do with headers alone."""
+    proxy, _ = context.proxies.shown_for(configuration)
+    if configuration.parameter_names() or proxy or configuration.uses_digest:
+        raise ConfigError(
+            Text(
+                "query parameters, a proxy and Digest cannot be lent to another HTTP"
+                " client"
+            ),
+            hint=Text("Send these requests with gateway.send."),
+            field="configuration",
+        )
+
+
+def borrowing_request(
+    context: SendContext,
+    configuration: Configuration,
+    method: str,
+    url: str,
+    existing_headers: Iterable[str],
+) -> Request:
+    """Return the other client's request; one to another origin is refused."""
+    location = parse_url(url)
+    origin = location.origin
+    if origin != configuration.base.origin:
+        # Unnamed: it may come from a response, which can spell a secret as a host.
+        raise EgressDenied(
+            Text("the request goes to another origin than the Base URL"),
+            hint=Text(
+                "Use this auth object only for requests to the origin of the Base URL."
+            ),
+        )
+    if is_address(origin.host):
+        context.egress.vet(configuration.network, origin, (origin.host,))
+    headers = tuple(Header(name, "", source_of(name)) for name in existing_headers)
+    return Request(method, origin, location.target, headers)
+
+
+def signable_request(request: Request, url: str, body: bytes | None) -> Request:
+    """Return the request as the other client will send it, if that can be signed."""
+    if body is None:
+        raise ScriptFailed(
+            Text("a body from a stream cannot be signed"),
+            hint=Text("Pass the body as bytes."),
+        )
+    if url.partition("#")[0].removeprefix(str(request.origin)) != request.target:
+        raise ScriptFailed(
+            Text("the URL would be sent in another form than the signed one"),
+            hint=Text("Percent-encode path and query, and omit a default port."),
+        )
+    return request._replace(body=body)
+
+
+def source_of(name: str) -> Source:
+    """Return whether a header of the other client is a default or the caller's own."""
+    return Source.DEFAULT if name.lower() in _CLIENT_DEFAULTS else Source.CALLER

@@ -1,0 +1,190 @@
+"""The exact request that would be sent, with secrets masked. Opens no connection."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.findings.checks import Finding
+from outkey.foundation.core.secret import MASK, Secret
+from outkey.foundation.core.text import NO_TEXT, Text
+from outkey.sending.core.configuration.checks import configuration_findings
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.custom_rows import PLACEHOLDER
+from outkey.sending.core.request.assembly import Call, authenticated_request
+from outkey.sending.core.request.message import Header, Request, Source
+from outkey.sending.core.request.sent_secrets import public_text, visible_texts
+from outkey.sending.core.request.token_place import token_prefix
+from outkey.sending.engine.exchange.scripts import sign
+from outkey.sending.engine.wire.transmit import SendContext
+
+_MASKED_PARAMETER = re.compile(rf"(?<=[?&])([^?&=]+)={re.escape(MASK)}(?=&|\Z)")
+DIGEST_NOTE = Text(
+    "The first request to a server goes without Authorization, since Digest begins with"
+    " a challenge of the server."
+)
+_CURL_SETS_ITSELF = frozenset({"host", "accept-encoding", "content-length"})
+# Scheme words that may be shown when a credential starts with them.
+_SCHEME_WORDS = (
+    "Basic ",
+    "Bearer ",
+    "Token ",
+    "ApiKey ",
+    "Api-Key ",
+    "Digest ",
+    "SSWS ",
+)
+
+
+class PreviewHeader(NamedTuple):
+    """One header line as it may be shown."""
+
+    name: str
+    value: str
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A request as it would be sent."""
+
+    method: str
+    url: str
+    headers: tuple[PreviewHeader, ...]
+    findings: tuple[Finding, ...]
+    username: str = ""
+    proxy: str = ""  #: the proxy that it would go through
+    proxy_username: str = ""
+    note: Text = NO_TEXT  #: what cannot be seen in the request itself
+
+    def curl(self) -> str:
+        """Return the request as a curl command; secrets are shell variables."""
+        return " \\\n  ".join(["curl --request " + self.method, *self._curl_options()])
+
+    def _curl_options(self) -> Iterator[str]:
+        yield self._curl_url()
+        if self.proxy:
+            yield f"--proxy {shlex.quote(self.proxy)}"
+        if self.proxy_username:
+            user = shlex.quote(f"{self.proxy_username}:")
+            yield f'--proxy-user {user}"$PROXY_PASSWORD"'
+        for name, value, _ in self.headers:
+            prefix, masked, suffix = value.partition(MASK)
+            if name.lower() in _CURL_SETS_ITSELF:
+                continue
+            if masked and prefix == "Digest ":
+                yield "--digest"
+            if masked and prefix in {"Basic ", "Digest "}:
+                yield f'--user {shlex.quote(f"{self.username}:")}"$PASSWORD"'
+            elif masked:
+                # Quoted apart: a shell would expand a header's name in double quotes.
+                text = shlex.quote(f"{name}: {prefix}") + shell_variable(name)
+                yield "--header " + text + (shlex.quote(suffix) if suffix else "")
+            else:
+                yield f"--header {shlex.quote(f'{name}: {value}')}"
+
+    def _curl_url(self) -> str:
+        parts = _MASKED_PARAMETER.split(self.url)
+        # Text, name of a masked parameter, text, name …
+        words = [shlex.quote(parts[0] + (f"{parts[1]}=" if parts[1:] else ""))]
+        for number in range(1, len(parts), 2):
+            words.append(shell_variable(parts[number]))
+            text = parts[number + 1]
+            if number + 2 < len(parts):
+                text += f"{parts[number + 2]}="
+            words += [shlex.quote(text)] if text else []
+        return "".join(words)
+
+
+def preview(context: SendContext, call: Call) -> Preview:
+    """Build a call's request up to the moment of sending, and mask it."""
+    configuration = call.configuration
+    secret = context.opener(configuration)
+    request = authenticated_request(
+        call.request(),
+        configuration,
+        secret,
+        signed=partial(sign, context, configuration, call.line),
+    )
+    proxy, proxy_username = context.proxies.shown_for(configuration)
+    return Preview(
+        method=request.method,
+        url=request.masked_url(),
+        headers=masked_headers(context, configuration, request),
+        findings=tuple(
+            configuration_findings(configuration, secret, now=context.clock.now())
+        ),
+        username=configuration.username,
+        proxy=proxy,
+        proxy_username=proxy_username,
+        note=DIGEST_NOTE if configuration.uses_digest else NO_TEXT,
+    )
+
+
+def masked_headers(
+    context: SendContext, configuration: Configuration, request: Request
+) -> tuple[PreviewHeader, ...]:
+    """Return the headers without their secrets.
+
+    Of a script's headers only the secret ones are masked: a date or the id of a key
+    helps to find out why a signature is rejected.
+    """
+    visible = visible_texts(request, configuration)
+    now = context.moment(configuration, request.origin)
+    secrets = entered_secrets(context, configuration)
+    headers = []
+    for header in request.headers:
+        value = header.value
+        if isinstance(value, Secret):
+            text = None
+            if header.source is Source.SCRIPT and value not in secrets:
+                text = public_text(value, visible, now)
+            if text is None:
+                text = masked_value(value, text_around(header, configuration))
+            value = text
+        headers.append(PreviewHeader(header.name, value, header.source))
+    return tuple(headers)
+
+
+def entered_secrets(context: SendContext, configuration: Configuration) -> list[Secret]:
+    """Return the secrets that a script may have put into a header as they are."""
+    secrets = []
+    if configuration.is_scripted:
+        for name in configuration.needed_secrets():
+            with suppress(OutkeyError):
+                secrets.append(context.open(configuration, name))
+    return secrets
+
+
+def masked_value(value: Secret, text: str) -> str:
+    """Return a mask for a secret, with the configured text around it.
+
+    Without one, a scheme word such as Bearer stays.
+    """
+    if text:
+        return text.replace(PLACEHOLDER, MASK)
+    return value.known_prefix(_SCHEME_WORDS) + MASK
+
+
+def text_around(header: Header, configuration: Configuration) -> str:
+    """Return the configured text around a header's secret, empty if there is none."""
+    if header.source is Source.ROW:
+        texts = (r.value for r in configuration.headers if r.key == header.name)
+        return next(texts, "")
+    if header.source is not Source.AUTHENTICATION or not configuration.sends_token:
+        return ""
+    place, name = configuration.token_place
+    if place == "cookie":
+        return f"{name}={token_prefix(configuration)}{PLACEHOLDER}"
+    prefix = configuration.token_prefix
+    is_token = place == "header" and header.name == name
+    return f"{prefix} {PLACEHOLDER}" if prefix and is_token else ""
+
+
+def shell_variable(name: str) -> str:
+    """Return a shell variable for a secret of this name, in quotes."""
+    return '"$' + re.sub(r"[^A-Z0-9]", "_", name.upper()) + '"'

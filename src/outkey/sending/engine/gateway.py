@@ -1,0 +1,168 @@
+"""The entry point for callers: a Gateway sends by the name of a configuration."""
+
+import asyncio
+from collections.abc import Iterable
+from functools import partial
+from typing import Self, Unpack
+
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
+from outkey.sending.core.request.assembly import Call
+from outkey.sending.core.request.message import Response
+from outkey.sending.engine.connection_test import Report
+from outkey.sending.engine.exchange.calls import RequestContent, SendOptions, build_call
+from outkey.sending.engine.exchange.lend import Loan, lend, settle
+from outkey.sending.engine.exchange.preview import Preview, preview
+from outkey.sending.engine.exchange.sender import Sender
+from outkey.sending.engine.test_setup import prepare_test
+from outkey.sending.engine.wire.off_loop import off_loop
+
+
+class Gateway:
+    """Sends requests with the right credentials to the right place, or not at all.
+
+    Every call works on an event loop, but only `asend` and `aclose` do not block it.
+    """
+
+    def __init__(self, sender: Sender) -> None:
+        self._sender = sender
+
+    @off_loop
+    def send(
+        self,
+        configuration: str,
+        method: str,
+        path: str,
+        **options: Unpack[SendOptions],
+    ) -> Response:
+        """Send one request and return the response whatever its status.
+
+        `params` is the query; the body is `json` or `data` (bytes, text, or a mapping
+        that becomes a form); `headers` are added to the configuration's own; `line`
+        names the sync line that the request belongs to, `actor` who asked for it.
+        Raises when nothing was sent or nothing came back.
+        """
+        return self._sender.send(
+            self._build_call(configuration, method, path, **options)
+        )
+
+    async def asend(
+        self,
+        configuration: str,
+        method: str,
+        path: str,
+        **options: Unpack[SendOptions],
+    ) -> Response:
+        """Do what `send` does, without blocking the event loop.
+
+        A cancelled call ends once its record is written, and once a token that is being
+        fetched is stored: a few seconds at most.
+        """
+        build = partial(self._build_call, configuration, method, path, **options)
+        return await self._sender.asend(build)
+
+    def _build_call(
+        self,
+        name: str,
+        method: str,
+        path: str,
+        **options: Unpack[SendOptions],
+    ) -> Call:
+        configurations = self._sender.configurations
+        line = options.get("line")
+        if line and configurations.owner_of_line(line) != name:
+            raise ConfigError(
+                Text("the sync line belongs to another configuration"), field="line"
+            )
+        return build_call(configurations.get(name), method, path, **options)
+
+    @off_loop
+    def preview(
+        self,
+        configuration: str,
+        method: str = "GET",
+        path: str | None = None,
+        **content: Unpack[RequestContent],
+    ) -> Preview:
+        """Return the exact request with secrets masked; opens no connection.
+
+        Without a path it shows a request to the configuration's test path. The content
+        is that of `send`: params, json, data, headers.
+        """
+        settings = self._sender.configurations.get(configuration)
+        call = build_call(settings, method, path, **content)
+        return preview(self._sender.context, call)
+
+    @off_loop
+    def test(self, configuration: str) -> Report:
+        """Test a configuration step by step.
+
+        At most one request with credentials is sent.
+        """
+        settings = self._sender.configurations.get(configuration)
+        return prepare_test(self._sender, settings).run()
+
+    @off_loop
+    def lend(
+        self,
+        configuration: str,
+        method: str,
+        url: str,
+        existing_headers: Iterable[str],
+        *,
+        body: bytes | None = b"",
+        rejected: Loan | None = None,
+    ) -> Loan:
+        """Return the credentials for a request that another HTTP client will send.
+
+        `existing_headers` are the names of the headers it has already; `body` is None
+        if it comes from a stream. Report the response to `settle`. If the API refused
+        a loan's token, pass that loan as `rejected` to get another token.
+        """
+        return self._sender.run(
+            lend(
+                self._sender.context,
+                self._sender.configurations.get(configuration),
+                method,
+                url,
+                existing_headers,
+                body=body,
+                rejected=rejected.token if rejected else None,
+            )
+        )
+
+    @off_loop
+    def settle(
+        self, loan: Loan, status: int, headers: Iterable[tuple[str, str]] = ()
+    ) -> bool:
+        """Record how a request with lent credentials ended; status 0: no response.
+
+        Returns whether the response refuses the token, so that a loan with another
+        token is worth a retry.
+        """
+        sender = self._sender
+        return sender.run(
+            settle(sender.context, sender.configurations, loan, status, headers)
+        )
+
+    @off_loop
+    def close(self) -> None:
+        """Write queued records; close connections and processes that run scripts."""
+        self._sender.close()
+
+    async def aclose(self) -> None:
+        """Do the same, and close the connections of the running event loop."""
+        await self._sender.leave_loop()
+        await asyncio.to_thread(self.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.aclose()

@@ -1,0 +1,62 @@
+"""Preparing a connection test: of a stored configuration, or of an unsaved draft."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.oauth2.token import AccessToken
+from outkey.sending.engine.connection_test import ConnectionTest, ConnectionTestPorts
+from outkey.sending.engine.exchange.exchange import exchange
+from outkey.sending.engine.exchange.sender import Sender
+from outkey.sending.engine.tokens.token_cache import TokenCache
+from outkey.sending.engine.wire.lockout_guard import LockoutGuard
+from outkey.sending.ports.sending import Secrets, Tokens
+
+
+class DraftCredentials(NamedTuple):
+    """The secrets and tokens that an unsaved configuration is tested with."""
+
+    secrets: Secrets
+    tokens: Tokens
+
+
+def prepare_test(
+    sender: Sender, configuration: Configuration, draft: DraftCredentials | None = None
+) -> ConnectionTest:
+    """Return a test of a configuration; with `draft`, of one that is not stored."""
+    context = sender.context
+    if draft is None:
+        guard = replace(context.lockout_guard, enforced=False)
+        context = replace(context, lockout_guard=guard)
+    else:
+        context = replace(
+            context,
+            secrets=draft.secrets,
+            tokens=draft.tokens,
+            token_cache=TokenCache(),
+            lockout_guard=LockoutGuard(),
+        )
+    limits = replace(configuration.limits, retries=0)
+    configuration = replace(configuration, limits=limits)
+    ready = sender.token_actions(configuration, context).ready
+    if draft is not None and configuration.needs_consent:
+        ready = refuse_unsaved_consent
+    ports = ConnectionTestPorts(
+        send=lambda call: sender.run(exchange(context, call)),
+        ready=ready,
+        probe=lambda: sender.connect(configuration, context),
+        flush_audit=sender.flush_audit,
+        quotes=draft is None,
+    )
+    return ConnectionTest(context, configuration, ports)
+
+
+def refuse_unsaved_consent() -> AccessToken:
+    """Refuse to use a consent in a draft: its new refresh token would be lost."""
+    raise ConfigError(
+        Text("a token that a user agreed to can be tested only after saving"),
+        hint=Text("Save the configuration first."),
+        field="oauth2.grant",
+    )

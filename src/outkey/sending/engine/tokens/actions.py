@@ -1,0 +1,343 @@
+"""What users do with a configuration's token: look, renew, revoke, forget, agree."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from shlex import quote
+from typing import Any
+
+from outkey.foundation.core.errors import (
+    ConfigError,
+    ReauthorizationNeeded,
+    RemoteError,
+    TokenEndpointFailed,
+)
+from outkey.foundation.core.fields.choices import Grant
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.checks import refuse_unsendable
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sending.core.oauth2 import grants
+from outkey.sending.core.oauth2.grants import Consent, DeviceCode
+from outkey.sending.core.oauth2.responses import (
+    failure,
+    name_url,
+    read_document,
+    reason_of,
+)
+from outkey.sending.core.oauth2.token import AccessToken, State, TokenContent
+from outkey.sending.core.request.message import Response
+from outkey.sending.engine.exchange.echoed_secrets import reveals_secret, sent_secrets
+from outkey.sending.engine.tokens.login_source import LoginSource
+from outkey.sending.engine.tokens.oauth2_source import OAuth2Source
+from outkey.sending.engine.tokens.provider_words import add_words
+from outkey.sending.engine.tokens.renewal import TokenManager
+from outkey.sending.engine.tokens.token_source import TokenRequest
+from outkey.sending.engine.wire.steps import Steps, Wait
+from outkey.sending.engine.wire.transmit import SendContext
+
+# Reasons that do not end the waiting for a user.
+_PASSING = frozenset(
+    (
+        "authorization_pending",
+        "slow_down",
+        "temporarily_unavailable",
+        "server_error",
+        "rate_limited",
+        "timeout",
+        "connection",
+    )
+)
+_WITHOUT_TOKEN = (State.NONE, State.REAUTHORIZATION_NEEDED)
+# None: a login has no grant.
+_WITHOUT_USER = (None, Grant.CLIENT_CREDENTIALS, Grant.REFRESH_TOKEN)
+_SLOWER = 5.0  # RFC 8628 §3.5: what slow_down asks for
+
+
+@dataclass(frozen=True, slots=True)
+class TokenStatus:
+    """The status of a token, as every interface shows it. Moments are Unix times."""
+
+    state: State
+    expires_at: float | None = None
+    expires_in: int | None = None
+    scope: str = ""
+    last_renewed_at: float | None = None
+    error: str | None = None
+
+
+class TokenAction(StrEnum):
+    """What a user can do with a token on a page."""
+
+    CONNECT = "connect"
+    RENEW = "renew"
+    REVOKE = "revoke"
+    FORGET = "forget"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenActions:
+    """The token of one configuration, for users; `run` performs the steps."""
+
+    context: SendContext
+    configuration: Configuration
+    run: Callable[[Steps[Any]], Any]
+
+    def status(self) -> TokenStatus:
+        """Return the status of the stored token; sends nothing."""
+        state, freshness = self._manager.state()
+        error = state.error or None
+        if state.content is None:
+            return TokenStatus(freshness, error=error)
+        return TokenStatus(
+            freshness,
+            expires_at=state.expires_at,
+            expires_in=max(0, int(state.expires_at - self.context.clock.now())),
+            scope=state.scope,
+            last_renewed_at=state.obtained_at,
+            error=error,
+        )
+
+    def possible(self, status: TokenStatus) -> set[TokenAction]:
+        """Return what can be done with a token of this status, permissions aside."""
+        configuration = self.configuration
+        grant = configuration.oauth2.grant if configuration.uses_oauth2 else None
+        actions: set[TokenAction] = set()
+        if grant is Grant.AUTHORIZATION_CODE:
+            actions.add(TokenAction.CONNECT)
+        if grant in _WITHOUT_USER or status.state not in _WITHOUT_TOKEN:
+            actions.add(TokenAction.RENEW)
+        if status.state is not State.NONE:
+            actions.add(TokenAction.FORGET)
+            if self._revocation:
+                actions.add(TokenAction.REVOKE)
+        return actions
+
+    @property
+    def _revocation(self) -> str:
+        """Where a token is revoked; empty if that is not set."""
+        if self.configuration.uses_login:
+            return self.configuration.login.logout_path
+        return self.configuration.oauth2.revocation_url
+
+    def would_lose_consent(self) -> bool:
+        """Whether a user must agree again after the token is deleted."""
+        state, _ = self._manager.state()
+        has_refresh = state.content is not None and state.content.refresh is not None
+        return has_refresh and self.configuration.needs_consent
+
+    def ready(self) -> AccessToken:
+        """Return a valid token, even if the provider has just failed."""
+        token: AccessToken = self.run(self._manager.get(TokenRequest(interactive=True)))
+        return token
+
+    def renew(self) -> TokenStatus:
+        """Get a new token now, and store it."""
+        refuse_unsendable(self.configuration)
+        state, _ = self._manager.state()
+        self.run(
+            self._manager.get(TokenRequest(state.access, interactive=True, force=True))
+        )
+        return self.status()
+
+    def forget(self) -> None:
+        """Delete the token here; it is not revoked at the provider."""
+        self.run(self._manager.delete())
+
+    def revoke(self) -> None:
+        """Revoke the tokens at the provider (RFC 7009) or log out, then delete them."""
+        if self.configuration.uses_login:
+            self._log_out()
+            return
+        url = self._url("revocation_url")
+        content = self._content(Text("there is no token to revoke"))
+        tokens = {"refresh_token": content.refresh, "access_token": content.access}
+        for hint, token in tokens.items():
+            if token is not None:
+                try:
+                    with errors_about("revocation_url"):
+                        self._ask(url, token, hint, content.proof_key)
+                except TokenEndpointFailed as error:
+                    # Revoking a refresh token revokes its access tokens; some providers
+                    # revoke nothing else.
+                    if error.reason != "unsupported_token_type" or not content.refresh:
+                        raise
+        self.run(self._manager.delete(revoked=True))
+
+    def _log_out(self) -> None:
+        path = "login.logout_path"
+        if not self._revocation:
+            raise ConfigError(
+                Text("{field} is not set", field=BY_PATH[path].label),
+                field=path,
+                hint=Text(
+                    "Set it if the API has one. outkey token forget deletes the token"
+                    " here only."
+                ),
+            )
+        content = self._content(Text("there is no token to revoke"))
+        source = LoginSource(self.context, self.configuration)
+        self.run(source.logout(content))
+        self.forget()
+
+    def introspect(self) -> bool:
+        """Ask the provider whether the token is active (RFC 7662)."""
+        url = self._url("introspection_url")
+        content = self._content(Text("there is no token to introspect"))
+        with errors_about("introspection_url"):
+            facts = self._ask(url, content.access, "access_token", content.proof_key)
+        return facts.get("active") is True
+
+    # ── a user agrees ───────────────────────────────────────────────────────────────
+
+    def consent_url(self, consent: Consent) -> str:
+        """Return the URL where the user agrees."""
+        self._refuse_grant(
+            Grant.AUTHORIZATION_CODE, Text("the Grant is not Authorization code")
+        )
+        refuse_unsendable(self.configuration)
+        return grants.consent_url(self.configuration, consent)
+
+    def redeem(self, code: Secret, consent: Consent) -> None:
+        """Exchange the code that the browser brings for tokens, and store them."""
+        self._refuse_grant(
+            Grant.AUTHORIZATION_CODE, Text("the Grant is not Authorization code")
+        )
+        parameters = grants.authorization_code(self.configuration, code, consent)
+        nonce = grants.expected_nonce(self.configuration, consent)
+        self.run(self._manager.redeem(parameters, nonce))
+
+    def device_code(self) -> DeviceCode:
+        """Request a code that a user enters on another device (RFC 8628)."""
+        self._refuse_grant(Grant.DEVICE_CODE, Text("the Grant is not Device code"))
+        refuse_unsendable(self.configuration)
+        url = self.configuration.oauth2.device_url
+        parameters = grants.device_start(self.configuration)
+        response: Response = self.run(self._oauth2.send_form(url, parameters, None))
+        with errors_about("device_url"):
+            document = self._read(response)
+            texts = [value for name, value in document.items() if name != "device_code"]
+            secrets = sent_secrets(self.context, self.configuration, response)
+            if reveals_secret(secrets, texts):
+                raise failure("not_a_token_endpoint")
+            return grants.read_device_code(document)
+
+    def wait_for(self, device: DeviceCode, passing: Callable[[float], None]) -> None:
+        """Poll until the user has agreed or refused, or the code has expired.
+
+        `passing` is called with the seconds of each wait.
+        """
+        clock = self.context.clock
+        interval = device.interval
+        ends = clock.monotonic() + device.lifetime
+        while clock.monotonic() < ends:
+            self.run(wait_steps(interval))
+            passing(interval)
+            try:
+                parameters = grants.device_code(self.configuration, device.code)
+                self.run(self._manager.redeem(parameters))
+            except RemoteError as error:
+                reason = reason_of(error)
+                if reason not in _PASSING:
+                    raise
+                interval += _SLOWER if reason == "slow_down" else 0.0
+            else:
+                return
+        raise failure("expired_token")
+
+    # ── helpers ─────────────────────────────────────────────────────────────────────
+
+    @property
+    def _manager(self) -> TokenManager:
+        if not self.configuration.fetches_token:
+            message = Text("this configuration uses neither OAuth 2.0 nor a login")
+            raise ConfigError(message, field="token_source")
+        return TokenManager(self.context, self.configuration)
+
+    @property
+    def _oauth2(self) -> OAuth2Source:
+        return OAuth2Source(self.context, self.configuration)
+
+    def _ask(
+        self, url: str, token: Secret, hint: str, key: Secret | None
+    ) -> dict[str, object]:
+        """Ask about a token; a revocation ends with an empty 200 (RFC 7009 §2.2)."""
+        response = self.run(
+            self._oauth2.send_form(url, grants.about_token(token, hint), key)
+        )
+        return dict(self._read(response, may_be_empty=True))
+
+    def _read(
+        self, response: Response, *, may_be_empty: bool = False
+    ) -> Mapping[str, object]:
+        """Return the fields of a response, or raise with the provider's own words."""
+        try:
+            return read_document(response, may_be_empty=may_be_empty)
+        except TokenEndpointFailed as error:
+            secrets = sent_secrets(self.context, self.configuration, response)
+            add_words(error, response, secrets)
+            raise
+
+    def _content(self, otherwise: Text) -> TokenContent:
+        state, _ = self._manager.state()
+        if state.content is None:
+            raise ReauthorizationNeeded(
+                otherwise,
+                hint=Text(
+                    "Get one first: outkey token renew {name}.",
+                    name=quote(self.configuration.name),
+                ),
+            )
+        return state.content
+
+    def _url(self, name: str) -> str:
+        if not self.configuration.uses_oauth2:
+            message = Text("this configuration does not use OAuth 2.0")
+            raise ConfigError(message, field="token_source")
+        url = str(getattr(self.configuration.oauth2, name))
+        if not url:
+            label = BY_PATH[f"oauth2.{name}"].label
+            hint = Text(
+                "Find it with outkey token discover, or use outkey token forget."
+            )
+            raise ConfigError(
+                Text("{field} is not set", field=label),
+                field=f"oauth2.{name}",
+                hint=hint,
+            )
+        return url
+
+    def _refuse_grant(self, wanted: Grant, message: Text) -> None:
+        if (
+            not self.configuration.uses_oauth2
+            or self.configuration.oauth2.grant is not wanted
+        ):
+            hint = Text("Get it with outkey token renew, or change the Grant.")
+            raise ConfigError(message, field="oauth2.grant", hint=hint)
+
+
+@contextmanager
+def errors_about(name: str) -> Iterator[None]:
+    """Name another URL in the errors of a request that are worded for the Token URL."""
+    failed: TokenEndpointFailed
+    try:
+        yield
+    except TokenEndpointFailed as error:
+        failed = error
+    else:
+        return
+    field = BY_PATH[f"oauth2.{name}"]
+    message = name_url(failed.message, field.label)
+    hint = name_url(failed.hint, field.label)
+    renamed = TokenEndpointFailed(
+        message, hint=hint, reason=failed.reason, field=field.path
+    )
+    renamed.said = failed.said
+    raise renamed
+
+
+def wait_steps(seconds: float) -> Steps[None]:
+    """Wait, as the one step of a flow."""
+    yield Wait(seconds)

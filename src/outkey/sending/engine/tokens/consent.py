@@ -1,0 +1,160 @@
+"""The consent of the authorization code flow, on its way through a user's browser.
+
+The browser leaves for the provider and comes back with a code (RFC 6749 §4.1). In
+between, the host's session stores what is not a secret: a random state, and for which
+configuration and user it was made. A consent is redeemed once, by the user who began
+it, within ten minutes, and for the same version of the configuration.
+"""
+
+import secrets
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from hmac import compare_digest
+from typing import TypedDict
+
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.oauth2.grants import Consent, consent_for, refuse_other_issuer
+from outkey.sending.core.oauth2.responses import authorization_failure
+from outkey.sending.engine.tokens.actions import TokenActions
+
+CONSENT_SECONDS = 600
+_MAX_PENDING = 5
+_BEGIN_AGAIN = Text("Open the configuration and press Connect again.")
+
+Parameters = Mapping[str, Sequence[str]]  # of the URL that the browser came back to
+
+
+class PendingConsent(TypedDict):
+    """A consent that a user has begun, as a host's session stores it."""
+
+    state: str
+    version: int
+    began: float
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
+class Consents:
+    """The consents that one user has begun in one session.
+
+    `pending` is the session's own storage, by the record of the configuration; what is
+    deleted from it must be deleted for every later request. `derive` returns 32 bytes
+    for a state that only this host can compute.
+    """
+
+    pending: MutableMapping[str, PendingConsent]
+    user: str
+    derive: Callable[[str], bytes]
+    now: Callable[[], float]
+
+    def begin(self, actions: TokenActions, redirect_url: str) -> str:
+        """Begin a consent, and return the URL where the user agrees.
+
+        There is one for each configuration, and only the newest few are stored.
+        """
+        state = secrets.token_urlsafe(32)
+        url = actions.consent_url(self._consent(state, redirect_url))
+        configuration = actions.configuration
+        self.pending[configuration.record] = PendingConsent(
+            state=state,
+            version=configuration.version,
+            began=self.now(),
+            user=self.user,
+        )
+        by_age = sorted(self.pending, key=lambda record: self.pending[record]["began"])
+        for record in by_age[:-_MAX_PENDING]:
+            del self.pending[record]
+        return url
+
+    def url(self, actions: TokenActions, redirect_url: str) -> str | None:
+        """Return the URL of the consent that was begun.
+
+        None if there is none for this version of the configuration.
+        """
+        pending = self.pending.get(actions.configuration.record)
+        if pending is None or pending["version"] != actions.configuration.version:
+            return None
+        return actions.consent_url(self._consent(pending["state"], redirect_url))
+
+    def accept(
+        self,
+        record: str,
+        parameters: Parameters,
+        find: Callable[[], Configuration | None],
+    ) -> tuple[Configuration, str]:
+        """Return the configuration and the state of the consent that a browser ends.
+
+        It is deleted first: a second browser with the same parameters finds nothing.
+        `find` returns the configuration as it is stored now.
+        """
+        pending = self.pending.get(record)
+        state = only_value(parameters, "state")
+        if pending is None or not is_same(pending["state"], state):
+            raise self._unknown()
+        del self.pending[record]
+        if pending["user"] != self.user:
+            raise self._unknown()
+        if not 0 <= self.now() - pending["began"] <= CONSENT_SECONDS:
+            message = Text("the consent took longer than ten minutes")
+            raise ConfigError(message, hint=_BEGIN_AGAIN)
+        configuration = find()
+        if configuration is None:
+            message = Text("the configuration was deleted in the meantime")
+            raise ConfigError(message, hint=_BEGIN_AGAIN)
+        if configuration.version != pending["version"]:
+            message = Text("the configuration was changed in the meantime")
+            raise ConfigError(message, hint=_BEGIN_AGAIN)
+        if "iss" in parameters:
+            refuse_other_issuer(configuration, only_value(parameters, "iss"))
+        return configuration, pending["state"]
+
+    def redeem(
+        self,
+        actions: TokenActions,
+        parameters: Parameters,
+        *,
+        state: str,
+        redirect_url: str,
+    ) -> None:
+        """Exchange the code of an accepted consent for tokens, and store them."""
+        actions.redeem(code_of(parameters), self._consent(state, redirect_url))
+
+    def _consent(self, state: str, redirect_url: str) -> Consent:
+        # The PKCE verifier is derived, so that no table of sessions holds it.
+        verifier = urlsafe_b64encode(self.derive(state)).rstrip(b"=").decode("ascii")
+        return consent_for(state, verifier, redirect_url)
+
+    def _unknown(self) -> ConfigError:
+        message = Text(
+            "this response belongs to no consent that was begun in this session"
+        )
+        return ConfigError(message, hint=_BEGIN_AGAIN)
+
+
+def code_of(parameters: Parameters) -> Secret:
+    """Return the code; raise what the provider reports instead, in our own words.
+
+    Its description is not quoted: it comes from the browser, and not from the provider.
+    """
+    if "error" in parameters:
+        raise authorization_failure(only_value(parameters, "error"))
+    code = only_value(parameters, "code")
+    if not code:
+        message = Text("the provider sent no code")
+        raise ConfigError(message, hint=_BEGIN_AGAIN)
+    return Secret(code)
+
+
+def only_value(parameters: Parameters, name: str) -> str:
+    """Return a parameter, empty if it is repeated (RFC 6749 §3.1 forbids that)."""
+    values = parameters.get(name, ())
+    return values[0] if len(values) == 1 else ""
+
+
+def is_same(state: str, other: str) -> bool:
+    """Compare two states in constant time."""
+    return compare_digest(state.encode(), other.encode(errors="surrogatepass"))

@@ -1,0 +1,310 @@
+"""Tokens of OAuth 2.0: requests to the authorization server, and proofs (DPoP)."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from outkey.foundation.core import errors
+from outkey.foundation.core.fields.choices import Grant
+from outkey.foundation.core.origin import parse_url
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.fields import SENT_TO_TOKEN_URL
+from outkey.sending.core.oauth2 import grants
+from outkey.sending.core.oauth2.client_auth import Parameters, prove
+from outkey.sending.core.oauth2.responses import (
+    failure,
+    read_document,
+    read_token,
+    reason_of,
+)
+from outkey.sending.core.oauth2.token import AccessToken, TokenState, basis_of
+from outkey.sending.core.request.headers import tidy_value
+from outkey.sending.core.request.message import Header, Request, Response, Source
+from outkey.sending.core.request.sent_secrets import credentials_in
+from outkey.sending.engine.tokens.provider_words import add_words
+from outkey.sending.engine.tokens.token_cache import cache_key
+from outkey.sending.engine.tokens.token_source import (
+    TOKEN_SECONDS,
+    TokenRequest,
+    TokenResult,
+    send_for_token,
+)
+from outkey.sending.engine.wire.steps import Steps
+from outkey.sending.engine.wire.transmit import SendContext
+
+_MAX_NONCE_LENGTH = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class OAuth2Source:
+    """The authorization server of one configuration."""
+
+    context: SendContext
+    configuration: Configuration
+
+    @property
+    def basis(self) -> str:
+        """A fingerprint of the settings that a token depends on."""
+        return basis_of(self.configuration)
+
+    # ── credentials ─────────────────────────────────────────────────────────────────
+
+    def state_to_renew(self, state: TokenState) -> TokenState:
+        """Return the state to renew; with another refresh token entered, a new one.
+
+        The value of a reference changes without a trace in the configuration, so that
+        a mark of the last one is stored.
+        """
+        if self.configuration.oauth2.grant is not Grant.REFRESH_TOKEN:
+            return state
+        try:
+            entered = self._entered_secret("refresh_token")
+            mark = self.context.tokens.mark(entered, state.entered)
+        except errors.OutkeyError:
+            return state  # whoever needs it reports that
+        return state.with_entered(mark)
+
+    def refuse_dead(self, state: TokenState, request: TokenRequest) -> None:
+        """Raise if there is no refresh token but one that was refused already."""
+        if not self.configuration.needs_consent:
+            return
+        has_refresh = state.content is not None and state.content.refresh is not None
+        is_dead = state.dead and not request.force
+        if is_dead or not (has_refresh or self._may_use_entered(state, request)):
+            raise self._consent_error()
+
+    def final_error(
+        self, reason: str, response: Response | None = None
+    ) -> errors.OutkeyError | None:
+        """Return the error for a refresh token that cannot be used any more."""
+        # glewlwyd responds to a dead refresh token with an empty body.
+        is_empty = response is not None and response.status == 400 and not response.body
+        is_final = is_empty or reason in {"invalid_grant", "interrupted"}
+        needs_consent = self.configuration.needs_consent
+        return self._consent_error() if is_final and needs_consent else None
+
+    def _consent_error(self) -> errors.ReauthorizationNeeded:
+        """Return the error for a missing authorization, with the grant's remedy."""
+        name = self.configuration.name
+        hints = {
+            Grant.REFRESH_TOKEN: Text(
+                "Enter a new one: outkey secret set {name} refresh_token.", name=name
+            ),
+            Grant.AUTHORIZATION_CODE: Text(
+                "Press Connect on the configuration's page."
+            ),
+            Grant.DEVICE_CODE: Text(
+                "Have a user authorize it: outkey token authorize {name}.", name=name
+            ),
+        }
+        return errors.ReauthorizationNeeded(
+            hint=hints.get(self.configuration.oauth2.grant)
+        )
+
+    def _may_use_entered(self, state: TokenState, request: TokenRequest) -> bool:
+        """Whether the refresh token that was entered may be sent."""
+        is_entered = self.configuration.oauth2.grant is Grant.REFRESH_TOKEN
+        return is_entered and (request.force or not state.spent)
+
+    def _parameters(self, leased: TokenState, request: TokenRequest) -> Parameters:
+        """Return the parameters of the token request."""
+        if not self.configuration.needs_consent:
+            return grants.client_credentials(self.configuration)
+        token = leased.content.refresh if leased.content else None
+        # With force: the user may have replaced the refused token by another one.
+        use_entered = leased.dead and self._may_use_entered(leased, request)
+        if token is None or use_entered:
+            token = self._entered_secret("refresh_token")
+        return grants.refresh(self.configuration, token)
+
+    def _entered_secret(self, name: str) -> Secret:
+        return self.context.open(self.configuration, name).derive(tidy_value)
+
+    # ── requests ────────────────────────────────────────────────────────────────────
+
+    def request_token(
+        self, leased: TokenState, request: TokenRequest
+    ) -> Steps[TokenResult]:
+        """Request a token with the credentials that the grant has."""
+        proof_key = leased.content.proof_key if leased.content else None
+        proof_key = proof_key or self._new_proof_key()
+        parameters = self._parameters(leased, request)
+        return (yield from self._request_with(parameters, proof_key))
+
+    def redeem(self, parameters: Parameters) -> Steps[TokenResult]:
+        """Request a token with a user's consent."""
+        return (yield from self._request_with(parameters, self._new_proof_key()))
+
+    def _request_with(
+        self, parameters: Parameters, proof_key: Secret | None
+    ) -> Steps[TokenResult]:
+        url = self.configuration.oauth2.token_url
+        response = yield from self.send_form(url, parameters, proof_key)
+        granted = partial(
+            self.state_from, response=response, sent=parameters, proof_key=proof_key
+        )
+
+        def explain(error: errors.OutkeyError) -> None:
+            add_words(error, response, self._secrets_at_provider(parameters, response))
+
+        return TokenResult(response, granted, explain)
+
+    def send_form(
+        self, url: str, parameters: Parameters, proof_key: Secret | None
+    ) -> Steps[Response]:
+        """Send a form to the authorization server and return its response.
+
+        The request is retried once after a broken connection, or if the server requires
+        a nonce in the proof: providers allow one retry for a refresh token.
+        """
+        deadline = self.context.clock.monotonic() + TOKEN_SECONDS
+        build = partial(self._request, url, parameters, proof_key)
+        try:
+            response = yield from self._send_once(build, deadline, retry=0)
+        except errors.ConnectionFailed:
+            pass
+        else:
+            if proof_key is None or not wants_nonce(response):
+                return response
+        return (yield from self._send_once(build, deadline, retry=1))
+
+    def _send_once(
+        self, build: Callable[[], Request], deadline: float, *, retry: int
+    ) -> Steps[Response]:
+        request = build()
+        response = yield from send_for_token(
+            self.context, self.configuration, request, deadline, retry=retry
+        )
+        self.store_nonce(request, response)
+        return response
+
+    def _request(
+        self, url: str, parameters: Parameters, proof_key: Secret | None
+    ) -> Request:
+        context = self.context
+        configuration = self.configuration
+        client_proof = prove(
+            configuration,
+            context.opener(configuration),
+            context.signer.assertion,
+            now=context.moment(configuration, parse_url(url).origin),
+            number=context.signer.fresh(),
+        )
+        request = grants.post(configuration, url, parameters, client_proof)
+        if proof_key is None:
+            return request
+        proof = self._sign_proof("POST", request, proof_key)
+        header = Header("DPoP", proof, Source.AUTHENTICATION)
+        return request.with_headers((*request.headers, header))
+
+    # ── responses ───────────────────────────────────────────────────────────────────
+
+    def state_from(
+        self,
+        before: TokenState,
+        at: float,
+        *,
+        response: Response,
+        sent: Parameters,
+        proof_key: Secret | None,
+    ) -> TokenState:
+        """Return the state with the token of a response, or raise its failure."""
+        oauth2 = self.configuration.oauth2
+        token_response = read_token(
+            response,
+            secrets=self._secrets_at_provider(sent, response),
+            now=at,
+            requested_scope=oauth2.scope,
+        )
+        if (token_response.kind == "DPoP") != oauth2.dpop:
+            raise failure("token_type")
+        # A refresh without a scope is for the one that was granted (RFC 6749 §6).
+        has_scope = any(name == "scope" for name, _ in sent)
+        scope = oauth2.scope if has_scope else before.scope or oauth2.scope
+        return before.granted(
+            token_response,
+            at=at,
+            default_lifetime=oauth2.default_lifetime_seconds,
+            proof_key=proof_key,
+            requested_scope=scope,
+        )
+
+    def _secrets_at_provider(
+        self, sent: Parameters, response: Response
+    ) -> list[Secret]:
+        """Return the secrets that the response to a token request may repeat."""
+        secrets = [value for _, value in sent if isinstance(value, Secret)]
+        secrets += credentials_in(response.sent)
+        return secrets + self._openable_secrets()
+
+    def _openable_secrets(self) -> list[Secret]:
+        """Return the secrets of the Token URL that can be opened.
+
+        A response must not repeat them.
+        """
+        secrets = []
+        for name in SENT_TO_TOKEN_URL:
+            with suppress(errors.OutkeyError):
+                secrets.append(self._entered_secret(name))
+        return secrets
+
+    def note_failure(self, reason: str) -> float:  # noqa: ARG002 - of every source
+        """Ask for no other wait than the usual one."""
+        return 0.0
+
+    def failure(
+        self, reason: str, their_time: float | None = None
+    ) -> errors.OutkeyError:
+        """Return the error for a reason, also from a stored one."""
+        return failure(reason, their_time)
+
+    # ── proofs of possession (RFC 9449) ─────────────────────────────────────────────
+
+    def proof(self, request: Request, token: AccessToken, key: Secret | None) -> Secret:
+        """Return the proof of possession of the token's key (RFC 9449 §4)."""
+        if key is None:
+            raise errors.ReauthorizationNeeded(
+                Text("the key that the token is bound to is missing")
+            )
+        return self._sign_proof(request.method, request, key, token.value)
+
+    def _new_proof_key(self) -> Secret | None:
+        """Return a new key to bind the next token to, if DPoP is used."""
+        return self.context.signer.new_key() if self.configuration.oauth2.dpop else None
+
+    def _sign_proof(
+        self, method: str, request: Request, key: Secret, token: Secret | None = None
+    ) -> Secret:
+        context = self.context
+        claims: dict[str, object] = {
+            "htm": method,
+            "htu": request.url.partition("?")[0],
+            "iat": int(context.moment(self.configuration, request.origin)),
+            "jti": context.signer.fresh(),
+        }
+        name = cache_key(self.configuration)
+        if nonce := context.token_cache.nonce(name, request.origin):
+            claims["nonce"] = nonce
+        return context.signer.proof(claims, key, token)
+
+    def store_nonce(self, request: Request, response: Response) -> None:
+        """Cache the nonce for the next proof, if the server sent one."""
+        nonce = response.headers.get("DPoP-Nonce")
+        if nonce and nonce.isascii() and nonce.isprintable():
+            self.context.token_cache.put_nonce(
+                cache_key(self.configuration),
+                request.origin,
+                nonce[:_MAX_NONCE_LENGTH],
+            )
+
+
+def wants_nonce(response: Response) -> bool:
+    """Whether an authorization server requires a nonce in the proof (RFC 9449 §8)."""
+    try:
+        read_document(response)
+    except errors.OutkeyError as error:
+        return reason_of(error) == "use_dpop_nonce"
+    return False

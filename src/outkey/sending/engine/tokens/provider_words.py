@@ -1,0 +1,55 @@
+"""The words of an authorization server about a refusal, as they may be shown."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from outkey.foundation.core.echo.search import SearchText
+from outkey.foundation.core.errors import OutkeyError, TokenEndpointFailed
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
+from outkey.sending.core.diagnosis import remote_message, shorten
+from outkey.sending.core.diagnosis.provider_words import reason_in
+from outkey.sending.core.diagnosis.remote_text import printable_line
+from outkey.sending.core.oauth2.responses import parse_document
+from outkey.sending.core.request.message import BODY_READ, Response
+
+_TOKENS = frozenset({"access_token", "id_token", "refresh_token"})
+# A provider may derive an unrecognizable value from a secret.
+_LONG_WORD = re.compile(r"\S{24,}")
+
+
+def add_words(
+    error: OutkeyError, response: Response, secrets: Iterable[Secret]
+) -> None:
+    """Add to an error what the provider says, unless that repeats a secret."""
+    document = parse_document(response.body[:BODY_READ])
+    if _TOKENS & set(document):
+        return
+    words = words_in(document)
+    if not words and response.status >= 400:
+        words = remote_message(response)
+    if isinstance(error, TokenEndpointFailed):
+        error.suspected = reason_in(words)
+    texts = [words, response.text[:BODY_READ].replace("\\/", "/")]
+    if words and not reveals(secrets, texts):
+        error.said = Text(
+            "{words} (status {status})",
+            words=shorten(_LONG_WORD.sub("…", words)),
+            status=response.status,
+        )
+
+
+def words_in(document: Mapping[str, object]) -> str:
+    """Return the error of a document and its description, in one line."""
+    parts = [document.get("error"), document.get("error_description")]
+    words = ": ".join(part for part in parts if isinstance(part, str) and part)
+    return printable_line(words)
+
+
+def reveals(secrets: Iterable[Secret], texts: list[str]) -> bool:
+    """Whether one of these secrets is in the texts: the strictest search."""
+    search_text = SearchText.of_value(texts)
+    return any(
+        patterns.occurs_literally_in(search_text) or patterns.is_in(search_text)
+        for patterns in (secret.patterns() for secret in secrets)
+    )

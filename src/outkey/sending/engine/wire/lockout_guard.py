@@ -1,0 +1,58 @@
+"""Stops sending after repeated 401 responses, before the provider locks the account."""
+
+from dataclasses import dataclass
+
+from outkey.foundation.core.errors import Cause, OutkeyError, Paused, resume_hint
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.ports.sending import Configurations
+
+MAX_REFUSED = 5  # responses 401 in a row; the usual lock comes after five to ten
+
+
+@dataclass(frozen=True, slots=True)
+class LockoutGuard:
+    """Counts refusals in the store of configurations; without a store, it does nothing.
+
+    If not `enforced`, it counts but never refuses: a user's test is always sent.
+    """
+
+    store: Configurations | None = None
+    enforced: bool = True
+
+    def refuse_paused(self, configuration: Configuration) -> None:
+        """Raise Paused if sending with this configuration is paused."""
+        if self.store is not None and self.enforced and configuration.paused:
+            raise Paused(hint=resume_hint(configuration.name))
+
+    def refuse_paused_meanwhile(self, configuration: Configuration) -> None:
+        """Raise Paused if sending was paused while this request had to wait."""
+        if self.store is not None:
+            self.refuse_paused(self.store.get(configuration.name))
+
+    def record_status(
+        self,
+        configuration: Configuration,
+        status: int,
+        now: float,
+        cause: Cause | None = None,
+    ) -> None:
+        """Count what a response says of the credentials; only a change is written.
+
+        A 401 whose response says that a right is missing does not refuse them.
+        """
+        if self.store is None:
+            return
+        name = configuration.name
+        is_refusal = status == 401 and cause is not Cause.INSUFFICIENT_PERMISSIONS
+        try:
+            if is_refusal and configuration.sends_credentials:
+                # By revision: a refusal of the previous secret is not about this one.
+                refusals = self.store.note_refused(name, configuration.revision)
+                if refusals >= MAX_REFUSED:
+                    self.store.pause(name, now)
+            elif status < 400 and cause is None:
+                current = self.store.get(name)
+                if current.refused or current.paused or not current.is_proved:
+                    self.store.note_accepted(name, configuration.revision, now)
+        except OutkeyError:
+            return  # the response itself is worth more than the count

@@ -1,0 +1,1 @@
+"""What sending needs from outside."""
