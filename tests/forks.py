@@ -45,12 +45,12 @@ django.middleware.security django.template.backends.django
 django.template.context_processors django.template.loaders.app_directories
 django.template.loaders.cached django.templatetags.cache django.templatetags.l10n
 django.templatetags.tz django.test httptools jmespath joserfc.jwk joserfc.jwt
-outkey.adapters.calendar_cronsim outkey.adapters.files outkey.foundation.adapters.paths_jmespath
-outkey.adapters.tables outkey.core.config.differences outkey.core.config.export
-outkey.core.sync.remedies outkey.core.sync.table outkey.engine.managing.changes
+outkey.sync.adapters.calendar_cronsim outkey.sync.adapters.files outkey.foundation.adapters.paths_jmespath
+outkey.sync.adapters.tables outkey.core.config.differences outkey.core.config.export
+outkey.sync.core.run.remedies outkey.sync.core.line.table outkey.engine.managing.changes
 outkey.engine.managing.doctor outkey.engine.managing.fixes
-outkey.engine.managing.line_editing outkey.engine.sync.runner
-outkey.engine.sync.unsaved_lines outkey.sending.engine.tokens.consent
+outkey.engine.managing.line_editing outkey.sync.engine.runs.runner
+outkey.sync.engine.forms.unsaved_lines outkey.sending.engine.tokens.consent
 outkey.hosts.cli.doctor_reports outkey.hosts.cli.main
 outkey.hosts.django.templatetags.outkey outkey.hosts.installation
 outkey.hosts.server.home outkey.hosts.server.middleware outkey.hosts.server.sessions

@@ -25,15 +25,11 @@ from babel.messages.pofile import read_po, write_po
 from django.conf import settings
 from django.utils.translation.template import templatize
 
-from outkey.core.config.line_fields import EVERY_LINE_FIELD
-from outkey.core.config.sync_sections import DATABASE_FIELDS, PAIR_FIELDS
 from outkey.core.config.webhook_section import WEBHOOK_FIELDS
 from outkey.core.findings.catalogue import ALL_CHECKS
 from outkey.core.findings.monitoring import NOTICE_KINDS
 from outkey.core.importing.report import ReportAction
 from outkey.core.operating.checklist import CHECKLIST
-from outkey.core.sync.records import FieldKind
-from outkey.core.sync.schedule_choices import ScheduleKind, Weekday
 from outkey.foundation.core import errors
 from outkey.foundation.core.errors import BadAnswer, Cause, OutkeyError
 from outkey.foundation.core.fields.field_kinds import Tab
@@ -46,6 +42,10 @@ from outkey.sending.core.diagnosis import FIXES, REASONS, REMEDIES
 from outkey.sending.core.oauth2.responses import FAILURES
 from outkey.sending.core.request.addresses import AddressKind
 from outkey.sending.core.request.message import Source
+from outkey.sync.core.line.fields import EVERY_LINE_FIELD
+from outkey.sync.core.line.sync_sections import DATABASE_FIELDS, PAIR_FIELDS
+from outkey.sync.core.line_form.schedule_choices import ScheduleKind, Weekday
+from outkey.sync.core.mapping.records import FieldKind
 
 SOURCE = Path(__file__).parent.parent / "src" / "outkey"
 LOCALE = SOURCE / "hosts" / "django" / "locale" / "de" / "LC_MESSAGES"

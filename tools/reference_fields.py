@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
-from outkey.core.config.line_fields import EVERY_LINE_FIELD
 from outkey.foundation.core.fields.field_kinds import MAX_LIST, MAX_TEXT, Field, Kind
 from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sync.core.line.fields import EVERY_LINE_FIELD
 
 LABELS = {field.path: field.label for field in (*BY_PATH.values(), *EVERY_LINE_FIELD)}
 HEADING = """\

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from reference_fields import field_rows
 
-from outkey.core.config.line_fields import (
+from outkey.foundation.core.paging_words import MAX_RECORDS
+from outkey.sync.core.line.fields import (
     CHILDREN_FIELDS,
     CREATE_FIELDS,
     FIND_FIELDS,
@@ -17,10 +18,9 @@ from outkey.core.config.line_fields import (
     MAPPING_FIELDS,
     PAGINATION_FIELDS,
 )
-from outkey.core.config.sync_sections import DATABASE_FIELDS, PAIR_FIELDS
-from outkey.core.sync import transforms
-from outkey.core.sync.line import Transform
-from outkey.foundation.core.paging_words import MAX_RECORDS
+from outkey.sync.core.line.line import Transform
+from outkey.sync.core.line.sync_sections import DATABASE_FIELDS, PAIR_FIELDS
+from outkey.sync.core.mapping import transforms
 
 BEGINNING = """\
 # Keys of a sync line

@@ -26,7 +26,6 @@ from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.ports.clock import Clock
 from outkey.foundation.ports.database import Database, StateRows
-from outkey.ports.sync import Storage
 from outkey.sending.adapters.audit.audit_chained import ChainedAudit
 from outkey.sending.adapters.audit.audit_logging import LoggingAudit
 from outkey.sending.adapters.audit.checkpoints_file import CheckpointFile
@@ -61,6 +60,7 @@ from outkey.sending.ports.storage import (
     RowVouchers,
     SeenRows,
 )
+from outkey.sync.ports.sync import Storage
 from outkey.testing import (
     AsyncFake,
     FakeClock,

@@ -21,7 +21,7 @@ from database.mariadb import MariaDb
 from ports import free_port
 
 if TYPE_CHECKING:
-    from outkey.engine.sync import Runs
+    from outkey.sync.engine import Runs
 
 POSTGRESQL = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
 
@@ -180,11 +180,11 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 def stored_runs() -> "Runs":
     """Return the runs in Django's database."""
-    from outkey.engine.sync import Runs
-    from outkey.engine.sync.line_registry import Registry
     from outkey.hosts.django.runs import DjangoRunRows
     from outkey.hosts.django.shared_state import DjangoStateRows
     from outkey.hosts.django.storage import django_storage
+    from outkey.sync.engine import Runs
+    from outkey.sync.engine.line_registry import Registry
 
     storage = django_storage()
     return Runs(DjangoRunRows(), DjangoStateRows(), storage.database, Registry(storage))

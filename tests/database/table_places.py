@@ -14,14 +14,19 @@ from sqlalchemy import create_engine
 from sqlalchemy.engine import Engine
 
 from database.conftest import configure
-from outkey.adapters.tables import NamedDatabases, OwnDatabase, SqliteFiles, TableStore
-from outkey.adapters.tables.databases import parse_database_url
-from outkey.core.config.sync_sections import OtherDatabase
-from outkey.core.sync.records import FieldKind, HostField, Shape
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.ports.database import StateRows
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sync.adapters.tables import (
+    NamedDatabases,
+    OwnDatabase,
+    SqliteFiles,
+    TableStore,
+)
+from outkey.sync.adapters.tables.databases import parse_database_url
+from outkey.sync.core.line.sync_sections import OtherDatabase
+from outkey.sync.core.mapping.records import FieldKind, HostField, Shape
 
 if TYPE_CHECKING:
     from outkey.hosts.django.shared_state import DjangoStateRows

@@ -7,10 +7,8 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from outkey.core.webhooks.inbox import InboxDelivery
-from outkey.engine.sync.line_registry import Registry
 from outkey.foundation.ports.clock import Clock
 from outkey.foundation.ports.database import Database, StateRows
-from outkey.ports.sync import Storage
 from outkey.ports.webhooks import DeliveryRows
 from outkey.sending.adapters.permits_leased import LeasedPermits
 from outkey.sending.adapters.secrets.keyring import new_keyring
@@ -18,6 +16,8 @@ from outkey.sending.adapters.tokens.tokens_stored import StoredTokens
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.ports.sending import Permits, Tokens
 from outkey.sending.ports.storage import AuditRows
+from outkey.sync.engine.line_registry import Registry
+from outkey.sync.ports.sync import Storage
 from outkey.testing import FixedRing, configuration
 from outkey.testing.contracts_audit import AuditRowsContract
 from outkey.testing.contracts_database import DatabaseContract

@@ -13,18 +13,18 @@ from django.test import override_settings
 
 from database.test_workers import two_lines
 from outkey.core.config.document import parse_document
-from outkey.core.sync.run import Run, RunState
-from outkey.core.sync.schedule import DueRun
-from outkey.engine.sync import loop
-from outkey.engine.sync.loop import RUNS_AT_ONCE
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.spar import Spar
+from outkey.sync.core.run.run import Run, RunState
+from outkey.sync.core.run.schedule import DueRun
+from outkey.sync.engine.runs import loop
+from outkey.sync.engine.runs.loop import RUNS_AT_ONCE
 
 if TYPE_CHECKING:
     from database.conftest import Cluster
     from outkey.engine.application import Application
-    from outkey.engine.sync import Runs
     from outkey.hosts.django.local_workers import LocalWorkers
+    from outkey.sync.engine import Runs
 
 WAREHOUSE = """
 [database.warehouse]

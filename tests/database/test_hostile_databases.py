@@ -32,14 +32,6 @@ from database.hostile_servers import (
 from database.mariadb import MariaDb
 from database.table_places import OTHER, shape
 from database.test_table_faults import history
-from outkey.adapters.tables import (
-    NamedDatabases,
-    SqliteFiles,
-    TableStore,
-    engines,
-)
-from outkey.core.config.sync_sections import OtherDatabase
-from outkey.core.sync.records import FieldKind
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import (
     ConfigError,
@@ -49,6 +41,9 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.secret import Secret
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sync.adapters.tables import NamedDatabases, SqliteFiles, TableStore, engines
+from outkey.sync.core.line.sync_sections import OtherDatabase
+from outkey.sync.core.mapping.records import FieldKind
 
 WANTED = shape(("id", FieldKind.NUMBER), ("v", FieldKind.TEXT))
 TARGET = f"table:{OTHER}.t"

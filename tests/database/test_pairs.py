@@ -16,13 +16,13 @@ from django.db import connection, connections
 from sqlalchemy import create_engine
 
 from database.conftest import configure
-from outkey.adapters.tables.databases import parse_database_url
 from outkey.core.config.document import parse_document
-from outkey.core.config.sync_sections import ConflictRule
-from outkey.core.sync.run import Run, RunState
-from outkey.engine.sync.targets import Targets
 from outkey.foundation.core.secret import Secret
 from outkey.spar import Spar
+from outkey.sync.adapters.tables.databases import parse_database_url
+from outkey.sync.core.line.sync_sections import ConflictRule
+from outkey.sync.core.run.run import Run, RunState
+from outkey.sync.engine.targets import Targets
 
 if TYPE_CHECKING:
     from outkey.engine.application import Application

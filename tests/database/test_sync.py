@@ -21,25 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from database.conftest import stored_runs
-from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.core.findings.monitoring import run_conditions
-from outkey.core.sync.line import (
-    Children,
-    Direction,
-    FieldMapping,
-    Gone,
-    Pagination,
-    Paging,
-    Sync,
-    Writes,
-)
-from outkey.core.sync.records import FieldKind, WriteOutcome, Written
-from outkey.core.sync.rejections import group_rejections
-from outkey.core.sync.run import ChildCounts, Counts, RejectedRecord, Run, RunState
-from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.sync import Runs, SyncPorts, SyncRunner
-from outkey.engine.sync.line_registry import Registry
-from outkey.engine.sync.record_mapper import effect_of
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.foundation.core.errors import (
     ConfigError,
@@ -50,8 +32,26 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.ports.database import Database
 from outkey.ports.monitoring import LineRuns
-from outkey.ports.sync import Key, LedgerRows, LineRows, PairRows, Records, RunRows
 from outkey.sending.core.request.message import Request, Response, ResponseHeaders
+from outkey.sync.adapters.calendar_cronsim import CronCalendar
+from outkey.sync.core.line.line import (
+    Children,
+    Direction,
+    FieldMapping,
+    Gone,
+    Pagination,
+    Paging,
+    Sync,
+    Writes,
+)
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.mapping.records import FieldKind, WriteOutcome, Written
+from outkey.sync.core.run.rejections import group_rejections
+from outkey.sync.core.run.run import ChildCounts, Counts, RejectedRecord, Run, RunState
+from outkey.sync.engine import Runs, SyncPorts, SyncRunner
+from outkey.sync.engine.line_registry import Registry
+from outkey.sync.engine.pull.record_mapper import effect_of
+from outkey.sync.ports.sync import Key, LedgerRows, LineRows, PairRows, Records, RunRows
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.contracts_ledger import LedgerRowsContract, StoredLedgerContract
 from outkey.testing.contracts_pairs import PairRowsContract, StoredPairsContract
@@ -461,10 +461,10 @@ def test_a_moment_without_a_zone_is_read_in_the_zone_of_the_project(
 ) -> None:
     from django.test import override_settings
 
-    from outkey.core.sync.versions import version_rank
     from outkey.hosts.demo_records.models import Order
     from outkey.hosts.django.records.fields import clean_value
     from outkey.hosts.django.wiring import install
+    from outkey.sync.core.mapping.versions import version_rank
 
     moment = datetime(2027, 7, 31, 8, tzinfo=UTC)
     with override_settings(USE_TZ=False, TIME_ZONE="Europe/Berlin"):

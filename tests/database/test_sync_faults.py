@@ -19,19 +19,19 @@ from cli.conftest import Terminal
 from cli.test_line_commands import document
 from database.conftest import Cluster, stored_runs
 from outkey.core.config.document import parse_document
-from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
 from outkey.engine.managing.changes import Administration
 from outkey.foundation.core.errors import OutkeyError
 from outkey.spar import Spar
 from outkey.spar.authority import CLIENT, CLIENT_SECRET
 from outkey.spar.logins import PASSWORD, USERNAME
 from outkey.spar.records_api import contact
+from outkey.sync.core.run.run import Counts, RejectedRecord, Run, RunState
 from outkey.testing.canary import Canaries
 from programs import assert_program_passes
 
 if TYPE_CHECKING:
     from outkey.engine.application import Application
-    from outkey.engine.sync import SyncRunner
+    from outkey.sync.engine import SyncRunner
 
 SIZE, COUNT = 100, 450  # five pages; the fault is at the third
 Row = tuple[object, ...]

@@ -8,9 +8,9 @@ from django.db import connection
 
 from database.conftest import stored_runs
 from database.test_sync_faults import Shop, shop, spar  # noqa: F401 - fixtures
-from outkey.core.sync import run_states
-from outkey.core.sync.run import Counts, Run, RunState
 from outkey.foundation.core.errors import OutkeyError
+from outkey.sync.core.run import states as run_states
+from outkey.sync.core.run.run import Counts, Run, RunState
 
 SECONDS = 2.5  # of one page
 LEASE = 1.0

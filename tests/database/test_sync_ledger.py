@@ -6,13 +6,13 @@ import pytest
 
 from database.conftest import stored_runs
 from database.test_sync import opened
-from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.core.sync.line import Direction, FieldMapping, PushRequest, Sync
-from outkey.core.sync.run import Counts, Run
-from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.sync import SyncPorts, SyncRunner
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
-from outkey.ports.sync import LedgerRows
+from outkey.sync.adapters.calendar_cronsim import CronCalendar
+from outkey.sync.core.line.line import Direction, FieldMapping, PushRequest, Sync
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.run.run import Counts, Run
+from outkey.sync.engine import SyncPorts, SyncRunner
+from outkey.sync.ports.sync import LedgerRows
 from outkey.testing import configuration, fake_gateway
 from unit.fake_orders_api import OrdersApi
 
@@ -37,10 +37,10 @@ class Shop:
     """Contacts of a database, and an API that they are sent to."""
 
     def __init__(self, sync: Sync) -> None:
-        from outkey.engine.sync.line_registry import Registry
         from outkey.hosts.demo_records.models import Contact
         from outkey.hosts.django.ledger import DjangoLedgerRows
         from outkey.hosts.django.storage import django_storage
+        from outkey.sync.engine.line_registry import Registry
 
         self.contacts = Contact.objects
         self.api = OrdersApi()

@@ -14,13 +14,13 @@ import pytest
 from django.test import override_settings
 
 from outkey.core.config.document import parse_document
-from outkey.core.sync.run import Counts
 from outkey.engine.managing.changes import Administration
 from outkey.foundation.core.errors import BadAnswer
 from outkey.sending.core.request.rate_limit import RateLimit
+from outkey.sync.core.run.run import Counts
 
 if TYPE_CHECKING:
-    from outkey.engine.sync import SyncRunner
+    from outkey.sync.engine import SyncRunner
 
 # Django's connections end with the threads of the loop.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")

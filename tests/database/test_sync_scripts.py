@@ -10,9 +10,9 @@ from cli.test_line_commands import document
 from database.conftest import stored_runs
 from database.test_sync_faults import ON_ONE, Shop, shop, spar  # noqa: F401 - fixtures
 from outkey.core.config.document import parse_document
-from outkey.core.sync.run import Counts, RejectedRecord
 from outkey.engine.managing.changes import Administration
 from outkey.foundation.core.errors import ConfigError, ScriptFailed
+from outkey.sync.core.run.run import Counts, RejectedRecord
 
 COUNT = 250
 SCRIPT = """

@@ -22,9 +22,9 @@ from database.test_sync import (
     put,
     refused,
 )
-from outkey.core.sync.records import WriteOutcome
 from outkey.foundation.core.errors import StorageUnavailable
 from outkey.foundation.core.stored_values import is_odd
+from outkey.sync.core.mapping.records import WriteOutcome
 
 if TYPE_CHECKING:
     from outkey.hosts.django.records.django_records import DjangoRecords

@@ -12,7 +12,7 @@ from database.list_api import ListApi, list_api
 from database.table_places import Place, place, shape  # noqa: F401 - a fixture
 from database.test_table_kills import execute
 from database.test_target_faults import PLACES, SECTION, Home, home_at
-from outkey.core.sync.records import FieldKind
+from outkey.sync.core.mapping.records import FieldKind
 
 MIXED_IDS = [1, 2, "A3"]
 LONG_IDS = [1, 2**70]

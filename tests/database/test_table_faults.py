@@ -10,12 +10,12 @@ import pytest
 from database.conftest import Cluster
 from database.mariadb import MariaDb
 from database.table_places import OTHER, Place, place, shape  # noqa: F401 - a fixture
-from outkey.adapters.tables import NamedDatabases, SqliteFiles, TableStore
-from outkey.core.config.sync_sections import OtherDatabase
-from outkey.core.sync.records import FieldKind, WriteOutcome
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import ConfigError, OutkeyError, StorageUnavailable
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sync.adapters.tables import NamedDatabases, SqliteFiles, TableStore
+from outkey.sync.core.line.sync_sections import OtherDatabase
+from outkey.sync.core.mapping.records import FieldKind, WriteOutcome
 
 WANTED = shape(("id", FieldKind.NUMBER), ("v", FieldKind.TEXT))
 TARGET = f"table:{OTHER}.t"

@@ -3,11 +3,11 @@
 import pytest
 
 from database.table_places import Place, place, shape  # noqa: F401 - a fixture
-from outkey.adapters.tables import TableStore
-from outkey.adapters.tables.layout_records import LayoutRecords
-from outkey.core.sync.records import FieldKind, WriteOutcome, Written
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.shared_state import StateKind
+from outkey.sync.adapters.tables import TableStore
+from outkey.sync.adapters.tables.layouts.layout_records import LayoutRecords
+from outkey.sync.core.mapping.records import FieldKind, WriteOutcome, Written
 
 CREATED = Written(WriteOutcome.CREATED)
 UPDATED = Written(WriteOutcome.UPDATED)

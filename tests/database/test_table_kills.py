@@ -14,9 +14,9 @@ from sqlalchemy import create_engine
 import forks
 from database.conftest import Cluster
 from database.mariadb import MariaDb
-from outkey.adapters.tables.databases import parse_database_url
 from outkey.foundation.core.secret import Secret
 from outkey.spar import Spar
+from outkey.sync.adapters.tables.databases import parse_database_url
 
 SIZE = 20
 KILLS, FULL_KILLS = 3, 25

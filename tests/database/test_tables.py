@@ -7,18 +7,13 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from database.table_places import Place, place, shape  # noqa: F401 - a fixture
-from outkey.adapters.tables import TableStore
-from outkey.core.sync.filters import read_wanted
-from outkey.core.sync.line import Gone
-from outkey.core.sync.records import (
-    FieldKind,
-    HostField,
-    WriteOutcome,
-    Written,
-)
-from outkey.engine.sync.record_mapper import effect_of
 from outkey.foundation.core.errors import ConfigError
-from outkey.ports.sync import Records
+from outkey.sync.adapters.tables import TableStore
+from outkey.sync.core.line.line import Gone
+from outkey.sync.core.mapping.filters import read_wanted
+from outkey.sync.core.mapping.records import FieldKind, HostField, WriteOutcome, Written
+from outkey.sync.engine.pull.record_mapper import effect_of
+from outkey.sync.ports.sync import Records
 from outkey.testing.contracts_records import RecordsContract
 
 CREATED = Written(WriteOutcome.CREATED)

@@ -16,10 +16,10 @@ from babel.messages.pofile import read_po
 import outkey.core
 from cli.conftest import Terminal
 from docs.test_links import anchors
-from outkey.core.sync.line import Transform
 from outkey.foundation.core.fields.choices import Choice
 from outkey.sending.core.diagnosis import REASONS
 from outkey.spar import Spar
+from outkey.sync.core.line.line import Transform
 from outkey.testing.canary import Canaries
 
 ROOT = Path(__file__).parents[2]
@@ -111,8 +111,8 @@ def test_the_reference_is_what_the_code_says() -> None:
 def test_a_condition_reads_as_a_sentence() -> None:
     from reference_fields import conditions
 
-    from outkey.core.config.line_fields import PAGINATION_FIELDS
     from outkey.sending.core.configuration.fields import BY_PATH
+    from outkey.sync.core.line.fields import PAGINATION_FIELDS
 
     device_url = BY_PATH["oauth2.device_url"]
     assert (

@@ -11,8 +11,8 @@ from pathlib import Path
 from pyarrow import parquet
 from sqlalchemy import create_engine, text
 
-from outkey.adapters.tables.databases import parse_database_url
 from outkey.foundation.core.secret import Secret
+from outkey.sync.adapters.tables.databases import parse_database_url
 from peers.sync_servers import Row
 
 TABLES = ("own", "postgresql", "mariadb")

@@ -9,21 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.core.sync.line import (
-    Direction,
-    FieldMapping,
-    Gone,
-    Pagination,
-    Paging,
-    Sync,
-    Transform,
-)
-from outkey.core.sync.mapping import BY_KIND
-from outkey.core.sync.records import FieldKind, HostField
-from outkey.core.sync.run import Counts, Run, RunState
-from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.sync import Runs, SyncPorts, SyncRunner
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.foundation.adapters.states_memory import MemoryStateRows
@@ -33,6 +18,21 @@ from outkey.foundation.core.errors import (
     OutkeyError,
     SyncFailed,
 )
+from outkey.sync.adapters.calendar_cronsim import CronCalendar
+from outkey.sync.core.line.line import (
+    Direction,
+    FieldMapping,
+    Gone,
+    Pagination,
+    Paging,
+    Sync,
+    Transform,
+)
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.mapping.mapping import BY_KIND
+from outkey.sync.core.mapping.records import FieldKind, HostField
+from outkey.sync.core.run.run import Counts, Run, RunState
+from outkey.sync.engine import Runs, SyncPorts, SyncRunner
 from outkey.testing.canary import find
 from outkey.testing.fakes_storage import memory_registry
 from outkey.testing.fakes_sync import MemorySync

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from outkey.adapters.record_scripts import LockedRecordScripts
-from outkey.core.sync.mapping import Unmapped
 from outkey.foundation.core.errors import ScriptFailed
 from outkey.sending.adapters.scripts_locked import LockedScripts, pool, spawner
 from outkey.sending.core.request.script import MAX_RECORD
+from outkey.sync.adapters.record_scripts import LockedRecordScripts
+from outkey.sync.core.mapping.mapping import Unmapped
 from scripts.conftest import body_of, call_of, pid_of
 
 REACH = "import uuid\nos, sys = uuid.os, uuid.sys\n"

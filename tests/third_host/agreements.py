@@ -3,8 +3,8 @@
 from collections.abc import Collection, Sequence
 from dataclasses import fields
 
-from outkey.core.sync.pairs import PairAgreement, stored_agreement
-from outkey.ports.sync import PairQuery
+from outkey.sync.core.pairs.pairs import PairAgreement, stored_agreement
+from outkey.sync.ports.sync import PairQuery
 from third_host.database import Table
 
 FIND = (

@@ -5,8 +5,8 @@ from dataclasses import replace
 from decimal import Decimal
 from sqlite3 import Row
 
-from outkey.core.sync.line import Gone
-from outkey.core.sync.records import (
+from outkey.sync.core.line.line import Gone
+from outkey.sync.core.mapping.records import (
     FieldKind,
     HostField,
     HostRecord,
@@ -19,7 +19,7 @@ from outkey.core.sync.records import (
     refused_row,
     written_row,
 )
-from outkey.ports.sync import Key
+from outkey.sync.ports.sync import Key
 from third_host.database import Table
 
 TEXT = FieldKind.TEXT

@@ -8,7 +8,7 @@ from outkey.engine.application import Application
 from outkey.hosts.cli.main import main
 from outkey.hosts.cli.session import CommandHost
 from outkey.hosts.installation import Tables, build_application
-from outkey.ports.sync import Storage
+from outkey.sync.ports.sync import Storage
 from third_host.agreements import AgreementTable
 from third_host.audit import AuditTable
 from third_host.contacts import ContactRecords

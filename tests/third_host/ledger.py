@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, fields
 from sqlite3 import Row
 
-from outkey.core.sync.ledger import LedgerEntry
+from outkey.sync.core.push.ledger import LedgerEntry
 from third_host.database import Table
 
 COLUMNS = ", ".join(field.name for field in fields(LedgerEntry))

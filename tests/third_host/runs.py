@@ -6,11 +6,11 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from outkey.core.findings.monitoring import LineRun
-from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
 from outkey.foundation.core.errors import UnknownConfiguration
 from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 from outkey.foundation.core.text import text_data, text_from_data
-from outkey.ports.sync import RunOrder, RunQuery
+from outkey.sync.core.run.run import Counts, RejectedRecord, Run, RunState
+from outkey.sync.ports.sync import RunOrder, RunQuery
 from third_host.database import Table
 
 ORDERS = {RunOrder.NEWEST: "id DESC", RunOrder.OLDEST: "id", RunOrder.DUE: "until"}

@@ -7,8 +7,6 @@ from datetime import date
 from sqlite3 import Row
 from typing import Any
 
-from outkey.core.config.line_history import LineVersion
-from outkey.core.sync.line_rows import LineRow
 from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration
@@ -24,6 +22,8 @@ from outkey.sending.core.vault.envelope import (
 from outkey.sending.core.vault.state_shapes import read_state
 from outkey.sending.core.vault.versions import SecretVersion
 from outkey.sending.core.vault.voucher import VOUCHER_FIELD
+from outkey.sync.core.line.history import LineVersion
+from outkey.sync.core.line.rows import LineRow
 from third_host.database import Table
 
 # A list of values is one JSON text, so that there can be any number of them.

@@ -15,17 +15,12 @@ from typing import Any
 
 import pytest
 
-from outkey.core.sync.line import Gone
-from outkey.core.sync.records import WriteOutcome
-from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.sync import Runs
-from outkey.engine.sync.line_registry import Registry
 from outkey.foundation.core.errors import AuditUnavailable, StorageUnavailable
 from outkey.foundation.ports import database as database_ports
 from outkey.foundation.ports.clock import Clock
 from outkey.hosts.cli.main import run
 from outkey.hosts.installation import Tables
-from outkey.ports import monitoring, sync
+from outkey.ports import monitoring
 from outkey.sending.adapters.permits_leased import LeasedPermits
 from outkey.sending.adapters.secrets.keyring import new_keyring
 from outkey.sending.adapters.tokens.tokens_stored import StoredTokens
@@ -33,6 +28,12 @@ from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.ports import storage
 from outkey.spar import Spar
 from outkey.spar.records_api import contact as spar_contact
+from outkey.sync.core.line.line import Gone
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.mapping.records import WriteOutcome
+from outkey.sync.engine import Runs
+from outkey.sync.engine.line_registry import Registry
+from outkey.sync.ports import sync
 from outkey.testing import FakeClock, FixedRing, configuration
 from outkey.testing.contracts_audit import AuditRowsContract, rows_at
 from outkey.testing.contracts_database import DatabaseContract

@@ -3,17 +3,12 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from outkey.adapters.calendar_cronsim import CronCalendar
 from outkey.adapters.preset_files import PresetFiles
 from outkey.adapters.public_keys import CryptographyKeys
 from outkey.adapters.webhook_vault import SealedWebhooks
 from outkey.core.findings.posture import Policy
-from outkey.core.sync.records import FieldKind, HostField
-from outkey.core.sync.run import Run
 from outkey.engine.application import Application
 from outkey.engine.managing.audit_trail import AuditTrail
-from outkey.engine.sync import SyncPorts
-from outkey.engine.sync.line_registry import Registry
 from outkey.engine.webhooks.fetching import fetch_public
 from outkey.engine.webhooks.hook_settings import HookSettings
 from outkey.engine.webhooks.reception import ReceptionPorts
@@ -24,6 +19,11 @@ from outkey.sending.adapters.secrets.keyring import Keyring, new_keyring
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
 from outkey.sending.adapters.secrets.secrets_stored import StoredSecrets
 from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sync.adapters.calendar_cronsim import CronCalendar
+from outkey.sync.core.mapping.records import FieldKind, HostField
+from outkey.sync.core.run.run import Run
+from outkey.sync.engine import SyncPorts
+from outkey.sync.engine.line_registry import Registry
 from outkey.testing import (
     FakeListeners,
     MemoryAudit,

@@ -5,12 +5,12 @@ from dataclasses import replace
 from functools import partial
 
 from outkey.core.importing.reading import Import
-from outkey.core.sync.sync_line import SyncLine
 from outkey.foundation.core.secret import Secret
 from outkey.hosts.importing import read_import
 from outkey.sending.core.configuration.configuration import Configuration, SecretState
 from outkey.sending.core.request.assembly import Call, authenticated_request
 from outkey.sending.core.request.message import Request
+from outkey.sync.core.line.sync_line import SyncLine
 
 MISSING = Secret("a-secret-to-enter")
 

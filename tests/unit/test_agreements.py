@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.config.sync_sections import ConflictRule, Pair
-from outkey.core.sync.pairs import PairAgreement, PairConflict
-from outkey.engine.sync.agreements import Agreements
-from outkey.engine.sync.pair_runner import PairRunner
 from outkey.sending.core.audit.events import Change, Tag
+from outkey.sync.core.line.sync_sections import ConflictRule, Pair
+from outkey.sync.core.pairs.pairs import PairAgreement, PairConflict
+from outkey.sync.engine.pairs.agreements import Agreements
+from outkey.sync.engine.pairs.runner import PairRunner
 from outkey.testing import configuration
 from outkey.testing.fakes_sync import MemoryPairRows
 from unit.test_changes import Office

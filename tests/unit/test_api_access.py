@@ -7,8 +7,6 @@ import pytest
 
 from outkey.core.access.api_tokens import Scope
 from outkey.core.access.http_statuses import status_of
-from outkey.core.sync.run import RunState
-from outkey.core.sync.sync_line import SyncLine
 from outkey.core.webhooks.facts import delivery_facts, webhook_facts
 from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery
 from outkey.core.webhooks.settings import Webhook
@@ -38,6 +36,8 @@ from outkey.sending.core.configuration.facts import configuration_facts, written
 from outkey.sending.core.configuration.reference import parse_reference
 from outkey.sending.core.request.message import Response, ResponseHeaders
 from outkey.sending.core.request.relay import RelayedRequest
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.run.run import RunState
 from outkey.testing import configuration
 from unit.application_in_memory import MemoryHost, memory_host
 from unit.test_api_tokens import create

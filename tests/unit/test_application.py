@@ -7,15 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from outkey.adapters.tables import NamedDatabases, SqliteFiles, TableStore
 from outkey.core.config.document import parse_document
 from outkey.core.findings.posture import InstallationFacts
-from outkey.core.sync.run import RunState
 from outkey.engine.application import Application
 from outkey.engine.managing import dependents
 from outkey.engine.managing.background import DAY
 from outkey.engine.managing.editing import Edit
-from outkey.engine.sync.unsaved_lines import DocumentLines, WithLine
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import (
     ConfigError,
@@ -34,6 +31,9 @@ from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
 from outkey.sending.core.audit.events import Change, Tag
 from outkey.sending.core.diagnosis import Fix
 from outkey.sending.core.request.message import Response
+from outkey.sync.adapters.tables import NamedDatabases, SqliteFiles, TableStore
+from outkey.sync.core.run.run import RunState
+from outkey.sync.engine.forms.unsaved_lines import DocumentLines, WithLine
 from outkey.testing import configuration
 from outkey.testing.fakes_sync import MemoryRecords, MemoryRunRows, MemorySync
 from unit.application_in_memory import FIELDS, MemoryHost, MemoryKeys, memory_host

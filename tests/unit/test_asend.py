@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from outkey import Gateway
-from outkey.core.sync.sync_line import SyncLine
 from outkey.foundation.core.errors import ConfigError, OutkeyError, StorageUnavailable
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.audit.events import Intent, Outcome, Refusal, Tag
@@ -22,6 +21,7 @@ from outkey.sending.core.request.script import ScriptCall
 from outkey.sending.engine.exchange.sender import Asynchronous, Sender
 from outkey.sending.engine.wire.drive import AsyncRuntime, adrive
 from outkey.sending.engine.wire.steps import Steps, Wait
+from outkey.sync.core.line.sync_line import SyncLine
 from outkey.testing import AsyncFake, configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from unit.test_tokens import NAMES, OAUTH, SECRETS, Provider

@@ -7,7 +7,6 @@ import pytest
 
 from outkey.core.access.roles import ROLES
 from outkey.core.findings.monitoring import Notice
-from outkey.core.sync.run import Counts, RejectionGroup
 from outkey.engine.managing.attention import (
     AttentionItem,
     HelpfulAction,
@@ -27,6 +26,7 @@ from outkey.foundation.core.moments import day_of
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.text import NO_TEXT
 from outkey.sending.core.configuration.health import Health, Status, Summary
+from outkey.sync.core.run.run import Counts, RejectionGroup
 
 NOW = 1_800_000_000.0
 TODAY = day_of(NOW)

@@ -4,11 +4,11 @@ import pytest
 
 from outkey.core.audit.words import Detail, details_of, subject_of
 from outkey.core.config.document import parse_document
-from outkey.core.sync.run import Run, RunState
 from outkey.engine.application import Application
 from outkey.foundation.core.errors import ConfigError
 from outkey.sending.core.audit.events import Change, Tag
 from outkey.sending.core.request.message import Response
+from outkey.sync.core.run.run import Run, RunState
 from outkey.testing.fakes_sync import MemoryRunRows
 from unit.application_in_memory import FIELDS, MemoryHost, memory_host
 from unit.test_application import LINES, OPEN, RecordsOfUser

@@ -8,17 +8,11 @@ import pytest
 
 from outkey.adapters.webhook_vault import SealedWebhooks
 from outkey.core.access.api_tokens import ApiTokenState, Scope
-from outkey.core.sync.facts import line_facts
-from outkey.core.sync.line_rows import LineRow
-from outkey.core.sync.run import RunState
-from outkey.core.sync.sync_line import SyncLine
 from outkey.core.vault.changed_rows import ChangedRow
 from outkey.core.webhooks.settings import Webhook
 from outkey.engine.managing.api_tokens import ApiTokens, TokenWish
 from outkey.engine.managing.confirming import MAX_LABEL, confirm_rows, reject_rows
 from outkey.engine.managing.token_memory import TokenMemory
-from outkey.engine.sync.line_registry import Registry
-from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.engine.webhooks.hook_settings import HookSettings
 from outkey.foundation.core.errors import (
     ConfigError,
@@ -31,6 +25,12 @@ from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
 from outkey.sending.core.audit.events import Change, Tag
 from outkey.sending.core.vault.row_voucher import RowName, changed_row_error
+from outkey.sync.core.line.facts import line_facts
+from outkey.sync.core.line.rows import LineRow
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.run.run import RunState
+from outkey.sync.engine.line_registry import Registry
+from outkey.sync.engine.sync_settings import SyncSettings
 from outkey.testing import configuration
 from outkey.testing.fakes_storage import MemoryLineRows
 from outkey.testing.fakes_vouching import FakeVouchedRows

@@ -4,8 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.sync.audited_changes import line_changes
-from outkey.core.sync.line import (
+from outkey.sending.core.audit.changed_values import (
+    ValueChange,
+    configuration_changes,
+    shown_value,
+)
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sync.core.line.audited_changes import line_changes
+from outkey.sync.core.line.line import (
     FieldMapping,
     Gone,
     Pagination,
@@ -15,14 +22,7 @@ from outkey.core.sync.line import (
     Sync,
     Transform,
 )
-from outkey.core.sync.sync_line import SyncLine
-from outkey.sending.core.audit.changed_values import (
-    ValueChange,
-    configuration_changes,
-    shown_value,
-)
-from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sync.core.line.sync_line import SyncLine
 from outkey.testing import configuration
 
 CANARY = "canary-7c1f"

@@ -7,8 +7,6 @@ import pytest
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
 from outkey.core.findings.policy import parse_policy
-from outkey.core.sync.line_rows import LineRow
-from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.managing.applying import Applied, apply, warnings_error
 from outkey.engine.managing.audit_trail import (
     AuditTrail,
@@ -23,7 +21,6 @@ from outkey.engine.managing.changes import (
     check_secret_field,
     destinations_of,
 )
-from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import (
@@ -72,6 +69,9 @@ from outkey.sending.core.vault import voucher
 from outkey.sending.core.vault.versions import SecretLabel, SecretVersion
 from outkey.sending.engine.wire.egress import Egress
 from outkey.sending.engine.wire.transmit import SendContext
+from outkey.sync.core.line.rows import LineRow
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.engine.sync_settings import SyncSettings
 from outkey.testing import (
     FakeClock,
     FixedRing,

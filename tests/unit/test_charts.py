@@ -1,8 +1,8 @@
 import pytest
 
-from outkey.core.sync.run import Counts
 from outkey.engine.managing.charts import hourly_chart, kind_of_outcome, run_chart
 from outkey.foundation.core.chart import CHART_HOURS, axis_top
+from outkey.sync.core.run.run import Counts
 
 HOUR = 500_000  # 08:00 UTC
 

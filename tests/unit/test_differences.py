@@ -11,10 +11,10 @@ from outkey.core.config.differences import (
     line_difference,
 )
 from outkey.core.config.document import parse_document
-from outkey.core.sync.shown import shortened_pair
 from outkey.engine.managing.applying import Applied
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import SecretState
+from outkey.sync.core.run.shown import shortened_pair
 from unit.application_in_memory import MemoryHost, memory_host
 
 ACME = """

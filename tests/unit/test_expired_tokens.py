@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.sync.run import Counts, RunState
 from outkey.foundation.core.errors import BadAnswer, ConfigError, ResponseTooLarge
 from outkey.sending.core.audit.events import Outcome
 from outkey.sending.core.configuration.checks import refuse_unsavable
@@ -15,6 +14,7 @@ from outkey.sending.core.request.message import Request, Response
 from outkey.sending.core.request.relay import returned_headers
 from outkey.sending.core.request.schemes.fetched import is_rejected
 from outkey.sending.engine.exchange.calls import build_call
+from outkey.sync.core.run.run import Counts, RunState
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 from outkey.testing.fakes_storage import memory_registry

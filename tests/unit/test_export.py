@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
-from outkey.core.sync.sync_line import SyncLine
 from outkey.foundation.core.fields.field_kinds import CONTROL_BUT_LINES
 from outkey.sending.core.configuration.configuration import (
     Configuration,
@@ -17,6 +16,7 @@ from outkey.sending.core.configuration.configuration import (
 )
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sync.core.line.sync_line import SyncLine
 from unit.test_document import WHOLE
 
 

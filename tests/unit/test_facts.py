@@ -4,12 +4,12 @@ import json
 
 from outkey.adapters.preset_files import PresetFiles
 from outkey.core.config.preset_facts import preset_facts, whole_facts
-from outkey.core.sync.facts import line_facts, run_facts
-from outkey.core.sync.run import Run
-from outkey.core.sync.sync_line import SyncLine
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.facts import row_facts, summary_facts
 from outkey.sending.core.configuration.health import Health, Status
+from outkey.sync.core.line.facts import line_facts, run_facts
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.run.run import Run
 from outkey.testing import configuration
 from outkey.testing.fakes_storage import memory_registry
 from unit.test_sync_run import PULL

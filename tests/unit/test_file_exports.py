@@ -9,11 +9,11 @@ from typing import BinaryIO, cast
 
 import pytest
 
-from outkey.adapters.files import export_table, replace_file
-from outkey.adapters.files.export import PART
-from outkey.core.sync.records import FieldKind, HostField, HostRecord, Target
-from outkey.core.sync.targets import FileFormat
-from outkey.ports.sync import NOTHING, StoredTables
+from outkey.sync.adapters.files import export_table, replace_file
+from outkey.sync.adapters.files.export import PART
+from outkey.sync.core.mapping.records import FieldKind, HostField, HostRecord, Target
+from outkey.sync.core.mapping.targets import FileFormat
+from outkey.sync.ports.sync import NOTHING, StoredTables
 
 TARGET = Target(
     "table:parts", "table:parts", (HostField("sku", "sku", FieldKind.TEXT),)
@@ -120,7 +120,7 @@ def test_a_new_file_that_was_taken_for_a_left_over_is_made_again(
             temporary.unlink()
         lock(file, operation)
 
-    monkeypatch.setattr("outkey.adapters.files.replacing.fcntl.flock", lock_late)
+    monkeypatch.setattr("outkey.sync.adapters.files.replacing.fcntl.flock", lock_late)
     with replace_file(path) as file:
         file.write(b"new")
     assert (path.read_text(), len(calls)) == ("new", 2)

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from outkey.adapters.files import FileStore, open_writer
-from outkey.adapters.files.writers import csv_cell, exact_json
-from outkey.core.sync.line import Gone
-from outkey.core.sync.records import FieldKind, HostField, Shape, WriteOutcome
-from outkey.core.sync.targets import FileFormat, parse_target
 from outkey.foundation.core.errors import ConfigError, StorageUnavailable
+from outkey.sync.adapters.files import FileStore, open_writer
+from outkey.sync.adapters.files.writers import csv_cell, exact_json
+from outkey.sync.core.line.line import Gone
+from outkey.sync.core.mapping.records import FieldKind, HostField, Shape, WriteOutcome
+from outkey.sync.core.mapping.targets import FileFormat, parse_target
 
 COLUMNS = {
     "id": FieldKind.NUMBER,
@@ -255,7 +255,9 @@ def test_nothing_is_read_from_a_file(tmp_path: Path) -> None:
 def test_parquet_without_its_library_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("outkey.adapters.files.writers.find_spec", lambda _name: None)
+    monkeypatch.setattr(
+        "outkey.sync.adapters.files.writers.find_spec", lambda _name: None
+    )
     with pytest.raises(ConfigError) as refused:
         FileStore(tmp_path).prepare("file:a.parquet", SHAPE)
     assert refused.value.hint == 'Run: pip install "outkey[parquet]"'

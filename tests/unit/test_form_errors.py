@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.sync.form_suggestion import form_with_suggestion
-from outkey.core.sync.line_form import (
+from outkey.sync.core.line.section import parse_sync
+from outkey.sync.core.line_form.line_form import (
     ChildForm,
     LineForm,
     MappingRow,
     form_of,
     text_with_form,
 )
-from outkey.core.sync.line_section import parse_sync
-from outkey.core.sync.schedule_choices import ScheduleChoice, ScheduleKind
+from outkey.sync.core.line_form.schedule_choices import ScheduleChoice, ScheduleKind
+from outkey.sync.core.line_form.suggestion import form_with_suggestion
 from unit.test_sync_run import answer, fake_sync, people
 from unit.test_sync_suggesting import Recorder
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from outkey.core.sync.guard import refuse_mass_removal, refuse_replaced_target
 from outkey.foundation.core.errors import SyncFailed
+from outkey.sync.core.run.guard import refuse_mass_removal, refuse_replaced_target
 
 
 @pytest.mark.parametrize(

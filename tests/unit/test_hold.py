@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.sync.run import RunState
 from outkey.foundation.core.errors import OnHold
 from outkey.foundation.core.hold import RESTORED
 from outkey.foundation.core.shared_state import StateKind
@@ -12,6 +11,7 @@ from outkey.foundation.ports.database import StateRows
 from outkey.sending.adapters.secrets.keyring import new_keyring
 from outkey.sending.adapters.tokens.tokens_stored import StoredTokens
 from outkey.sending.core.audit.events import Change, Tag
+from outkey.sync.core.run.run import RunState
 from outkey.testing import MemoryStateRows
 from outkey.testing.fakes import FixedRing
 from unit.application_in_memory import memory_host

@@ -20,15 +20,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from outkey.core.config.document import parse_document
-from outkey.core.findings.line_checks import line_findings
 from outkey.core.findings.policy import parse_policy
-from outkey.core.sync.line import Direction, FieldMapping, Sync, Transform
-from outkey.core.sync.line_section import read_request
-from outkey.core.sync.link_header import next_link
-from outkey.core.sync.mapping import Unmapped, map_incoming
-from outkey.core.sync.response import MAX_VALUES, read_json
-from outkey.core.sync.sync_line import SyncLine
-from outkey.core.sync.transforms import MappingContext, refusal_reason
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.foundation.core.errors import ConfigError, SyncFailed
 from outkey.foundation.core.origin import Origin, parse_redirect
@@ -37,6 +29,14 @@ from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.toml.parsing import MAX_KEY_PARTS, parse_toml
 from outkey.sending.adapters.tokens.signer_jose import JoseSigner
 from outkey.sending.adapters.transport.tls_context import encrypt_key
+from outkey.sync.core.line.checks import line_findings
+from outkey.sync.core.line.line import Direction, FieldMapping, Sync, Transform
+from outkey.sync.core.line.section import read_request
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.mapping.mapping import Unmapped, map_incoming
+from outkey.sync.core.mapping.transforms import MappingContext, refusal_reason
+from outkey.sync.core.paging.link_header import next_link
+from outkey.sync.core.paging.response import MAX_VALUES, read_json
 
 SECONDS, MEGABYTES = 0.1, 50
 
@@ -310,7 +310,7 @@ def test_a_response_of_millions_of_values_is_refused_before_they_are_made(
     part: str,
 ) -> None:
     took = measure(
-        "from outkey.core.sync.response import read_json\n"
+        "from outkey.sync.core.paging.response import read_json\n"
         f"part = {part}\nbody = b'[' + part * (2**25 // len(part)) + b'1]'",
         "read_json(body)",
     )
@@ -429,7 +429,7 @@ def test_a_format_with_one_part_twice_is_a_finding() -> None:
     mapping = FieldMapping("a", "b", Transform.CONSTANT, options={"value": "x"})
     twice = replace(mapping, transform=Transform.AS_IS, options={"format": "%d %d"})
     pull = Sync(target="t", keys=("b",), mappings=(twice,))
-    from outkey.core.sync.records import FieldKind, HostField
+    from outkey.sync.core.mapping.records import FieldKind, HostField
 
     fields = [HostField("b", "B", FieldKind.DATE)]
     findings = line_findings(

@@ -10,9 +10,9 @@ from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
 from outkey.core.importing.api import DraftedLine
 from outkey.core.importing.reading import Import
-from outkey.core.sync.line import Pagination, Paging, Sync, Transform
-from outkey.core.sync.sync_line import SyncLine
 from outkey.hosts.importing import read_import
+from outkey.sync.core.line.line import Pagination, Paging, Sync, Transform
+from outkey.sync.core.line.sync_line import SyncLine
 from unit.imports import reported
 
 ORDER: dict[str, Any] = {

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.managing.importing import taken_names
 from outkey.foundation.core.errors import ConfigError, UnknownConfiguration
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.importing import read_import
 from outkey.sending.core.audit.events import Change, Tag
+from outkey.sync.core.line.sync_line import SyncLine
 from unit.application_in_memory import MemoryHost, memory_host
 
 COMMAND = (

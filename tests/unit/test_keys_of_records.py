@@ -1,6 +1,6 @@
 """The key of a record as text."""
 
-from outkey.core.sync.keys import MAX_KEY_LENGTH, key_text
+from outkey.sync.core.mapping.keys import MAX_KEY_LENGTH, key_text
 
 
 def test_a_key_is_written_as_its_values() -> None:

@@ -5,12 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.access.line_permissions import (
-    RecordAccess,
-    line_requirements,
-    record_accesses,
+from outkey.engine.managing.changes import Administration
+from outkey.engine.managing.line_editing import (
+    LineEdit,
+    entered_line_values,
+    line_values,
+    request_errors,
+    restored_line,
 )
-from outkey.core.sync.line import (
+from outkey.foundation.core.errors import ConfigError, UnknownConfiguration
+from outkey.foundation.core.permission import Permission
+from outkey.sync.core.line.line import (
     Children,
     FieldMapping,
     Gone,
@@ -20,21 +25,16 @@ from outkey.core.sync.line import (
     Sync,
     Transform,
 )
-from outkey.core.sync.line_section import parse_sync, render_sync
-from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.managing.changes import Administration
-from outkey.engine.managing.line_editing import (
-    LineEdit,
-    entered_line_values,
-    line_values,
-    request_errors,
-    restored_line,
+from outkey.sync.core.line.permissions import (
+    RecordAccess,
+    line_requirements,
+    record_accesses,
 )
-from outkey.engine.sync import SyncRunner
-from outkey.engine.sync.record_rights import refuse_forbidden
-from outkey.engine.sync.unsaved_lines import WithLine
-from outkey.foundation.core.errors import ConfigError, UnknownConfiguration
-from outkey.foundation.core.permission import Permission
+from outkey.sync.core.line.section import parse_sync, render_sync
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.engine import SyncRunner
+from outkey.sync.engine.forms.unsaved_lines import WithLine
+from outkey.sync.engine.record_rights import refuse_forbidden
 from outkey.testing import configuration
 from outkey.testing.fakes_storage import memory_registry, memory_storage
 from unit.test_changes import Office

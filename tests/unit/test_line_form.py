@@ -4,9 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.config.line_text import LineText
-from outkey.core.sync.line import Direction, Paging, Sync, Transform
-from outkey.core.sync.line_form import (
+from outkey.foundation.core.errors import ConfigError
+from outkey.sync.core.line.line import Direction, Paging, Sync, Transform
+from outkey.sync.core.line.section import parse_sync, render_sync
+from outkey.sync.core.line.table import sync_errors
+from outkey.sync.core.line.text import LineText
+from outkey.sync.core.line_form.inputs import (
+    errors_in,
+    input_name,
+    posted_names,
+    read_posted,
+)
+from outkey.sync.core.line_form.line_form import (
     ChildForm,
     LineForm,
     MappingRow,
@@ -16,16 +25,11 @@ from outkey.core.sync.line_form import (
     values_in,
     values_text,
 )
-from outkey.core.sync.line_inputs import (
-    errors_in,
-    input_name,
-    posted_names,
-    read_posted,
+from outkey.sync.core.line_form.schedule_choices import (
+    ScheduleChoice,
+    ScheduleKind,
+    choice_of,
 )
-from outkey.core.sync.line_section import parse_sync, render_sync
-from outkey.core.sync.schedule_choices import ScheduleChoice, ScheduleKind, choice_of
-from outkey.core.sync.table import sync_errors
-from outkey.foundation.core.errors import ConfigError
 
 TEXT = """\
 # Contacts of the CRM

@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.config.line_history import (
+from outkey.foundation.core.errors import ConfigError, EditConflict
+from outkey.sync.core.line.history import (
     MOST_VERSIONS,
     read_version,
     version_text,
     written_sync,
 )
-from outkey.core.sync.line_rows import LineRow
-from outkey.core.sync.line_section import render_sync
-from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.sync.line_registry import Registry
-from outkey.foundation.core.errors import ConfigError, EditConflict
+from outkey.sync.core.line.rows import LineRow
+from outkey.sync.core.line.section import render_sync
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.engine.line_registry import Registry
 from outkey.testing import configuration
 from outkey.testing.fakes_storage import MemoryLineRows, memory_storage
 from unit.test_changes import Office

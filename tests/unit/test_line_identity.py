@@ -6,8 +6,8 @@ from dataclasses import fields, replace
 
 import pytest
 
-from outkey.core.sync.identity import INDEPENDENT_KEYS, line_digest
-from outkey.core.sync.line import (
+from outkey.sync.core.line.identity import INDEPENDENT_KEYS, line_digest
+from outkey.sync.core.line.line import (
     Children,
     Direction,
     FieldMapping,
@@ -21,7 +21,7 @@ from outkey.core.sync.line import (
     Sync,
     Writes,
 )
-from outkey.core.sync.sync_line import SyncLine
+from outkey.sync.core.line.sync_line import SyncLine
 from outkey.testing import configuration
 
 RECORD = "6f9619ff8b86d011b42d00cf4fc964ff"

@@ -4,9 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.config.sync_sections import Pair
-from outkey.core.sync.line import Children, FieldMapping
-from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.application import Application
 from outkey.foundation.core.errors import (
     ConfigError,
@@ -15,6 +12,9 @@ from outkey.foundation.core.errors import (
     UnknownConfiguration,
 )
 from outkey.sending.core.audit.events import Change, Tag
+from outkey.sync.core.line.line import Children, FieldMapping
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.sync_sections import Pair
 from outkey.testing import configuration
 from unit.application_in_memory import MemoryHost, memory_host
 from unit.test_sync_run import PULL, PUSH

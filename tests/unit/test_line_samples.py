@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from outkey.core.sync.line import Paging
-from outkey.core.sync.line_form import sample_sync
-from outkey.core.sync.line_sample import (
+from outkey.foundation.core.errors import ConfigError, OutkeyError
+from outkey.sync.core.line.line import Paging
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line_form.line_form import sample_sync
+from outkey.sync.core.line_form.sample import (
     MAX_DEPTH,
     MAX_RECORDS,
     MAX_TEXT,
     LineSample,
 )
-from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.sync import SyncRunner
-from outkey.engine.sync.unsaved_lines import WithLine
-from outkey.foundation.core.errors import ConfigError, OutkeyError
+from outkey.sync.engine import SyncRunner
+from outkey.sync.engine.forms.unsaved_lines import WithLine
 from unit.test_sync_run import PUSH, answer, fake_sync, people
 from unit.test_sync_suggesting import SECRET, Recorder, with_secret
 
@@ -89,7 +89,7 @@ def test_a_record_that_still_repeats_a_secret_is_left_out(
 ) -> None:
     """As if the detector had overlooked it in the response."""
     made = with_secret(Recorder(answer([{"id": 1, "note": SECRET}, {"id": 2}])))
-    module = "outkey.engine.sync.suggesting"
+    module = "outkey.sync.engine.forms.suggesting"
     monkeypatch.setattr(f"{module}.SecretGuard.look_at", lambda *_: False)
     monkeypatch.setattr(f"{module}.suggest", lambda _sample: NoParts())
     sample = made.runner.sample("contacts")

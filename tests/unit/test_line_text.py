@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.config import line_text
-from outkey.core.config.line_text import LineText, set_value
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.toml.rows import match_rows
 from outkey.foundation.core.toml.text import toml_key, toml_value
+from outkey.sync.core.line import text as line_text
+from outkey.sync.core.line.text import LineText, set_value
 
 TEXT = """\
 # Contacts of the CRM

@@ -2,7 +2,7 @@
 
 import pytest
 
-from outkey.core.sync.line_versions import FieldChange, LineComparison, compare_lines
+from outkey.sync.core.line.versions import FieldChange, LineComparison, compare_lines
 
 TEXT = """\
 direction = "pull"

@@ -27,7 +27,6 @@ from outkey.core.findings.monitoring import (
     run_conditions,
     update_baseline,
 )
-from outkey.core.sync.run import Run, RunState
 from outkey.engine.managing.audit_trail import AuditTrail
 from outkey.engine.managing.background import (
     BackgroundPorts,
@@ -62,6 +61,7 @@ from outkey.sending.core.configuration.health import Health, Status, Summary
 from outkey.sending.core.request.message import Request, Response, Route, TlsSettings
 from outkey.sending.engine.test_setup import DraftCredentials, prepare_test
 from outkey.sending.engine.wire.lockout_guard import MAX_REFUSED, LockoutGuard
+from outkey.sync.core.run.run import Run, RunState
 from outkey.testing import FakeClock, FakeTransport, configuration, fake_gateway
 from outkey.testing.fakes import (
     FakeWorld,

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from outkey.adapters.vouching import VouchedConfigurations
-from outkey.engine.sync.line_registry import Registry
 from outkey.foundation.core.errors import Sealed, SecretUnreadable
 from outkey.foundation.core.secret import Secret
 from outkey.sending.adapters.secrets.keyring import Keyring, new_keyring
@@ -13,6 +12,7 @@ from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
 from outkey.sending.adapters.secrets.secrets_stored import OPENED_SECONDS, StoredSecrets
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.vault.voucher import vouchable_facts
+from outkey.sync.engine.line_registry import Registry
 from outkey.testing import FakeClock, configuration
 from outkey.testing.fakes_storage import memory_registry, memory_storage
 from outkey.testing.fakes_vouching import MemorySeenRows

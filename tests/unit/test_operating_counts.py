@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 
 from outkey.core.operating.reading_position import MAX_GAPS, ReadingPosition
-from outkey.core.operating.run_counts import MAX_CONTINUED, RunCounts
 from outkey.core.operating.send_counts import BUCKETS, SendCounts
-from outkey.core.sync.run import Counts, Run, RunState
 from outkey.engine.operating import counting
 from outkey.engine.operating.counting import SendCounter
-from outkey.engine.sync.run_counting import count_run, run_counts
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.sending.core.audit.events import Tag
+from outkey.sync.core.run.counts import MAX_CONTINUED, RunCounts
+from outkey.sync.core.run.run import Counts, Run, RunState
+from outkey.sync.engine.runs.counting import count_run, run_counts
 from outkey.testing import FakeClock
 from outkey.testing.fakes import MemoryDatabase
 

@@ -6,11 +6,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from outkey.adapters.metrics_prometheus import write_metrics
 from outkey.core.access.api_tokens import Scope
 from outkey.core.operating.metrics import Metrics
-from outkey.core.operating.run_counts import RunCounts
 from outkey.core.operating.send_counts import SendCounts
 from outkey.engine.managing.api_access import open_access
 from outkey.engine.managing.api_tokens import TokenWish
 from outkey.foundation.core.errors import ScopeMissing
+from outkey.sync.core.run.counts import RunCounts
 from outkey.testing import configuration
 from unit.application_in_memory import memory_host
 

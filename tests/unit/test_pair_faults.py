@@ -12,9 +12,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from outkey.core.config.sync_sections import ConflictRule, Pair
-from outkey.core.sync.ledger import UNSURE, LedgerEntry
-from outkey.core.sync.line import (
+from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.foundation.core.errors import BadAnswer, LineBusy, OutkeyError, SyncFailed
+from outkey.foundation.core.shared_state import StateKind
+from outkey.foundation.core.text import Text
+from outkey.sending.core.request.message import Request, Response
+from outkey.sync.core.line.line import (
     FieldMapping,
     Gone,
     Incremental,
@@ -23,17 +26,14 @@ from outkey.core.sync.line import (
     PushRequest,
     Writes,
 )
-from outkey.core.sync.pairs import PairConflict
-from outkey.core.sync.run import Run, RunState
-from outkey.engine.sync.pair_push import PairPush
-from outkey.engine.sync.pair_runner import PairRunner
-from outkey.engine.sync.push_jobs import Settled
-from outkey.engine.sync.sync_settings import SyncSettings
-from outkey.foundation.adapters.states_memory import MemoryStateRows
-from outkey.foundation.core.errors import BadAnswer, LineBusy, OutkeyError, SyncFailed
-from outkey.foundation.core.shared_state import StateKind
-from outkey.foundation.core.text import Text
-from outkey.sending.core.request.message import Request, Response
+from outkey.sync.core.line.sync_sections import ConflictRule, Pair
+from outkey.sync.core.pairs.pairs import PairConflict
+from outkey.sync.core.push.ledger import UNSURE, LedgerEntry
+from outkey.sync.core.run.run import Run, RunState
+from outkey.sync.engine.pairs.push import PairPush
+from outkey.sync.engine.pairs.runner import PairRunner
+from outkey.sync.engine.push.push_jobs import Settled
+from outkey.sync.engine.sync_settings import SyncSettings
 from unit.fake_orders_api import Reply, reply
 from unit.test_pair_keys import (
     BY_ID,
@@ -276,7 +276,7 @@ def test_a_retry_of_a_push_repeats_only_rejected_creates() -> None:
 def test_a_push_has_the_values_of_one_step_in_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("outkey.engine.sync.ledger_push.STEP", 3)
+    monkeypatch.setattr("outkey.sync.engine.push.ledger_push.STEP", 3)
     held: list[int] = []
     store = PairPush.store
 

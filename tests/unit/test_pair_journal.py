@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from outkey.adapters.tables import NamedDatabases, SqliteFiles, TableStore
-from outkey.core.config.sync_sections import ConflictRule, OtherDatabase
-from outkey.core.sync.ledger import LedgerEntry
-from outkey.core.sync.pair_journal import PairJournal, stored_journal
-from outkey.core.sync.pairs import PairAgreement
-from outkey.engine.sync import SyncRunner
-from outkey.engine.sync.targets import Targets
 from outkey.foundation.adapters.states_memory import MemoryStateRows
-from outkey.ports.sync import PairQuery
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sync.adapters.tables import NamedDatabases, SqliteFiles, TableStore
+from outkey.sync.core.line.sync_sections import ConflictRule, OtherDatabase
+from outkey.sync.core.pairs.journal import PairJournal, stored_journal
+from outkey.sync.core.pairs.pairs import PairAgreement
+from outkey.sync.core.push.ledger import LedgerEntry
+from outkey.sync.engine import SyncRunner
+from outkey.sync.engine.targets import Targets
+from outkey.sync.ports.sync import PairQuery
 from unit.test_pair_runs import PULL, PUSH, PairOfLines
 
 TARGET = "table:w.contacts"

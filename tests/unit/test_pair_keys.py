@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from outkey.core.config.sync_sections import ConflictRule
-from outkey.core.sync.ledger import LedgerEntry
-from outkey.core.sync.line import FieldMapping
-from outkey.core.sync.records import FieldKind, HostField
-from outkey.engine.sync import SyncRunner
-from outkey.engine.sync.agreements import Agreements
-from outkey.engine.sync.plan import Effect
 from outkey.foundation.core.errors import OutkeyError, TimedOut
 from outkey.sending.core.request.message import Request, Response
+from outkey.sync.core.line.line import FieldMapping
+from outkey.sync.core.line.sync_sections import ConflictRule
+from outkey.sync.core.mapping.records import FieldKind, HostField
+from outkey.sync.core.push.ledger import LedgerEntry
+from outkey.sync.engine import SyncRunner
+from outkey.sync.engine.pairs.agreements import Agreements
+from outkey.sync.engine.runs.plan import Effect
 from unit.fake_orders_api import Reply, reply
 from unit.test_pair_runs import PULL, PUSH, EveryCall, PairOfLines, Shop, agreed
 from unit.test_sync_run import Faulty, Killed

@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.config.sync_sections import ConflictRule
-from outkey.core.sync.line import FieldMapping
-from outkey.core.sync.pairs import is_host_newer
-from outkey.core.sync.records import FieldKind, HostField
-from outkey.engine.sync import SyncRunner
-from outkey.engine.sync.pair_runner import PairRunner
 from outkey.sending.core.request.message import Request, Response
+from outkey.sync.core.line.line import FieldMapping
+from outkey.sync.core.line.sync_sections import ConflictRule
+from outkey.sync.core.mapping.records import FieldKind, HostField
+from outkey.sync.core.pairs.pairs import is_host_newer
+from outkey.sync.engine import SyncRunner
+from outkey.sync.engine.pairs.runner import PairRunner
 from unit.test_pair_runs import (
     PULL,
     PUSH,

@@ -7,14 +7,19 @@ from typing import Any
 import pytest
 
 from outkey.core.config.document import Document
-from outkey.core.config.sync_sections import Pair
-from outkey.core.sync.line import Children, FieldMapping, PushedRecords, PushRequest
-from outkey.core.sync.pair_rules import refuse_shared_lines, refuse_unfit_pair
-from outkey.core.sync.records import FieldKind, HostField, Target
-from outkey.core.sync.run import RunState
-from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.sync import SyncRunner
 from outkey.foundation.core.errors import ConfigError
+from outkey.sync.core.line.line import (
+    Children,
+    FieldMapping,
+    PushedRecords,
+    PushRequest,
+)
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.sync_sections import Pair
+from outkey.sync.core.mapping.records import FieldKind, HostField, Target
+from outkey.sync.core.pairs.rules import refuse_shared_lines, refuse_unfit_pair
+from outkey.sync.core.run.run import RunState
+from outkey.sync.engine import SyncRunner
 from outkey.testing import configuration
 from unit.test_changes import Office
 from unit.test_pair_runs import PULL, PUSH, PairOfLines

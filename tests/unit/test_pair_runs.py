@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.core.config.sync_sections import ConflictRule, Pair
-from outkey.core.sync.line import (
+from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
+from outkey.foundation.core.errors import ConfigError, SyncFailed, UnknownConfiguration
+from outkey.sending.core.request.message import Request, Response
+from outkey.sync.adapters.calendar_cronsim import CronCalendar
+from outkey.sync.core.line.line import (
     Direction,
     FieldMapping,
     Gone,
@@ -18,18 +20,16 @@ from outkey.core.sync.line import (
     Sync,
     Transform,
 )
-from outkey.core.sync.pairs import PairConflict
-from outkey.core.sync.records import HostField
-from outkey.core.sync.run import RunState
-from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.sync import SyncPorts, SyncRunner
-from outkey.engine.sync.agreements import Agreements
-from outkey.engine.sync.pair_runner import PairRunner
-from outkey.engine.sync.plan import Effect, PairPorts
-from outkey.engine.sync.sync_settings import SyncSettings
-from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
-from outkey.foundation.core.errors import ConfigError, SyncFailed, UnknownConfiguration
-from outkey.sending.core.request.message import Request, Response
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.sync_sections import ConflictRule, Pair
+from outkey.sync.core.mapping.records import HostField
+from outkey.sync.core.pairs.pairs import PairConflict
+from outkey.sync.core.run.run import RunState
+from outkey.sync.engine import SyncPorts, SyncRunner
+from outkey.sync.engine.pairs.agreements import Agreements
+from outkey.sync.engine.pairs.runner import PairRunner
+from outkey.sync.engine.runs.plan import Effect, PairPorts
+from outkey.sync.engine.sync_settings import SyncSettings
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes_storage import memory_registry
 from outkey.testing.fakes_sync import MemorySync

@@ -4,22 +4,22 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.config.sync_sections import ConflictRule, Pair
-from outkey.core.sync.line import FieldMapping
-from outkey.core.sync.pairs import PairAgreement, PairConflict
-from outkey.core.sync.run import Run
-from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.application import Application
-from outkey.engine.sync.pair_runner import (
+from outkey.foundation.core.errors import ConfigError
+from outkey.sending.core.audit.events import Tag
+from outkey.sync.core.line.line import FieldMapping
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.sync_sections import ConflictRule, Pair
+from outkey.sync.core.pairs.pairs import PairAgreement, PairConflict
+from outkey.sync.core.run.run import Run
+from outkey.sync.engine.pairs.runner import (
     Begin,
     PairRunner,
     conflict_version,
     fields_by_owner,
     run_to_end,
 )
-from outkey.engine.sync.plan import PairPorts
-from outkey.foundation.core.errors import ConfigError
-from outkey.sending.core.audit.events import Tag
+from outkey.sync.engine.runs.plan import PairPorts
 from outkey.testing import configuration
 from outkey.testing.fakes_sync import MemoryPairRows
 from unit.application_in_memory import MemoryHost, memory_host

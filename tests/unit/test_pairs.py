@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.config.sync_sections import ConflictRule
-from outkey.core.sync.line import (
+from outkey.sync.core.line.line import (
     Direction,
     FieldMapping,
     PushRequest,
     Sync,
     Transform,
 )
-from outkey.core.sync.pairs import (
+from outkey.sync.core.line.sync_sections import ConflictRule
+from outkey.sync.core.pairs.pairs import (
     OPEN_END,
     Decision,
     PairAgreement,

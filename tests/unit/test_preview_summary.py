@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from outkey.core.sync.line import FieldMapping
-from outkey.core.sync.records import WriteOutcome
-from outkey.engine.sync import Effect
-from outkey.engine.sync.preview_summary import preview_summary
+from outkey.sync.core.line.line import FieldMapping
+from outkey.sync.core.mapping.records import WriteOutcome
+from outkey.sync.engine import Effect
+from outkey.sync.engine.forms.preview_summary import preview_summary
 from unit.test_sync_run import PULL, Api, fake_sync, people, stored
 
 REFUSED = WriteOutcome.REFUSED

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.findings.push_checks import request_findings
-from outkey.core.sync.line import Direction, PushRequest, RecordSearch, Sync
-from outkey.core.sync.records import FieldKind, HostField
-from outkey.core.sync.sync_line import SyncLine
+from outkey.sync.core.line.line import Direction, PushRequest, RecordSearch, Sync
+from outkey.sync.core.line.push_checks import request_findings
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.mapping.records import FieldKind, HostField
 from unit.test_sync_ledger import BATCH, FIND, ONE, PUSH
 from unit.test_sync_run import PULL, fake_sync
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.sync.pairs import is_host_newer
-from outkey.core.sync.records import FieldKind, HostField
-from outkey.core.sync.response import greater_value
-from outkey.core.sync.versions import is_less, newer_rank, version_rank
+from outkey.sync.core.mapping.records import FieldKind, HostField
+from outkey.sync.core.mapping.versions import is_less, newer_rank, version_rank
+from outkey.sync.core.paging.response import greater_value
+from outkey.sync.core.pairs.pairs import is_host_newer
 from unit import application_in_memory
 from unit.test_webhook_reception import LINE
 from unit.test_webhook_work import VERSIONED, Working, numbers

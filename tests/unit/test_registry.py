@@ -5,10 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.sync.line_rows import LineRow, line_row
-from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.sync import line_registry
-from outkey.engine.sync.line_registry import Registry
 from outkey.foundation.core.errors import EditConflict, UnknownConfiguration
 from outkey.sending.adapters.configurations_memory import MemoryConfigurations
 from outkey.sending.core.configuration.configuration import SecretState
@@ -17,6 +13,10 @@ from outkey.sending.core.configuration.reference import parse_reference
 from outkey.sending.core.configuration.rows import ConfigurationRow, new_row
 from outkey.sending.core.vault.versions import SecretVersion
 from outkey.sending.engine import registry as module
+from outkey.sync.core.line.rows import LineRow, line_row
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.engine import line_registry
+from outkey.sync.engine.line_registry import Registry
 from outkey.testing import configuration
 from outkey.testing.fakes_storage import (
     MemoryConfigurationRows,

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from outkey.core.sync.line_form import ChildForm, LineForm, MappingRow
-from outkey.core.sync.line_inputs import posted_names, read_posted
-from outkey.core.sync.line_sample import LineSample
-from outkey.core.sync.records import FieldKind, HostField
-from outkey.core.sync.row_repairs import MAX_NEW_CHOICES, format_words
-from outkey.core.sync.unmapped_fields import unmapped_fields
-from outkey.engine.sync.row_results import FormEvaluator, FormResults, RowResult
+from outkey.sync.core.line_form.inputs import posted_names, read_posted
+from outkey.sync.core.line_form.line_form import ChildForm, LineForm, MappingRow
+from outkey.sync.core.line_form.row_repairs import MAX_NEW_CHOICES, format_words
+from outkey.sync.core.line_form.sample import LineSample
+from outkey.sync.core.mapping.records import FieldKind, HostField
+from outkey.sync.core.mapping.unmapped_fields import unmapped_fields
+from outkey.sync.engine.forms.row_results import FormEvaluator, FormResults, RowResult
 from unit.test_sync_run import fake_sync, stored
 
 TABLE = "table:people"

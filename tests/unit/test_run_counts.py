@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.sync.run import (
+from outkey.foundation.core.errors import SyncFailed
+from outkey.foundation.core.text import Text
+from outkey.sync.core.run.run import (
     MAX_CHANGED_FIELDS,
     MAX_NOTES,
     Counts,
     RunState,
     sum_of_fields,
 )
-from outkey.engine.sync.pull import Pull
-from outkey.foundation.core.errors import SyncFailed
-from outkey.foundation.core.text import Text
+from outkey.sync.engine.pull.pull import Pull
 from unit.test_sync_run import PULL, Api, fake_sync, people
 
 

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from outkey.core.sync.run import Counts
 from outkey.engine.managing.run_history import HISTORY_DAYS, RunHistory, run_history
+from outkey.sync.core.run.run import Counts
 
 NOW = datetime(2026, 7, 15, 12, 0, tzinfo=UTC).timestamp()
 DAY = 86_400

@@ -6,17 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.sync import run_states
-from outkey.core.sync.run import ENDED_STATES, OPEN_STATES, Counts, Run, RunState
-from outkey.core.sync.run_states import (
-    CANCELLED,
-    KILLED,
-    TAKEN_OVER,
-    RunRequest,
-    Start,
-)
 from outkey.foundation.core.errors import LineBusy, RunStopped
 from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
+from outkey.sync.core.run import states as run_states
+from outkey.sync.core.run.run import ENDED_STATES, OPEN_STATES, Counts, Run, RunState
+from outkey.sync.core.run.states import CANCELLED, KILLED, TAKEN_OVER, RunRequest, Start
 
 NOW = 1000.0
 DIGESTS = st.sampled_from(["", "a", "b"])

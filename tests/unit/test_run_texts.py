@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.sync.reasons import sync_failure
-from outkey.core.sync.run import ChildCounts, Counts, Run, RunState
 from outkey.foundation.core.errors import ConnectionFailed
 from outkey.hosts.cli.run_texts import (
     name_line_in_hint,
@@ -16,6 +14,8 @@ from outkey.hosts.cli.run_texts import (
     state_text,
     waiting_text,
 )
+from outkey.sync.core.run.reasons import sync_failure
+from outkey.sync.core.run.run import ChildCounts, Counts, Run, RunState
 
 WAITING = Run("7", "my line", "ada", 0.0, RunState.WAITING, attempt=1)
 LATER = replace(

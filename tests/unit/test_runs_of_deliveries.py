@@ -4,19 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.sync.facts import run_facts
-from outkey.core.sync.run import Counts, Run, RunState, RunTrigger
-from outkey.core.sync.run_states import (
+from outkey.foundation.core.errors import ConfigError, LineBusy, UnknownConfiguration
+from outkey.sending.core.audit.events import Change, Tag
+from outkey.sending.core.request.message import Response
+from outkey.sync.core.line.facts import run_facts
+from outkey.sync.core.run.run import Counts, Run, RunState, RunTrigger
+from outkey.sync.core.run.states import (
     FOLDED_RECORDS,
     FOLDED_SECONDS,
     SHORT_LEASE_SECONDS,
     RunRequest,
     run_to_extend,
 )
-from outkey.engine.sync.run_in_progress import RENEWAL_SECONDS, RENEWALS
-from outkey.foundation.core.errors import ConfigError, LineBusy, UnknownConfiguration
-from outkey.sending.core.audit.events import Change, Tag
-from outkey.sending.core.request.message import Response
+from outkey.sync.engine.runs.run_in_progress import RENEWAL_SECONDS, RENEWALS
 from unit.test_audited_runs import host_with_line, rejecting_run
 from unit.test_webhook_confirmation import MOLLIE, form, receiving, urls
 from unit.test_webhook_reception import DOCUMENT

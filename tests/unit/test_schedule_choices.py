@@ -2,16 +2,16 @@
 
 import pytest
 
-from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.core.sync.schedule_choices import (
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.moments import iso_moment
+from outkey.sync.adapters.calendar_cronsim import CronCalendar
+from outkey.sync.core.line_form.schedule_choices import (
     ScheduleChoice,
     ScheduleKind,
     Weekday,
     choice_of,
     next_times,
 )
-from outkey.foundation.core.errors import ConfigError
-from outkey.foundation.core.moments import iso_moment
 
 NOW = 1_794_873_600.0  # 2026-11-17T00:00:00Z, a Tuesday
 

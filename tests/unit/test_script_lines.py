@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.sync.line import Gone, Incremental, Sync
-from outkey.core.sync.mapping import Unmapped
-from outkey.core.sync.records import WriteOutcome
-from outkey.core.sync.response import Record
-from outkey.core.sync.run import Counts, RejectedRecord, RunState
 from outkey.foundation.core.errors import ConfigError, ScriptFailed
+from outkey.sync.core.line.line import Gone, Incremental, Sync
+from outkey.sync.core.mapping.mapping import Unmapped
+from outkey.sync.core.mapping.records import WriteOutcome
+from outkey.sync.core.paging.response import Record
+from outkey.sync.core.run.run import Counts, RejectedRecord, RunState
 from unit.test_sync_run import PULL, PUSH, Api, FakeSync, fake_sync, people
 
 SCRIPT = "def transform(record):\n    return record\n"

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from outkey.core.sync.sync_line import SyncLine
 from outkey.foundation.core.errors import (
     AnswerBroken,
     AuditUnavailable,
@@ -35,6 +34,7 @@ from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.request.message import Request, Response, ResponseHeaders
 from outkey.sending.engine.wire.drive import drive
 from outkey.sending.engine.wire.steps import Wait
+from outkey.sync.core.line.sync_line import SyncLine
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeWorld
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from outkey.adapters.tables import NamedDatabases, SqliteFiles, TableStore
-from outkey.core.config.sync_sections import OtherDatabase
-from outkey.core.sync.records import FieldKind, HostField, Shape
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import ConfigError
 from outkey.hosts.installation import sqlite_folders
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sync.adapters.tables import NamedDatabases, SqliteFiles, TableStore
+from outkey.sync.core.line.sync_sections import OtherDatabase
+from outkey.sync.core.mapping.records import FieldKind, HostField, Shape
 
 FIELD = "database.w.url"
 OWN = "outkey's own files"

@@ -4,7 +4,6 @@ from datetime import date
 
 import pytest
 
-from outkey.core.sync.run import Counts
 from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.foundation.core.stored_values import (
     FIRST_DAY,
@@ -38,6 +37,7 @@ from outkey.sending.core.vault.state_shapes import (
 )
 from outkey.sending.core.vault.state_shapes import is_count as is_count_member
 from outkey.sending.core.vault.state_shapes import is_text as is_text_member
+from outkey.sync.core.run.run import Counts
 
 DEEP = "[" * 900 + "]" * 900
 VERY_DEEP = "[" * 200_000

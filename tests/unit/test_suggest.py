@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from outkey.core.sync.line import Pagination, Paging, Sync, Transform
-from outkey.core.sync.records import FieldKind, HostField
-from outkey.core.sync.response import read_json
-from outkey.core.sync.suggest import Sample, Suggestion, default_target, suggest
-from outkey.core.sync.suggest_names import column_name, quoted_name, snake_case
-from outkey.core.sync.suggest_values import guess_transform
-from outkey.core.sync.sync_line import SyncLine
 from outkey.foundation.core.errors import SyncFailed
 from outkey.foundation.core.origin import Location, parse_base_url
 from outkey.sending.core.request.message import ResponseHeaders
+from outkey.sync.core.line.line import Pagination, Paging, Sync, Transform
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.mapping.records import FieldKind, HostField
+from outkey.sync.core.paging.response import read_json
+from outkey.sync.core.suggest.names import column_name, quoted_name, snake_case
+from outkey.sync.core.suggest.suggest import Sample, Suggestion, default_target, suggest
+from outkey.sync.core.suggest.values import guess_transform
 from unit.response_shapes import ORIGIN
 
 LINE = SyncLine("parts", "acme", "GET", "/parts")

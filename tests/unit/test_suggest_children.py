@@ -1,9 +1,9 @@
 """Lists inside the records of a sample become forms that are filled in."""
 
-from outkey.core.sync.line_form import ChildForm, LineForm, text_with_form
-from outkey.core.sync.line_inputs import errors_in
-from outkey.core.sync.response import Record
-from outkey.core.sync.suggest_children import suggest_children
+from outkey.sync.core.line_form.inputs import errors_in
+from outkey.sync.core.line_form.line_form import ChildForm, LineForm, text_with_form
+from outkey.sync.core.paging.response import Record
+from outkey.sync.core.suggest.children import suggest_children
 
 ORDERS: list[Record] = [
     {

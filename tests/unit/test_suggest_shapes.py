@@ -10,16 +10,16 @@ import pytest
 
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
-from outkey.core.sync.columns import ColumnMapping, map_columns
-from outkey.core.sync.mapping import Unmapped
-from outkey.core.sync.response import read_json, records_in
-from outkey.core.sync.suggest import Sample, Suggestion, suggest
-from outkey.core.sync.sync_line import SyncLine
-from outkey.core.sync.transforms import MappingContext
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.foundation.core.origin import Location, parse_base_url
 from outkey.foundation.core.text import Text
 from outkey.sending.core.request.message import ResponseHeaders
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.mapping.columns import ColumnMapping, map_columns
+from outkey.sync.core.mapping.mapping import Unmapped
+from outkey.sync.core.mapping.transforms import MappingContext
+from outkey.sync.core.paging.response import read_json, records_in
+from outkey.sync.core.suggest.suggest import Sample, Suggestion, suggest
 from unit.response_shapes import ORIGIN, SHAPES, Shape
 
 EVERY_SHAPE = pytest.mark.parametrize("name", SHAPES)

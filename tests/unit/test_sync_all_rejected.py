@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.sync.line import Gone, Incremental, Sync
-from outkey.core.sync.remedies import remedy_of, summary_of
-from outkey.core.sync.run import Counts, Run, RunState
+from outkey.sync.core.line.line import Gone, Incremental, Sync
+from outkey.sync.core.run.remedies import remedy_of, summary_of
+from outkey.sync.core.run.run import Counts, Run, RunState
 from unit.test_sync_planner import fake_planner
 from unit.test_sync_run import PULL, PUSH, Api, FakeSync, fake_sync, people, stored
 

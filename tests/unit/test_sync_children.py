@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from outkey.core.sync.line import (
+from outkey.foundation.core.errors import ConfigError, SyncFailed
+from outkey.foundation.core.text import Text
+from outkey.sync.core.line.line import (
     INDEX,
     Children,
     FieldMapping,
@@ -14,10 +16,9 @@ from outkey.core.sync.line import (
     Transform,
     Writes,
 )
-from outkey.core.sync.run import ChildCounts, Counts, RejectedRecord, RunState
-from outkey.engine.sync import Effect, children
-from outkey.foundation.core.errors import ConfigError, SyncFailed
-from outkey.foundation.core.text import Text
+from outkey.sync.core.run.run import ChildCounts, Counts, RejectedRecord, RunState
+from outkey.sync.engine import Effect
+from outkey.sync.engine.pull import children
 from unit.test_sync_run import PULL, SINCE, Api, FakeSync, asked_since, fake_sync
 
 ITEMS = Children(

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.sync.run import Run, RunState
-from outkey.engine.sync import Runs, SyncRunner
 from outkey.foundation.core.errors import BadAnswer, OutkeyError
 from outkey.foundation.core.moments import moment_text
 from outkey.sending.core.request.message import Request, Response
+from outkey.sync.core.run.run import Run, RunState
+from outkey.sync.engine import Runs, SyncRunner
 from outkey.testing import FakeClock
 from outkey.testing.fakes_sync import MemorySync
 from unit.test_sync_planner import HOURLY, FakePlanner, fake_planner

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.sync.columns import ColumnMapping, map_columns
-from outkey.core.sync.line import FieldMapping, Transform
-from outkey.core.sync.mapping import Unmapped, map_incoming
-from outkey.core.sync.transforms import MappingContext
+from outkey.sync.core.line.line import FieldMapping, Transform
+from outkey.sync.core.mapping.columns import ColumnMapping, map_columns
+from outkey.sync.core.mapping.mapping import Unmapped, map_incoming
+from outkey.sync.core.mapping.transforms import MappingContext
 
 CONTEXT = MappingContext(ZoneInfo, {"x": {"7": 70}})
 OPTIONS: tuple[dict[str, str], ...] = (

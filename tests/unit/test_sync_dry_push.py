@@ -1,8 +1,8 @@
 """A dry run of a push, which sends nothing, takes no longer than reading."""
 
-from outkey.core.sync.run import Counts, RunState
-from outkey.engine.sync import Effect
-from outkey.engine.sync.push import DRY_BATCH
+from outkey.sync.core.run.run import Counts, RunState
+from outkey.sync.engine import Effect
+from outkey.sync.engine.push.push import DRY_BATCH
 from unit.test_sync_run import PUSH, Api, FakeSync, fake_sync, stored
 
 

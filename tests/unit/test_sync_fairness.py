@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.sync.run import Run, RunState
-from outkey.core.sync.schedule import DueRun, first_in_line, next_in_line
-from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.sync.loop import RunLoop
 from outkey.sending.core.request.message import Request, Response
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.run.run import Run, RunState
+from outkey.sync.core.run.schedule import DueRun, first_in_line, next_in_line
+from outkey.sync.engine.runs.loop import RunLoop
 from outkey.testing import FakeClock, configuration
 from unit.test_sync_loop import Signal, Work
 from unit.test_sync_planner import fake_planner

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.sync.line import Gone
-from outkey.core.sync.run import Counts
-from outkey.core.sync.table import read_sync, sync_table
 from outkey.foundation.core.errors import BadAnswer, ConfigError
 from outkey.foundation.core.moments import parse_interval
 from outkey.sending.core.request.message import Response
+from outkey.sync.core.line.line import Gone
+from outkey.sync.core.line.table import read_sync, sync_table
+from outkey.sync.core.run.run import Counts
 from unit.test_sync_planner import fake_planner
 from unit.test_sync_run import SINCE, Api, asked_since, fake_sync, people
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.sync.guard import refuse_mass_removal
-from outkey.core.sync.line import Gone
-from outkey.core.sync.run import Counts, Run, RunState
 from outkey.foundation.core.errors import SyncFailed
+from outkey.sync.core.line.line import Gone
+from outkey.sync.core.run.guard import refuse_mass_removal
+from outkey.sync.core.run.run import Counts, Run, RunState
 from unit.test_sync_planner import fake_planner
 from unit.test_sync_run import PULL, Api, FakeSync, fake_sync, people
 

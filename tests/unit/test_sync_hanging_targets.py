@@ -7,16 +7,6 @@ from typing import cast
 
 import pytest
 
-from outkey.adapters.tables import NamedDatabases, SqliteFiles, TableStore
-from outkey.core.config.sync_sections import OtherDatabase
-from outkey.core.sync.line import Sync
-from outkey.core.sync.records import PreparedTarget, Shape
-from outkey.core.sync.run import Run, RunState
-from outkey.core.sync.schedule import DueRun, places_of_database
-from outkey.core.sync.targets import other_database
-from outkey.engine.sync import SyncRunner
-from outkey.engine.sync.loop import DatabasePlaces, RunLoop
-from outkey.engine.sync.received_pull import ReceivedPage
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import (
     ConfigError,
@@ -25,6 +15,16 @@ from outkey.foundation.core.errors import (
     SyncFailed,
 )
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sync.adapters.tables import NamedDatabases, SqliteFiles, TableStore
+from outkey.sync.core.line.line import Sync
+from outkey.sync.core.line.sync_sections import OtherDatabase
+from outkey.sync.core.mapping.records import PreparedTarget, Shape
+from outkey.sync.core.mapping.targets import other_database
+from outkey.sync.core.run.run import Run, RunState
+from outkey.sync.core.run.schedule import DueRun, places_of_database
+from outkey.sync.engine import SyncRunner
+from outkey.sync.engine.pull.received_pull import ReceivedPage
+from outkey.sync.engine.runs.loop import DatabasePlaces, RunLoop
 from unit.test_sync_loop import Shop
 from unit.test_sync_planner import FakePlanner, fake_planner
 from unit.test_sync_run import PULL, Api, FakeSync, fake_sync, people

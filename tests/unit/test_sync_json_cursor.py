@@ -9,18 +9,18 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from outkey.core.sync.line import Pagination, Paging, Sync
-from outkey.core.sync.paging import (
+from outkey.foundation.core.errors import SyncFailed
+from outkey.sending.core.request.message import Request, Response
+from outkey.sync.core.line.line import Pagination, Paging, Sync
+from outkey.sync.core.line.templates import fill_body
+from outkey.sync.core.paging.paging import (
     MAX_CURSOR_LENGTH,
     Position,
     next_position,
     parameters,
     position_of,
 )
-from outkey.core.sync.run import Counts
-from outkey.core.sync.templates import fill_body
-from outkey.foundation.core.errors import SyncFailed
-from outkey.sending.core.request.message import Request, Response
+from outkey.sync.core.run.run import Counts
 from unit.test_sync_paging import START, line, page, reason_of
 from unit.test_sync_run import PULL, FakeSync, answer, fake_sync, people
 

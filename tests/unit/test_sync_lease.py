@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from outkey.core.sync.line import Incremental
-from outkey.core.sync.response import Record
-from outkey.core.sync.run import RunState
-from outkey.engine.sync import SyncRunner
-from outkey.engine.sync.pull import SCRIPT_BATCH
-from outkey.engine.sync.run_in_progress import RENEWAL_SECONDS
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.foundation.core.errors import LineBusy, RunStopped
+from outkey.sync.core.line.line import Incremental
+from outkey.sync.core.paging.response import Record
+from outkey.sync.core.run.run import RunState
+from outkey.sync.engine import SyncRunner
+from outkey.sync.engine.pull.pull import SCRIPT_BATCH
+from outkey.sync.engine.runs.run_in_progress import RENEWAL_SECONDS
 from unit.test_sync_run import PULL, Api, FakeSync, answer, fake_sync, people
 
 WHOLE = replace(PULL, pagination=replace(PULL.pagination, size=500))

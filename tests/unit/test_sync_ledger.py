@@ -8,19 +8,6 @@ from typing import Any
 
 import pytest
 
-from outkey.core.sync.ledger import UNSURE, LedgerEntry, creation_key
-from outkey.core.sync.line import (
-    Direction,
-    FieldMapping,
-    PushedRecords,
-    PushRequest,
-    RecordSearch,
-    Sync,
-)
-from outkey.core.sync.records import HostRecord, WriteOutcome
-from outkey.core.sync.run import Counts, RunState
-from outkey.engine.sync import Effect
-from outkey.engine.sync.ledger_push import LedgerPush
 from outkey.foundation.core.errors import (
     BadAnswer,
     ConfigError,
@@ -29,6 +16,19 @@ from outkey.foundation.core.errors import (
     SyncFailed,
 )
 from outkey.sending.core.request.message import Request, Response
+from outkey.sync.core.line.line import (
+    Direction,
+    FieldMapping,
+    PushedRecords,
+    PushRequest,
+    RecordSearch,
+    Sync,
+)
+from outkey.sync.core.mapping.records import HostRecord, WriteOutcome
+from outkey.sync.core.push.ledger import UNSURE, LedgerEntry, creation_key
+from outkey.sync.core.run.run import Counts, RunState
+from outkey.sync.engine import Effect
+from outkey.sync.engine.push.ledger_push import LedgerPush
 from unit.fake_orders_api import OrdersApi, reply
 from unit.test_sync_run import FakeSync, Killed, fake_sync, faulty, stored
 
@@ -984,7 +984,7 @@ def test_records_that_are_put_under_keys_of_their_own_may_have_other_ids() -> No
 def test_only_a_run_that_creates_something_compares_its_target(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("outkey.engine.sync.ledger_push.STEP", 10)
+    monkeypatch.setattr("outkey.sync.engine.push.ledger_push.STEP", 10)
     made, _ = shop(GUARDED, count=15)
     made.run()
     compared: list[int] = []
@@ -1108,7 +1108,7 @@ def test_deletions_count_for_the_limit_too() -> None:
 def test_deletions_of_which_nothing_arrives_are_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("outkey.engine.sync.ledger_push.STEP", 120)
+    monkeypatch.setattr("outkey.sync.engine.push.ledger_push.STEP", 120)
     made, api = shop(count=250)
     made.run()
     made.records.table("contact").clear()
@@ -1141,7 +1141,7 @@ def test_a_retry_sends_and_deletes_only_what_was_rejected() -> None:
 def test_deletions_in_many_steps_continue_where_they_stopped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("outkey.engine.sync.ledger_push.STEP", 2)
+    monkeypatch.setattr("outkey.sync.engine.push.ledger_push.STEP", 2)
     made, api = shop(count=9)
     made.run()
     for record in "2479":

@@ -8,9 +8,6 @@ import pytest
 
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
-from outkey.core.sync.line import Gone, Incremental, Sync
-from outkey.core.sync.remedies import remedy_of
-from outkey.core.sync.run import Counts, Run, RunState
 from outkey.foundation.core.errors import (
     ConfigError,
     ConnectionFailed,
@@ -18,6 +15,9 @@ from outkey.foundation.core.errors import (
     SyncFailed,
 )
 from outkey.sending.core.request.message import Request, Response
+from outkey.sync.core.line.line import Gone, Incremental, Sync
+from outkey.sync.core.run.remedies import remedy_of
+from outkey.sync.core.run.run import Counts, Run, RunState
 from outkey.testing import configuration
 from unit.test_sync_planner import fake_planner
 from unit.test_sync_run import (

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.sync import run_states
-from outkey.core.sync.remedies import remedy_of, summary_of
-from outkey.core.sync.run import Run, RunState
-from outkey.core.sync.sync_line import SyncLine
 from outkey.foundation.core.errors import LinePaused, RunStopped, UnknownConfiguration
 from outkey.sending.core.audit.events import Tag
 from outkey.sending.core.request.message import Request, Response
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.run import states as run_states
+from outkey.sync.core.run.remedies import remedy_of, summary_of
+from outkey.sync.core.run.run import Run, RunState
 from outkey.testing import configuration
 from unit.application_in_memory import memory_host
 from unit.test_sync_planner import FakePlanner, fake_planner

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from outkey.core.sync.run import RunState
-from outkey.core.sync.schedule import DueRun
-from outkey.engine.sync.loop import PLAN_SECONDS, RunLoop
 from outkey.foundation.engine.rounds import repeat
+from outkey.sync.core.run.run import RunState
+from outkey.sync.core.run.schedule import DueRun
+from outkey.sync.engine.runs.loop import PLAN_SECONDS, RunLoop
 from outkey.testing import FakeClock
 from unit.test_sync_planner import HOURLY, fake_planner
 from unit.test_sync_run import Api, fake_sync, people

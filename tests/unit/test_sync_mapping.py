@@ -10,8 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.findings.line_checks import line_findings
-from outkey.core.sync.line import (
+from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
+from outkey.foundation.core.errors import ConfigError, SyncFailed
+from outkey.foundation.core.findings.checks import Level
+from outkey.foundation.core.stored_values import OddText
+from outkey.sync.core.line.checks import line_findings
+from outkey.sync.core.line.line import (
     Direction,
     FieldMapping,
     Gone,
@@ -22,7 +26,9 @@ from outkey.core.sync.line import (
     Transform,
     Writes,
 )
-from outkey.core.sync.mapping import (
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.templates import fill_body
+from outkey.sync.core.mapping.mapping import (
     Unmapped,
     fill_path,
     map_incoming,
@@ -30,21 +36,15 @@ from outkey.core.sync.mapping import (
     nest_values,
     resolve_transform,
 )
-from outkey.core.sync.records import FieldKind, HostField
-from outkey.core.sync.response import (
+from outkey.sync.core.mapping.records import FieldKind, HostField
+from outkey.sync.core.mapping.transforms import MappingContext
+from outkey.sync.core.paging.response import (
     greater_value,
     page_fingerprint,
     read_json,
     records_in,
     size_fault,
 )
-from outkey.core.sync.sync_line import SyncLine
-from outkey.core.sync.templates import fill_body
-from outkey.core.sync.transforms import MappingContext
-from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
-from outkey.foundation.core.errors import ConfigError, SyncFailed
-from outkey.foundation.core.findings.checks import Level
-from outkey.foundation.core.stored_values import OddText
 
 T = Transform
 MEANS = MappingContext(ZoneInfo, {"x": {"7": 70}})

@@ -8,10 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.sync import paging
-from outkey.core.sync.line import Incremental, Pagination, Paging, Sync
-from outkey.core.sync.link_header import next_link
-from outkey.core.sync.paging import (
+from outkey.foundation.core.errors import SyncFailed
+from outkey.foundation.core.origin import Location, Origin
+from outkey.sending.core.request.message import ResponseHeaders
+from outkey.sync.core.line.line import Incremental, Pagination, Paging, Sync
+from outkey.sync.core.paging import paging
+from outkey.sync.core.paging.link_header import next_link
+from outkey.sync.core.paging.paging import (
     Page,
     Position,
     is_past_the_end,
@@ -19,10 +22,7 @@ from outkey.core.sync.paging import (
     parameters,
     position_of,
 )
-from outkey.engine.sync.page_requests import page_body
-from outkey.foundation.core.errors import SyncFailed
-from outkey.foundation.core.origin import Location, Origin
-from outkey.sending.core.request.message import ResponseHeaders
+from outkey.sync.engine.pull.page_requests import page_body
 
 ORIGIN = Origin("https", "api.acme.example", 443)
 HERE = Location(ORIGIN, "/v2/contacts?page=1")

@@ -11,13 +11,6 @@ import pytest
 
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
-from outkey.core.sync.line import Pagination, Paging, Sync
-from outkey.core.sync.records import WriteOutcome
-from outkey.core.sync.run import Counts, RejectedRecord, RunState
-from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.sync import Effect, Runs, SyncRunner
-from outkey.engine.sync.plan import LinePlan
-from outkey.engine.sync.requests import RequestBatch
 from outkey.foundation.core.errors import (
     BadAnswer,
     ConfigError,
@@ -31,6 +24,13 @@ from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.request.message import Request, Response, Route
 from outkey.sending.engine.exchange.sender import Asynchronous, Sender
+from outkey.sync.core.line.line import Pagination, Paging, Sync
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.mapping.records import WriteOutcome
+from outkey.sync.core.run.run import Counts, RejectedRecord, RunState
+from outkey.sync.engine import Effect, Runs, SyncRunner
+from outkey.sync.engine.push.requests import RequestBatch
+from outkey.sync.engine.runs.plan import LinePlan
 from outkey.testing import AsyncFake, configuration, fake_gateway
 from unit.test_sync_run import (
     PULL,

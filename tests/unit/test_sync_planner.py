@@ -6,16 +6,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.core.sync.line import PushedRecords
-from outkey.core.sync.run import Run, RunState
-from outkey.core.sync.schedule import (
-    ATTEMPTS,
-    DELAYS,
-    delay_before_retry,
-)
-from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.sync import Planner
 from outkey.foundation.core.errors import (
     AnswerBroken,
     ConfigError,
@@ -30,6 +20,12 @@ from outkey.foundation.core.errors import (
 )
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.request.message import Request, Response
+from outkey.sync.adapters.calendar_cronsim import CronCalendar
+from outkey.sync.core.line.line import PushedRecords
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.run.run import Run, RunState
+from outkey.sync.core.run.schedule import ATTEMPTS, DELAYS, delay_before_retry
+from outkey.sync.engine import Planner
 from outkey.testing import configuration
 from unit.test_sync_run import (
     PULL,

@@ -6,14 +6,20 @@ from decimal import Decimal
 
 import pytest
 
-from outkey.core.sync.excerpt import NO_VALUE, excerpt_of, json_kind
-from outkey.core.sync.line import FieldMapping, Gone, Transform
-from outkey.core.sync.mapping import map_incoming, map_outgoing
-from outkey.core.sync.records import WriteOutcome
-from outkey.core.sync.run import Counts, RejectedRecord, RejectionGroup, Run, RunState
-from outkey.core.sync.transforms import MappingContext
 from outkey.foundation.core.errors import ConfigError, LineBusy, RunStopped
 from outkey.sending.core.request.message import Request, Response
+from outkey.sync.core.line.line import FieldMapping, Gone, Transform
+from outkey.sync.core.mapping.mapping import map_incoming, map_outgoing
+from outkey.sync.core.mapping.records import WriteOutcome
+from outkey.sync.core.mapping.transforms import MappingContext
+from outkey.sync.core.run.excerpt import NO_VALUE, excerpt_of, json_kind
+from outkey.sync.core.run.run import (
+    Counts,
+    RejectedRecord,
+    RejectionGroup,
+    Run,
+    RunState,
+)
 from unit.test_sync_planner import fake_planner
 from unit.test_sync_run import (
     PULL,

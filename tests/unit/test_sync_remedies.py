@@ -2,8 +2,11 @@
 
 import pytest
 
-from outkey.core.sync.reasons import RUN_FAILURES, rejection_text, sync_failure
-from outkey.core.sync.remedies import (
+from outkey.foundation.core.errors import Cause, LineBusy, SecretMissing
+from outkey.foundation.core.text import Text
+from outkey.sending.core.diagnosis import REMEDIES
+from outkey.sync.core.run.reasons import RUN_FAILURES, rejection_text, sync_failure
+from outkey.sync.core.run.remedies import (
     RunHelp,
     cause_text,
     help_after,
@@ -11,9 +14,6 @@ from outkey.core.sync.remedies import (
     remedy_of,
     summary_of,
 )
-from outkey.foundation.core.errors import Cause, LineBusy, SecretMissing
-from outkey.foundation.core.text import Text
-from outkey.sending.core.diagnosis import REMEDIES
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from outkey.core.sync.pauses import (
-    pause_end,
-    pause_error,
-    pauses_configuration,
-)
-from outkey.core.sync.run import Counts, Run, RunState
-from outkey.core.sync.schedule import ATTEMPTS, DELAYS, Retry, next_retry
-from outkey.core.sync.sync_line import SyncLine
 from outkey.foundation.core.errors import (
     BadAnswer,
     ConnectionFailed,
@@ -23,6 +15,10 @@ from outkey.foundation.core.moments import moment_text
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 from outkey.sending.core.request.message import Request, Response, ResponseHeaders
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.run.pauses import pause_end, pause_error, pauses_configuration
+from outkey.sync.core.run.run import Counts, Run, RunState
+from outkey.sync.core.run.schedule import ATTEMPTS, DELAYS, Retry, next_retry
 from outkey.testing import configuration
 from unit.test_sync_planner import FakePlanner, fake_planner
 from unit.test_sync_run import PULL, PUSH, Api, FakeSync, fake_sync, people, stored

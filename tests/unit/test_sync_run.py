@@ -9,23 +9,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.core.sync.keys import key_text
-from outkey.core.sync.line import (
-    Direction,
-    FieldMapping,
-    Gone,
-    Incremental,
-    Pagination,
-    Paging,
-    Sync,
-    Transform,
-)
-from outkey.core.sync.records import FieldKind, HostField, WriteOutcome
-from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
-from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.sync import Effect, Runs, SyncPorts, SyncRunner
-from outkey.engine.sync.target_columns import ignore_change
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.foundation.core.errors import (
     BadAnswer,
@@ -39,11 +22,28 @@ from outkey.foundation.core.errors import (
     SyncFailed,
 )
 from outkey.foundation.core.text import Text
-from outkey.ports.sync import StorageBusy
 from outkey.sending.core.audit.events import Outcome
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.request.message import Request, Response, ResponseHeaders
 from outkey.sending.core.request.script import SCRIPT_FACT, digest
+from outkey.sync.adapters.calendar_cronsim import CronCalendar
+from outkey.sync.core.line.line import (
+    Direction,
+    FieldMapping,
+    Gone,
+    Incremental,
+    Pagination,
+    Paging,
+    Sync,
+    Transform,
+)
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.mapping.keys import key_text
+from outkey.sync.core.mapping.records import FieldKind, HostField, WriteOutcome
+from outkey.sync.core.run.run import Counts, RejectedRecord, Run, RunState
+from outkey.sync.engine import Effect, Runs, SyncPorts, SyncRunner
+from outkey.sync.engine.pull.target_columns import ignore_change
+from outkey.sync.ports.sync import StorageBusy
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes import FakeClock, FakeWorld
 from outkey.testing.fakes_storage import memory_registry

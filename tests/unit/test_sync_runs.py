@@ -6,9 +6,6 @@ from itertools import product
 
 import pytest
 
-from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
-from outkey.core.sync.run_states import STOPPING, is_due
-from outkey.engine.sync.runs import CANCEL_TRIES, PRUNE_BATCH
 from outkey.foundation.core.errors import (
     ConfigError,
     LineBusy,
@@ -17,6 +14,9 @@ from outkey.foundation.core.errors import (
     UnknownConfiguration,
 )
 from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sync.core.run.run import Counts, RejectedRecord, Run, RunState
+from outkey.sync.core.run.states import STOPPING, is_due
+from outkey.sync.engine.runs.runs import CANCEL_TRIES, PRUNE_BATCH
 from unit.test_sync_run import PULL, Api, FakeSync, fake_sync, people
 
 

@@ -7,19 +7,6 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from outkey.adapters.calendar_cronsim import CronCalendar
-from outkey.core.sync.line import (
-    FieldMapping,
-    Incremental,
-    Pagination,
-    Paging,
-    Sync,
-    Transform,
-)
-from outkey.core.sync.records import WriteOutcome
-from outkey.core.sync.run import Counts, RunState
-from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.sync import Effect, SyncPorts, SyncRunner
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.foundation.core.errors import OutkeyError, SyncFailed
 from outkey.foundation.core.secret import Secret
@@ -30,6 +17,19 @@ from outkey.sending.engine.exchange.echoed_secrets import (
     reveals_secret,
     sent_secrets,
 )
+from outkey.sync.adapters.calendar_cronsim import CronCalendar
+from outkey.sync.core.line.line import (
+    FieldMapping,
+    Incremental,
+    Pagination,
+    Paging,
+    Sync,
+    Transform,
+)
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.mapping.records import WriteOutcome
+from outkey.sync.core.run.run import Counts, RunState
+from outkey.sync.engine import Effect, SyncPorts, SyncRunner
 from outkey.testing import FakeWorld, configuration, fake_gateway
 from outkey.testing.fakes_sync import MemorySync
 from unit.test_sync_run import FIELDS, PULL, PUSH, FakeSync, answer, fake_sync, stored

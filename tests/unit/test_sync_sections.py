@@ -3,15 +3,15 @@
 import pytest
 
 from outkey.core.config.document import parse_document
-from outkey.core.config.sync_sections import (
+from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.foundation.core.errors import ConfigError
+from outkey.sync.core.line.sync_sections import (
     ConflictRule,
     OtherDatabase,
     Pair,
     refuse_unsafe_url,
 )
-from outkey.engine.sync.sync_settings import SyncSettings
-from outkey.foundation.adapters.states_memory import MemoryStateRows
-from outkey.foundation.core.errors import ConfigError
+from outkey.sync.engine.sync_settings import SyncSettings
 
 DOCUMENT = """
 [database.warehouse]

@@ -4,9 +4,10 @@ from decimal import Decimal
 
 import pytest
 
-from outkey.core.sync.line import FieldMapping, Gone, Sync, Transform
-from outkey.core.sync.records import FieldKind
-from outkey.core.sync.shape import (
+from outkey.foundation.core.errors import ConfigError
+from outkey.sync.core.line.line import FieldMapping, Gone, Sync, Transform
+from outkey.sync.core.mapping.records import FieldKind
+from outkey.sync.core.mapping.shape import (
     fitted_value,
     is_made_by_outkey,
     kind_for,
@@ -16,7 +17,6 @@ from outkey.core.sync.shape import (
     widened_kind,
     with_kinds,
 )
-from outkey.foundation.core.errors import ConfigError
 
 ANY, TEXT, NUMBER, DECIMAL = (
     FieldKind.ANY,

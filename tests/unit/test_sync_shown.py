@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from outkey.core.sync.shown import shortened, shown_change, shown_field, shown_value
+from outkey.sync.core.run.shown import shortened, shown_change, shown_field, shown_value
 
 
 @pytest.mark.parametrize(

@@ -9,19 +9,19 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from outkey.core.sync.line import Direction, PushedRecords, Sync
-from outkey.core.sync.run import Counts, Run, RunState
-from outkey.core.sync.schedule import (
+from outkey.foundation.core.errors import OutkeyError, StorageUnavailable
+from outkey.sending.core.request.message import Request, Response
+from outkey.sync.core.line.line import Direction, PushedRecords, Sync
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.run.run import Counts, Run, RunState
+from outkey.sync.core.run.schedule import (
     SLICE_SECONDS,
     WAITING_SECONDS,
     DueRun,
     is_place_wanted,
 )
-from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.sync.loop import RUNS_AT_ONCE, RunLoop
-from outkey.engine.sync.run_counting import run_counts
-from outkey.foundation.core.errors import OutkeyError, StorageUnavailable
-from outkey.sending.core.request.message import Request, Response
+from outkey.sync.engine.runs.counting import run_counts
+from outkey.sync.engine.runs.loop import RUNS_AT_ONCE, RunLoop
 from outkey.testing import configuration
 from unit.test_sync_loop import Signal
 from unit.test_sync_planner import FakePlanner, fake_planner

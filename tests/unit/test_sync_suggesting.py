@@ -6,9 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.sync.line import Direction, Pagination, Paging, Sync
-from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.sync import SyncRunner
 from outkey.foundation.core.errors import (
     BadAnswer,
     ConfigError,
@@ -18,6 +15,9 @@ from outkey.foundation.core.errors import (
 from outkey.sending.core.configuration.custom_rows import query_row
 from outkey.sending.core.request.message import Request, Response
 from outkey.sending.core.request.script import SCRIPT_FACT, digest
+from outkey.sync.core.line.line import Direction, Pagination, Paging, Sync
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.engine import SyncRunner
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes_storage import memory_registry
 from outkey.testing.fakes_sync import MemorySync

@@ -7,7 +7,9 @@ import pytest
 
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
-from outkey.core.config.line_fields import (
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.fields.field_kinds import Kind
+from outkey.sync.core.line.fields import (
     CHILDREN_FIELDS,
     CREATE_FIELDS,
     DELETE_FIELDS,
@@ -19,7 +21,7 @@ from outkey.core.config.line_fields import (
     SYNC_FIELDS,
     UPDATE_FIELDS,
 )
-from outkey.core.sync.line import (
+from outkey.sync.core.line.line import (
     Children,
     Direction,
     FieldMapping,
@@ -34,11 +36,9 @@ from outkey.core.sync.line import (
     Transform,
     Writes,
 )
-from outkey.core.sync.line_section import parse_sync, render_sync
-from outkey.core.sync.sync_line import SyncLine
-from outkey.core.sync.table import ATTRIBUTES, read_sync, sync_table
-from outkey.foundation.core.errors import ConfigError
-from outkey.foundation.core.fields.field_kinds import Kind
+from outkey.sync.core.line.section import parse_sync, render_sync
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.table import ATTRIBUTES, read_sync, sync_table
 
 CONTACTS = """
 [line.contacts]

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from outkey.adapters.files import FileStore
-from outkey.adapters.tables import NamedDatabases, SqliteFiles, TableStore
 from outkey.core.config.document import parse_document
-from outkey.core.config.sync_sections import OtherDatabase
-from outkey.core.sync.line import (
+from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.foundation.core.errors import ConfigError, ConnectionFailed
+from outkey.foundation.core.findings.checks import Level
+from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sync.adapters.files import FileStore
+from outkey.sync.adapters.tables import NamedDatabases, SqliteFiles, TableStore
+from outkey.sync.core.line.line import (
     INDEX,
     Children,
     Direction,
@@ -23,17 +26,14 @@ from outkey.core.sync.line import (
     Sync,
     Transform,
 )
-from outkey.core.sync.records import HostRecord, Unseen, WriteOutcome
-from outkey.core.sync.run import Counts, Run, RunState
-from outkey.core.sync.shape import shape_of
-from outkey.core.sync.targets import parse_target
-from outkey.engine.sync import SyncRunner
-from outkey.engine.sync.unsaved_lines import DocumentLines
-from outkey.foundation.adapters.states_memory import MemoryStateRows
-from outkey.foundation.core.errors import ConfigError, ConnectionFailed
-from outkey.foundation.core.findings.checks import Level
-from outkey.ports.sync import Key
-from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
+from outkey.sync.core.line.sync_sections import OtherDatabase
+from outkey.sync.core.mapping.records import HostRecord, Unseen, WriteOutcome
+from outkey.sync.core.mapping.shape import shape_of
+from outkey.sync.core.mapping.targets import parse_target
+from outkey.sync.core.run.run import Counts, Run, RunState
+from outkey.sync.engine import SyncRunner
+from outkey.sync.engine.forms.unsaved_lines import DocumentLines
+from outkey.sync.ports.sync import Key
 from unit.test_sync_run import PAGES, Api, FakeSync, answer, fake_sync, people
 
 TARGET = "table:w.contacts"

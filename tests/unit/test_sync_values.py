@@ -8,17 +8,17 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from outkey.core.findings.line_checks import line_findings
-from outkey.core.sync.json_values import as_json
-from outkey.core.sync.line import Direction, FieldMapping, Sync, Transform
-from outkey.core.sync.mapping import Unmapped, map_incoming, map_outgoing
-from outkey.core.sync.records import FieldKind, HostField
-from outkey.core.sync.response import greater_value, page_fingerprint, records_in
-from outkey.core.sync.sync_line import SyncLine
-from outkey.core.sync.transforms import MappingContext, convert_exactly
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.foundation.core.errors import SyncFailed
 from outkey.foundation.core.findings.checks import Level
+from outkey.sync.core.line.checks import line_findings
+from outkey.sync.core.line.line import Direction, FieldMapping, Sync, Transform
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.mapping.json_values import as_json
+from outkey.sync.core.mapping.mapping import Unmapped, map_incoming, map_outgoing
+from outkey.sync.core.mapping.records import FieldKind, HostField
+from outkey.sync.core.mapping.transforms import MappingContext, convert_exactly
+from outkey.sync.core.paging.response import greater_value, page_fingerprint, records_in
 
 T = Transform
 MEANS = MappingContext(ZoneInfo)

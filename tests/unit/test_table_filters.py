@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from outkey.core.sync.filters import Equal, Span, Wanted, read_wanted
-from outkey.core.sync.records import FieldKind
+from outkey.sync.core.mapping.filters import Equal, Span, Wanted, read_wanted
+from outkey.sync.core.mapping.records import FieldKind
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

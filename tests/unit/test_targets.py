@@ -2,9 +2,10 @@
 
 import pytest
 
-from outkey.core.sync.line import Gone
-from outkey.core.sync.records import FieldKind, HostField, Shape, Unseen
-from outkey.core.sync.targets import (
+from outkey.foundation.core.errors import ConfigError
+from outkey.sync.core.line.line import Gone
+from outkey.sync.core.mapping.records import FieldKind, HostField, Shape, Unseen
+from outkey.sync.core.mapping.targets import (
     FileFormat,
     FileName,
     TableName,
@@ -12,8 +13,7 @@ from outkey.core.sync.targets import (
     refuse_column_name,
     target_words,
 )
-from outkey.engine.sync.targets import Targets
-from outkey.foundation.core.errors import ConfigError
+from outkey.sync.engine.targets import Targets
 
 SHAPE = Shape(("id",), (HostField("id", "id", FieldKind.TEXT),))
 
@@ -136,7 +136,7 @@ def test_a_target_is_read_and_written_where_it_is(target: str, store: str) -> No
 
 
 def test_tables_are_prepared_and_models_are_as_they_are() -> None:
-    from outkey.core.sync.records import Target
+    from outkey.sync.core.mapping.records import Target
 
     class Models(Store):
         def targets(self) -> list[Target]:

@@ -4,8 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from outkey.core.sync.totals import total_of
 from outkey.sending.core.request.message import ResponseHeaders
+from outkey.sync.core.paging.totals import total_of
 from unit.test_sync_run import Api, answer, fake_sync, people
 
 NO_HEADERS = ResponseHeaders(())

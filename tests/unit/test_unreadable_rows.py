@@ -8,14 +8,9 @@ from datetime import date
 import pytest
 
 from outkey.adapters.secrets_of_webhooks import SecretsWithWebhooks
-from outkey.adapters.tables.layout_records import LayoutRecords
 from outkey.core.access.api_tokens import Scope
 from outkey.core.findings.monitoring import Baseline
 from outkey.core.operating.send_counts import SendCounts
-from outkey.core.sync.line_rows import LineRow
-from outkey.core.sync.pairs import stored_agreement
-from outkey.core.sync.run import Run, RunState, read_checkpoint
-from outkey.core.sync.targets import TableName
 from outkey.core.webhooks.inbox import DeliveryState
 from outkey.core.webhooks.sealed import SealedHookSecret
 from outkey.core.webhooks.stored import StoredWebhook
@@ -33,9 +28,14 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.stored_values import OddCount, OddRow, OddTable, OddText
 from outkey.foundation.core.text import text_from_data
-from outkey.ports.sync import RunQuery
 from outkey.sending.core.audit.events import Tag
 from outkey.sending.core.configuration.rows import read_former_names
+from outkey.sync.adapters.tables.layouts.layout_records import LayoutRecords
+from outkey.sync.core.line.rows import LineRow
+from outkey.sync.core.mapping.targets import TableName
+from outkey.sync.core.pairs.pairs import stored_agreement
+from outkey.sync.core.run.run import Run, RunState, read_checkpoint
+from outkey.sync.ports.sync import RunQuery
 from outkey.testing import configuration
 from outkey.testing.fakes_storage import memory_storage
 from unit.application_in_memory import memory_host

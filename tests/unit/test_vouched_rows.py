@@ -15,9 +15,7 @@ from outkey.adapters.vouching import (
     VouchedTables,
     VouchedTokens,
 )
-from outkey.core.sync.sync_line import SyncLine
 from outkey.core.vault.changed_rows import ChangedRow
-from outkey.engine.sync.line_registry import Registry
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import (
     OutkeyError,
@@ -32,6 +30,8 @@ from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.oauth2.token import TokenState
 from outkey.sending.core.vault.envelope import TokenRow
 from outkey.sending.core.vault.row_voucher import RowName
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.engine.line_registry import Registry
 from outkey.testing import FakeClock, FixedRing, MemoryDatabase, configuration
 from outkey.testing.fakes_storage import memory_storage
 from outkey.testing.fakes_vouching import MemorySeenRows

@@ -13,13 +13,13 @@ from outkey.core.access.webhook_permissions import (
     webhook_requirements,
 )
 from outkey.core.config.webhook_section import WEBHOOK_FIELDS
-from outkey.core.sync.line import Sync
 from outkey.core.webhooks.scheme import HmacHash, SignatureEncoding
 from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.stored import SECRET
 from outkey.engine.webhooks.hook_form import HookForm, form_values
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.permission import Permission
+from outkey.sync.core.line.line import Sync
 from unit.test_webhook_form import NEW, Rights
 from unit.test_webhook_reception import DOCUMENT, LINE, Hooks
 

@@ -7,7 +7,6 @@ import pytest
 
 from outkey.core.findings.monitoring import NOTICE_KINDS
 from outkey.core.findings.webhook_checks import NOTICE_OF_CHECK
-from outkey.core.sync.run import RunState
 from outkey.core.webhooks.activity import HookActivity
 from outkey.core.webhooks.delivery import Delivery, RefusalReason
 from outkey.core.webhooks.refusals import EXPLAINED, refusal_texts
@@ -19,6 +18,7 @@ from outkey.foundation.core.moments import DAY_SECONDS
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import StateKind
 from outkey.sending.core.audit.events import Tag
+from outkey.sync.core.run.run import RunState
 from unit.test_webhook_reception import (
     BODY,
     DOCUMENT,

@@ -6,16 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.sync.line import Direction, Sync
-from outkey.core.sync.mapping import Unmapped
-from outkey.core.sync.reasons import sync_failure
-from outkey.core.sync.response import Record
-from outkey.core.sync.run import RunState
-from outkey.core.sync.schedule import ATTEMPTS
 from outkey.core.webhooks.handlers import parse_handlers
 from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery, ReplayScope
-from outkey.engine.sync.received_pull import ReceivedOutcome, ReceivedPull
-from outkey.engine.sync.runner import refuse_unreceivable
 from outkey.engine.webhooks import inbox
 from outkey.engine.webhooks.work import HookWork, ReceivedEvent
 from outkey.foundation.core.errors import (
@@ -26,6 +18,14 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.moments import iso_moment
 from outkey.ports.webhooks import DeliveryQuery
+from outkey.sync.core.line.line import Direction, Sync
+from outkey.sync.core.mapping.mapping import Unmapped
+from outkey.sync.core.paging.response import Record
+from outkey.sync.core.run.reasons import sync_failure
+from outkey.sync.core.run.run import RunState
+from outkey.sync.core.run.schedule import ATTEMPTS
+from outkey.sync.engine.pull.received_pull import ReceivedOutcome, ReceivedPull
+from outkey.sync.engine.runs.runner import refuse_unreceivable
 from unit.test_webhook_reception import DOCUMENT, HMAC, LINE, Hooks, hmac_signed, signed
 
 VERSIONED = DOCUMENT.replace(

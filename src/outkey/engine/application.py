@@ -20,13 +20,8 @@ from typing import TYPE_CHECKING
 
 from outkey.core.config.document import Document
 from outkey.core.config.presets import Preset, PresetMethod
-from outkey.core.config.sync_sections import ConflictRule, OtherDatabase
 from outkey.core.findings.monitoring import Notice
 from outkey.core.findings.posture import Policy
-from outkey.core.sync.records import Target
-from outkey.core.sync.run import OPEN_STATES, Run
-from outkey.core.sync.sync_line import SyncLine
-from outkey.core.sync.targets import TABLE_PREFIX
 from outkey.engine.managing.applying import Applied, apply
 from outkey.engine.managing.audit_trail import AuditTrail
 from outkey.engine.managing.background import BackgroundPorts, BackgroundWork
@@ -43,9 +38,6 @@ from outkey.engine.managing.monitoring import (
     open_notices,
 )
 from outkey.engine.managing.token_memory import TokenMemory
-from outkey.engine.sync.line_registry import Registry
-from outkey.engine.sync.runs import Runs
-from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.foundation.core.errors import (
     ConfigError,
     OutkeyError,
@@ -75,7 +67,6 @@ from outkey.ports.installation import (
     VouchedRows,
 )
 from outkey.ports.monitoring import LineRuns, Notifier
-from outkey.ports.sync import LineSource, Models, Queue, StoredTables
 from outkey.sending.core.audit.events import ALLOW_REMOVAL, DRY_RUN, Change, Tag
 from outkey.sending.core.configuration.checks import configuration_findings
 from outkey.sending.core.configuration.configuration import Configuration
@@ -91,21 +82,23 @@ from outkey.sending.engine.gateway import Gateway
 from outkey.sending.engine.tokens.actions import TokenActions
 from outkey.sending.engine.tokens.discovery import discover
 from outkey.sending.ports.sending import Audit, Tokens
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.sync_sections import ConflictRule, OtherDatabase
+from outkey.sync.core.mapping.records import Target
+from outkey.sync.core.mapping.targets import TABLE_PREFIX
+from outkey.sync.core.run.run import OPEN_STATES, Run
+from outkey.sync.engine.line_registry import Registry
+from outkey.sync.engine.runs.runs import Runs
+from outkey.sync.engine.sync_settings import SyncSettings
+from outkey.sync.ports.sync import LineSource, Models, Queue, StoredTables
 
 if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none of it
     from outkey.core.importing.reading import Import
-    from outkey.core.sync.line_sample import LineSample
-    from outkey.core.sync.suggest import Suggestion
     from outkey.core.webhooks.facts import ShownWebhook
     from outkey.core.webhooks.inbox import InboxDelivery
     from outkey.core.webhooks.stored import StoredWebhook
     from outkey.engine.managing.api_tokens import ApiTokens
     from outkey.engine.managing.dependents import Dependents
-    from outkey.engine.sync import Effect, Planner, SyncPorts, SyncRunner
-    from outkey.engine.sync.pair_runner import Follow, PairRunner
-    from outkey.engine.sync.plan import Note
-    from outkey.engine.sync.record_rights import RecordRights, UserRecords
-    from outkey.engine.sync.target_columns import NoteChange
     from outkey.engine.webhooks.changes import WebhookAdministration
     from outkey.engine.webhooks.hook_settings import HookSettings
     from outkey.engine.webhooks.inbox import Inbox
@@ -113,6 +106,13 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.engine.webhooks.reception import Reception, ReceptionPorts
     from outkey.engine.webhooks.watch import HookWatch
     from outkey.engine.webhooks.work import Handler, HookWork
+    from outkey.sync.core.line_form.sample import LineSample
+    from outkey.sync.core.suggest.suggest import Suggestion
+    from outkey.sync.engine import Effect, Planner, SyncPorts, SyncRunner
+    from outkey.sync.engine.pairs.runner import Follow, PairRunner
+    from outkey.sync.engine.pull.target_columns import NoteChange
+    from outkey.sync.engine.record_rights import RecordRights, UserRecords
+    from outkey.sync.engine.runs.plan import Note
 
 
 def no_handlers(name: str) -> "Handler":
@@ -413,7 +413,7 @@ class Application:
 
         `records` are those that one user may see; `lines` may be unsaved ones.
         """
-        from outkey.engine.sync import SyncRunner  # noqa: PLC0415
+        from outkey.sync.engine import SyncRunner  # noqa: PLC0415
 
         ports = self._sync_ports(records)
         if lines is not None:
@@ -422,7 +422,7 @@ class Application:
 
     def pair_runner(self) -> "PairRunner":
         """Return what runs pairs; ConfigError if the host has none."""
-        from outkey.engine.sync.pair_runner import PairRunner  # noqa: PLC0415
+        from outkey.sync.engine.pairs.runner import PairRunner  # noqa: PLC0415
 
         pairing = self.sync_ports().pairing
         if pairing is None:
@@ -448,7 +448,7 @@ class Application:
         runner = self.pair_runner()
         line = self.registry.line(runner.get(pair).pull)
         if rights is not None and line.sync is not None:
-            from outkey.engine.sync.record_rights import refuse_forbidden  # noqa: PLC0415
+            from outkey.sync.engine.record_rights import refuse_forbidden  # noqa: PLC0415
 
             refuse_forbidden(rights, line.sync)
             rights.demand(line.sync.target, "view")
@@ -462,7 +462,7 @@ class Application:
         records: Models | None = None,
     ) -> "Planner":
         """Return what queues runs of sync lines and performs them."""
-        from outkey.engine.sync import Planner  # noqa: PLC0415
+        from outkey.sync.engine import Planner  # noqa: PLC0415
 
         return Planner(self._sync_ports(records), self.registry, self.queue(), stopping)
 
@@ -506,7 +506,7 @@ class Application:
 
         Return the name of their webhook, and the deliveries.
         """
-        from outkey.engine.sync.runner import refuse_unended  # noqa: PLC0415
+        from outkey.sync.engine.runs.runner import refuse_unended  # noqa: PLC0415
 
         run = self.runs.get(run_id)
         inbox = self.inbox()
@@ -622,7 +622,7 @@ class Application:
 
         A worker has no user whose rights it could check.
         """
-        from outkey.engine.sync.record_rights import refuse_forbidden  # noqa: PLC0415
+        from outkey.sync.engine.record_rights import refuse_forbidden  # noqa: PLC0415
 
         sync = self.registry.line(line).sync
         if sync is not None and records is not None:
@@ -709,7 +709,7 @@ class Application:
 
     def line_findings(self, document: Document) -> Iterator[tuple[str, Finding]]:
         """Yield what is wrong or risky about a document's lines, by configuration."""
-        from outkey.engine.sync.unsaved_lines import DocumentLines  # noqa: PLC0415
+        from outkey.sync.engine.forms.unsaved_lines import DocumentLines  # noqa: PLC0415
 
         databases = self.sync_settings.databases() if document.databases else {}
         pairs = [*self.sync_settings.pairs().values(), *document.pairs]

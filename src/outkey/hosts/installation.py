@@ -26,9 +26,6 @@ from outkey.adapters.vouching import (
 from outkey.core.findings.posture import Policy
 from outkey.engine.application import Application
 from outkey.engine.managing.audit_trail import AuditTrail
-from outkey.engine.sync.line_registry import Registry
-from outkey.engine.sync.runs import Runs
-from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.foundation.adapters.clock_shared import SharedClock
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
@@ -41,7 +38,6 @@ from outkey.hosts.webhook_ports import (
     open_hook_ports,
 )
 from outkey.ports.monitoring import LineRuns
-from outkey.ports.sync import LedgerRows, Models, PairRows, Queue, RunRows, Storage
 from outkey.sending.adapters.audit.audit_keyed import KeyedAudit
 from outkey.sending.adapters.audit.checkpoints_file import CheckpointFile
 from outkey.sending.adapters.permits_leased import LeasedPermits
@@ -66,12 +62,16 @@ from outkey.sending.adapters.transport.transport_asyncio import AsyncioTransport
 from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
 from outkey.sending.engine.exchange.sender import Asynchronous, Ports, Sender
 from outkey.sending.ports.storage import AuditRows, SeenRows, TokenRows
+from outkey.sync.engine.line_registry import Registry
+from outkey.sync.engine.runs.runs import Runs
+from outkey.sync.engine.sync_settings import SyncSettings
+from outkey.sync.ports.sync import LedgerRows, Models, PairRows, Queue, RunRows, Storage
 
 if TYPE_CHECKING:
-    from outkey.adapters.tables import Borrow
-    from outkey.engine.sync import SyncPorts
-    from outkey.ports.sync import StoredTables
     from outkey.ports.webhooks import DeliveryRows
+    from outkey.sync.adapters.tables import Borrow
+    from outkey.sync.engine import SyncPorts
+    from outkey.sync.ports.sync import StoredTables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,7 +314,7 @@ class StoredTablesOnDemand:
         return getattr(self._store, name)
 
     def _open(self) -> "StoredTables":
-        from outkey.adapters.tables import (
+        from outkey.sync.adapters.tables import (
             NamedDatabases,
             OwnDatabase,
             SqliteFiles,
@@ -357,12 +357,12 @@ def sync_ports(
     targets: TargetStores,
 ) -> "SyncPorts":
     """Return what sync lines run with; its libraries are loaded only then."""
-    from outkey.adapters.calendar_cronsim import CronCalendar
-    from outkey.adapters.files import FileStore
-    from outkey.adapters.record_scripts import LockedRecordScripts
-    from outkey.engine.sync import SyncPorts
-    from outkey.engine.sync.plan import PairPorts
     from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
+    from outkey.sync.adapters.calendar_cronsim import CronCalendar
+    from outkey.sync.adapters.files import FileStore
+    from outkey.sync.adapters.record_scripts import LockedRecordScripts
+    from outkey.sync.engine import SyncPorts
+    from outkey.sync.engine.runs.plan import PairPorts
 
     return SyncPorts(
         sender=sender,

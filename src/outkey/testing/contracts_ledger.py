@@ -3,8 +3,8 @@
 from abc import ABC, abstractmethod
 from dataclasses import replace
 
-from outkey.core.sync.ledger import LedgerEntry
-from outkey.ports.sync import LedgerRows, LineRows
+from outkey.sync.core.push.ledger import LedgerEntry
+from outkey.sync.ports.sync import LedgerRows, LineRows
 
 FULL = LedgerEntry(
     "1",

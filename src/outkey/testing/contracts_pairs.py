@@ -3,9 +3,9 @@
 from abc import ABC, abstractmethod
 from dataclasses import replace
 
-from outkey.core.config.sync_sections import ConflictRule
-from outkey.core.sync.pairs import PairAgreement, PairConflict
-from outkey.ports.sync import LineRows, PairQuery, PairRows
+from outkey.sync.core.line.sync_sections import ConflictRule
+from outkey.sync.core.pairs.pairs import PairAgreement, PairConflict
+from outkey.sync.ports.sync import LineRows, PairQuery, PairRows
 
 CONFLICT = PairConflict({"name": "A"}, None, ConflictRule.API)
 FULL = PairAgreement(

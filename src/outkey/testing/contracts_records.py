@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import pytest
 
-from outkey.core.sync.line import Gone
-from outkey.core.sync.records import (
+from outkey.foundation.core.errors import ConfigError
+from outkey.sync.core.line.line import Gone
+from outkey.sync.core.mapping.records import (
     FieldKind,
     HostField,
     HostRecord,
@@ -17,8 +18,7 @@ from outkey.core.sync.records import (
     Written,
     find_target,
 )
-from outkey.foundation.core.errors import ConfigError
-from outkey.ports.sync import Key, Records
+from outkey.sync.ports.sync import Key, Records
 
 TARGET = "demo.contact"
 # The fields that the suite needs, besides fields that are not required.

@@ -8,14 +8,11 @@ from uuid import uuid4
 
 import pytest
 
-from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.sync.line_registry import Registry
 from outkey.foundation.core.errors import (
     ConfigError,
     EditConflict,
     UnknownConfiguration,
 )
-from outkey.ports.sync import Storage
 from outkey.sending.core.configuration.configuration import (
     Configuration,
     SecretState,
@@ -32,6 +29,9 @@ from outkey.sending.core.vault.versions import (
     secret_version,
 )
 from outkey.sending.core.vault.voucher import voucher_place
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.engine.line_registry import Registry
+from outkey.sync.ports.sync import Storage
 from outkey.testing.contracts_storage import (
     contract_configuration,
     name_of_key,

@@ -10,10 +10,7 @@ from typing import Any
 
 import pytest
 
-from outkey.core.config.sync_sections import Pair
 from outkey.core.findings.monitoring import LineRun
-from outkey.core.sync.run import Counts, RejectedRecord, Run, RunState
-from outkey.engine.sync.runs import Runs
 from outkey.foundation.core.errors import (
     ConfigError,
     LineBusy,
@@ -25,7 +22,10 @@ from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.database import Database
 from outkey.ports.monitoring import LineRuns
-from outkey.ports.sync import RunOrder, RunQuery, RunRows
+from outkey.sync.core.line.sync_sections import Pair
+from outkey.sync.core.run.run import Counts, RejectedRecord, Run, RunState
+from outkey.sync.engine.runs.runs import Runs
+from outkey.sync.ports.sync import RunOrder, RunQuery, RunRows
 
 LEASE = 120.0  # a minute, and the default total timeout of a configuration
 AHEAD = 7200.0  # seconds that a clock was ahead: that of another time zone

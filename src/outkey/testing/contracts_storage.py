@@ -6,10 +6,7 @@ from dataclasses import replace
 from datetime import date
 from uuid import uuid4
 
-from outkey.core.config.line_history import LineVersion
-from outkey.core.sync.line_rows import LineRow
 from outkey.foundation.core.text import NO_TEXT, build_text
-from outkey.ports.sync import Storage
 from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.health import Health, Summary
@@ -17,6 +14,9 @@ from outkey.sending.core.configuration.rows import ConfigurationRow, new_row
 from outkey.sending.core.vault.envelope import Envelope, secret_place
 from outkey.sending.core.vault.versions import SecretLabel, SecretVersion
 from outkey.sending.core.vault.voucher import voucher_place
+from outkey.sync.core.line.history import LineVersion
+from outkey.sync.core.line.rows import LineRow
+from outkey.sync.ports.sync import Storage
 
 
 class ConfigurationRowsContract(ABC):

@@ -6,9 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from outkey.core.sync.mapping import Unmapped
-from outkey.core.sync.response import Record
-from outkey.core.sync.sync_line import SyncLine
 from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import (
@@ -40,6 +37,9 @@ from outkey.sending.engine.exchange.sender import Asynchronous, Ports, Sender
 from outkey.sending.engine.gateway import Gateway
 from outkey.sending.engine.tokens.actions import TokenActions
 from outkey.sending.ports.sending import Configurations
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.mapping.mapping import Unmapped
+from outkey.sync.core.paging.response import Record
 
 Answer = Response | OutkeyError
 

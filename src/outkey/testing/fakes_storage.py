@@ -5,17 +5,17 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from operator import attrgetter
 
-from outkey.core.config.line_history import LineVersion
-from outkey.core.sync.line_rows import LineRow
-from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.sync.line_registry import Registry
-from outkey.ports.sync import Storage
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.health import Summary
 from outkey.sending.core.configuration.rows import ConfigurationRow
 from outkey.sending.core.vault.envelope import named_key
 from outkey.sending.core.vault.versions import SecretVersion
 from outkey.sending.core.vault.voucher import VOUCHER_FIELD
+from outkey.sync.core.line.history import LineVersion
+from outkey.sync.core.line.rows import LineRow
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.engine.line_registry import Registry
+from outkey.sync.ports.sync import Storage
 from outkey.testing.fakes import FakeClock, MemoryDatabase
 
 

@@ -5,10 +5,11 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from outkey.core.sync.ledger import LedgerEntry
-from outkey.core.sync.line import Gone
-from outkey.core.sync.pairs import PairAgreement
-from outkey.core.sync.records import (
+from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.foundation.core.errors import SecretUnreadable
+from outkey.foundation.ports.clock import Clock
+from outkey.sync.core.line.line import Gone
+from outkey.sync.core.mapping.records import (
     HostField,
     HostRecord,
     Target,
@@ -20,13 +21,12 @@ from outkey.core.sync.records import (
     refused_row,
     written_row,
 )
-from outkey.core.sync.run import RejectedRecord, Run, RunState
-from outkey.core.sync.run_states import is_over
-from outkey.engine.sync.runs import Runs
-from outkey.foundation.adapters.states_memory import MemoryStateRows
-from outkey.foundation.core.errors import SecretUnreadable
-from outkey.foundation.ports.clock import Clock
-from outkey.ports.sync import Key, LineSource, PairQuery, RunOrder, RunQuery
+from outkey.sync.core.pairs.pairs import PairAgreement
+from outkey.sync.core.push.ledger import LedgerEntry
+from outkey.sync.core.run.run import RejectedRecord, Run, RunState
+from outkey.sync.core.run.states import is_over
+from outkey.sync.engine.runs.runs import Runs
+from outkey.sync.ports.sync import Key, LineSource, PairQuery, RunOrder, RunQuery
 from outkey.testing.fakes import MemoryDatabase
 
 

@@ -12,10 +12,10 @@ from django.db import connection
 from django.test import Client
 
 from outkey.core.config.document import parse_document
-from outkey.engine.sync.line_registry import Registry
 from outkey.foundation.core.errors import OutkeyError
 from outkey.hosts.django.models import Configuration
 from outkey.hosts.django.pages.access import administration_for, installation
+from outkey.sync.engine.line_registry import Registry
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 PERMISSIONS = ("view_configuration", "add_configuration", "change_configuration")

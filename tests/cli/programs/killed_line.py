@@ -11,8 +11,8 @@ from outkey.hosts.cli.session import open_application
 
 application = open_application()
 
-from outkey.engine.sync import Runs
 from outkey.hosts.django.records.django_records import DjangoRecords
+from outkey.sync.engine import Runs
 
 CLASSES: dict[str, type] = {"upsert": DjangoRecords, "save": Runs}
 

@@ -8,8 +8,8 @@ from data_pages_clients import BASE, client_of, prepare, write
 from django.db import connection
 from page_urls import SUPERUSER, restore
 
-from outkey.core.sync.records import FieldKind
 from outkey.hosts.django.pages.access import installation
+from outkey.sync.core.mapping.records import FieldKind
 
 HTML = "<script>alert(1)</script>"
 FORMULAS = [

@@ -9,11 +9,11 @@ from django.db import connection
 from django.test import Client
 from page_urls import SUPERUSER, restore, user_named
 
-from outkey.core.sync.line import Gone
-from outkey.core.sync.records import FieldKind, HostField, Shape
 from outkey.hosts.django.models import Run, SyncLine
 from outkey.hosts.django.pages.access import installation
 from outkey.hosts.django.time_zones import choose_zone
+from outkey.sync.core.line.line import Gone
+from outkey.sync.core.mapping.records import FieldKind, HostField, Shape
 
 TARGET = "table:orders"
 ROWS = [

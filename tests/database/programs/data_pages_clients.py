@@ -6,9 +6,9 @@ from django.test import Client
 from django.urls import reverse
 from page_urls import user_named
 
-from outkey.core.sync.records import FieldKind, HostField, Shape
 from outkey.hosts.django.models import Run, SyncLine
 from outkey.hosts.django.pages.access import installation
+from outkey.sync.core.mapping.records import FieldKind, HostField, Shape
 
 BASE = reverse("admin:outkey_data")
 

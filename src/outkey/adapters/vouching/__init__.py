@@ -1,6 +1,5 @@
 """Rows that are vouched for: their codes, what a home has seen, and the tables."""
 
-from outkey.adapters.vouching.vouched_lines import VouchedLines
 from outkey.adapters.vouching.vouched_rows import VouchedRows, VouchedTables
 from outkey.sending.adapters.vouching.codes import KeyedVouchers
 from outkey.sending.adapters.vouching.seen_file import (
@@ -13,6 +12,7 @@ from outkey.sending.adapters.vouching.vouched_configurations import (
 )
 from outkey.sending.adapters.vouching.vouched_states import VouchedStates
 from outkey.sending.adapters.vouching.vouched_tokens import VouchedTokens
+from outkey.sync.adapters.vouched_lines import VouchedLines
 
 __all__ = [
     "KeyedVouchers",

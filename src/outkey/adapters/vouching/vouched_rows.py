@@ -3,14 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from outkey.adapters.vouching.vouched_lines import VouchedLines
-from outkey.adapters.vouching.vouched_lines import row_name as line_name
-from outkey.core.sync.line_rows import LineRow
 from outkey.core.vault.changed_rows import ChangedRow
 from outkey.foundation.core.errors import OutkeyError, SecretUnreadable
 from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.foundation.ports.database import StateRows
-from outkey.ports.sync import LineRows
 from outkey.sending.adapters.vouching.codes import KeyedVouchers
 from outkey.sending.adapters.vouching.vouched_states import (
     MISSING_DECIDES,
@@ -28,6 +24,10 @@ from outkey.sending.core.vault.row_voucher import (
     parse_row_voucher,
 )
 from outkey.sending.ports.storage import ConfigurationRows, TokenRows
+from outkey.sync.adapters.vouched_lines import VouchedLines
+from outkey.sync.adapters.vouched_lines import row_name as line_name
+from outkey.sync.core.line.rows import LineRow
+from outkey.sync.ports.sync import LineRows
 
 
 class VouchedTables:

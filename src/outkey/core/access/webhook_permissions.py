@@ -8,12 +8,12 @@ the permissions that the same user needs on other pages.
 from collections.abc import Collection, Iterator, Mapping
 
 from outkey.core.config.webhook_section import webhook_table
-from outkey.core.sync.line import Sync
-from outkey.core.sync.shape import is_made_by_outkey
 from outkey.core.webhooks.scheme import VerificationKind
 from outkey.core.webhooks.settings import Webhook, scheme_of
 from outkey.foundation.core.permission import Permission, Requirement
 from outkey.foundation.core.text import Text
+from outkey.sync.core.line.line import Sync
+from outkey.sync.core.mapping.shape import is_made_by_outkey
 
 _ADD = Text("you may not add webhooks")
 _CHANGE = Text("you may not change webhooks")

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from outkey.core.config.line_fields import EVERY_LINE_FIELD
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.events import ALLOW_REMOVAL, DRY_RUN, ChangeEffect, Tag
 from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sync.core.line.fields import EVERY_LINE_FIELD
 
 SENTENCES: dict[str, Text] = {
     Tag.CONFIGURATION_CREATED: Text("created the configuration"),

@@ -9,16 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from outkey.core.config.line_history import compared_values
-from outkey.core.config.sync_sections import (
-    OtherDatabase,
-    Pair,
-    database_table,
-    pair_table,
-)
 from outkey.core.config.webhook_section import REFERENCES, webhook_table
-from outkey.core.sync.line_versions import FieldChange, compare_lines, table_changes
-from outkey.core.sync.sync_line import SyncLine
 from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.stored import StoredWebhook
 from outkey.foundation.core.secret import MASK
@@ -29,6 +20,15 @@ from outkey.sending.core.configuration.placeholders import (
     is_placeholder,
     is_secret_parameter,
 )
+from outkey.sync.core.line.history import compared_values
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.sync_sections import (
+    OtherDatabase,
+    Pair,
+    database_table,
+    pair_table,
+)
+from outkey.sync.core.line.versions import FieldChange, compare_lines, table_changes
 
 _PARAMETER = re.compile(r"([?&])([\w.-]+)=([^&#\s]*)")
 

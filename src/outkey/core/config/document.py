@@ -8,22 +8,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as attribute
 
-from outkey.core.config.sync_sections import (
-    OtherDatabase,
-    Pair,
-    read_database,
-    read_pair,
-    refuse_unsafe_url,
-)
 from outkey.core.config.webhook_section import read_webhook
-from outkey.core.sync.line_section import read_line
-from outkey.core.sync.sync_line import SyncLine
 from outkey.core.webhooks.settings import Webhook
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.field_kinds import refuse_unknown_keys
 from outkey.foundation.core.text import Text
 from outkey.foundation.core.toml.parsing import parse_toml
 from outkey.sending.core.configuration.drafts import ConfigurationDraft, read_draft
+from outkey.sync.core.line.section import read_line
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.sync_sections import (
+    OtherDatabase,
+    Pair,
+    read_database,
+    read_pair,
+    refuse_unsafe_url,
+)
 
 MAX_DOCUMENT = 4 * 1024 * 1024
 

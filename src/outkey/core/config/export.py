@@ -6,18 +6,18 @@ is set, so that the output can be stored, compared and applied elsewhere.
 
 from collections.abc import Iterable
 
-from outkey.core.config.sync_sections import (
+from outkey.core.webhooks.stored import StoredWebhook, webhook_lines
+from outkey.foundation.core.toml.text import section_lines, toml_key
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.text import configuration_lines
+from outkey.sync.core.line.section import sync_line_lines
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.sync_sections import (
     OtherDatabase,
     Pair,
     database_table,
     pair_table,
 )
-from outkey.core.sync.line_section import sync_line_lines
-from outkey.core.sync.sync_line import SyncLine
-from outkey.core.webhooks.stored import StoredWebhook, webhook_lines
-from outkey.foundation.core.toml.text import section_lines, toml_key
-from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.configuration.text import configuration_lines
 
 
 def render(

@@ -7,9 +7,9 @@ that is stored and that the document does not name would be lost.
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from outkey.core.sync.line import Direction
-from outkey.core.sync.sync_line import SyncLine
-from outkey.core.sync.table import sync_table
+from outkey.sync.core.line.line import Direction
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.table import sync_table
 
 NamedKeys = Mapping[str, frozenset[str]]  # by place
 # A webhook has one of these, so that naming one replaces another.

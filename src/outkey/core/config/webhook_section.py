@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from outkey.core.sync.table import written_table
 from outkey.core.webhooks.certificates import TOPIC
 from outkey.core.webhooks.confirmation import PLACE as PLACE_OF_ID
 from outkey.core.webhooks.confirmation import is_confirmation_path
@@ -24,6 +23,7 @@ from outkey.foundation.core.fields.field_kinds import Field, Kind, LineTab, read
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.fields import BY_PATH
 from outkey.sending.core.configuration.reference import parse_reference
+from outkey.sync.core.line.table import written_table
 
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 HANDLER = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)

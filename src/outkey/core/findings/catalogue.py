@@ -2,15 +2,12 @@
 
 from types import ModuleType
 
-from outkey.core.findings import (
-    children_checks,
-    line_checks,
-    push_checks,
-    webhook_checks,
-)
+from outkey.core.findings import webhook_checks
 from outkey.core.findings.posture import POSTURE_CHECKS
 from outkey.foundation.core.findings.checks import Check
 from outkey.sending.core.configuration import checks as configuration_checks
+from outkey.sync.core.line import checks as line_checks
+from outkey.sync.core.line import children_checks, push_checks
 
 
 def checks_of(module: ModuleType) -> list[Check]:

@@ -7,8 +7,6 @@ from datetime import date
 from statistics import median
 from typing import Any, NamedTuple, Self
 
-from outkey.core.sync.run import Run, RunState
-from outkey.core.sync.run_states import is_alive, is_due
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.findings.conditions import Condition
 from outkey.foundation.core.moments import DAY_SECONDS, day_of, iso_moment, iso_or_none
@@ -17,6 +15,8 @@ from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.events import CHALLENGED
 from outkey.sending.core.configuration.expiry import NEW_TOKEN_HINT, warning_stage
 from outkey.sending.core.configuration.health import Health, Status, Summary
+from outkey.sync.core.run.run import Run, RunState
+from outkey.sync.core.run.states import is_alive, is_due
 
 RECENT_SECONDS = 600.0
 BURST_REFUSALS = 10

@@ -4,11 +4,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from outkey.core.config.webhook_section import scheme_keys
-from outkey.core.sync.line import Sync, Transform
-from outkey.core.sync.run import Run
-from outkey.core.sync.shape import is_made_by_outkey
-from outkey.core.sync.suggest_names import snake_case
-from outkey.core.sync.versions import TIME_WORDS, version_mapping
 from outkey.core.webhooks.activity import HookActivity
 from outkey.core.webhooks.handlers import is_allowed_handler
 from outkey.core.webhooks.inbox import InboxDelivery
@@ -25,6 +20,11 @@ from outkey.foundation.core.errors import SecretMissing, SecretUnreadable
 from outkey.foundation.core.findings.checks import Check, Finding, Level
 from outkey.foundation.core.moments import DAY_SECONDS, elapsed_text, moment_text
 from outkey.foundation.core.text import Text
+from outkey.sync.core.line.line import Sync, Transform
+from outkey.sync.core.mapping.shape import is_made_by_outkey
+from outkey.sync.core.mapping.versions import TIME_WORDS, version_mapping
+from outkey.sync.core.run.run import Run
+from outkey.sync.core.suggest.names import snake_case
 
 NO_SECRET = Check(
     "H001",

@@ -29,11 +29,6 @@ from outkey.core.importing.urls import (
     split_url,
     without_credentials,
 )
-from outkey.core.sync.line import Sync
-from outkey.core.sync.line_section import read_request
-from outkey.core.sync.suggest import default_target
-from outkey.core.sync.sync_line import SyncLine
-from outkey.core.sync.table import read_sync, sync_table
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.field_kinds import check_method
 from outkey.foundation.core.findings.checks import Level
@@ -42,6 +37,11 @@ from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.fields import BY_PATH
 from outkey.sending.core.configuration.placeholders import is_secret_segment
 from outkey.sending.core.request.headers import of_connection, tidy_value
+from outkey.sync.core.line.line import Sync
+from outkey.sync.core.line.section import read_request
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.table import read_sync, sync_table
+from outkey.sync.core.suggest.suggest import default_target
 
 MAX_LINES = 50
 MAX_HEADERS = 200

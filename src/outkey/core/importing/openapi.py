@@ -21,10 +21,10 @@ from outkey.core.importing.seen import (
     TokenAuth,
 )
 from outkey.core.importing.tree import EMPTY, Table, rows, table, text_of
-from outkey.core.sync.suggest import last_word
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.text import Text
+from outkey.sync.core.suggest.suggest import last_word
 
 MAX_LINES = 10
 MAX_PATHS = 2000

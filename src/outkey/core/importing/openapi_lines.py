@@ -10,30 +10,8 @@ from decimal import Decimal
 from itertools import islice
 from urllib.parse import urlencode
 
-from outkey.core.config.line_fields import PAGINATION_FIELDS
 from outkey.core.importing.report import ImportReport, shown_name
 from outkey.core.importing.tree import EMPTY, Table, rows, table, text_of
-from outkey.core.sync.line import Incremental, Pagination, Paging, Sync, Transform
-from outkey.core.sync.suggest import CHANGE_TIMES, onto_columns
-from outkey.core.sync.suggest_fields import fields_of
-from outkey.core.sync.suggest_keys import identifying_paths
-from outkey.core.sync.suggest_names import (
-    Path,
-    comparable_name,
-    expression_of,
-    inner_path,
-    snake_case,
-)
-from outkey.core.sync.suggest_paging import PagedSample, guess_paging, members_beside
-from outkey.core.sync.suggest_records import (
-    SIDE_LISTS,
-    USUAL_LISTS,
-    FoundRecords,
-    find_records,
-    lists_in,
-)
-from outkey.core.sync.suggest_values import Guess
-from outkey.core.sync.table import written_table
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.origin import parse_base_url
 from outkey.foundation.core.paging_words import (
@@ -46,6 +24,28 @@ from outkey.foundation.core.paging_words import (
 )
 from outkey.foundation.core.text import NO_TEXT, Text
 from outkey.sending.core.request.message import ResponseHeaders
+from outkey.sync.core.line.fields import PAGINATION_FIELDS
+from outkey.sync.core.line.line import Incremental, Pagination, Paging, Sync, Transform
+from outkey.sync.core.line.table import written_table
+from outkey.sync.core.suggest.fields import fields_of
+from outkey.sync.core.suggest.keys import identifying_paths
+from outkey.sync.core.suggest.names import (
+    Path,
+    comparable_name,
+    expression_of,
+    inner_path,
+    snake_case,
+)
+from outkey.sync.core.suggest.paging import PagedSample, guess_paging, members_beside
+from outkey.sync.core.suggest.records import (
+    SIDE_LISTS,
+    USUAL_LISTS,
+    FoundRecords,
+    find_records,
+    lists_in,
+)
+from outkey.sync.core.suggest.suggest import CHANGE_TIMES, onto_columns
+from outkey.sync.core.suggest.values import Guess
 
 MAX_SCHEMAS = 2000  # of one response that are looked at
 MAX_PROPERTIES = 1000  # of one schema

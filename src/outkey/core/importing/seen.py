@@ -7,7 +7,7 @@ these objects shows its content.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from outkey.core.sync.line import Sync
+from outkey.sync.core.line.line import Sync
 
 
 @dataclass(frozen=True, slots=True, repr=False)

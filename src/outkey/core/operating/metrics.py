@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from outkey.core.operating.run_counts import RunCounts
 from outkey.core.operating.send_counts import SendCounts
+from outkey.sync.core.run.counts import RunCounts
 
 
 @dataclass(frozen=True, slots=True)

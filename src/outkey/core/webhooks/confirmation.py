@@ -3,8 +3,8 @@
 import re
 from urllib.parse import quote
 
-from outkey.core.sync.reasons import sync_failure
 from outkey.sending.core.request.dot_segments import has_parent_segment
+from outkey.sync.core.run.reasons import sync_failure
 
 PLACE = "{id}"
 MAX_OBJECTS = 100  # that one delivery may name

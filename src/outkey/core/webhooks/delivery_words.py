@@ -1,9 +1,9 @@
 """What became of a delivery, in words for users."""
 
-from outkey.core.sync.remedies import cause_text, remedy_of
 from outkey.core.webhooks.inbox import DeliveryState
 from outkey.foundation.core.errors import LineBusy, LinePaused
 from outkey.foundation.core.text import NO_TEXT, Text
+from outkey.sync.core.run.remedies import cause_text, remedy_of
 
 # Why a delivery is in its state, where no error says it.
 NO_RECORDS = "no_records"

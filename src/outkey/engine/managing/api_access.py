@@ -15,8 +15,6 @@ from outkey.core.access.http_statuses import VERSION_DIFFERS
 from outkey.core.config.document import Document
 from outkey.core.config.presets import Preset
 from outkey.core.operating.metrics import Metrics
-from outkey.core.sync.run import Run
-from outkey.core.sync.sync_line import SyncLine
 from outkey.core.webhooks.facts import ShownWebhook
 from outkey.core.webhooks.inbox import InboxDelivery
 from outkey.core.webhooks.stored import StoredWebhook
@@ -50,6 +48,8 @@ from outkey.sending.core.request.relay import RelayedRequest
 from outkey.sending.engine.connection_test import Report
 from outkey.sending.engine.exchange.calls import RequestContent, build_call
 from outkey.sending.engine.exchange.preview import Preview, preview
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.run.run import Run
 
 MINUTE = 60.0
 BINARY = "application/octet-stream"  # of a body whose sender does not name its type

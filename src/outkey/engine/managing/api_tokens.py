@@ -19,7 +19,6 @@ from outkey.core.access.api_tokens import (
 )
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.token_memory import TokenMemory
-from outkey.engine.sync.line_registry import Registry
 from outkey.foundation.core.errors import (
     NAME_TAKEN,
     ConfigError,
@@ -34,6 +33,7 @@ from outkey.foundation.ports.database import Database, StateRows
 from outkey.sending.core.audit.events import Tag
 from outkey.sending.core.configuration.fields import BY_PATH
 from outkey.sending.core.vault.state_shapes import read_each, read_one, without_value
+from outkey.sync.engine.line_registry import Registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,22 +7,12 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from outkey.core.config.document import Document
 from outkey.core.config.removals import Removal, line_table, removals_of
-from outkey.core.config.sync_sections import (
-    OtherDatabase,
-    Pair,
-    database_table,
-    pair_table,
-)
 from outkey.core.config.webhook_section import REFERENCES, webhook_table
 from outkey.core.findings.policy import refuse_blocked
-from outkey.core.sync.records import Target
-from outkey.core.sync.sync_line import SyncLine
 from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.stored import StoredWebhook, without_references
 from outkey.engine.managing.changes import Administration, ConfigurationChange
 from outkey.engine.managing.pair_checks import refuse_unfit_pairs
-from outkey.engine.sync.line_registry import Registry
-from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.foundation.core.errors import (
     ConfigError,
     InactiveConfiguration,
@@ -51,6 +41,16 @@ from outkey.sending.core.request.assembly import SecretOpener
 from outkey.sending.engine.exchange.scripts import prove_examples
 from outkey.sending.engine.tokens.login_source import refuse_invalid_expressions
 from outkey.sending.engine.wire.transmit import SendContext
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.sync_sections import (
+    OtherDatabase,
+    Pair,
+    database_table,
+    pair_table,
+)
+from outkey.sync.core.mapping.records import Target
+from outkey.sync.engine.line_registry import Registry
+from outkey.sync.engine.sync_settings import SyncSettings
 
 if TYPE_CHECKING:
     from outkey.core.config.differences import SectionDifference

@@ -10,14 +10,14 @@ from types import MappingProxyType
 
 from outkey.core.findings.monitoring import Notice
 from outkey.core.findings.webhook_checks import NOTICE_OF_CHECK
-from outkey.core.sync.reasons import rejection_text
-from outkey.core.sync.remedies import summary_of
-from outkey.core.sync.run import Counts, RejectionGroup, RunState
 from outkey.engine.managing.overview import AttentionEntry
 from outkey.foundation.core.moments import day_of
 from outkey.foundation.core.permission import Allowed, Permission
 from outkey.foundation.core.text import NO_TEXT, Text, counted
 from outkey.sending.core.configuration.health import Health, Status
+from outkey.sync.core.run.reasons import rejection_text
+from outkey.sync.core.run.remedies import summary_of
+from outkey.sync.core.run.run import Counts, RejectionGroup, RunState
 
 NO_CONFLICTS: Mapping[str, int] = MappingProxyType({})
 # Notices that the list shows as the state of a line, with more than they say.

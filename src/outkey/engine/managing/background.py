@@ -12,12 +12,12 @@ from secrets import token_hex
 from outkey.engine.managing.audit_trail import AuditTrail
 from outkey.engine.managing.changes import Administration
 from outkey.engine.managing.monitoring import Monitor
-from outkey.engine.sync.runs import Runs
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.engine.duties import MONITORING, PRUNING, Duties
 from outkey.foundation.ports.clock import Clock
 from outkey.sending.engine.connection_test import SAFE
 from outkey.sending.engine.exchange.sender import Sender
+from outkey.sync.engine.runs.runs import Runs
 
 LEASE_SECONDS = 180.0
 SECONDS_BETWEEN_TESTS = 1.0

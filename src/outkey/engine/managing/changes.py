@@ -6,13 +6,8 @@ from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from typing import Protocol
 
-from outkey.core.config.sync_sections import OtherDatabase, Pair
 from outkey.core.findings.policy import refuse_blocked
 from outkey.core.findings.posture import Policy
-from outkey.core.sync.audited_changes import line_changes
-from outkey.core.sync.sync_line import SyncLine
-from outkey.engine.sync.line_registry import Registry
-from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.foundation.core.errors import ConfigError, HostError, UnknownConfiguration
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
@@ -42,6 +37,11 @@ from outkey.sending.engine.tokens.actions import TokenActions
 from outkey.sending.engine.tokens.login_source import refuse_invalid_expressions
 from outkey.sending.ports.sending import Audit
 from outkey.sending.ports.storage import SecretStore
+from outkey.sync.core.line.audited_changes import line_changes
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.sync_sections import OtherDatabase, Pair
+from outkey.sync.engine.line_registry import Registry
+from outkey.sync.engine.sync_settings import SyncSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from datetime import UTC, tzinfo
 
-from outkey.core.sync.run import Counts
 from outkey.foundation.core.chart import CHART_HOURS, Chart, ChartColumn
 from outkey.foundation.core.errors import (
     AuditUnavailable,
@@ -22,6 +21,7 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.moments import hour_text
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.events import CHALLENGED
+from outkey.sync.core.run.run import Counts
 
 # The outcomes of attempts that outkey itself did not send, or did not follow.
 _REFUSALS = frozenset(

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from outkey.engine.managing.changes import Administration
-from outkey.engine.sync.runs import Runs
-from outkey.engine.sync.sync_settings import SyncSettings
+from outkey.sync.engine.runs.runs import Runs
+from outkey.sync.engine.sync_settings import SyncSettings
 
 MOST_COUNTED = 100  # runs of a line: counting all would read each of them
 

@@ -20,7 +20,6 @@ from outkey.core.findings.posture import (
     installation_posture,
 )
 from outkey.engine.managing.audit_trail import AuditTrail, RowsWrapper
-from outkey.engine.sync.line_registry import Registry
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.findings.checks import Finding
 from outkey.foundation.core.moments import day_of
@@ -34,6 +33,7 @@ from outkey.sending.core.oauth2.jwt import expiry_of
 from outkey.sending.core.request.headers import tidy_token
 from outkey.sending.core.request.script import ScriptCall
 from outkey.sending.ports.sending import Scripts, Secrets
+from outkey.sync.engine.line_registry import Registry
 
 NO_CONFIGURATION = ""  # the name that findings about the installation have
 SETTLED_MS = 600_000  # a running process signs its records every minute

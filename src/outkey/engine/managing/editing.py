@@ -30,7 +30,6 @@ from typing import TypeVar
 
 from outkey.engine.managing.changes import Administration, ConfigurationChange
 from outkey.engine.managing.drafts import CandidateConfiguration, DraftSecrets
-from outkey.engine.sync.line_registry import Registry
 from outkey.foundation.core.errors import (
     ConfigError,
     EditConflict,
@@ -68,6 +67,7 @@ from outkey.sending.core.configuration.secret_values import refuse_unusable
 from outkey.sending.engine.exchange.scripts import prove_examples
 from outkey.sending.engine.wire.transmit import SendContext
 from outkey.sending.ports.sending import Secrets
+from outkey.sync.engine.line_registry import Registry
 
 Errors = dict[str, OutkeyError]  # by the path of the field; other keys: of no field
 Row = TypeVar("Row", bound=CustomRow)

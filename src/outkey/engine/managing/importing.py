@@ -7,7 +7,6 @@ from dataclasses import replace
 from outkey.core.importing.reading import Import
 from outkey.core.importing.report import ImportedConfiguration
 from outkey.engine.managing.changes import Administration, ConfigurationChange
-from outkey.engine.sync.line_registry import Registry
 from outkey.foundation.core.errors import (
     ConfigError,
     UnknownConfiguration,
@@ -24,6 +23,7 @@ from outkey.sending.core.configuration.permissions import (
 )
 from outkey.sending.engine.exchange.scripts import prove_examples
 from outkey.sending.engine.wire.transmit import SendContext
+from outkey.sync.engine.line_registry import Registry
 
 
 def save_import(

@@ -6,21 +6,19 @@ A form has the fields `name`, `configuration`, `method`, `path`, and `sync` with
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from outkey.core.access.line_permissions import (
-    line_requirements,
-)
-from outkey.core.config.line_fields import CALL_FIELDS
-from outkey.core.config.line_history import LineVersion, read_version, written_sync
-from outkey.core.sync.line_section import parse_sync, read_request
-from outkey.core.sync.sync_line import SyncLine
 from outkey.engine.managing.changes import Administration
-from outkey.engine.sync import SyncRunner
-from outkey.engine.sync.record_rights import RecordRights, refuse_forbidden
 from outkey.foundation.core.errors import ConfigError, UnknownConfiguration, line_exists
 from outkey.foundation.core.fields.field_kinds import table_errors
 from outkey.foundation.core.permission import Allowed, Permission
-from outkey.ports.sync import LineSource
 from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sync.core.line.fields import CALL_FIELDS
+from outkey.sync.core.line.history import LineVersion, read_version, written_sync
+from outkey.sync.core.line.permissions import line_requirements
+from outkey.sync.core.line.section import parse_sync, read_request
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.engine import SyncRunner
+from outkey.sync.engine.record_rights import RecordRights, refuse_forbidden
+from outkey.sync.ports.sync import LineSource
 
 REQUEST_INPUTS = ("name", "configuration", "method", "path")
 _NEW_LINE = {

@@ -18,7 +18,6 @@ from outkey.core.findings.monitoring import (
     run_conditions,
     update_baseline,
 )
-from outkey.engine.sync.line_registry import Registry
 from outkey.foundation.core.findings.conditions import Condition
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.stored_times import is_possible
@@ -29,6 +28,7 @@ from outkey.foundation.ports.database import Database, StateRows
 from outkey.ports.monitoring import LineRuns, Notifier
 from outkey.sending.core.audit.events import Tag
 from outkey.sending.ports.storage import AuditRows
+from outkey.sync.engine.line_registry import Registry
 
 READ_AT_ONCE = 5000
 MAX_BATCHES = 20

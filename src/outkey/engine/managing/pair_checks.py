@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from outkey.core.config.document import Document
-from outkey.core.config.sync_sections import Pair
-from outkey.core.sync.pair_rules import refuse_shared_lines, refuse_unfit_pair
-from outkey.core.sync.records import Target
-from outkey.engine.sync.line_registry import Registry
 from outkey.foundation.core.errors import UnknownConfiguration
 from outkey.foundation.ports.expressions import PathCompiler
+from outkey.sync.core.line.sync_sections import Pair
+from outkey.sync.core.mapping.records import Target
+from outkey.sync.core.pairs.rules import refuse_shared_lines, refuse_unfit_pair
+from outkey.sync.engine.line_registry import Registry
 
 
 def refuse_unfit_pairs(

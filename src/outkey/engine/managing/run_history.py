@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
 
-from outkey.core.sync.run import Counts, RunState
+from outkey.sync.core.run.run import Counts, RunState
 
 HISTORY_DAYS = 30
 

@@ -6,8 +6,6 @@ clocks that differ have other consequences.
 
 from collections.abc import Iterator, Mapping
 
-from outkey.core.sync.run import OPEN_STATES
-from outkey.core.sync.run_states import is_from_future
 from outkey.engine.application import Application
 from outkey.engine.managing.background import LEASE_SECONDS
 from outkey.engine.managing.doctor import first_names
@@ -21,6 +19,8 @@ from outkey.foundation.core.text import Text
 from outkey.foundation.engine.duties import PRUNING
 from outkey.ports.webhooks import DeliveryQuery
 from outkey.sending.core.request.rate_limit import LONGEST_SLOTS, MAX_HOLD
+from outkey.sync.core.run.run import OPEN_STATES
+from outkey.sync.core.run.states import is_from_future
 
 LOOK_SECONDS = 60.0
 MOST_RUNS = 1000

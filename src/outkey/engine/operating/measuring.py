@@ -4,8 +4,8 @@ from outkey.core.operating.metrics import Metrics
 from outkey.engine.application import Application
 from outkey.engine.operating.counting import SendCounter
 from outkey.engine.operating.workers import count_workers
-from outkey.engine.sync.run_counting import run_counts
 from outkey.foundation.core.shared_state import StateKind
+from outkey.sync.engine.runs.counting import run_counts
 
 
 def measure(application: Application) -> Metrics:

@@ -16,9 +16,6 @@ from outkey.core.access.webhook_permissions import (
     requirements_of_test,
     webhook_requirements,
 )
-from outkey.core.config.sync_sections import Pair
-from outkey.core.sync.line import Sync
-from outkey.core.sync.sync_line import SyncLine
 from outkey.core.webhooks.content import DeliveryContent
 from outkey.core.webhooks.delivery import Delivery
 from outkey.core.webhooks.handlers import refuse_unlisted_handler
@@ -30,10 +27,6 @@ from outkey.core.webhooks.settings import (
     scheme_of,
 )
 from outkey.core.webhooks.stored import PREVIOUS, SECRET, StoredWebhook
-from outkey.engine.sync.line_registry import Registry
-from outkey.engine.sync.record_rights import RecordRights, refuse_forbidden
-from outkey.engine.sync.runner import refuse_unreceivable
-from outkey.engine.sync.sync_settings import SyncSettings
 from outkey.engine.webhooks.hook_settings import HookSettings
 from outkey.engine.webhooks.inbox import Inbox
 from outkey.engine.webhooks.offers import has_offer
@@ -50,6 +43,13 @@ from outkey.sending.core.configuration.drafts import ConfigurationDraft
 from outkey.sending.core.configuration.permissions import ASK_ADMINISTRATOR
 from outkey.sending.core.configuration.secret_values import refuse_unusable
 from outkey.sending.ports.sending import Audit
+from outkey.sync.core.line.line import Sync
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.sync_sections import Pair
+from outkey.sync.engine.line_registry import Registry
+from outkey.sync.engine.record_rights import RecordRights, refuse_forbidden
+from outkey.sync.engine.runs.runner import refuse_unreceivable
+from outkey.sync.engine.sync_settings import SyncSettings
 
 
 class DocumentOfWebhooks(Protocol):

@@ -3,15 +3,12 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
-from outkey.core.sync.pauses import raise_for_cause
-from outkey.core.sync.response import read_json
 from outkey.core.webhooks.confirmation import object_path
 from outkey.core.webhooks.settings import Webhook
 from outkey.foundation.core.errors import Cause, ConfigError, RateLimited
 from outkey.foundation.core.fields.choices import Network
 from outkey.foundation.core.origin import parse_endpoint
 from outkey.foundation.core.text import Text
-from outkey.ports.sync import LineSource
 from outkey.sending.core.oauth2.grants import common_headers
 from outkey.sending.core.request.message import Request
 from outkey.sending.engine.exchange.calls import build_call
@@ -19,6 +16,9 @@ from outkey.sending.engine.exchange.sender import Sender
 from outkey.sending.engine.tokens.discovery import anonymous_configuration
 from outkey.sending.engine.wire.steps import Steps
 from outkey.sending.engine.wire.transmit import RequestBudget, SendContext
+from outkey.sync.core.paging.response import read_json
+from outkey.sync.core.run.pauses import raise_for_cause
+from outkey.sync.ports.sync import LineSource
 
 FETCH_SECONDS = 5.0
 MAX_DOCUMENT = 256 * 1024

@@ -18,7 +18,6 @@ from outkey.core.webhooks.schemes import CUSTOM, SCHEMES
 from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.signatures import scheme_for
 from outkey.core.webhooks.stored import VERIFY_TOKEN, StoredWebhook
-from outkey.engine.sync.record_rights import RecordRights
 from outkey.engine.webhooks.changes import NewWebhook, WebhookAdministration
 from outkey.foundation.core.errors import NAME_TAKEN, ConfigError, UnknownConfiguration
 from outkey.foundation.core.fields.field_kinds import (
@@ -32,6 +31,7 @@ from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.fields import BY_PATH
 from outkey.sending.core.configuration.secret_values import refuse_unusable
+from outkey.sync.engine.record_rights import RecordRights
 
 DOES = "does"  # the input that says what is done with a delivery
 TARGET = "target"  # the input with the line that it is done with

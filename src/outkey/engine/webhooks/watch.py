@@ -11,11 +11,9 @@ from outkey.core.findings.webhook_checks import (
     WatchedWebhook,
     watch_findings,
 )
-from outkey.core.sync.run import Run, RunState
 from outkey.core.webhooks.activity import HookActivity
 from outkey.core.webhooks.inbox import DeliveryState
 from outkey.core.webhooks.stored import StoredWebhook
-from outkey.engine.sync.runs import Runs
 from outkey.engine.webhooks.refusals import Refusals
 from outkey.foundation.core.findings.checks import Finding
 from outkey.foundation.core.findings.conditions import Condition
@@ -23,6 +21,8 @@ from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.ports.database import Database, StateRows
 from outkey.ports.webhooks import DeliveryQuery, DeliveryRows
 from outkey.sending.core.audit.actors import WEBHOOK_ACTOR
+from outkey.sync.core.run.run import Run, RunState
+from outkey.sync.engine.runs.runs import Runs
 
 SAMPLE = 500  # deliveries that are read at a time to learn what is usual
 NEWEST_RUNS = 50  # of deliveries that are looked at

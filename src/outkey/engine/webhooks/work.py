@@ -6,10 +6,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
-from outkey.core.sync.reasons import ALL_REFUSED, sync_failure
-from outkey.core.sync.records import WriteOutcome
-from outkey.core.sync.response import Record, read_json, records_in
-from outkey.core.sync.schedule import next_retry
 from outkey.core.webhooks.confirmation import object_ids
 from outkey.core.webhooks.delivery_words import (
     HANDLER_FAILED,
@@ -22,10 +18,6 @@ from outkey.core.webhooks.handlers import refuse_unlisted_handler
 from outkey.core.webhooks.inbox import LEASE_SECONDS, DeliveryState, InboxDelivery
 from outkey.core.webhooks.settings import Webhook
 from outkey.core.webhooks.stored import StoredWebhook
-from outkey.engine.sync.planner import Planner
-from outkey.engine.sync.received_pull import ReceivedOutcome, ReceivedPage
-from outkey.engine.sync.runner import SyncRunner
-from outkey.engine.sync.runs import Runs
 from outkey.engine.webhooks.fetching import NO_OBJECT, fetch_objects
 from outkey.engine.webhooks.hook_settings import HookSettings
 from outkey.foundation.core.errors import (
@@ -43,10 +35,18 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.limited_json import read_limited_json
 from outkey.foundation.ports.database import Database
 from outkey.foundation.ports.expressions import PathCompiler
-from outkey.ports.sync import LineSource
 from outkey.ports.webhooks import DeliveryQuery, DeliveryRows
 from outkey.sending.core.audit.actors import WEBHOOK_ACTOR
 from outkey.sending.engine.exchange.sender import Sender
+from outkey.sync.core.mapping.records import WriteOutcome
+from outkey.sync.core.paging.response import Record, read_json, records_in
+from outkey.sync.core.run.reasons import ALL_REFUSED, sync_failure
+from outkey.sync.core.run.schedule import next_retry
+from outkey.sync.engine.pull.received_pull import ReceivedOutcome, ReceivedPage
+from outkey.sync.engine.runs.planner import Planner
+from outkey.sync.engine.runs.runner import SyncRunner
+from outkey.sync.engine.runs.runs import Runs
+from outkey.sync.ports.sync import LineSource
 
 AT_ONCE = 200  # deliveries of one webhook and round
 SHARE_SECONDS = 5.0  # for one webhook, before all others have their turn

@@ -12,9 +12,9 @@ from outkey.hosts.cli.output import (
 
 if TYPE_CHECKING:
     from outkey.core.config.differences import SectionDifference
-    from outkey.core.sync.line_versions import FieldChange
     from outkey.engine.managing.applying import Applied
     from outkey.foundation.core.findings.checks import Finding
+    from outkey.sync.core.line.versions import FieldChange
 
 _STYLES = {"created": "green", "updated": "yellow", "unchanged": "dim"}
 _NOT_SET = "not set"

@@ -6,9 +6,6 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from outkey.core.sync.records import Target, find_target
-from outkey.core.sync.shown import shortened
-from outkey.core.sync.targets import ARCHIVED_AT, TABLE_PREFIX, FileFormat
 from outkey.foundation.core.errors import ConfigError, OutkeyError, StorageUnavailable
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.commands import Commands
@@ -21,9 +18,12 @@ from outkey.hosts.cli.output import (
 )
 from outkey.hosts.cli.session import AsJson, administration_of, open_application
 from outkey.sending.core.audit.events import Tag
+from outkey.sync.core.mapping.records import Target, find_target
+from outkey.sync.core.mapping.targets import ARCHIVED_AT, TABLE_PREFIX, FileFormat
+from outkey.sync.core.run.shown import shortened
 
 if TYPE_CHECKING:
-    from outkey.ports.sync import StoredTables
+    from outkey.sync.ports.sync import StoredTables
 
 _MAX_SHOWN = 60  # characters of a value
 data_app = Commands(help="Show and export the tables that sync lines fill.")
@@ -139,7 +139,7 @@ def export_to(
     path: Path, tables: "StoredTables", target: Target, format_: FileFormat
 ) -> int:
     """Write a new file, for its owner only, and return how many rows it has."""
-    from outkey.adapters.files import replace_file
+    from outkey.sync.adapters.files import replace_file
 
     try:
         with replace_file(path) as file:
@@ -156,7 +156,7 @@ def write_with_progress(
     tables: "StoredTables", target: Target, format_: FileFormat, file: BinaryIO
 ) -> int:
     """Write all rows with a progress bar, and return how many."""
-    from outkey.adapters import files
+    from outkey.sync.adapters import files
 
     rows = 0
     with progress_bar("exporting", tables.count(target.name)) as advance:
@@ -170,7 +170,7 @@ def write_rows(
     tables: "StoredTables", target: Target, format_: FileFormat, file: BinaryIO
 ) -> int:
     """Write all rows to an open file, and return how many."""
-    from outkey.adapters import files
+    from outkey.sync.adapters import files
 
     return sum(files.export_table(tables, target, format_, file))
 

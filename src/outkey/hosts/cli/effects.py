@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from outkey.core.sync.records import WriteOutcome
-from outkey.core.sync.shown import shown_change, shown_field
 from outkey.hosts.cli.output import print_line, print_table
 from outkey.hosts.cli.run_texts import rejected_text
+from outkey.sync.core.mapping.records import WriteOutcome
+from outkey.sync.core.run.shown import shown_change, shown_field
 
 if TYPE_CHECKING:
-    from outkey.engine.sync import Effect
+    from outkey.sync.engine import Effect
 
 _MAX_SHOWN = 20  # changes of a dry run, or rejected records
 

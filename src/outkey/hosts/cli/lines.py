@@ -13,12 +13,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from outkey.core.config.export import render
-from outkey.core.sync.facts import line_facts, run_facts
-from outkey.core.sync.reasons import ALL_REFUSED, RUN_FAILURES, rejection_text
-from outkey.core.sync.remedies import ERRORS
-from outkey.core.sync.run import Run, RunState
-from outkey.core.sync.sync_line import SyncLine
-from outkey.core.sync.targets import FILE_PREFIX
 from outkey.foundation.core.errors import (
     Cause,
     OutkeyError,
@@ -69,10 +63,16 @@ from outkey.hosts.cli.session import (
     open_application,
 )
 from outkey.hosts.cli.times import time_text, with_local_times
+from outkey.sync.core.line.facts import line_facts, run_facts
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.mapping.targets import FILE_PREFIX
+from outkey.sync.core.run.reasons import ALL_REFUSED, RUN_FAILURES, rejection_text
+from outkey.sync.core.run.remedies import ERRORS
+from outkey.sync.core.run.run import Run, RunState
 
 if TYPE_CHECKING:
     from outkey.engine.application import Application
-    from outkey.engine.sync import Runs
+    from outkey.sync.engine import Runs
 
 _MAX_REJECTED = 100
 _MAX_GROUPS = 100

@@ -9,12 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from outkey.core.config.export import render
-from outkey.core.config.sync_sections import ConflictRule, Pair
-from outkey.core.sync.facts import run_facts
-from outkey.core.sync.pairs import PairAgreement, changed_fields
-from outkey.core.sync.run import Run, RunState
-from outkey.core.sync.run_states import STOPPING
-from outkey.core.sync.shown import shortened
 from outkey.foundation.core.errors import ConfigError, OutkeyError, RunStopped
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.text import Text
@@ -39,10 +33,16 @@ from outkey.hosts.cli.output import (
 )
 from outkey.hosts.cli.run_texts import name_line_in_hint, run_text
 from outkey.hosts.cli.session import AsJson, administration_of, open_application
+from outkey.sync.core.line.facts import run_facts
+from outkey.sync.core.line.sync_sections import ConflictRule, Pair
+from outkey.sync.core.pairs.pairs import PairAgreement, changed_fields
+from outkey.sync.core.run.run import Run, RunState
+from outkey.sync.core.run.shown import shortened
+from outkey.sync.core.run.states import STOPPING
 
 if TYPE_CHECKING:
     from outkey.engine.application import Application
-    from outkey.engine.sync.pair_runner import Begin, PairRunner
+    from outkey.sync.engine.pairs.runner import Begin, PairRunner
 
 _MAX_SHOWN = 80  # characters of a value in a table
 _OWNERS = {
@@ -90,7 +90,7 @@ def list_pairs(*, as_json: AsJson = False) -> None:
 @pairs_app.command("show")
 def show_pair(name: Name, *, as_json: AsJson = False) -> None:
     """Show a pair, which side may change which fields, and its conflicts."""
-    from outkey.engine.sync.pair_runner import fields_by_owner
+    from outkey.sync.engine.pairs.runner import fields_by_owner
 
     application = open_application()
     runner = application.pair_runner()

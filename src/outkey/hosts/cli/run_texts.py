@@ -5,18 +5,18 @@ from dataclasses import fields
 from shlex import quote
 from time import time
 
-from outkey.core.sync.reasons import (
+from outkey.foundation.core.errors import REQUEST_ONLY, OutkeyError, resume_line_hint
+from outkey.foundation.core.text import Text
+from outkey.hosts.cli.times import time_text
+from outkey.sync.core.run.reasons import (
     ALL_REFUSED,
     GUARD,
     TARGET_REPLACED,
     rejection_text,
 )
-from outkey.core.sync.remedies import cause_text, remedy_of
-from outkey.core.sync.run import ChildCounts, Counts, Run, RunState
-from outkey.core.sync.run_states import PAUSED
-from outkey.foundation.core.errors import REQUEST_ONLY, OutkeyError, resume_line_hint
-from outkey.foundation.core.text import Text
-from outkey.hosts.cli.times import time_text
+from outkey.sync.core.run.remedies import cause_text, remedy_of
+from outkey.sync.core.run.run import ChildCounts, Counts, Run, RunState
+from outkey.sync.core.run.states import PAUSED
 
 _SOON = 2.0  # seconds; the clocks of two machines differ by as much
 # The words for users, in the order of Counts, whose names are those of JSON.

@@ -23,9 +23,9 @@ from outkey.foundation.core.text import Text
 if TYPE_CHECKING:
     from outkey.core.access.token_owners import TokenOwner
     from outkey.core.operating.checklist import ProductionFacts
-    from outkey.core.sync.run import Run
     from outkey.engine.application import Application
     from outkey.engine.managing.changes import Administration
+    from outkey.sync.core.run.run import Run
 
 Name = Annotated[str, typer.Argument(help="The configuration's name.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]

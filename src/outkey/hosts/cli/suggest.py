@@ -7,8 +7,8 @@ from outkey.foundation.core.toml.text import toml_value
 from outkey.hosts.cli.output import print_json, print_line, warn
 
 if TYPE_CHECKING:
-    from outkey.core.sync.suggest import FieldSuggestion, Suggestion
-    from outkey.core.sync.sync_line import SyncLine
+    from outkey.sync.core.line.sync_line import SyncLine
+    from outkey.sync.core.suggest.suggest import FieldSuggestion, Suggestion
 
 
 def print_suggestion(

@@ -4,12 +4,12 @@ from collections.abc import Collection, Sequence
 
 from django.db.models import Count, QuerySet
 
-from outkey.core.sync.pairs import OPEN_END, PairAgreement, stored_agreement
 from outkey.foundation.core.errors import RowUnreadable, unknown_line
 from outkey.foundation.core.groups import groups_of
 from outkey.hosts.django.models import Agreement, SyncLine
 from outkey.hosts.django.raw_sql import wrap_errors_of_methods
-from outkey.ports.sync import PairQuery
+from outkey.sync.core.pairs.pairs import OPEN_END, PairAgreement, stored_agreement
+from outkey.sync.ports.sync import PairQuery
 
 GROUP = 500  # rows of one statement
 COLUMNS = ("record", "key", "api", "host", "is_pushed", "conflict")

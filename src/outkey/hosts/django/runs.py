@@ -10,14 +10,6 @@ from django.apps import apps
 from django.db import IntegrityError, transaction
 from django.db.models import Count, F, Min, Q
 
-from outkey.core.sync.run import (
-    Counts,
-    RejectedRecord,
-    RejectionGroup,
-    Run,
-    RunState,
-    read_checkpoint,
-)
 from outkey.foundation.core.errors import RowUnreadable, unknown_line
 from outkey.foundation.core.groups import groups_of
 from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
@@ -26,7 +18,15 @@ from outkey.foundation.core.text import text_data
 from outkey.hosts.django import models
 from outkey.hosts.django.raw_sql import execute, insert_row, wrap_errors_of_methods
 from outkey.hosts.django.row_ids import row_id
-from outkey.ports.sync import Queue, RunOrder, RunQuery
+from outkey.sync.core.run.run import (
+    Counts,
+    RejectedRecord,
+    RejectionGroup,
+    Run,
+    RunState,
+    read_checkpoint,
+)
+from outkey.sync.ports.sync import Queue, RunOrder, RunQuery
 
 BATCH = 500
 STATES = frozenset(state.value for state in RunState)

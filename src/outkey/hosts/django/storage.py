@@ -9,8 +9,6 @@ from uuid import UUID
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Count, Model, QuerySet
 
-from outkey.core.config.line_history import LineVersion
-from outkey.core.sync.line_rows import LineRow
 from outkey.foundation.core.errors import RowUnreadable
 from outkey.foundation.core.groups import groups_of
 from outkey.foundation.core.stored_values import (
@@ -26,7 +24,6 @@ from outkey.hosts.django import models
 from outkey.hosts.django.columns import as_bytes, optional_bytes
 from outkey.hosts.django.database import DjangoDatabase
 from outkey.hosts.django.raw_sql import execute, insert_row, wrap_errors_of_methods
-from outkey.ports.sync import Storage
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.health import Health, Summary
 from outkey.sending.core.configuration.rows import ConfigurationRow
@@ -38,6 +35,9 @@ from outkey.sending.core.vault.envelope import (
 )
 from outkey.sending.core.vault.versions import SecretVersion
 from outkey.sending.core.vault.voucher import VOUCHER_FIELD
+from outkey.sync.core.line.history import LineVersion
+from outkey.sync.core.line.rows import LineRow
+from outkey.sync.ports.sync import Storage
 
 _CHECKED = (
     "id",

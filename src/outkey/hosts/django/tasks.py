@@ -11,7 +11,7 @@ from procrastinate import JobContext
 from procrastinate.contrib.django import app
 from procrastinate.exceptions import AlreadyEnqueued
 
-from outkey.core.sync.run import Run
+from outkey.sync.core.run.run import Run
 
 QUEUE = "outkey"
 # The entry of a job's context that does a run: `QueueWorker` puts `Planner.work` there.

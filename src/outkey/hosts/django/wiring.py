@@ -32,11 +32,11 @@ from outkey.hosts.django.triggers import find_triggers
 from outkey.hosts.installation import Tables, build_application
 
 if TYPE_CHECKING:
-    from outkey.adapters.tables import HostConnection
     from outkey.hosts.django.records.django_records import (
         DjangoRecords,
         PermissionHolder,
     )
+    from outkey.sync.adapters.tables import HostConnection
 
 
 def install(home: Path, environment: Mapping[str, str] = os.environ) -> Application:
@@ -77,7 +77,7 @@ def install(home: Path, environment: Mapping[str, str] = os.environ) -> Applicat
 @wrap_database_errors
 def borrow_connection() -> "HostConnection":
     """Return the connection of this thread, open, for tables of sync lines."""
-    from outkey.adapters.tables import HostConnection
+    from outkey.sync.adapters.tables import HostConnection
 
     connection.ensure_connection()
     return HostConnection(connection.vendor, connection.connection)

@@ -12,15 +12,15 @@ from procrastinate.contrib.django import app
 from procrastinate.contrib.django.utils import connector_params
 from procrastinate.jobs import Status
 
-from outkey.core.sync.run import SCHEDULE_ACTOR, Run
 from outkey.engine.application import Application
-from outkey.engine.sync.loop import PLAN_SECONDS, DatabasePlaces
 from outkey.foundation.adapters.postgresql_deadlines import AsyncDeadlineConnection
 from outkey.foundation.engine.rounds import repeat
 from outkey.hosts.django.heartbeats import heartbeat_thread
 from outkey.hosts.django.tasks import QUEUE, WORK
 from outkey.hosts.django.unattended_work import log_and_continue
 from outkey.hosts.django.webhook_rounds import webhook_thread
+from outkey.sync.core.run.run import SCHEDULE_ACTOR, Run
+from outkey.sync.engine.runs.loop import PLAN_SECONDS, DatabasePlaces
 
 RECONNECT_SECONDS = 2.0
 STALLED_SECONDS = 30

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from outkey.core.access.token_owners import TokenOwner
 from outkey.core.operating.checklist import ProductionFacts
-from outkey.core.sync.run import Run
 from outkey.engine.application import Application
 from outkey.foundation.core.errors import ConfigError, OutkeyError, Sealed
 from outkey.foundation.core.text import Text
@@ -40,6 +39,7 @@ from outkey.hosts.server.location import home
 from outkey.hosts.server.logs import logging_settings
 from outkey.sending.adapters.secrets.keyring_file import KeySource
 from outkey.sending.core.audit.events import Tag
+from outkey.sync.core.run.run import Run
 
 if TYPE_CHECKING:
     from outkey.engine.managing.changes import Administration

@@ -18,7 +18,6 @@ from django.db.models import Q, QuerySet
 from django.utils.timezone import now
 
 from outkey.engine.managing.api_tokens import ApiTokens
-from outkey.engine.sync.line_registry import Registry
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.moments import iso_or_none, record_iso
 from outkey.foundation.core.text import Text
@@ -28,6 +27,7 @@ from outkey.hosts.server.user_changes import key_of
 from outkey.sending.core.audit.chain import facts_of
 from outkey.sending.core.audit.events import Tag
 from outkey.sending.ports.storage import AuditRows
+from outkey.sync.engine.line_registry import Registry
 
 _LOGINS = (AccessAttempt, AccessFailureLog, AccessLog)
 # Parts of a record's JSON: only records that have one of them need to be parsed.

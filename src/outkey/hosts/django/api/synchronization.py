@@ -6,8 +6,6 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query
 
 from outkey.core.access.api_tokens import Scope
-from outkey.core.sync.facts import line_facts, run_facts
-from outkey.core.sync.run import RunState
 from outkey.core.webhooks.facts import delivery_facts, webhook_facts
 from outkey.core.webhooks.inbox import DeliveryState
 from outkey.engine.managing.api_access import ApiSubject
@@ -16,6 +14,8 @@ from outkey.hosts.django.api import schemas
 from outkey.hosts.django.api.access import granted
 from outkey.hosts.django.api.interface import operation
 from outkey.hosts.django.api.responses import json_response
+from outkey.sync.core.line.facts import line_facts, run_facts
+from outkey.sync.core.run.run import RunState
 
 LINES = "sync lines"
 WEBHOOKS = "webhooks"

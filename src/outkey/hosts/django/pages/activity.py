@@ -275,7 +275,7 @@ def json_parts(rows: Iterable[dict[str, object]]) -> Iterator[bytes]:
 
 def csv_parts(rows: Iterable[dict[str, object]]) -> Iterator[bytes]:
     """Yield CSV with a header, a row at a time; no cell is a formula."""
-    from outkey.adapters.files.writers import csv_cell
+    from outkey.sync.adapters.files.writers import csv_cell
 
     buffer = io.StringIO()
     writer = csv.writer(buffer)

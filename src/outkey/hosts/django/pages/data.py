@@ -17,16 +17,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.core.sync.filters import NUMBERS, Wanted, read_wanted
-from outkey.core.sync.records import (
-    FieldKind,
-    HostField,
-    HostRecord,
-    Target,
-    find_target,
-)
-from outkey.core.sync.shown import shortened
-from outkey.core.sync.targets import ARCHIVED_AT, TABLE_PREFIX, FileFormat
 from outkey.foundation.core.errors import ConfigError, OutkeyError
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.pages.access import (
@@ -35,8 +25,18 @@ from outkey.hosts.django.pages.access import (
     require,
 )
 from outkey.hosts.django.pages.shell import attachment, message_of, page
-from outkey.ports.sync import StoredTables
 from outkey.sending.core.audit.events import Tag
+from outkey.sync.core.mapping.filters import NUMBERS, Wanted, read_wanted
+from outkey.sync.core.mapping.records import (
+    FieldKind,
+    HostField,
+    HostRecord,
+    Target,
+    find_target,
+)
+from outkey.sync.core.mapping.targets import ARCHIVED_AT, TABLE_PREFIX, FileFormat
+from outkey.sync.core.run.shown import shortened
+from outkey.sync.ports.sync import StoredTables
 
 PAGE_SIZE = 50
 LONGEST = 200  # characters of a value that the page shows
@@ -152,7 +152,7 @@ def exported_rows(
     wanted: Mapping[str, Wanted],
 ) -> Iterator[bytes]:
     """Yield the content of a file, a part at a time."""
-    from outkey.adapters.files import export_table
+    from outkey.sync.adapters.files import export_table
 
     buffer = BytesIO()
     for _count in export_table(tables, target, format_, buffer, wanted=wanted):

@@ -14,7 +14,6 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from outkey.core.sync.run import Counts, RunState
 from outkey.engine.managing.attention import (
     AttentionItem,
     HelpfulAction,
@@ -40,6 +39,7 @@ from outkey.hosts.django.statuses import status_conditions, status_rank
 from outkey.hosts.django.storage import health_of
 from outkey.hosts.django.time_zones import chosen_zone
 from outkey.sending.core.configuration.health import Status, Summary
+from outkey.sync.core.run.run import Counts, RunState
 
 HOUR = 3600
 DAY = 86_400

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from outkey.core.sync.reasons import rejection_text
-from outkey.core.sync.records import WriteOutcome
-from outkey.core.sync.shown import shortened
-from outkey.engine.sync import Effect
 from outkey.hosts.django.translation import translate_text
+from outkey.sync.core.mapping.records import WriteOutcome
+from outkey.sync.core.run.reasons import rejection_text
+from outkey.sync.core.run.shown import shortened
+from outkey.sync.engine import Effect
 
 MOST_CHARACTERS = 80  # of a value
 OUTCOMES: dict[WriteOutcome, tuple[str, object]] = {  # the colour of each, its name

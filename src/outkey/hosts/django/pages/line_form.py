@@ -7,9 +7,19 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from outkey.core.config.line_fields import CHILDREN_FIELDS
-from outkey.core.sync.line import Direction, Transform
-from outkey.core.sync.line_form import (
+from outkey.foundation.core.errors import ConfigError, OutkeyError
+from outkey.foundation.core.fields.field_kinds import Field, Kind
+from outkey.foundation.core.text import NO_TEXT, Text
+from outkey.sync.core.line.fields import CHILDREN_FIELDS
+from outkey.sync.core.line.line import Direction, Transform
+from outkey.sync.core.line_form.inputs import (
+    SYNC_INPUT,
+    input_name,
+    posted_mapping,
+    posted_rows,
+    read_posted,
+)
+from outkey.sync.core.line_form.line_form import (
     CHILD_INPUTS,
     INPUTS,
     OPTION_HELPS,
@@ -21,20 +31,10 @@ from outkey.core.sync.line_form import (
     names_in,
     text_with_form,
 )
-from outkey.core.sync.line_inputs import (
-    SYNC_INPUT,
-    input_name,
-    posted_mapping,
-    posted_rows,
-    read_posted,
-)
-from outkey.core.sync.records import HostField, Target
-from outkey.core.sync.schedule_choices import ScheduleKind
-from outkey.core.sync.suggest import default_target
-from outkey.core.sync.targets import FILE_PREFIX, TABLE_PREFIX, target_words
-from outkey.foundation.core.errors import ConfigError, OutkeyError
-from outkey.foundation.core.fields.field_kinds import Field, Kind
-from outkey.foundation.core.text import NO_TEXT, Text
+from outkey.sync.core.line_form.schedule_choices import ScheduleKind
+from outkey.sync.core.mapping.records import HostField, Target
+from outkey.sync.core.mapping.targets import FILE_PREFIX, TABLE_PREFIX, target_words
+from outkey.sync.core.suggest.suggest import default_target
 
 # Of one form: Django refuses a form with more than 1,000 inputs.
 MOST_ROWS = 100

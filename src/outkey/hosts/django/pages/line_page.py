@@ -21,28 +21,6 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.core.config.line_history import (
-    LineVersion,
-    compared_values,
-)
-from outkey.core.sync.line import Direction, Gone, Paging, Transform
-from outkey.core.sync.line_form import ChildForm, LineForm, sample_sync
-from outkey.core.sync.line_inputs import posted_names
-from outkey.core.sync.line_sample import LineSample
-from outkey.core.sync.line_section import read_request
-from outkey.core.sync.line_versions import FieldChange, compare_lines
-from outkey.core.sync.records import Target
-from outkey.core.sync.schedule_choices import (
-    STEPS,
-    ScheduleChoice,
-    ScheduleKind,
-    Weekday,
-    choice_of,
-    next_times,
-)
-from outkey.core.sync.suggest_children import suggest_children
-from outkey.core.sync.sync_line import SyncLine
-from outkey.core.sync.targets import TABLE_PREFIX
 from outkey.engine.managing.line_editing import (
     LineEdit,
     entered_line_values,
@@ -50,10 +28,6 @@ from outkey.engine.managing.line_editing import (
     request_errors,
     restored_line,
 )
-from outkey.engine.sync import SyncRunner
-from outkey.engine.sync.record_rights import refuse_forbidden
-from outkey.engine.sync.row_results import FormResults
-from outkey.engine.sync.unsaved_lines import WithLine
 from outkey.foundation.core.errors import ConfigError, EditConflict, OutkeyError
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django import models
@@ -110,6 +84,29 @@ from outkey.hosts.django.pages.shell import (
 )
 from outkey.hosts.django.translation import translate_text
 from outkey.hosts.django.wiring import records
+from outkey.sync.core.line.history import LineVersion, compared_values
+from outkey.sync.core.line.line import Direction, Gone, Paging, Transform
+from outkey.sync.core.line.section import read_request
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.versions import FieldChange, compare_lines
+from outkey.sync.core.line_form.inputs import posted_names
+from outkey.sync.core.line_form.line_form import ChildForm, LineForm, sample_sync
+from outkey.sync.core.line_form.sample import LineSample
+from outkey.sync.core.line_form.schedule_choices import (
+    STEPS,
+    ScheduleChoice,
+    ScheduleKind,
+    Weekday,
+    choice_of,
+    next_times,
+)
+from outkey.sync.core.mapping.records import Target
+from outkey.sync.core.mapping.targets import TABLE_PREFIX
+from outkey.sync.core.suggest.children import suggest_children
+from outkey.sync.engine import SyncRunner
+from outkey.sync.engine.forms.row_results import FormResults
+from outkey.sync.engine.forms.unsaved_lines import WithLine
+from outkey.sync.engine.record_rights import refuse_forbidden
 
 RUNS_SIZE = 10
 VERSIONS_SIZE = 5

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from outkey.core.sync.form_suggestion import form_with_suggestion
-from outkey.core.sync.line import Transform
-from outkey.core.sync.line_form import ChildForm, MappingRow
-from outkey.core.sync.line_inputs import posted_mapping, row_inputs
-from outkey.core.sync.row_repairs import Repair
-from outkey.core.sync.suggest import Suggestion
-from outkey.core.sync.unmapped_fields import UnmappedField
 from outkey.hosts.django.pages.line_form import MOST_ROWS, EditedLine, row_count
+from outkey.sync.core.line.line import Transform
+from outkey.sync.core.line_form.inputs import posted_mapping, row_inputs
+from outkey.sync.core.line_form.line_form import ChildForm, MappingRow
+from outkey.sync.core.line_form.row_repairs import Repair
+from outkey.sync.core.line_form.suggestion import form_with_suggestion
+from outkey.sync.core.mapping.unmapped_fields import UnmappedField
+from outkey.sync.core.suggest.suggest import Suggestion
 
 ROW_STEP = re.compile(r"(?:child-(\d{1,4})-)?(up|down|remove)-(\d{1,4})", re.ASCII)
 CHILD_STEP = re.compile(r"child-(\d{1,4})-(add|delete)", re.ASCII)

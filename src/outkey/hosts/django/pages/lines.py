@@ -12,8 +12,6 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.core.sync.line import Direction
-from outkey.core.sync.sync_line import SyncLine
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.findings.checks import Finding
 from outkey.foundation.core.permission import Permission
@@ -29,6 +27,8 @@ from outkey.hosts.django.pages.runs import ListedRun, ordinary_runs
 from outkey.hosts.django.pages.shell import page
 from outkey.hosts.django.storage import line_of
 from outkey.hosts.django.wiring import records
+from outkey.sync.core.line.line import Direction
+from outkey.sync.core.line.sync_line import SyncLine
 
 PAGE_SIZE = 50
 # Each holds a page of records in memory, up to 50 MB.

@@ -11,15 +11,6 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.core.config.sync_sections import ConflictRule, Pair
-from outkey.core.sync.pairs import (
-    PairAgreement,
-    PairConflict,
-    Values,
-    changed_fields,
-)
-from outkey.core.sync.shown import shortened
-from outkey.engine.sync.pair_runner import conflict_version, fields_by_owner
 from outkey.foundation.core.errors import ConfigError, UnknownConfiguration
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.shared_state import StateKind
@@ -40,6 +31,15 @@ from outkey.hosts.django.pages.runs import (
 from outkey.hosts.django.pages.shell import message_of, page
 from outkey.hosts.django.pairs import count_open_conflicts
 from outkey.hosts.django.wiring import records
+from outkey.sync.core.line.sync_sections import ConflictRule, Pair
+from outkey.sync.core.pairs.pairs import (
+    PairAgreement,
+    PairConflict,
+    Values,
+    changed_fields,
+)
+from outkey.sync.core.run.shown import shortened
+from outkey.sync.engine.pairs.runner import conflict_version, fields_by_owner
 
 PAGE_SIZE = 20
 RUNS_SIZE = 10

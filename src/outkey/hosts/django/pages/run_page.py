@@ -18,11 +18,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from outkey.core.sync.reasons import rejection_text
-from outkey.core.sync.records import FieldKind
-from outkey.core.sync.remedies import RunHelp, help_after, page_remedy_of
-from outkey.core.sync.run import ChildCounts, RejectionGroup, RunState, RunTrigger
-from outkey.core.sync.targets import TABLE_PREFIX, FileFormat
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django import models
@@ -51,6 +46,11 @@ from outkey.hosts.django.runs import REJECTED_COLUMNS, DjangoRunRows
 from outkey.hosts.django.translation import translate_text
 from outkey.sending.core.audit.actors import WEBHOOK_ACTOR
 from outkey.sending.core.audit.events import Tag
+from outkey.sync.core.mapping.records import FieldKind
+from outkey.sync.core.mapping.targets import TABLE_PREFIX, FileFormat
+from outkey.sync.core.run.reasons import rejection_text
+from outkey.sync.core.run.remedies import RunHelp, help_after, page_remedy_of
+from outkey.sync.core.run.run import ChildCounts, RejectionGroup, RunState, RunTrigger
 
 GROUPS_SIZE = 100
 OPEN_GROUPS = 10  # whose records are on the page at once
@@ -276,7 +276,7 @@ def download(request: HttpRequest, record: int) -> HttpResponseBase:
 
 def exported_rejections(run: models.Run, format_: FileFormat) -> Iterator[bytes]:
     """Yield the content of a file, a part at a time."""
-    from outkey.adapters.files.writers import open_writer
+    from outkey.sync.adapters.files.writers import open_writer
 
     buffer = BytesIO()
     kinds = dict.fromkeys(REJECTED_COLUMNS, FieldKind.TEXT)

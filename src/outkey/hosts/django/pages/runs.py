@@ -17,17 +17,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from outkey.core.sync.reasons import GUARD
-from outkey.core.sync.remedies import cause_text
-from outkey.core.sync.run import (
-    ENDED_STATES,
-    OPEN_STATES,
-    Counts,
-    Run,
-    RunState,
-    RunTrigger,
-    trigger_of,
-)
 from outkey.engine.managing.charts import run_chart
 from outkey.foundation.core.chart import Chart
 from outkey.foundation.core.errors import ConfigError, LineBusy
@@ -45,9 +34,20 @@ from outkey.hosts.django.pages.shell import message_of, page
 from outkey.hosts.django.row_ids import row_id
 from outkey.hosts.django.translation import translate_text
 from outkey.hosts.django.wiring import records
+from outkey.sync.core.run.reasons import GUARD
+from outkey.sync.core.run.remedies import cause_text
+from outkey.sync.core.run.run import (
+    ENDED_STATES,
+    OPEN_STATES,
+    Counts,
+    Run,
+    RunState,
+    RunTrigger,
+    trigger_of,
+)
 
 if TYPE_CHECKING:
-    from outkey.engine.sync.record_rights import UserRecords
+    from outkey.sync.engine.record_rights import UserRecords
 
 PAGE_SIZE = 50
 CHART_RUNS = 24  # the chart has room for as many

@@ -11,13 +11,13 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 
-from outkey.core.sync.targets import TABLE_PREFIX
 from outkey.engine.managing.search import MOST_RESULTS, matches, run_number, words_of
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import installation, may
 from outkey.hosts.django.pages.shell import page
+from outkey.sync.core.mapping.targets import TABLE_PREFIX
 
 # The pages of outkey, with words that users may look for, and the right to see each.
 PAGES: tuple[tuple[object, str, str, str], ...] = (

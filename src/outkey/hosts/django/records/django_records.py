@@ -17,15 +17,6 @@ from django.core.exceptions import ValidationError
 from django.db import DEFAULT_DB_ALIAS, connections, models, router, transaction
 from django.db.models.functions import Cast
 
-from outkey.core.sync.line import Gone
-from outkey.core.sync.records import (
-    HostRecord,
-    Target,
-    Unseen,
-    Written,
-    unknown_target,
-)
-from outkey.core.sync.shape import is_made_by_outkey
 from outkey.foundation.core.errors import ConfigError, unknown_run
 from outkey.foundation.core.groups import groups_of
 from outkey.foundation.core.permission import Permission
@@ -52,7 +43,16 @@ from outkey.hosts.django.records.upsert import (
     read_page,
     upsert_rows,
 )
-from outkey.ports.sync import Key
+from outkey.sync.core.line.line import Gone
+from outkey.sync.core.mapping.records import (
+    HostRecord,
+    Target,
+    Unseen,
+    Written,
+    unknown_target,
+)
+from outkey.sync.core.mapping.shape import is_made_by_outkey
+from outkey.sync.ports.sync import Key
 
 GROUP = 500  # rows; SQLite limits the values of one statement
 

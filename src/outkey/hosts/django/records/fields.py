@@ -26,11 +26,11 @@ from django.core.validators import (
 from django.db import Error, models
 from django.utils import timezone
 
-from outkey.core.sync.json_values import as_json
-from outkey.core.sync.line import Transform
-from outkey.core.sync.records import FieldKind, HostField
-from outkey.core.sync.storable import UNSTORABLE
-from outkey.core.sync.transforms import convert_exactly
+from outkey.sync.core.line.line import Transform
+from outkey.sync.core.mapping.json_values import as_json
+from outkey.sync.core.mapping.records import FieldKind, HostField
+from outkey.sync.core.mapping.storable import UNSTORABLE
+from outkey.sync.core.mapping.transforms import convert_exactly
 
 AnyField: TypeAlias = "models.Field[Any, Any]"
 # No API decides who may sign in, and no such value is sent to one.

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from django.db import models
 
-from outkey.core.sync.records import FieldKind
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.hosts.django.records.fields import AnyField, fields_of, kind_of
+from outkey.sync.core.mapping.records import FieldKind
 
 
 @dataclass(frozen=True, slots=True)

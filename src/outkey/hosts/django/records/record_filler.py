@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from django.core.exceptions import ValidationError
 from django.db import Error, models
 
-from outkey.core.sync.records import WriteOutcome, Written, written_update
 from outkey.hosts.django.records.fast_insert import NewRecord, Record, is_plain
 from outkey.hosts.django.records.fields import (
     AnyField,
@@ -15,6 +14,7 @@ from outkey.hosts.django.records.fields import (
     is_required,
 )
 from outkey.hosts.django.records.row_cleaning import Row, rejected_write
+from outkey.sync.core.mapping.records import WriteOutcome, Written, written_update
 
 CREATED = Written(WriteOutcome.CREATED)
 UNCHANGED = Written(WriteOutcome.UNCHANGED)

@@ -8,13 +8,13 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import models
 
-from outkey.core.sync.records import WriteOutcome, Written
 from outkey.hosts.django.records.fields import (
     AnyField,
     cleaner_of,
     fault_of,
     plain_values,
 )
+from outkey.sync.core.mapping.records import WriteOutcome, Written
 
 Row = Mapping[str, object]
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from django.core.exceptions import ValidationError
 from django.db import Error, models, transaction
 
-from outkey.core.sync.records import WriteOutcome, Written
 from outkey.hosts.django.records.fast_insert import NewRecord, Record
 from outkey.hosts.django.records.fields import fault_of
 from outkey.hosts.django.records.marks import RunIds, last_marks, put_marks
@@ -25,6 +24,7 @@ from outkey.hosts.django.records.upsert import (
     read_page,
     restore,
 )
+from outkey.sync.core.mapping.records import WriteOutcome, Written
 
 
 def save_rows(

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from django.core.exceptions import ValidationError
 from django.db import DataError, IntegrityError, models, transaction
 
-from outkey.core.sync.records import Written, written_update
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.hosts.django.records.fast_insert import (
@@ -41,6 +40,7 @@ from outkey.hosts.django.records.row_cleaning import (
     refuse_dead_links,
     rejected_write,
 )
+from outkey.sync.core.mapping.records import Written, written_update
 
 ROW_ERRORS = (IntegrityError, DataError, ValueError, ArithmeticError)
 

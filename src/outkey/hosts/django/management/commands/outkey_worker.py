@@ -7,7 +7,6 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from outkey.core.sync.run import Run
 from outkey.foundation.adapters.undumpable import forbid_dumps
 from outkey.foundation.core.errors import OutkeyError, Sealed
 from outkey.hosts.cli.main import unexpected_error
@@ -15,6 +14,7 @@ from outkey.hosts.cli.output import exit_code_of, print_error
 from outkey.hosts.django.local_workers import LocalWorkers
 from outkey.hosts.django.pages.access import installation
 from outkey.hosts.django.runs import has_queue
+from outkey.sync.core.run.run import Run
 
 
 class Command(BaseCommand):

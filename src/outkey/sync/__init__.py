@@ -1,0 +1,1 @@
+"""Records between APIs and targets: lines, runs, mappings, pairs, tables, files."""

@@ -1,0 +1,1 @@
+"""Tables, files, schedules and the scripts of lines."""

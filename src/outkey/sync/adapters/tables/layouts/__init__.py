@@ -1,0 +1,1 @@
+"""The shape of a table: planned, compared and changed."""

@@ -1,0 +1,1 @@
+"""Rows of a table: found, checked, written and numbered."""

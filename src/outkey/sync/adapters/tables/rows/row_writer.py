@@ -1,0 +1,248 @@
+"""Writing rows: each is compared with the stored one, and what is new is written."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sqlalchemy import bindparam, exc, update
+
+from outkey.foundation.core.groups import groups_of
+from outkey.sync.adapters.tables.column_values import column_faults
+from outkey.sync.adapters.tables.driver_errors import driver_errors, error_code
+from outkey.sync.adapters.tables.layouts.column_types import MYSQL, Raw, comparable_json
+from outkey.sync.adapters.tables.layouts.layout import Layout
+from outkey.sync.adapters.tables.open_table import GROUP, OpenTable
+from outkey.sync.adapters.tables.rows.checked_rows import CheckedRows, Row
+from outkey.sync.adapters.tables.rows.row_reader import RowReader
+from outkey.sync.adapters.tables.rows.row_statements import (
+    MYSQL_NO_DEFAULT,
+    RowStatements,
+)
+from outkey.sync.adapters.tables.rows.stored_rows import (
+    RunMark,
+    StoredRow,
+    find_stored,
+    needs_mark,
+)
+from outkey.sync.core.mapping.records import (
+    FieldKind,
+    WriteOutcome,
+    Written,
+    written_update,
+)
+from outkey.sync.ports.sync import Key
+
+CREATED = Written(WriteOutcome.CREATED)
+UNCHANGED = Written(WriteOutcome.UNCHANGED)
+# Of MySQL: no default, a row that is too long, a check, and what triggers refuse.
+MYSQL_ROW_CODES = frozenset({MYSQL_NO_DEFAULT, "1118", "1644", "3819", "4025"})
+# Of PostgreSQL: values that do not fit, taken keys, limits, and triggers that refuse.
+ROW_CLASSES = frozenset({"22", "23", "54", "P0"})
+
+
+class RowWriter:
+    """Creates and updates the rows of a table."""
+
+    def __init__(self, table: OpenTable) -> None:
+        self._table = table
+        self._statements = RowStatements(table)
+
+    def compare(
+        self, keys: Sequence[str], rows: Sequence[Row], planned: Layout | None = None
+    ) -> list[Written]:
+        """Return what `upsert` would do, with the values before and after.
+
+        `planned` is what the table would have before that.
+        """
+        results: list[Written] = []
+        for group in groups_of(rows, GROUP):
+            page = CheckedRows.of(planned or self._table.layout, keys, group)
+            names = [name for name in page.names if name in self._table.layout.columns]
+            stored: dict[Key, list[StoredRow]] = {}
+            columns = page.layout.columns
+            if all(
+                key in names
+                and columns[key].kind is self._table.layout.columns[key].kind
+                for key in keys
+            ):
+                stored = find_stored(self._table, keys, page.keys(), names)
+            results += [self._compare(page, stored, number) for number in page.numbers]
+        return results
+
+    def _compare(
+        self, page: CheckedRows, stored: dict[Key, list[StoredRow]], number: int
+    ) -> Written:
+        refused = page.refused.get(number)
+        if refused:
+            return refused
+        row = page.rows[number]
+        before = stored.get(page.key(number))
+        if before is not None and len(before) > 1:
+            return Written(WriteOutcome.REFUSED, page.key_names[0], "ambiguous")
+        changes = {
+            name: (before[0].values.get(name) if before else None, value)
+            for name, value in row.items()
+            if self._differs(
+                name, before[0].values.get(name) if before else None, value
+            )
+        }
+        if before is None:
+            stored[page.key(number)] = [StoredRow.new(row, None)]
+            return Written(WriteOutcome.CREATED, changes=changes)
+        before[0].values.update(row)
+        if changes or before[0].is_archived:
+            return replace(written_update(tuple(changes)), changes=changes)
+        return UNCHANGED
+
+    def upsert(
+        self,
+        keys: Sequence[str],
+        rows: Sequence[Row],
+        mark: RunMark,
+        *,
+        marks_all: bool,
+    ) -> list[Written]:
+        """Create or update the row of each record; what is refused affects no other."""
+        results: list[Written] = []
+        for group in groups_of(rows, GROUP):
+            results += self._upsert_group(keys, group, mark, marks_all=marks_all)
+        return results
+
+    def _upsert_group(
+        self,
+        keys: Sequence[str],
+        rows: Sequence[Row],
+        mark: RunMark,
+        *,
+        marks_all: bool,
+    ) -> list[Written]:
+        """Write rows together; if one is refused, by halves down to that one."""
+        page = CheckedRows.of(self._table.layout, keys, rows)
+        errors: tuple[type[Exception], ...] = (exc.DBAPIError, *driver_errors())
+        try:
+            with self._table.connection.begin_nested():
+                return self._write(page, mark, marks_all=marks_all)
+        except errors as error:
+            if not is_row_error(error):
+                raise
+        if len(rows) == 1:
+            return [Written(WriteOutcome.REFUSED, "", "refused_by_database")]
+        half = len(rows) // 2
+        return [
+            *self._upsert_group(keys, rows[:half], mark, marks_all=marks_all),
+            *self._upsert_group(keys, rows[half:], mark, marks_all=marks_all),
+        ]
+
+    def _write(
+        self, page: CheckedRows, mark: RunMark, *, marks_all: bool
+    ) -> list[Written]:
+        # A row that others delete now would be inserted there by its changes alone.
+        locks = self._table.vendor == MYSQL
+        stored = find_stored(
+            self._table, page.key_names, page.keys(), page.names, locks=locks
+        )
+        if not stored and not page.refused and len({*page.all_keys}) == len(page.rows):
+            self._statements.insert(page.names, page.rows, mark)
+            return [CREATED] * len(page.rows)
+        results: list[Written] = []
+        new: list[StoredRow] = []
+        updated: dict[int, StoredRow] = {}
+        seen: list[int] = []
+        for number in page.numbers:
+            refused = page.refused.get(number)
+            if refused:
+                results.append(refused)
+                continue
+            row = page.rows[number]
+            same = stored.get(page.key(number))
+            if same is None:
+                record = StoredRow.new(row, mark)
+                stored[page.key(number)] = [record]
+                new.append(record)
+                results.append(CREATED)
+                continue
+            if len(same) > 1:
+                results.append(
+                    Written(WriteOutcome.REFUSED, page.key_names[0], "ambiguous")
+                )
+                continue
+            record = same[0]
+            changed = {
+                name
+                for name, value in row.items()
+                if self._differs(name, record.values.get(name), value)
+            }
+            is_change = bool(changed) or record.is_archived
+            # In the order of the row, so that equal updates are one result.
+            names = tuple([name for name in row if name in changed])
+            results.append(written_update(names) if is_change else UNCHANGED)
+            if is_change:
+                record.values.update(row)
+                record.changed |= changed
+                record.is_archived = False
+                if record.id is not None:
+                    updated[record.id] = record
+            elif record.id is not None and needs_mark(
+                record, mark, marks_all=marks_all
+            ):
+                record.mark = mark
+                seen.append(record.id)
+        self._statements.insert(page.names, [record.values for record in new], mark)
+        self._statements.update(page.key_names, list(updated.values()), mark)
+        self._statements.mark(seen, mark)
+        return results
+
+    def assign(self, values: Mapping[str, Row], mark: RunMark) -> set[str]:
+        """Write values into rows by id, and mark these; return the ids of those done.
+
+        One after the other, since the database may refuse a key that another row has.
+        """
+        assigned: list[int] = []
+        for record in RowReader(self._table).by_id(values):
+            row = values[record]
+            faults = [
+                column_faults(
+                    self._table.layout.columns[self._table.require_column(name)],
+                    [value],
+                    is_key=True,
+                )
+                for name, value in row.items()
+            ]
+            if not any(faults) and self._assign_row(int(record), row):
+                assigned.append(int(record))
+        self._statements.mark(assigned, mark)
+        return {*map(str, assigned)}
+
+    def _assign_row(self, number: int, row: Row) -> bool:
+        """Return whether the database accepts values for a row."""
+        if not row:
+            return True
+        statement = update(self._table.clause).where(self._table.id == number)
+        written = {
+            name: bindparam(name, self._table.encode(name, value), Raw())
+            for name, value in row.items()
+        }
+        errors: tuple[type[Exception], ...] = (exc.DBAPIError, *driver_errors())
+        try:
+            with self._table.connection.begin_nested():
+                self._table.connection.execute(statement.values(written))
+        except errors as error:
+            if not is_row_error(error):
+                raise
+            return False
+        return True
+
+    def _differs(self, name: str, before: object, after: object) -> bool:
+        kind = self._table.layout.columns.get(name)
+        if kind is not None and kind.kind is FieldKind.JSON and after is not None:
+            after = comparable_json(after)
+        return before != after or (before is None) != (after is None)
+
+
+def is_row_error(error: Exception) -> bool:
+    """Whether a database refuses a row: other rows may succeed."""
+    if isinstance(error, exc.IntegrityError | exc.DataError):
+        return True
+    code = error_code(error)
+    if code.isdigit() and len(code) == 4:
+        return code in MYSQL_ROW_CODES
+    return code[:2] in ROW_CLASSES

@@ -1,0 +1,456 @@
+"""Tables as targets of sync lines, in outkey's own database or in another one."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from types import TracebackType
+
+from sqlalchemy.engine import Connection
+
+from outkey.foundation.core.errors import ConfigError, drop_traceback
+from outkey.foundation.core.text import Text
+from outkey.foundation.ports.database import StateRows
+from outkey.sync.adapters.tables.databases import (
+    NamedDatabases,
+    OwnDatabase,
+    TableDatabase,
+)
+from outkey.sync.adapters.tables.journal import read_journal, write_journal
+from outkey.sync.adapters.tables.layouts.catalogue import read_table
+from outkey.sync.adapters.tables.layouts.column_types import MYSQL
+from outkey.sync.adapters.tables.layouts.id_planner import next_mysql_id
+from outkey.sync.adapters.tables.layouts.layout import Layout, TablePlace, table_place
+from outkey.sync.adapters.tables.layouts.layout_records import (
+    LayoutRecords,
+    note_loss,
+    note_renamed,
+    note_run,
+)
+from outkey.sync.adapters.tables.layouts.planner import TablePlanner, adopted_name
+from outkey.sync.adapters.tables.layouts.table_plan import (
+    TablePlan,
+    apply_plan,
+    preparation_lock,
+)
+from outkey.sync.adapters.tables.layouts.table_sql import TableSql
+from outkey.sync.adapters.tables.open_table import OpenTable
+from outkey.sync.adapters.tables.rows.missing_rows import MissingRows
+from outkey.sync.adapters.tables.rows.row_ids import fill_ids
+from outkey.sync.adapters.tables.rows.row_reader import RowReader
+from outkey.sync.adapters.tables.rows.row_writer import RowWriter
+from outkey.sync.adapters.tables.rows.stored_rows import RunMark
+from outkey.sync.core.line.line import Gone
+from outkey.sync.core.line.sync_sections import OtherDatabase
+from outkey.sync.core.mapping.filters import Wanted
+from outkey.sync.core.mapping.records import (
+    HostRecord,
+    PreparedTarget,
+    Shape,
+    Target,
+    Unseen,
+    Written,
+)
+from outkey.sync.core.mapping.targets import TableName, parse_target
+from outkey.sync.ports.sync import NOTHING, Key
+
+LineOf = Callable[[str], str]  # the line of a run
+
+
+class PlainTransaction:
+    """A transaction whose own errors have no history, which could hold a URL."""
+
+    def __init__(self, inner: AbstractContextManager[None]) -> None:
+        self._inner = inner
+
+    @drop_traceback
+    def __enter__(self) -> None:
+        self._inner.__enter__()
+
+    @drop_traceback
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        return self._inner.__exit__(kind, error, trace)
+
+
+class TableStore:
+    """Makes, reads and writes tables.
+
+    What a table has is written down as a shared state, so that it can be listed and
+    written without a look at the catalogue of its database.
+    """
+
+    def __init__(
+        self,
+        states: StateRows,
+        own: OwnDatabase | None,
+        named: NamedDatabases,
+        line_of: LineOf,
+    ) -> None:
+        self._layouts = LayoutRecords(states)
+        self._own = own
+        self._named = named
+        self._line_of = line_of
+        self._lines: dict[str, str] = {}  # by run
+        self._planned: dict[str, TablePlan] = {}  # by dry runs
+        self._retiring: dict[str, bool] = {}  # whether a run must mark all it sees
+
+    # ── which tables there are ───────────────────────────────────────────────────────
+
+    def interrupt(self) -> None:
+        self._named.interrupt()
+
+    @drop_traceback
+    def refuse_database(self, database: OtherDatabase) -> None:
+        self._named.refuse_unusable(database)
+
+    @drop_traceback
+    def targets(self) -> list[Target]:
+        return self._layouts.targets()
+
+    @drop_traceback
+    def prepare(
+        self, target: str, shape: Shape, *, dry_run: bool = False
+    ) -> PreparedTarget:
+        name = table_name(target)
+        database = self._database(name)
+        is_adopted = self._is_adopted(name)
+        self._layouts.refuse_similar(name)
+        recorded = self._layouts.read(name)
+
+        def make(connection: Connection) -> TablePlan:
+            planner = TablePlanner(connection, name, is_adopted=is_adopted)
+            plan = planner.plan(shape, recorded, dry_run=dry_run)
+            if dry_run or not plan.statements:
+                return plan
+            return self._make(connection, planner, name, shape)
+
+        if not dry_run and recorded is None:
+            recorded = self._announce(name, shape, database)
+        plan = database.repeat(make)
+        prepared = PreparedTarget(
+            plan.layout.target(str(name)),
+            tuple(plan.changes),
+            is_partial=plan.layout.is_partial,
+            refilled_by=plan.layout.refilled_by,
+        )
+        if dry_run:
+            self._planned[str(name)] = plan
+            return prepared
+        self._layouts.store(name, plan.layout, recorded)
+        is_retiring = self._retiring.get(str(name), False)
+        self._retiring[str(name)] = is_retiring or shape.retires
+        return prepared
+
+    def _announce(
+        self, name: TableName, shape: Shape, database: TableDatabase
+    ) -> Layout | None:
+        """Store that outkey makes a table, before it does.
+
+        If it is killed in between, it knows the table for its own. One that is there
+        already belongs to others, also if another outkey has made it.
+        """
+        is_there = database.repeat(
+            lambda connection: read_table(connection, table_place(name)) is not None
+        )
+        if not is_there:
+            layout = Layout({}, shape.keys, archives=shape.archives, is_made=False)
+            self._layouts.announce(name, layout)
+        # Only now: another process of this outkey may have made it a moment ago.
+        return self._layouts.read(name)
+
+    def _make(
+        self,
+        connection: Connection,
+        planner: TablePlanner,
+        name: TableName,
+        shape: Shape,
+    ) -> TablePlan:
+        """Change a table, while no other process does."""
+        with preparation_lock(connection, table_place(name)):
+            plan = planner.plan(shape, self._layouts.read(name), dry_run=False)
+            if plan.is_loss:
+                # Before it is repaired: a killed process could not tell afterwards.
+                self._layouts.change(name, partial(note_loss, first_id=plan.first_id))
+                plan = planner.plan(shape, self._layouts.read(name), dry_run=False)
+            apply_plan(connection, plan)
+        return plan
+
+    def _is_adopted(self, name: TableName) -> bool:
+        if not name.database:
+            return False
+        return adopted_name(name) in self._named.settings(name.database).adopt
+
+    def _database(self, name: TableName) -> TableDatabase:
+        if name.database:
+            return self._named.open(name.database)
+        if self._own is None:
+            raise ConfigError(
+                Text("this installation has no tables of its own"),
+                hint=Text("Name another database: table:DATABASE.NAME."),
+                field="target",
+            )
+        return self._own
+
+    # ── records ──────────────────────────────────────────────────────────────────────
+
+    def transaction(self, targets: Collection[str]) -> AbstractContextManager[None]:
+        databases = {
+            database.name: database
+            for database in (self._database(table_name(target)) for target in targets)
+        }
+        if len(databases) > 1:
+            raise ConfigError(
+                Text("children must be in the same place as their parents"),
+                hint=Text("Choose targets in the same database."),
+                field="children",
+            )
+        for database in databases.values():
+            return PlainTransaction(database.transaction())
+        return nullcontext()
+
+    def journal(self, target: str, line: str) -> str:
+        database = self._database(table_name(target))
+        if isinstance(database, OwnDatabase):
+            return ""
+        return database.repeat(lambda connection: read_journal(connection, line))
+
+    def put_journal(self, target: str, line: str, text: str) -> None:
+        database = self._database(table_name(target))
+        if isinstance(database, OwnDatabase):
+            return
+        with database.connect() as connection:
+            write_journal(connection, line, text)
+
+    @drop_traceback
+    def rename_line(self, target: str, line: str, new_name: str) -> None:
+        name = table_name(target)
+        layout = self._layouts.read(name)
+        if layout is None or not layout.is_made:
+            return
+        with self._open(target) as table:
+            MissingRows(table).rename_line(line, new_name)
+        text = self.journal(target, line)
+        if text:
+            self.put_journal(target, new_name, text)
+            self.put_journal(target, line, "")
+        renamed = partial(note_renamed, line=line, new_name=new_name)
+        self._layouts.change(name, renamed)
+        self._lines.clear()
+
+    def begin(self, target: str, run: str) -> None:
+        """Do nothing: rows are written as they come."""
+
+    def complete(
+        self,
+        target: str,
+        run: str,
+        *,
+        is_doubtful: bool = False,  # noqa: ARG002 - of files
+        may_lose: bool = False,  # noqa: ARG002 - of files
+    ) -> Sequence[Text]:
+        """Note that a line has filled the table again, and the IDs that it used."""
+        name = table_name(target)
+        layout = self._layout(name)
+        next_id = layout.next_id
+        database = self._database(name)
+        if database.vendor == MYSQL:
+            next_id = database.repeat(
+                lambda connection: next_mysql_id(
+                    connection, TableSql(connection, table_place(name))
+                )
+            )
+        line = self._line(run)
+        is_filled = not layout.is_partial or line in layout.refilled_by
+        if is_filled and next_id == layout.next_id:
+            return ()
+        self._layouts.change(name, partial(note_run, line=line, next_id=next_id))
+        return ()
+
+    @drop_traceback
+    def read(self, target: str, after: str, limit: int) -> list[HostRecord]:
+        with self._open(target) as table:
+            return RowReader(table).read(after, limit)
+
+    @drop_traceback
+    def rows(
+        self,
+        target: str,
+        after: str,
+        limit: int,
+        wanted: Mapping[str, Wanted] = NOTHING,
+    ) -> list[HostRecord]:
+        with self._open(target) as table:
+            return RowReader(table).read(
+                after, limit, with_archived=True, wanted=wanted
+            )
+
+    @drop_traceback
+    def count(
+        self, target: str, after: str = "", wanted: Mapping[str, Wanted] = NOTHING
+    ) -> int:
+        with self._open(target) as table:
+            return RowReader(table).count(after, wanted)
+
+    @drop_traceback
+    def upsert(
+        self,
+        target: str,
+        keys: Sequence[str],
+        rows: Sequence[Mapping[str, object]],
+        run: str,
+        *,
+        dry_run: bool = False,
+    ) -> list[Written]:
+        name = str(table_name(target))
+        if dry_run:
+            return self._compare(target, keys, rows)
+        mark = RunMark(self._line(run), run)
+        marks_all = self._retiring.get(name, True)
+        layout = self._layout(table_name(target))
+        place = table_place(table_name(target))
+        return self._database(table_name(target)).repeat(
+            lambda connection: RowWriter(open_table(connection, place, layout)).upsert(
+                keys, rows, mark, marks_all=marks_all
+            )
+        )
+
+    def _compare(
+        self, target: str, keys: Sequence[str], rows: Sequence[Mapping[str, object]]
+    ) -> list[Written]:
+        """Compare rows with a table; one that is not there yet has none."""
+        name = table_name(target)
+        planned = self._planned.get(str(name))
+        if planned is None:
+            with self._open(target) as table:
+                return RowWriter(table).compare(keys, rows)
+        layout = None if planned.is_new else self._layouts.read(name)
+        with self._database(name).connect() as connection:
+            table = OpenTable(connection, table_place(name), layout or Layout({}))
+            return RowWriter(table).compare(keys, rows, planned.layout)
+
+    @drop_traceback
+    def unseen(self, target: str, line: str, run: str) -> Unseen:
+        with self._open(target) as table:
+            return MissingRows(table).count(line, run)
+
+    @drop_traceback
+    def retire(self, target: str, line: str, run: str, gone: Gone) -> int:
+        with self._open(target) as table:
+            return MissingRows(table).retire(line, run, gone)
+
+    @drop_traceback
+    def delete_children(
+        self,
+        target: str,
+        parent: Sequence[str],
+        keys: Sequence[str],
+        kept: Mapping[Key, Collection[Key]],
+    ) -> int:
+        layout = self._layouts.read(table_name(target))
+        if layout is None or not layout.is_made:
+            return 0  # no list had an element yet
+        with self._open(target) as table:
+            return MissingRows(table).delete_children(parent, keys, kept)
+
+    @drop_traceback
+    def matching(
+        self, target: str, keys: Sequence[str], values: Collection[Key]
+    ) -> dict[Key, HostRecord]:
+        name = table_name(target)
+        layout = self._layouts.read(name) or Layout({})
+        is_planned = str(name) in self._planned
+        if is_planned and not {*keys} <= layout.columns.keys():
+            return {}  # a dry run: the table is not there yet, or without these columns
+        with self._open(target) as table:
+            return RowReader(table).matching(keys, list(values))
+
+    @drop_traceback
+    def by_id(self, target: str, ids: Collection[str]) -> dict[str, HostRecord]:
+        if not ids:
+            return {}
+        with self._open(target) as table:
+            return RowReader(table).by_id(ids)
+
+    @drop_traceback
+    def assign(
+        self, target: str, values: Mapping[str, Mapping[str, object]], run: str
+    ) -> set[str]:
+        mark = RunMark(self._line(run), run)
+        with self._open(target) as table:
+            return RowWriter(table).assign(values, mark)
+
+    @drop_traceback
+    def missing(
+        self, target: str, line: str, run: str, after: str, limit: int
+    ) -> list[HostRecord]:
+        with self._open(target) as table:
+            return MissingRows(table).read(line, run, after, limit)
+
+    @drop_traceback
+    def present(self, target: str, ids: Sequence[str]) -> set[str]:
+        if not ids:  # a dry run asks before the table is there
+            return set()
+        with self._open(target) as table:
+            return RowReader(table).present(ids)
+
+    @drop_traceback
+    def find(
+        self, target: str, field: str, values: Sequence[object]
+    ) -> dict[object, object]:
+        name = table_name(target)
+        layout = self._layout(name)
+        if field not in layout.columns:
+            raise ConfigError(
+                Text("the table has no such column"),
+                hint=Text("Choose one of: {names}.", names=", ".join(layout.columns)),
+                field=field,
+            )
+        if not values:  # a line is checked: its database need not be reached
+            return {}
+        with self._open(target) as table:
+            return RowReader(table).find(field, values)
+
+    @contextmanager
+    def _open(self, target: str) -> Iterator[OpenTable]:
+        name = table_name(target)
+        layout = self._layout(name)
+        with self._database(name).connect() as connection:
+            yield open_table(connection, table_place(name), layout)
+
+    def _layout(self, name: TableName) -> Layout:
+        layout = self._layouts.read(name)
+        if layout is None or not layout.is_made:
+            raise ConfigError(
+                Text("there is no table {name} yet", name=str(name).partition(":")[2]),
+                hint=Text("Run the line that fills it first."),
+                field="target",
+            )
+        return layout
+
+    def _line(self, run: str) -> str:
+        if run not in self._lines:
+            self._lines = {run: self._line_of(run)}
+        return self._lines[run]
+
+
+def open_table(connection: Connection, place: TablePlace, layout: Layout) -> OpenTable:
+    """Return a table whose rows all have an ID."""
+    table = OpenTable(connection, place, layout)
+    fill_ids(table)
+    return table
+
+
+def table_name(target: str) -> TableName:
+    """Return the table that a target names, or raise ConfigError."""
+    name = parse_target(target)
+    if isinstance(name, TableName):
+        return name
+    raise ConfigError(
+        Text("this is not the name of a table"),
+        hint=Text("Write table:NAME."),
+        field="target",
+    )

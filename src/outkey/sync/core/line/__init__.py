@@ -1,0 +1,1 @@
+"""A sync line: its settings, its section of a document, its versions and checks."""

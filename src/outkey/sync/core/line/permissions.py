@@ -1,0 +1,67 @@
+"""Which permissions an edit or a run of a sync line needs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from outkey.foundation.core.permission import Permission, Requirement
+from outkey.foundation.core.text import Text
+from outkey.sending.core.configuration.permissions import MAY_NOT_EDIT_SCRIPT
+from outkey.sync.core.line.line import Direction, FieldMapping, Gone, Sync, Transform
+from outkey.sync.core.line.sync_line import SyncLine
+
+_ADD = Text("you may not add sync lines")
+_CHANGE = Text("you may not change sync lines")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordAccess:
+    """What a line does with the records of one of the host's targets.
+
+    `field` is the place of the line that names the target; empty for the target that
+    the line synchronizes.
+    """
+
+    target: str
+    verbs: tuple[str, ...]
+    field: str = ""
+
+
+def line_requirements(stored: SyncLine | None, edited: SyncLine) -> list[Requirement]:
+    """Return what saving `edited` in the place of `stored` (None: a new one) needs."""
+    needs = [Requirement(Permission.CHANGE_LINE, "name", _CHANGE)]
+    if stored is None:
+        needs = [Requirement(Permission.ADD_LINE, "name", _ADD)]
+    if script_of(stored) != script_of(edited):
+        needs.append(Requirement(Permission.EDIT_SCRIPT, "script", MAY_NOT_EDIT_SCRIPT))
+    return needs
+
+
+def script_of(line: SyncLine | None) -> str:
+    """Return the script of a line; empty where it has none."""
+    return line.sync.script if line is not None and line.sync is not None else ""
+
+
+def record_accesses(sync: Sync, *, dry_run: bool = False) -> Iterator[RecordAccess]:
+    """Yield what a line does with the host's records when it runs."""
+    writes = sync.direction is Direction.PULL and not dry_run
+    verbs: tuple[str, ...] = ("view", "add", "change") if writes else ("view",)
+    if writes and sync.gone is Gone.DELETE:
+        verbs = (*verbs, "delete")
+    yield RecordAccess(sync.target, verbs)
+    yield from lookup_accesses(sync.mappings, "")
+    for number, children in enumerate(sync.children):
+        place = f"children[{number}]."
+        verbs = ("view", "add", "change", "delete") if writes else ("view",)
+        yield RecordAccess(children.target, verbs, f"{place}target")
+        yield from lookup_accesses(children.mappings, place)
+
+
+def lookup_accesses(
+    mappings: Sequence[FieldMapping], place: str
+) -> Iterator[RecordAccess]:
+    """Yield the targets that mappings look values up in."""
+    for number, mapping in enumerate(mappings):
+        target = mapping.options.get("target", "")
+        if mapping.transform is Transform.LOOKUP and target:
+            field = f"{place}fields[{number}].options.target"
+            yield RecordAccess(target, ("view",), field)

@@ -1,0 +1,80 @@
+"""Rows of sync lines as values: what a host stores, without a rule."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from dataclasses import field as dataclass_field
+
+from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.stored_values import odd_names
+from outkey.sending.core.configuration.rows import row_unreadable
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.line.table import read_sync, sync_table
+from outkey.sync.core.mapping.targets import other_database
+from outkey.sync.core.run.schedule import TimedLine
+
+
+@dataclass(frozen=True, slots=True)
+class LineRow:
+    """What is stored of a sync line."""
+
+    name: str
+    configuration: str
+    method: str
+    path: str
+    sync: Mapping[str, object] | None  # the table that a TOML document has
+    source: str = ""  # the TOML of that table as a user wrote it
+    record: str = ""  # the id of its configuration, which a host fills in
+    voucher: str = ""  # that outkey has stored it (`core.vault.row_voucher`)
+    # Why it must not run: it was changed without outkey, or outkey is sealed.
+    error: OutkeyError | None = dataclass_field(default=None, compare=False)
+
+    def vouched_content(self) -> dict[str, object]:
+        """Return what is vouched for; its configuration by the id, which stays."""
+        return {
+            "configuration": self.record,
+            "method": self.method,
+            "path": self.path,
+            "sync": self.sync,
+            "source": self.source,
+        }
+
+    def line(self) -> SyncLine:
+        """Return the line, or raise ConfigError where its table cannot be read."""
+        columns = ((field.name, getattr(self, field.name)) for field in fields(self))
+        if odd := odd_names(columns):
+            raise row_unreadable(odd)
+        sync = None if self.sync is None else read_sync(self.sync)
+        return SyncLine(
+            self.name,
+            configuration=self.configuration,
+            method=self.method,
+            path=self.path,
+            sync=sync,
+            source=self.source,
+            error=self.error,
+            record=self.record,
+        )
+
+    def timed(self) -> TimedLine:
+        """Return when the line runs, also where its table cannot be read otherwise."""
+        table = self.sync if isinstance(self.sync, Mapping) else {}
+        schedule = table.get("schedule")
+        return TimedLine(
+            self.name,
+            self.configuration,
+            schedule if isinstance(schedule, str) else "",
+            other_database(table.get("target")),
+        )
+
+
+def line_row(line: SyncLine) -> LineRow:
+    """Return the row of a sync line."""
+    sync = None if line.sync is None else sync_table(line.sync)
+    return LineRow(
+        line.name,
+        configuration=line.configuration,
+        method=line.method,
+        path=line.path,
+        sync=sync,
+        source=line.source,
+    )

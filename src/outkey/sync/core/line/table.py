@@ -1,0 +1,181 @@
+"""A synchronization as the table of a TOML document, or of a database's JSON, and back.
+
+The grammar is the table of fields in `sync/core/line/fields.py`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.fields.choices import Choice
+from outkey.foundation.core.fields.field_kinds import (
+    Field,
+    Kind,
+    read_table,
+    table_errors,
+)
+from outkey.foundation.core.moments import DAY_SECONDS, parse_interval
+from outkey.foundation.core.text import Text
+from outkey.sync.core.line.fields import SYNC_FIELDS
+from outkey.sync.core.line.line import Children, Direction, FieldMapping, Sync
+
+# Attributes with another name than their key.
+ATTRIBUTES = {"fields": "mappings"}
+# Of `full_every`: seconds.
+MIN_INTERVAL = 3600
+MAX_INTERVAL = 366 * DAY_SECONDS
+
+
+def read_sync(table: Mapping[str, object], place: str = "") -> Sync:
+    """Read what makes a line a synchronization; the place is put before each key."""
+    if "direction" not in table:
+        raise missing_direction(place)
+    values = read_table(SYNC_FIELDS, table, place)
+    attributes = {ATTRIBUTES.get(key, key): value for key, value in values.items()}
+    # A test compares what is read with what was written.
+    sync = Sync(**attributes)  # type: ignore[arg-type]
+    for error in rule_errors(sync, place):
+        raise error
+    return sync
+
+
+def sync_errors(table: Mapping[str, object]) -> Iterator[ConfigError]:
+    """Yield everything that `read_sync` would refuse, not only the first."""
+    if "direction" not in table:
+        yield missing_direction("")
+    yield from table_errors(SYNC_FIELDS, table)
+    yield from rule_errors(readable_part(table))
+
+
+def missing_direction(place: str) -> ConfigError:
+    """Return the error for a synchronization without a direction."""
+    return ConfigError(
+        Text("a line that synchronizes needs a direction: pull or push"),
+        field=f"{place}direction",
+    )
+
+
+def readable_part(table: Mapping[str, object]) -> Sync:
+    """Return what the rules about several fields need, as far as it can be read."""
+    is_push = table.get("direction") == Direction.PUSH
+    return Sync(
+        direction=Direction.PUSH if is_push else Direction.PULL,
+        keys=texts_in(table.get("keys")),
+        mappings=readable_mappings(table),
+        full_every=str(table.get("full_every", "")),
+        children=tuple(
+            Children(
+                parent=texts_in(child.get("parent")),
+                keys=texts_in(child.get("keys")),
+                mappings=readable_mappings(child),
+            )
+            for child in tables_in(table.get("children"))
+        ),
+    )
+
+
+def readable_mappings(table: Mapping[str, object]) -> tuple[FieldMapping, ...]:
+    """Return the host's fields of mappings."""
+    rows = tables_in(table.get("fields"))
+    return tuple(FieldMapping("", str(row.get("host", ""))) for row in rows)
+
+
+def tables_in(value: object) -> list[dict[str, object]]:
+    """Return the tables of a list; an empty one in the place of anything else."""
+    rows = value if isinstance(value, list) else []
+    return [row if isinstance(row, dict) else {} for row in rows]
+
+
+def texts_in(value: object) -> tuple[str, ...]:
+    """Return the texts of a list, or a text alone."""
+    values = value if isinstance(value, list) else [value]
+    return tuple(text for text in values if isinstance(text, str) and text)
+
+
+def rule_errors(sync: Sync, place: str = "") -> Iterator[ConfigError]:
+    """Yield what is wrong with fields that depend on each other."""
+    hosts = [mapping.host for mapping in sync.mappings]
+    yield from repeated_errors(hosts, place)
+    # Without keys every run would create every record again.
+    if sync.direction is Direction.PULL and not {*sync.keys} <= {*hosts}:
+        yield ConfigError(
+            Text("each key must be the host's field of a mapping"), field=f"{place}keys"
+        )
+    yield from interval_errors(sync.full_every, f"{place}full_every")
+    for number, children in enumerate(sync.children):
+        yield from children_errors(sync, children, f"{place}children[{number}].")
+
+
+def interval_errors(text: str, place: str) -> Iterator[ConfigError]:
+    """Yield an error if an interval is too short, too long or not an interval."""
+    if text and not MIN_INTERVAL <= parse_interval(text) <= MAX_INTERVAL:
+        yield ConfigError(
+            Text("must be an interval of one hour to 366 days"),
+            hint=Text(
+                "Write a number and its unit: m (minutes), h (hours), d (days) or w"
+                " (weeks), such as 7d."
+            ),
+            field=place,
+        )
+
+
+def children_errors(
+    sync: Sync, children: Children, place: str
+) -> Iterator[ConfigError]:
+    """Yield what is wrong with children whose parent or keys cannot be told."""
+    if len(children.parent) != len(sync.keys):
+        yield ConfigError(
+            Text("the parent needs as many fields as the line has keys"),
+            hint=Text("The line has the keys {names}.", names=", ".join(sync.keys)),
+            field=f"{place}parent",
+        )
+    hosts = [*children.parent, *(mapping.host for mapping in children.mappings)]
+    yield from repeated_errors(hosts, place, first=len(children.parent))
+    if not {*children.keys} <= {*hosts}:
+        yield ConfigError(
+            Text("each key must be the host's field of a mapping, or of the parent"),
+            field=f"{place}keys",
+        )
+
+
+def repeated_errors(
+    hosts: Sequence[str], place: str, *, first: int = 0
+) -> Iterator[ConfigError]:
+    """Yield errors of fields that are mapped twice; at `first` the mappings begin."""
+    seen: set[str] = set()
+    for number, host in enumerate(hosts):
+        if host and host in seen:
+            yield ConfigError(
+                Text("the host's field is mapped twice"),
+                field=f"{place}fields[{number - first}].host",
+            )
+        seen.add(host)
+
+
+def sync_table(sync: Sync) -> dict[str, object]:
+    """Return the table that `read_sync` reads, without what is as by default."""
+    return written_table(SYNC_FIELDS, sync)
+
+
+def written_table(fields: Sequence[Field], values: object) -> dict[str, object]:
+    """Return the attributes of an object by key, without what is as by default."""
+    table: dict[str, object] = {}
+    for field in fields:
+        value = getattr(values, ATTRIBUTES.get(field.key, field.key))
+        if field.kind is Kind.TEXTS:
+            value = dict(value)  # a query is stored as pairs, which cannot change
+        if field.is_always_written or value != field.default:
+            table[field.key] = written_value(field, value)
+    return table
+
+
+def written_value(field: Field, value: object) -> object:
+    """Return a value of a field as TOML and JSON have it."""
+    if field.kind is Kind.TABLE:
+        return written_table(field.parts, value)
+    if field.kind is Kind.TABLES and isinstance(value, tuple):
+        return [written_table(field.parts, part) for part in value]
+    if field.kind is Kind.NAMES and isinstance(value, tuple) and len(value) == 1:
+        return value[0]
+    if field.kind in {Kind.LIST, Kind.NAMES} and isinstance(value, tuple):
+        return list(value)
+    return str(value) if isinstance(value, Choice) else value

@@ -1,0 +1,1 @@
+"""Records and rows: how values are mapped, transformed, compared and stored."""

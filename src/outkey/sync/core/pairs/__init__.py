@@ -1,0 +1,1 @@
+"""Two lines that keep both sides the same: rules, agreements, journal."""

@@ -1,0 +1,1 @@
+"""What a line can be completed with, from a sample of an API's response."""

@@ -1,0 +1,1 @@
+"""Lines that are not saved yet: errors, samples and previews."""

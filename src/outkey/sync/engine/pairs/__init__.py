@@ -1,0 +1,1 @@
+"""Both directions of a pair: matches, decisions, changes."""

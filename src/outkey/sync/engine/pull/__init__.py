@@ -1,0 +1,1 @@
+"""From the API into the host, page by page."""

@@ -1,0 +1,193 @@
+"""Records of the API become rows, and rows become effects; parents and children."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from outkey.foundation.core.errors import SyncFailed
+from outkey.sync.core.line.line import INDEX, FieldMapping, Transform
+from outkey.sync.core.mapping.columns import ColumnMapping, map_columns
+from outkey.sync.core.mapping.keys import key_text
+from outkey.sync.core.mapping.mapping import Unmapped, resolve_transform
+from outkey.sync.core.mapping.records import HostField, WriteOutcome, Written
+from outkey.sync.core.mapping.transforms import MappingContext
+from outkey.sync.core.paging.response import MAX_FIELDS, size_fault
+from outkey.sync.core.run.excerpt import NO_VALUE, json_kind
+from outkey.sync.engine.runs.plan import Effect, SyncPorts
+
+WHOLE_RECORD = "@"
+NULL = "`null`"
+
+Row = dict[str, object]
+KeyTexts = tuple[str, ...]  # the values of key fields as texts
+Upsert = Callable[[Sequence[Row]], Sequence[Written]]
+
+
+def mapping_paths(mappings: Sequence[FieldMapping], place: str = "") -> dict[str, str]:
+    """Return the paths into records that mappings have, by field of the line."""
+    without_path = {Transform.TEMPLATE: WHOLE_RECORD, Transform.CONSTANT: NULL}
+    return {
+        f"{place}fields[{number}].api": without_path.get(mapping.transform, mapping.api)
+        for number, mapping in enumerate(mappings)
+    }
+
+
+class RecordMapper:
+    """Maps records to the rows of one target, a page at a time."""
+
+    def __init__(
+        self,
+        ports: SyncPorts,
+        mappings: Sequence[FieldMapping],
+        *,
+        field_of: Callable[[FieldMapping], HostField],
+        keep_working: Callable[[], None],
+        place: str = "",
+        most_fields: int = MAX_FIELDS,
+    ) -> None:
+        self._ports = ports
+        self._keep_working = keep_working
+        self._most_fields = most_fields
+        paths = mapping_paths(mappings, place)
+        self._find_values = [
+            ports.finder.compile(NULL if path == INDEX else path, field=field)
+            for field, path in paths.items()
+        ]
+        # The values that are not in the element, but its position in the list.
+        self._index_places = [
+            number for number, path in enumerate(paths.values()) if path == INDEX
+        ]
+        self._mappings = [
+            resolve_transform(mapping, field_of(mapping)) for mapping in mappings
+        ]
+        self._columns = [
+            ColumnMapping(mapping, ports.zones) for mapping in self._mappings
+        ]
+
+    def map(
+        self, records: Sequence[object], indexes: Sequence[int] = ()
+    ) -> list[Row | Unmapped]:
+        """Return the host's values of each record, or why it has none.
+
+        `indexes` are the positions of elements of lists, one for each.
+        """
+        values = [self._values_in(record) for record in records]
+        lists = [of_record for of_record in values if isinstance(of_record, list)]
+        for place in self._index_places:
+            for of_record, index in zip(values, indexes, strict=True):
+                if isinstance(of_record, list):
+                    of_record[place] = index
+        context = MappingContext(self._ports.zones, self._lookups(lists))
+        mapped = iter(
+            map_columns(self._columns, list(zip(*lists, strict=True)), context)
+            if lists
+            else ()
+        )
+        return [
+            of_record if isinstance(of_record, Unmapped) else next(mapped)
+            for of_record in values
+        ]
+
+    def _values_in(self, record: object) -> list[object] | Unmapped:
+        """Return what the expressions find in a record, one value a mapping."""
+        if isinstance(record, Unmapped):
+            return record
+        self._keep_working()
+        members = record if isinstance(record, dict) else {"": record}
+        if reason := size_fault(members, self._most_fields):
+            return Unmapped("", reason)
+        values: list[object] = []
+        try:
+            for find in self._find_values:
+                values.append(find(record))  # noqa: PERF401 - its length tells which failed
+        except SyncFailed as failed:
+            return Unmapped(self._mappings[len(values)].host, failed.reason)
+        return values
+
+    def _lookups(self, values: Sequence[list[object]]) -> dict[str, dict[str, object]]:
+        """Query the host once for all values that a page looks up in one field."""
+        tables = {}
+        for place, mapping in enumerate(self._mappings):
+            if mapping.transform is not Transform.LOOKUP:
+                continue
+            candidates = [mapping.default, *(of_record[place] for of_record in values)]
+            keys = list(dict.fromkeys(key for key in candidates if is_lookup_key(key)))
+            target = mapping.options["target"]
+            ids = self._ports.records.find(target, mapping.options["field"], keys)
+            # The API may write a number of the host as text, or the other way round.
+            tables[mapping.host] = {str(key): record for key, record in ids.items()}
+        return tables
+
+
+def is_lookup_key(value: object) -> bool:
+    """Whether a value can be looked up."""
+    return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
+
+
+def write_rows(
+    keys: Sequence[str], mapped: Sequence[Row | Unmapped], upsert: Upsert
+) -> list[Effect]:
+    """Write rows, each key once, and return what became of each."""
+    rows: dict[KeyTexts, Row] = {}
+    # An effect that is known already, or the key of the row to write.
+    pending: list[Effect | KeyTexts] = []
+    for row in mapped:
+        if isinstance(row, Unmapped):
+            pending.append(refused_effect(key_of(keys, row), row))
+            continue
+        key = key_of(keys, row)
+        if not all(key):
+            name = keys[[bool(part) for part in key].index(False)]
+            missing = Unmapped(name, "key_missing", row, row.get(name))
+            pending.append(refused_effect(key, missing))
+        elif rows.setdefault(key, row) is row:
+            pending.append(key)
+        elif rows[key] == row:
+            pending.append(Effect(WriteOutcome.UNCHANGED, key_text(key), row))
+        else:
+            # There is no way to know which of the two is right.
+            name = keys[0]
+            duplicate = Unmapped(name, "duplicate_key", row, row[name])
+            pending.append(refused_effect(key, duplicate))
+    results = iter(upsert(list(rows.values())) if rows else ())
+    return [
+        entry
+        if isinstance(entry, Effect)
+        else effect_of(entry, rows[entry], next(results))
+        for entry in pending
+    ]
+
+
+def key_of(keys: Sequence[str], row: Mapping[str, object] | Unmapped) -> KeyTexts:
+    """Return the values of the key fields as texts; "" for a missing one."""
+    values = row.row if isinstance(row, Unmapped) else row
+    parts = [values.get(name) for name in keys]
+    return tuple(["" if part is None else str(part) for part in parts])
+
+
+def effect_of(key: KeyTexts, row: Mapping[str, object], written: Written) -> Effect:
+    """Return the effect of a row that the host has written or compared."""
+    effect = Effect(
+        written.outcome,
+        key_text(key),
+        row,
+        field=written.field,
+        reason=written.reason,
+        changes=written.changes,
+        changed=written.changed,
+    )
+    if written.field in row:
+        effect.refused = row[written.field]
+        effect.kind = json_kind(effect.refused)
+    return effect
+
+
+def refused_effect(key: KeyTexts, unmapped: Unmapped) -> Effect:
+    """Return the effect of a record that could not be mapped."""
+    return Effect(
+        outcome=WriteOutcome.REFUSED,
+        key=key_text(key),
+        values=unmapped.row,
+        field=unmapped.field,
+        reason=unmapped.reason,
+        kind=json_kind(unmapped.value),
+        refused=None if unmapped.value is NO_VALUE else unmapped.value,
+    )

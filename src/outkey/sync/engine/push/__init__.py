@@ -1,0 +1,1 @@
+"""From the host to the API, record by record."""

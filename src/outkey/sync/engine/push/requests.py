@@ -1,0 +1,114 @@
+"""The requests of a run, one after another or several at a time.
+
+Only sending is on an event loop. What becomes of the responses is decided and stored
+outside of it, where a database may block.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Required, Self, TypedDict
+
+from outkey.foundation.core.errors import EditConflict, OutkeyError
+from outkey.foundation.core.origin import Params
+from outkey.foundation.core.secret import Secret
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.request.assembly import Call
+from outkey.sending.core.request.message import Response
+from outkey.sending.engine.exchange.calls import build_call
+from outkey.sending.engine.exchange.sender import Sender
+from outkey.sync.engine.runs.plan import LinePlan
+
+ResponseOrError = Response | BaseException
+
+
+class LineRequest(TypedDict, total=False):
+    """What one request has besides what all requests of a line have in common."""
+
+    path: Required[str]
+    method: str  # the line's own without one
+    params: Params
+    json: object
+    headers: Mapping[str, str | Secret]
+
+
+class RequestBatch:
+    """Sends requests of a line; without an event loop if only one at a time."""
+
+    def __init__(self, sender: Sender, plan: LinePlan, parallel: int) -> None:
+        self._sender = sender
+        self._plan = plan
+        self._limit = min(parallel, limit_by_rate(plan))
+        self._runner = asyncio.Runner()  # creates its loop at the first use
+        self._has_sent = False
+        # The current configuration, and the one that requests of this run get for it.
+        self._configured: tuple[Configuration, Configuration] | None = None
+
+    @property
+    def width(self) -> int:
+        """How many requests may be sent at once.
+
+        The first is sent alone: wrong credentials are refused once, not fifty times.
+        """
+        return self._limit if self._has_sent else 1
+
+    def send(self, requests: Sequence[LineRequest]) -> Sequence[ResponseOrError]:
+        """Send requests; return the response or the error of each, in their order."""
+        self._has_sent = True
+        if self._limit > 1:
+            return self._runner.run(self._send_together(requests))
+        return [self._send_one(request) for request in requests]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        if self._has_sent and self._limit > 1:
+            with self._runner:
+                self._runner.run(self._sender.leave_loop())
+
+    def _send_one(self, request: LineRequest) -> ResponseOrError:
+        try:
+            return self._sender.send(self._call(request))
+        except OutkeyError as error:
+            return error
+
+    async def _send_together(
+        self, requests: Sequence[LineRequest]
+    ) -> Sequence[ResponseOrError]:
+        sends = (
+            self._sender.asend(partial(self._call, request)) for request in requests
+        )
+        return await asyncio.gather(*sends, return_exceptions=True)
+
+    def _call(self, request: LineRequest) -> Call:
+        """Return a call with the current secrets, and the script the run began with."""
+        line = self._plan.line
+        parts = {"method": line.method, "line": line.name, **request}
+        return build_call(self._configuration(), **parts)  # type: ignore[arg-type]
+
+    def _configuration(self) -> Configuration:
+        """Return the same object until the configuration changes.
+
+        Secrets are cached by object, so that they are not read for each request.
+        """
+        current = self._sender.configurations.get(self._plan.line.configuration)
+        if current.record != self._plan.configuration.record:
+            raise EditConflict  # the name belongs to another configuration now
+        configured = self._configured
+        if configured is None or configured[0] is not current:
+            configured = current, current.as_begun_with(self._plan.configuration)
+            self._configured = configured
+        return configured[1]
+
+
+def limit_by_rate(plan: LinePlan) -> int:
+    """Return how many requests the rate limit permits in half of a total timeout.
+
+    More at once would only wait for each other until some time out.
+    """
+    limits = plan.configuration.limits
+    per_minute = limits.requests_per_minute
+    if per_minute is None:
+        return plan.sync.parallel
+    return max(1, int(per_minute * limits.total_timeout / 120))

@@ -1,0 +1,1 @@
+"""Runs: requested, planned, begun, continued and ended."""

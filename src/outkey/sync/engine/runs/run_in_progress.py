@@ -1,0 +1,343 @@
+"""A run under way: what both directions share, from its checkpoint to its end."""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from outkey.foundation.core.errors import BadAnswer, Cause, OutkeyError, SyncFailed
+from outkey.foundation.core.text import Text, counted
+from outkey.sending.core.request.message import Response
+from outkey.sync.core.line.identity import line_digest
+from outkey.sync.core.mapping.records import WriteOutcome
+from outkey.sync.core.paging.paging import Position, position_of
+from outkey.sync.core.run.excerpt import excerpt_of
+from outkey.sync.core.run.reasons import ALL_REFUSED, RUN_LIMIT, sync_failure
+from outkey.sync.core.run.remedies import summary_of
+from outkey.sync.core.run.run import MAX_NOTES, Counts, RejectedRecord, Run, RunState
+from outkey.sync.core.run.states import Start, restart
+from outkey.sync.engine.pull.children import ChildEffects
+from outkey.sync.engine.pull.secret_guard import SecretGuard
+from outkey.sync.engine.pull.target_columns import NoteChange, ignore_change
+from outkey.sync.engine.runs.plan import Effect, LinePlan, Note, SyncPorts
+
+PREVIEW_SECONDS = 10.0
+# A checkpoint extends the lease of a run. Work on one page that takes longer than this
+# extends it too; the lease is a minute longer than a request may take.
+RENEWAL_SECONDS = 15.0
+RENEWALS = 4  # within one lease, at least
+# Statuses about the sender or the moment, not about the record or page requested.
+STATUSES_ABOUT_SENDER = frozenset({401, 403, 407, 408, 425, 429})
+NO_CHILDREN = ChildEffects()
+
+
+class RunInProgress(ABC):
+    """One run under way; until `adopt` it is a dry run that is not stored."""
+
+    def __init__(
+        self, ports: SyncPorts, plan: LinePlan, note: Note | None = None
+    ) -> None:
+        self.ports = ports
+        self.plan = plan
+        self.sync = plan.sync
+        self.guard = SecretGuard(ports, plan)
+        self.digest = line_digest(plan.line, plan.configuration)
+        self.run = Run(
+            id="",
+            line=plan.line.name,
+            actor="",
+            started_at=ports.runs.now(),
+            dry_run=True,
+            digest=self.digest,
+        )
+        self.allows_removal = False  # whether the guard is off, for this run
+        self._note = note
+        # Called with each note of the run, such as what it changes of a table.
+        self.on_note: NoteChange = ignore_change
+        self._notes: dict[Text, None] = {}
+        self.expected = 0  # records, as the API says; 0: it does not say
+        self._began_at = ports.clock.monotonic()
+        self._preview_ends_at = float("inf")
+        self._renewed_at = self._began_at
+
+    def adopt(self, run: Run, began_at: float) -> Run:
+        """Continue a stored run that has begun at a time of the monotonic clock.
+
+        If the line was changed after this plan was read, the position does not fit the
+        plan: then the run starts at the first page.
+        """
+        self.run = run
+        self._notes = dict.fromkeys(run.notes)
+        self.expected = run.expected
+        if run.digest != self.digest:
+            self.start_over()
+        self._renewed_at = began_at
+        self._began_at = began_at - self.run.worked
+        return self.run
+
+    def start_over(self) -> None:
+        """Begin at the first page, and request all records."""
+        self._notes = {}
+        start = Start(full_at=self.run.started_at)
+        self.run = restart(self.run, self.digest, self.run.started_at, start)
+
+    def note_change(self, note: Text) -> None:
+        """Pass a note of the run to the caller, and store it with the run, once."""
+        self.on_note(note)
+        if len(self._notes) < MAX_NOTES:
+            self._notes[note] = None
+
+    @abstractmethod
+    def sample(self, limit: int) -> Sequence[Effect]:
+        """Return what would become of the first records."""
+
+    @abstractmethod
+    def steps(self) -> Iterator[Run]:
+        """Continue from the run's position to the end; yield it after each page."""
+
+    def complete(self) -> Run:
+        """Store the run as done; remove what is missing upstream if it saw all.
+
+        A run that rejected every record has failed, and is returned as such: only a
+        user can help, so nothing is raised that a worker would retry. Nothing was
+        written or accepted, so the next run starts over.
+        """
+        run = replace(self.run, position={})
+        if run.counts.is_all_rejected:
+            return self._finish(replace(run, state=RunState.FAILED, cause=ALL_REFUSED))
+        # The next run requests the rejected records and children again, and the
+        # records of conflicts.
+        rejected = run.counts.failed or run.counts.children.failed
+        if rejected or self.has_open_conflicts():
+            run = replace(run, cursor=run.since)
+        with self.page_transaction():
+            run = replace(run, counts=run.counts + self.remove_missing())
+            return self._finish(replace(run, state=RunState.DONE))
+
+    def remove_missing(self) -> Counts:
+        """Remove what is missing upstream, of which only a pull knows."""
+        return Counts()
+
+    def has_open_conflicts(self) -> bool:
+        """Whether records of a pair wait for a user."""
+        return False
+
+    def fail(self, error: OutkeyError, *, restarts: bool) -> None:
+        """End a run that failed.
+
+        It can be continued at its position, or from the first page if it `restarts`.
+        """
+        failed = failed_run(replace(self.run, notes=tuple(self._notes)), error)
+        self._notes = dict.fromkeys(failed.notes)
+        self._finish(replace(failed, position={} if restarts else failed.position))
+
+    def position(self) -> Position:
+        """Return the position at which the run continues."""
+        return position_of(self.run.position)
+
+    @contextmanager
+    def page_transaction(self, *, durable: bool = True) -> Iterator[None]:
+        """Commit records with their checkpoint, or nothing.
+
+        However long the database takes, no other process takes the run over meanwhile.
+        RunStopped if one has.
+        """
+        with self.ports.runs.transaction(durable=durable):
+            self.ports.runs.hold(self.run)
+            yield
+        self._renewed_at = self.ports.clock.monotonic()
+
+    def keep_working(self) -> None:
+        """Call this often while working on a page, outside of a transaction.
+
+        It refuses to continue what has used up its time, and extends the lease;
+        RunStopped if the run was cancelled or taken over.
+        """
+        self.refuse_more_time()
+        now = self.ports.clock.monotonic()
+        is_stored = bool(self.run.id)  # a preview is not
+        is_due = now - self._renewed_at > self.run.lease / RENEWALS
+        if is_stored and (is_due or now - self._renewed_at > RENEWAL_SECONDS):
+            self.run = self.ports.runs.renew(self.run)
+            self._renewed_at = now
+
+    def save_page(
+        self,
+        position: Position,
+        effects: Sequence[Effect],
+        cursor: str = "",
+        children: ChildEffects = NO_CHILDREN,
+    ) -> Run:
+        """Store a checkpoint with what became of the records since the last one.
+
+        Call it in a transaction, and assign the returned run to `self.run` only after
+        the commit.
+        """
+        run = self.run
+        saved = self.ports.runs.save(
+            replace(
+                run,
+                position=position.as_checkpoint(),
+                pages=position.pages,
+                cursor=cursor,
+                counts=run.counts + counts_of(effects, children),
+                removed=dict(Counter(run.removed) + children.deleted),
+                worked=self._seconds_worked(),
+                notes=tuple(self._notes),
+                expected=self.expected,
+            )
+        )
+        numbered = list(enumerate(effects, start=run.counts.total + 1))
+        # A child has the number of its parent.
+        numbered += [
+            (run.counts.total + 1 + place, effect) for place, effect in children.effects
+        ]
+        refused = [pair for pair in numbered if is_refused(pair[1])]
+        if run.retry_of:
+            keys = {effect.key for effect in effects}
+            rejected_again = {effect.key for _, effect in refused}
+            accepted = keys - rejected_again
+            self.ports.runs.remove_rejected(run.retry_of, accepted, run.id)
+        if refused:
+            masked = self.guard.mask([effect for _, effect in refused])
+            self.ports.runs.add_rejected(
+                saved,
+                [
+                    rejected_record(number, effect)
+                    for (number, _), effect in zip(refused, masked, strict=True)
+                ],
+            )
+        return saved
+
+    def records_left(self) -> int:
+        """Return how many more records this run may take."""
+        return self.sync.max_records - self.run.counts.total
+
+    def refuse_more_records(self, count: int) -> None:
+        """Refuse this many more records if they are more than the run may take."""
+        if count > self.records_left():
+            raise sync_failure(
+                RUN_LIMIT,
+                counted(
+                    self.sync.max_records,
+                    Text("the run reached its limit of 1 record"),
+                    Text(
+                        "the run reached its limit of {count} records",
+                        count=self.sync.max_records,
+                    ),
+                ),
+            )
+
+    def refuse_more_time(self) -> None:
+        """Refuse to continue a run or a preview that has used up its time."""
+        now = self.ports.clock.monotonic()
+        if now - self._began_at > 60 * self.sync.max_minutes:
+            raise sync_failure(
+                RUN_LIMIT,
+                counted(
+                    self.sync.max_minutes,
+                    Text("the run reached its limit of 1 minute"),
+                    Text(
+                        "the run reached its limit of {count} minutes",
+                        count=self.sync.max_minutes,
+                    ),
+                ),
+            )
+        if now > self._preview_ends_at:
+            raise sync_failure(
+                "preview_limit",
+                Text(
+                    "the preview took longer than {seconds} seconds",
+                    seconds=f"{PREVIEW_SECONDS:g}",
+                ),
+            )
+
+    def limit_preview(self) -> None:
+        """Limit a preview to a few seconds from now."""
+        self._preview_ends_at = self.ports.clock.monotonic() + PREVIEW_SECONDS
+
+    def report(
+        self, effects: Sequence[Effect], children: ChildEffects = NO_CHILDREN
+    ) -> None:
+        """Pass effects to the note of the caller, without secrets.
+
+        Those of children follow that of their parent.
+        """
+        if self._note is None:
+            return
+        placed = [*enumerate(effects), *children.effects]
+        placed.sort(key=lambda pair: pair[0])
+        for effect in self.guard.mask([effect for _, effect in placed]):
+            self._note(effect)
+
+    def _finish(self, run: Run) -> Run:
+        return self.ports.runs.finish(
+            replace(run, worked=self._seconds_worked(), notes=tuple(self._notes))
+        )
+
+    def _seconds_worked(self) -> float:
+        """Return the seconds of work on this run, by earlier processes too."""
+        return self.ports.clock.monotonic() - self._began_at
+
+
+def failed_run(run: Run, error: OutkeyError) -> Run:
+    """Return a run as an error ends it."""
+    # The cause has words of its own; numbers are in the message only.
+    cause = str(error.reason or error.code)
+    notes = dict.fromkeys(run.notes)
+    if isinstance(error, SyncFailed) and error.message != summary_of(cause):
+        notes[error.message] = None
+    return replace(run, state=RunState.FAILED, cause=cause, notes=tuple(notes))
+
+
+def is_about_request(refusal: Response | BadAnswer) -> bool:
+    """Whether a refusal is about this record or page, so that others may succeed."""
+    status = refusal.status
+    if status in STATUSES_ABOUT_SENDER or refusal.cause is Cause.TOKEN_EXPIRED:
+        return False
+    return 300 <= status < 500
+
+
+def is_refused(effect: Effect) -> bool:
+    """Whether a record was rejected."""
+    return effect.outcome is WriteOutcome.REFUSED
+
+
+def rejected_record(number: int, effect: Effect) -> RejectedRecord:
+    """Return what is stored of a record that was rejected; the effect is masked."""
+    return RejectedRecord(
+        number,
+        effect.key,
+        effect.field,
+        effect.reason,
+        kind=effect.kind,
+        excerpt=excerpt_of(effect.refused) if effect.kind else "",
+    )
+
+
+def counts_of(
+    effects: Sequence[Effect], children: ChildEffects = NO_CHILDREN
+) -> Counts:
+    """Return how many effects there are of each outcome."""
+    outcomes = [effect.outcome for effect in effects]
+    return Counts(
+        created=outcomes.count(WriteOutcome.CREATED),
+        updated=outcomes.count(WriteOutcome.UPDATED),
+        unchanged=outcomes.count(WriteOutcome.UNCHANGED),
+        failed=outcomes.count(WriteOutcome.REFUSED),
+        deleted=outcomes.count(WriteOutcome.DELETED),
+        children=children.counts(),
+        changed_fields=changed_fields(effects),
+    )
+
+
+def changed_fields(effects: Sequence[Effect]) -> dict[str, int]:
+    """Return how many updates change each field."""
+    # Most updates of a page change the same fields: these are counted together.
+    updates = Counter(effect.changed for effect in effects if effect.changed)
+    counts: Counter[str] = Counter()
+    for names, count in updates.items():
+        for name in names:
+            counts[name] += count
+    return dict(counts)

@@ -1,0 +1,1 @@
+"""What synchronizing needs of a host."""
