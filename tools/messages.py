@@ -25,7 +25,6 @@ from babel.messages.pofile import read_po, write_po
 from django.conf import settings
 from django.utils.translation.template import templatize
 
-from outkey.core.config.webhook_section import WEBHOOK_FIELDS
 from outkey.core.findings.catalogue import ALL_CHECKS
 from outkey.core.findings.monitoring import NOTICE_KINDS
 from outkey.core.importing.report import ReportAction
@@ -46,6 +45,7 @@ from outkey.sync.core.line.fields import EVERY_LINE_FIELD
 from outkey.sync.core.line.sync_sections import DATABASE_FIELDS, PAIR_FIELDS
 from outkey.sync.core.line_form.schedule_choices import ScheduleKind, Weekday
 from outkey.sync.core.mapping.records import FieldKind
+from outkey.webhooks.core.settings.section import WEBHOOK_FIELDS
 
 SOURCE = Path(__file__).parent.parent / "src" / "outkey"
 LOCALE = SOURCE / "hosts" / "django" / "locale" / "de" / "LC_MESSAGES"

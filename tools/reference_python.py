@@ -150,7 +150,7 @@ MODULES = (
         ("Background",),
     ),
     PublicModule(
-        "outkey.engine.webhooks.work",
+        "outkey.webhooks.engine.work",
         "Handlers of webhooks",
         "What a handler gets. [Webhooks](../guide/webhooks.md) shows how.",
         ("ReceivedEvent",),

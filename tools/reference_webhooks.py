@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from reference_fields import field_rows
 
-from outkey.core.config.webhook_section import WEBHOOK_FIELDS
-from outkey.core.webhooks.scheme import VerificationKind, WebhookScheme
-from outkey.core.webhooks.schemes import SCHEMES
+from outkey.webhooks.core.schemes.scheme import VerificationKind, WebhookScheme
+from outkey.webhooks.core.schemes.schemes import SCHEMES
+from outkey.webhooks.core.settings.section import WEBHOOK_FIELDS
 
 BEGINNING = """\
 # Keys of a webhook

@@ -6,10 +6,8 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from outkey.core.webhooks.inbox import InboxDelivery
 from outkey.foundation.ports.clock import Clock
 from outkey.foundation.ports.database import Database, StateRows
-from outkey.ports.webhooks import DeliveryRows
 from outkey.sending.adapters.permits_leased import LeasedPermits
 from outkey.sending.adapters.secrets.keyring import new_keyring
 from outkey.sending.adapters.tokens.tokens_stored import StoredTokens
@@ -32,6 +30,8 @@ from outkey.testing.contracts_storage import (
 from outkey.testing.contracts_tokens import TokensContract
 from outkey.testing.contracts_webhooks import DeliveryRowsContract
 from outkey.testing.fakes import FakeClock
+from outkey.webhooks.core.inbox.inbox import InboxDelivery
+from outkey.webhooks.ports.webhooks import DeliveryRows
 
 
 @pytest.mark.usefixtures("database")

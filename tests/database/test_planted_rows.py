@@ -17,7 +17,6 @@ from django.db.models import F
 
 from outkey.core.access.api_tokens import ApiToken, Scope
 from outkey.core.config.document import parse_document
-from outkey.core.webhooks.delivery import Delivery
 from outkey.engine.managing.api_tokens import TokenWish
 from outkey.engine.managing.confirming import confirm_rows, reject_rows
 from outkey.foundation.core.errors import (
@@ -28,6 +27,7 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import StateKind
+from outkey.webhooks.core.inbox.delivery import Delivery
 
 if TYPE_CHECKING:
     from outkey.engine.application import Application

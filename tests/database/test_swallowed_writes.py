@@ -8,7 +8,6 @@ from django.db import connection
 
 from database.test_installation import application, spar  # noqa: F401 - fixtures
 from outkey.core.config.document import parse_document
-from outkey.core.webhooks.inbox import InboxDelivery
 from outkey.foundation.core.errors import (
     AuditUnavailable,
     HostError,
@@ -18,6 +17,7 @@ from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import StateKind
 from outkey.spar import Spar
 from outkey.sync.core.push.ledger import LedgerEntry
+from outkey.webhooks.core.inbox.inbox import InboxDelivery
 
 if TYPE_CHECKING:
     from outkey.engine.application import Application

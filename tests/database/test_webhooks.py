@@ -14,14 +14,14 @@ import pytest
 from django.db import connection, connections
 
 from outkey.core.config.document import parse_document
-from outkey.core.webhooks.delivery import Delivery
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import StateKind
+from outkey.webhooks.core.inbox.delivery import Delivery
 
 if TYPE_CHECKING:
-    from outkey.core.webhooks.stored import StoredWebhook
     from outkey.engine.application import Application
-    from outkey.engine.webhooks.reception import HookResponse
+    from outkey.webhooks.core.settings.stored import StoredWebhook
+    from outkey.webhooks.engine.reception import HookResponse
 
 KEY = "hook-secret"
 DOCUMENT = """

@@ -21,17 +21,17 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from outkey.core.webhooks.delivery import (
+from outkey.foundation.core.secret import Secret
+from outkey.webhooks.core.inbox.delivery import (
     Delivery,
     Refused,
     Verified,
     WebhookSecrets,
 )
-from outkey.core.webhooks.scheme import WebhookScheme
-from outkey.core.webhooks.schemes import SCHEMES
-from outkey.core.webhooks.signing import sign
-from outkey.core.webhooks.verification import verify
-from outkey.foundation.core.secret import Secret
+from outkey.webhooks.core.schemes.scheme import WebhookScheme
+from outkey.webhooks.core.schemes.schemes import SCHEMES
+from outkey.webhooks.core.verification.signing import sign
+from outkey.webhooks.core.verification.verification import verify
 from peers.webhook_judges import EVENT_ID, Judge, judge_running
 from unit.webhook_vectors import (
     ADYEN_ITEM,

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from outkey.core.webhooks.delivery import Delivery
+from outkey.webhooks.core.inbox.delivery import Delivery
 from peers.authorization_servers import INSTALLED, require_node
 from peers.servers import require
 

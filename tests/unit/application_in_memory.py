@@ -4,15 +4,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from outkey.adapters.preset_files import PresetFiles
-from outkey.adapters.public_keys import CryptographyKeys
-from outkey.adapters.webhook_vault import SealedWebhooks
 from outkey.core.findings.posture import Policy
 from outkey.engine.application import Application
 from outkey.engine.managing.audit_trail import AuditTrail
-from outkey.engine.webhooks.fetching import fetch_public
-from outkey.engine.webhooks.hook_settings import HookSettings
-from outkey.engine.webhooks.reception import ReceptionPorts
-from outkey.engine.webhooks.refusals import Refusals
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.sending.adapters.secrets.keyring import Keyring, new_keyring
@@ -37,6 +31,12 @@ from outkey.testing.fakes_storage import memory_registry, memory_storage
 from outkey.testing.fakes_sync import MemorySync
 from outkey.testing.fakes_vouching import FakeVouchedRows
 from outkey.testing.fakes_webhooks import MemoryDeliveryRows
+from outkey.webhooks.adapters.public_keys import CryptographyKeys
+from outkey.webhooks.adapters.webhook_vault import SealedWebhooks
+from outkey.webhooks.engine.fetching import fetch_public
+from outkey.webhooks.engine.hook_settings import HookSettings
+from outkey.webhooks.engine.reception import ReceptionPorts
+from outkey.webhooks.engine.refusals import Refusals
 
 KEY = b"a" * 32
 FIELDS = {

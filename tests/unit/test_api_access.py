@@ -7,9 +7,6 @@ import pytest
 
 from outkey.core.access.api_tokens import Scope
 from outkey.core.access.http_statuses import status_of
-from outkey.core.webhooks.facts import delivery_facts, webhook_facts
-from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery
-from outkey.core.webhooks.settings import Webhook
 from outkey.engine.managing.api_access import ApiAccess, ApiSubject, open_access
 from outkey.engine.managing.changes import ConfigurationChange
 from outkey.foundation.core.errors import (
@@ -39,6 +36,9 @@ from outkey.sending.core.request.relay import RelayedRequest
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.run.run import RunState
 from outkey.testing import configuration
+from outkey.webhooks.core.inbox.inbox import DeliveryState, InboxDelivery
+from outkey.webhooks.core.settings.facts import delivery_facts, webhook_facts
+from outkey.webhooks.core.settings.settings import Webhook
 from unit.application_in_memory import MemoryHost, memory_host
 from unit.test_api_tokens import create
 from unit.test_send import SIGNED

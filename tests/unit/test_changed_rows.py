@@ -6,14 +6,11 @@ from typing import Any
 
 import pytest
 
-from outkey.adapters.webhook_vault import SealedWebhooks
 from outkey.core.access.api_tokens import ApiTokenState, Scope
 from outkey.core.vault.changed_rows import ChangedRow
-from outkey.core.webhooks.settings import Webhook
 from outkey.engine.managing.api_tokens import ApiTokens, TokenWish
 from outkey.engine.managing.confirming import MAX_LABEL, confirm_rows, reject_rows
 from outkey.engine.managing.token_memory import TokenMemory
-from outkey.engine.webhooks.hook_settings import HookSettings
 from outkey.foundation.core.errors import (
     ConfigError,
     EditConflict,
@@ -34,6 +31,9 @@ from outkey.sync.engine.sync_settings import SyncSettings
 from outkey.testing import configuration
 from outkey.testing.fakes_storage import MemoryLineRows
 from outkey.testing.fakes_vouching import FakeVouchedRows
+from outkey.webhooks.adapters.webhook_vault import SealedWebhooks
+from outkey.webhooks.core.settings.settings import Webhook
+from outkey.webhooks.engine.hook_settings import HookSettings
 from unit.application_in_memory import memory_host
 from unit.test_posture import Runtime, referring, verified
 from unit.test_sync_planner import HOURLY, fake_planner

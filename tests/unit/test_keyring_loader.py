@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from outkey.adapters.secrets_of_webhooks import SecretsWithWebhooks
 from outkey.foundation.core.errors import (
     AuditUnavailable,
     KeyStepRefused,
@@ -35,6 +34,7 @@ from outkey.testing import (
 )
 from outkey.testing.contracts_storage import sealed_bytes
 from outkey.testing.fakes_storage import MemoryStorage, memory_storage
+from outkey.webhooks.adapters.secrets_of_webhooks import SecretsWithWebhooks
 
 
 @pytest.fixture

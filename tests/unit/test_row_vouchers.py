@@ -17,7 +17,6 @@ from outkey.core.findings.posture import (
     Policy,
     installation_posture,
 )
-from outkey.core.findings.webhook_checks import CHANGED_OUTSIDE
 from outkey.foundation.core.errors import Sealed, SecretUnreadable, StorageUnavailable
 from outkey.foundation.core.shared_state import StateKind
 from outkey.sending.adapters.secrets.keyring import Keyring, new_keyring
@@ -32,6 +31,7 @@ from outkey.sending.core.vault.row_voucher import (
 )
 from outkey.testing import FakeClock, FixedRing, MemoryDatabase
 from outkey.testing.fakes_vouching import MemorySeenRows
+from outkey.webhooks.core.settings.checks import CHANGED_OUTSIDE
 
 LINE = RowName("line", "orders")
 CONTENT = {"path": "/orders"}

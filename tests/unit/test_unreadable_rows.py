@@ -7,13 +7,9 @@ from datetime import date
 
 import pytest
 
-from outkey.adapters.secrets_of_webhooks import SecretsWithWebhooks
 from outkey.core.access.api_tokens import Scope
 from outkey.core.findings.monitoring import Baseline
 from outkey.core.operating.send_counts import SendCounts
-from outkey.core.webhooks.inbox import DeliveryState
-from outkey.core.webhooks.sealed import SealedHookSecret
-from outkey.core.webhooks.stored import StoredWebhook
 from outkey.engine.managing.api_tokens import TokenWish
 from outkey.engine.managing.audit_trail import last_chain_check
 from outkey.engine.managing.monitoring import open_notices
@@ -38,6 +34,10 @@ from outkey.sync.core.run.run import Run, RunState, read_checkpoint
 from outkey.sync.ports.sync import RunQuery
 from outkey.testing import configuration
 from outkey.testing.fakes_storage import memory_storage
+from outkey.webhooks.adapters.secrets_of_webhooks import SecretsWithWebhooks
+from outkey.webhooks.core.inbox.inbox import DeliveryState
+from outkey.webhooks.core.settings.sealed import SealedHookSecret
+from outkey.webhooks.core.settings.stored import StoredWebhook
 from unit.application_in_memory import memory_host
 from unit.test_posture import Runtime, referring, verified
 from unit.test_sync_run import PULL, Api, fake_sync, people

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from outkey.adapters.secrets_of_webhooks import SecretsWithWebhooks
 from outkey.adapters.vouching import (
     KeyedVouchers,
     VouchedLines,
@@ -35,6 +34,7 @@ from outkey.sync.engine.line_registry import Registry
 from outkey.testing import FakeClock, FixedRing, MemoryDatabase, configuration
 from outkey.testing.fakes_storage import memory_storage
 from outkey.testing.fakes_vouching import MemorySeenRows
+from outkey.webhooks.adapters.secrets_of_webhooks import SecretsWithWebhooks
 
 HOOK = StateKind.WEBHOOK
 PAUSED = StateKind.PAUSED_LINE

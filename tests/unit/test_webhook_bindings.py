@@ -4,13 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.webhooks.settings import secret_binding
-from outkey.core.webhooks.stored import PREVIOUS, SECRET, VERIFY_TOKEN, StoredWebhook
 from outkey.engine.managing.applying import Applied
-from outkey.engine.webhooks.offers import has_offer
 from outkey.foundation.core.errors import ConfigError, SecretRebindRequired
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import StateKind
+from outkey.webhooks.core.settings.settings import secret_binding
+from outkey.webhooks.core.settings.stored import (
+    PREVIOUS,
+    SECRET,
+    VERIFY_TOKEN,
+    StoredWebhook,
+)
+from outkey.webhooks.engine.offers import has_offer
 from unit.test_webhook_offers import ASANA, asana
 from unit.test_webhook_reception import DOCUMENT, KEY, OTHER_KEY, Hooks, signed
 

@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from outkey.core.webhooks.confirmation import object_ids, object_path
-from outkey.core.webhooks.delivery import Delivery
-from outkey.core.webhooks.inbox import DeliveryState
-from outkey.engine.webhooks.work import ReceivedEvent
 from outkey.foundation.core.errors import ConfigError, SyncFailed, TimedOut
 from outkey.sending.core.audit.events import Intent
 from outkey.sending.core.request.message import Response, ResponseHeaders
 from outkey.testing.fakes import Answer
+from outkey.webhooks.core.inbox.delivery import Delivery
+from outkey.webhooks.core.inbox.inbox import DeliveryState
+from outkey.webhooks.core.settings.confirmation import object_ids, object_path
+from outkey.webhooks.engine.work import ReceivedEvent
 from unit.test_webhook_reception import LINE, Hooks
 from unit.test_webhook_work import Working, numbers
 

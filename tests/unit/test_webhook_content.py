@@ -2,15 +2,15 @@
 
 import pytest
 
-from outkey.core.webhooks.content import (
+from outkey.webhooks.core.inbox.content import (
     MASK,
     MAX_HEADERS,
     MAX_VALUE,
     DeliveryContent,
     content_of,
 )
-from outkey.core.webhooks.delivery import Delivery
-from outkey.core.webhooks.settings import Webhook
+from outkey.webhooks.core.inbox.delivery import Delivery
+from outkey.webhooks.core.settings.settings import Webhook
 from unit.test_webhook_reception import BODY, Hooks, signature, signed
 
 SHOP = Webhook("shop", "shopify", line="orders")

@@ -9,16 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.webhooks.delivery import (
+from outkey.foundation.core.secret import Secret
+from outkey.webhooks.core.inbox.delivery import (
     Delivery,
     RefusalReason,
     Refused,
     WebhookSecrets,
 )
-from outkey.core.webhooks.explanation import explain, similar_bodies, similar_urls
-from outkey.core.webhooks.settings import Webhook
-from outkey.core.webhooks.signing import sign
-from outkey.foundation.core.secret import Secret
+from outkey.webhooks.core.settings.settings import Webhook
+from outkey.webhooks.core.verification.explanation import (
+    explain,
+    similar_bodies,
+    similar_urls,
+)
+from outkey.webhooks.core.verification.signing import sign
 from unit.webhook_vectors import (
     ADYEN_ITEM,
     KEYS,

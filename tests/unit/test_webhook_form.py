@@ -5,19 +5,19 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.config.webhook_section import webhook_table
-from outkey.core.webhooks.schemes import SCHEMES
-from outkey.core.webhooks.stored import PREVIOUS, SECRET, VERIFY_TOKEN
-from outkey.engine.webhooks.hook_form import (
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
+from outkey.webhooks.core.schemes.schemes import SCHEMES
+from outkey.webhooks.core.settings.section import webhook_table
+from outkey.webhooks.core.settings.stored import PREVIOUS, SECRET, VERIFY_TOKEN
+from outkey.webhooks.engine.hook_form import (
     HookForm,
     form_values,
     offered_schemes,
     refuse_unfit_secret,
     schemes_of_inputs,
 )
-from outkey.foundation.core.errors import ConfigError
-from outkey.foundation.core.secret import Secret
-from outkey.foundation.core.text import Text
 from unit.test_webhook_reception import DOCUMENT, KEY, OTHER_KEY, Hooks, signed
 
 STANDARD_SECRET = "whsec_" + "A" * 32

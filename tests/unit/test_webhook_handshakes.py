@@ -9,21 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.webhooks.delivery import (
+from outkey.foundation.core.secret import Secret
+from outkey.webhooks.core.inbox.delivery import (
     Delivery,
     SecretSlot,
     Verified,
     WebhookSecrets,
 )
-from outkey.core.webhooks.handshakes import (
+from outkey.webhooks.core.schemes.handshakes import (
     HandshakeResponse,
     answer_open_handshake,
     answer_signed_handshake,
 )
-from outkey.core.webhooks.scheme import HandshakeKind
-from outkey.core.webhooks.schemes import ROWS
-from outkey.core.webhooks.settings import Webhook
-from outkey.foundation.core.secret import Secret
+from outkey.webhooks.core.schemes.scheme import HandshakeKind
+from outkey.webhooks.core.schemes.schemes import ROWS
+from outkey.webhooks.core.settings.settings import Webhook
 from unit.webhook_vectors import URL, hook, post
 
 NOSNIFF = ("X-Content-Type-Options", "nosniff")

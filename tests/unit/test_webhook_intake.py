@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.webhooks.inbox import InboxDelivery
-from outkey.engine.webhooks import intake as intake_module
-from outkey.engine.webhooks.intake import Intake
 from outkey.foundation.core.errors import StorageUnavailable
 from outkey.testing.fakes_webhooks import MemoryDeliveryRows
+from outkey.webhooks.core.inbox.inbox import InboxDelivery
+from outkey.webhooks.engine import intake as intake_module
+from outkey.webhooks.engine.intake import Intake
 
 NOW = 1_800_000_000.0
 PATIENCE = 30.0

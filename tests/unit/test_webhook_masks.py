@@ -6,20 +6,20 @@ from dataclasses import replace
 import pytest
 
 from outkey.core.config.document import parse_document
-from outkey.core.webhooks.content import (
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.secret import Secret
+from outkey.webhooks.core.inbox.content import (
     DeliveryContent,
     content_of,
     without_proof,
     without_signature,
 )
-from outkey.core.webhooks.delivery import Delivery, Verified
-from outkey.core.webhooks.schemes import SCHEMES
-from outkey.core.webhooks.settings import Webhook
-from outkey.core.webhooks.stored import PREVIOUS, SECRET
-from outkey.engine.webhooks.shown_content import masked_content
-from outkey.engine.webhooks.work import ReceivedEvent
-from outkey.foundation.core.errors import ConfigError
-from outkey.foundation.core.secret import Secret
+from outkey.webhooks.core.inbox.delivery import Delivery, Verified
+from outkey.webhooks.core.schemes.schemes import SCHEMES
+from outkey.webhooks.core.settings.settings import Webhook
+from outkey.webhooks.core.settings.stored import PREVIOUS, SECRET
+from outkey.webhooks.engine.shown_content import masked_content
+from outkey.webhooks.engine.work import ReceivedEvent
 from unit.test_webhook_reception import BODY, DOCUMENT, KEY, Hooks, signed
 from unit.test_webhook_signing import (
     ONLY_BY_SENDER,

@@ -2,10 +2,10 @@
 
 import pytest
 
-from outkey.core.webhooks.settings import Webhook
-from outkey.core.webhooks.stored import StoredWebhook
-from outkey.engine.webhooks.hook_settings import HookSettings
 from outkey.foundation.core.errors import ConfigError, UnknownConfiguration
+from outkey.webhooks.core.settings.settings import Webhook
+from outkey.webhooks.core.settings.stored import StoredWebhook
+from outkey.webhooks.engine.hook_settings import HookSettings
 from unit.test_webhook_confirmation import MOLLIE
 from unit.test_webhook_reception import Hooks
 from unit.test_webhook_work import Working

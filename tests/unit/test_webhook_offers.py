@@ -7,15 +7,15 @@ from hmac import new
 
 import pytest
 
-from outkey.core.webhooks.delivery import Delivery
-from outkey.core.webhooks.stored import SECRET
-from outkey.engine.webhooks.hook_settings import HookSettings
-from outkey.engine.webhooks.offers import accept_offer
-from outkey.engine.webhooks.reception import HookResponse
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.audit.events import Change, Tag
+from outkey.webhooks.core.inbox.delivery import Delivery
+from outkey.webhooks.core.settings.stored import SECRET
+from outkey.webhooks.engine.hook_settings import HookSettings
+from outkey.webhooks.engine.offers import accept_offer
+from outkey.webhooks.engine.reception import HookResponse
 from unit.test_webhook_reception import DOCUMENT, Hooks
 
 OFFERED = "b537207f20cbfa02357cf448134da559"

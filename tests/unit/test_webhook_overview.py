@@ -5,29 +5,29 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from outkey.core.webhooks.delivery import RefusalReason
-from outkey.core.webhooks.delivery_words import (
+from outkey.foundation.core.errors import UnknownConfiguration
+from outkey.foundation.core.text import NO_TEXT
+from outkey.webhooks.core.inbox.delivery import RefusalReason
+from outkey.webhooks.core.inbox.delivery_words import (
     STATES,
     delivery_reason,
     delivery_remedy,
 )
-from outkey.core.webhooks.health import (
+from outkey.webhooks.core.inbox.health import (
     LABELS,
     SENTENCES,
     HookFacts,
     HookState,
     hook_state,
 )
-from outkey.core.webhooks.inbox import DeliveryState
-from outkey.core.webhooks.instructions import sender_steps
-from outkey.core.webhooks.refusals import refusal_texts
-from outkey.core.webhooks.schemes import SCHEMES
-from outkey.core.webhooks.stored import StoredWebhook
-from outkey.engine.webhooks.overview import WebhookOverview
-from outkey.engine.webhooks.refusals import RefusalSummary
-from outkey.foundation.core.errors import UnknownConfiguration
-from outkey.foundation.core.text import NO_TEXT
-from outkey.ports.webhooks import DeliveryCount
+from outkey.webhooks.core.inbox.inbox import DeliveryState
+from outkey.webhooks.core.schemes.instructions import sender_steps
+from outkey.webhooks.core.schemes.schemes import SCHEMES
+from outkey.webhooks.core.settings.stored import StoredWebhook
+from outkey.webhooks.core.verification.refusals import refusal_texts
+from outkey.webhooks.engine.overview import WebhookOverview
+from outkey.webhooks.engine.refusals import RefusalSummary
+from outkey.webhooks.ports.webhooks import DeliveryCount
 from unit.application_in_memory import memory_host
 from unit.test_webhook_reception import BODY, Hooks, signed
 from unit.test_webhook_work import Working

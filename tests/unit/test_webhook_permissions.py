@@ -5,21 +5,21 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.access.webhook_permissions import (
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.permission import Permission
+from outkey.sync.core.line.line import Sync
+from outkey.webhooks.core.schemes.scheme import HmacHash, SignatureEncoding
+from outkey.webhooks.core.settings.permissions import (
     FETCH,
     RULES,
     VERIFY,
     requirements_of_test,
     webhook_requirements,
 )
-from outkey.core.config.webhook_section import WEBHOOK_FIELDS
-from outkey.core.webhooks.scheme import HmacHash, SignatureEncoding
-from outkey.core.webhooks.settings import Webhook
-from outkey.core.webhooks.stored import SECRET
-from outkey.engine.webhooks.hook_form import HookForm, form_values
-from outkey.foundation.core.errors import ConfigError
-from outkey.foundation.core.permission import Permission
-from outkey.sync.core.line.line import Sync
+from outkey.webhooks.core.settings.section import WEBHOOK_FIELDS
+from outkey.webhooks.core.settings.settings import Webhook
+from outkey.webhooks.core.settings.stored import SECRET
+from outkey.webhooks.engine.hook_form import HookForm, form_values
 from unit.test_webhook_form import NEW, Rights
 from unit.test_webhook_reception import DOCUMENT, LINE, Hooks
 

@@ -10,27 +10,10 @@ from hmac import digest
 
 import pytest
 
-from outkey.adapters.public_keys import CryptographyKeys
-from outkey.adapters.secrets_of_webhooks import SecretsWithWebhooks
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
-from outkey.core.webhooks.delivery import Delivery, Refused
-from outkey.core.webhooks.handshakes import HandshakeResponse
-from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery
-from outkey.core.webhooks.stored import PREVIOUS, SECRET, VERIFY_TOKEN
 from outkey.engine.managing.applying import Applied
 from outkey.engine.operating.measuring import count_deliveries
-from outkey.engine.webhooks.changes import WebhookAdministration
-from outkey.engine.webhooks.fetching import (
-    FETCHES_AT_ONCE,
-    KEPT_SECONDS,
-    MOST_KEPT,
-    Certificates,
-    fetch_public,
-)
-from outkey.engine.webhooks.hook_settings import HookSettings
-from outkey.engine.webhooks.reception import HookResponse, Reception
-from outkey.engine.webhooks.refusals import LaterRefusals
 from outkey.foundation.core.errors import (
     ConfigError,
     EditConflict,
@@ -48,6 +31,23 @@ from outkey.sending.core.request.message import Response
 from outkey.sending.core.vault.envelope import key_name_of
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes_storage import MemorySecretRows
+from outkey.webhooks.adapters.public_keys import CryptographyKeys
+from outkey.webhooks.adapters.secrets_of_webhooks import SecretsWithWebhooks
+from outkey.webhooks.core.inbox.delivery import Delivery, Refused
+from outkey.webhooks.core.inbox.inbox import DeliveryState, InboxDelivery
+from outkey.webhooks.core.schemes.handshakes import HandshakeResponse
+from outkey.webhooks.core.settings.stored import PREVIOUS, SECRET, VERIFY_TOKEN
+from outkey.webhooks.engine.changes import WebhookAdministration
+from outkey.webhooks.engine.fetching import (
+    FETCHES_AT_ONCE,
+    KEPT_SECONDS,
+    MOST_KEPT,
+    Certificates,
+    fetch_public,
+)
+from outkey.webhooks.engine.hook_settings import HookSettings
+from outkey.webhooks.engine.reception import HookResponse, Reception
+from outkey.webhooks.engine.refusals import LaterRefusals
 from unit.application_in_memory import MemoryHost, memory_host
 
 KEY = "hook-secret"
@@ -273,7 +273,7 @@ def test_what_no_webhook_receives_takes_a_verification_all_the_same(
     reception = hooks.application.reception()
     other = "x" * 22
     with monkeypatch.context() as patch:
-        patch.setattr("outkey.engine.webhooks.reception.verify", verify)
+        patch.setattr("outkey.webhooks.engine.reception.verify", verify)
         assert reception.receive(other, signed()).status == 404
         assert verified == []  # no webhook was used yet
         assert reception.receive(hooks.endpoint, signed()).status == 503

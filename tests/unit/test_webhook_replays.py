@@ -11,26 +11,26 @@ from hmac import digest
 
 import pytest
 
-from outkey.core.webhooks.attempt import signed_digest
-from outkey.core.webhooks.body_signatures import adyen_message
-from outkey.core.webhooks.content import without_signature
-from outkey.core.webhooks.delivery import (
+from outkey.engine.managing.applying import Applied
+from outkey.foundation.core.secret import Secret
+from outkey.webhooks.core.inbox.content import without_signature
+from outkey.webhooks.core.inbox.delivery import (
     Delivery,
     RefusalReason,
     Refused,
     WebhookSecrets,
 )
-from outkey.core.webhooks.refusals import refusal_texts
-from outkey.core.webhooks.schemes import SCHEMES
-from outkey.core.webhooks.settings import Webhook
-from outkey.core.webhooks.signing import sign
-from outkey.core.webhooks.verification import verify
-from outkey.engine.managing.applying import Applied
-from outkey.engine.webhooks import reception
-from outkey.engine.webhooks.reception import HookResponse
-from outkey.engine.webhooks.work import ReceivedEvent
-from outkey.foundation.core.secret import Secret
-from outkey.ports.webhooks import DeliveryQuery
+from outkey.webhooks.core.schemes.schemes import SCHEMES
+from outkey.webhooks.core.settings.settings import Webhook
+from outkey.webhooks.core.verification.attempt import signed_digest
+from outkey.webhooks.core.verification.body_signatures import adyen_message
+from outkey.webhooks.core.verification.refusals import refusal_texts
+from outkey.webhooks.core.verification.signing import sign
+from outkey.webhooks.core.verification.verification import verify
+from outkey.webhooks.engine import reception
+from outkey.webhooks.engine.reception import HookResponse
+from outkey.webhooks.engine.work import ReceivedEvent
+from outkey.webhooks.ports.webhooks import DeliveryQuery
 from unit.test_webhook_reception import KEY, LINE, Hooks, signed
 from unit.test_webhook_signing import (
     NOW,

@@ -4,10 +4,10 @@ from base64 import b64encode
 
 import pytest
 
-from outkey.core.webhooks.sample_receivers import refuse_receiver
-from outkey.core.webhooks.schemes import SCHEMES
-from outkey.core.webhooks.settings import Webhook
 from outkey.foundation.core.errors import ConfigError
+from outkey.webhooks.core.schemes.sample_receivers import refuse_receiver
+from outkey.webhooks.core.schemes.schemes import SCHEMES
+from outkey.webhooks.core.settings.settings import Webhook
 from unit.test_webhook_signing import (
     ONLY_BY_SENDER,
     WITHOUT_SECRET,

@@ -2,12 +2,12 @@
 
 import pytest
 
-from outkey.core.webhooks.delivery import Delivery
-from outkey.core.webhooks.facts import delivery_facts
-from outkey.engine.webhooks.samples import HEADER, VALID_SECONDS, with_mark
 from outkey.foundation.core.errors import UnknownConfiguration
 from outkey.foundation.core.shared_state import StateKind
 from outkey.sending.core.audit.events import Change, Tag
+from outkey.webhooks.core.inbox.delivery import Delivery
+from outkey.webhooks.core.settings.facts import delivery_facts
+from outkey.webhooks.engine.samples import HEADER, VALID_SECONDS, with_mark
 from unit.test_webhook_reception import DOCUMENT, Hooks, signed
 
 TWO = (

@@ -4,16 +4,16 @@ import tomllib
 
 import pytest
 
-from outkey.core.config.webhook_section import (
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.toml.text import render_table
+from outkey.webhooks.core.schemes.scheme import HmacHash, SignatureEncoding
+from outkey.webhooks.core.settings.section import (
     WEBHOOK_FIELDS,
     read_webhook,
     webhook_errors,
     webhook_table,
 )
-from outkey.core.webhooks.scheme import HmacHash, SignatureEncoding
-from outkey.core.webhooks.settings import Webhook
-from outkey.foundation.core.errors import ConfigError
-from outkey.foundation.core.toml.text import render_table
+from outkey.webhooks.core.settings.settings import Webhook
 
 TOPIC = "arn:aws:sns:eu-central-1:123456789012:orders"
 SHOP = """

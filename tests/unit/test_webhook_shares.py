@@ -5,19 +5,19 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from outkey.core.webhooks.delivery import Delivery
-from outkey.core.webhooks.inbox import LEASE_SECONDS
-from outkey.engine.webhooks import work
-from outkey.engine.webhooks.work import DEFERRED_SECONDS, ReceivedEvent
 from outkey.foundation.core.errors import StorageUnavailable
 from outkey.foundation.core.secret import Secret
-from outkey.ports.webhooks import DeliveryQuery
 from outkey.sending.core.request.message import Response
 from outkey.sync.core.mapping.mapping import Unmapped
 from outkey.sync.core.paging.response import Record
 from outkey.sync.core.run.reasons import sync_failure
 from outkey.sync.engine.pull.received_pull import ReceivedPull
 from outkey.testing.fakes import Answer
+from outkey.webhooks.core.inbox.delivery import Delivery
+from outkey.webhooks.core.inbox.inbox import LEASE_SECONDS
+from outkey.webhooks.engine import work
+from outkey.webhooks.engine.work import DEFERRED_SECONDS, ReceivedEvent
+from outkey.webhooks.ports.webhooks import DeliveryQuery
 from unit.test_webhook_confirmation import FUNCTION, MOLLIE, THIN, form, found, urls
 from unit.test_webhook_reception import KEY, signed
 from unit.test_webhook_work import Working, numbers

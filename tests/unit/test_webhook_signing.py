@@ -10,7 +10,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.webhooks.delivery import (
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.secret import Secret
+from outkey.webhooks.core.inbox.delivery import (
     Delivery,
     Outcome,
     Refused,
@@ -18,13 +20,11 @@ from outkey.core.webhooks.delivery import (
     Verified,
     WebhookSecrets,
 )
-from outkey.core.webhooks.scheme import KeyForm, VerificationKind
-from outkey.core.webhooks.schemes import SCHEMES
-from outkey.core.webhooks.settings import Webhook
-from outkey.core.webhooks.signing import sign
-from outkey.core.webhooks.verification import verify
-from outkey.foundation.core.errors import ConfigError
-from outkey.foundation.core.secret import Secret
+from outkey.webhooks.core.schemes.scheme import KeyForm, VerificationKind
+from outkey.webhooks.core.schemes.schemes import SCHEMES
+from outkey.webhooks.core.settings.settings import Webhook
+from outkey.webhooks.core.verification.signing import sign
+from outkey.webhooks.core.verification.verification import verify
 from unit.webhook_vectors import (
     ADYEN_ITEM,
     FORM,

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.webhooks.body_signatures import ADYEN_FIELDS
-from outkey.core.webhooks.delivery import (
+from outkey.foundation.core.secret import Secret
+from outkey.webhooks.core.inbox.delivery import (
     Delivery,
     NotVerified,
     RefusalReason,
@@ -21,7 +21,10 @@ from outkey.core.webhooks.delivery import (
     Verified,
     WebhookSecrets,
 )
-from outkey.core.webhooks.http_signatures import (
+from outkey.webhooks.core.schemes.schemes import SCHEMES
+from outkey.webhooks.core.settings.settings import scheme_of
+from outkey.webhooks.core.verification.body_signatures import ADYEN_FIELDS
+from outkey.webhooks.core.verification.http_signatures import (
     SIGNATURE_VALUE,
     SignatureInput,
     component_value,
@@ -30,11 +33,8 @@ from outkey.core.webhooks.http_signatures import (
     read_labels,
     signature_base,
 )
-from outkey.core.webhooks.schemes import SCHEMES
-from outkey.core.webhooks.settings import scheme_of
-from outkey.core.webhooks.signatures import decode_base64, is_signed
-from outkey.core.webhooks.verification import verify
-from outkey.foundation.core.secret import Secret
+from outkey.webhooks.core.verification.signatures import decode_base64, is_signed
+from outkey.webhooks.core.verification.verification import verify
 from unit.webhook_vectors import (
     ADYEN_VECTORS,
     KEYS,

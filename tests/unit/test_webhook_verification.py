@@ -22,9 +22,11 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.adapters.public_keys import CryptographyKeys
-from outkey.core.webhooks.certificates import sns_message
-from outkey.core.webhooks.delivery import (
+from outkey.foundation.core.limited_json import read_limited_json, text_at
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
+from outkey.webhooks.adapters.public_keys import CryptographyKeys
+from outkey.webhooks.core.inbox.delivery import (
     CertificateNeeded,
     Delivery,
     NotVerified,
@@ -35,24 +37,25 @@ from outkey.core.webhooks.delivery import (
     Verified,
     WebhookSecrets,
 )
-from outkey.core.webhooks.keys import key_bytes
-from outkey.core.webhooks.refusals import refusal
-from outkey.core.webhooks.scheme import (
+from outkey.webhooks.core.schemes.scheme import (
     HmacHash,
     KeyForm,
     SignatureAlgorithm,
     SignatureEncoding,
 )
-from outkey.core.webhooks.schemes import ROWS, SCHEMES
-from outkey.core.webhooks.settings import Webhook
-from outkey.core.webhooks.signatures import fill_template, symmetric_signature
-from outkey.core.webhooks.signing import sign
-from outkey.core.webhooks.timestamps import whole_hours
-from outkey.core.webhooks.twilio import url_spellings
-from outkey.core.webhooks.verification import verify
-from outkey.foundation.core.limited_json import read_limited_json, text_at
-from outkey.foundation.core.secret import Secret
-from outkey.foundation.core.text import Text
+from outkey.webhooks.core.schemes.schemes import ROWS, SCHEMES
+from outkey.webhooks.core.settings.settings import Webhook
+from outkey.webhooks.core.verification.certificates import sns_message
+from outkey.webhooks.core.verification.keys import key_bytes
+from outkey.webhooks.core.verification.refusals import refusal
+from outkey.webhooks.core.verification.signatures import (
+    fill_template,
+    symmetric_signature,
+)
+from outkey.webhooks.core.verification.signing import sign
+from outkey.webhooks.core.verification.timestamps import whole_hours
+from outkey.webhooks.core.verification.twilio import url_spellings
+from outkey.webhooks.core.verification.verification import verify
 from unit.webhook_vectors import (
     ADYEN_COLON,
     ADYEN_ITEM,

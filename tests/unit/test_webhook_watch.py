@@ -6,12 +6,6 @@ from dataclasses import replace
 import pytest
 
 from outkey.core.findings.monitoring import NOTICE_KINDS
-from outkey.core.findings.webhook_checks import NOTICE_OF_CHECK
-from outkey.core.webhooks.activity import HookActivity
-from outkey.core.webhooks.delivery import Delivery, RefusalReason
-from outkey.core.webhooks.refusals import EXPLAINED, refusal_texts
-from outkey.core.webhooks.stored import BODIES, PREVIOUS, REPLACED, SECRET
-from outkey.engine.webhooks import refusals, watch
 from outkey.foundation.core.findings.checks import Finding
 from outkey.foundation.core.findings.conditions import Condition
 from outkey.foundation.core.moments import DAY_SECONDS
@@ -19,6 +13,12 @@ from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import StateKind
 from outkey.sending.core.audit.events import Tag
 from outkey.sync.core.run.run import RunState
+from outkey.webhooks.core.inbox.activity import HookActivity
+from outkey.webhooks.core.inbox.delivery import Delivery, RefusalReason
+from outkey.webhooks.core.settings.checks import NOTICE_OF_CHECK
+from outkey.webhooks.core.settings.stored import BODIES, PREVIOUS, REPLACED, SECRET
+from outkey.webhooks.core.verification.refusals import EXPLAINED, refusal_texts
+from outkey.webhooks.engine import refusals, watch
 from unit.test_webhook_reception import (
     BODY,
     DOCUMENT,

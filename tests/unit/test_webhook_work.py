@@ -6,10 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.webhooks.handlers import parse_handlers
-from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery, ReplayScope
-from outkey.engine.webhooks import inbox
-from outkey.engine.webhooks.work import HookWork, ReceivedEvent
 from outkey.foundation.core.errors import (
     ConfigError,
     LineBusy,
@@ -17,7 +13,6 @@ from outkey.foundation.core.errors import (
     StorageUnavailable,
 )
 from outkey.foundation.core.moments import iso_moment
-from outkey.ports.webhooks import DeliveryQuery
 from outkey.sync.core.line.line import Direction, Sync
 from outkey.sync.core.mapping.mapping import Unmapped
 from outkey.sync.core.paging.response import Record
@@ -26,6 +21,11 @@ from outkey.sync.core.run.run import RunState
 from outkey.sync.core.run.schedule import ATTEMPTS
 from outkey.sync.engine.pull.received_pull import ReceivedOutcome, ReceivedPull
 from outkey.sync.engine.runs.runner import refuse_unreceivable
+from outkey.webhooks.core.inbox.inbox import DeliveryState, InboxDelivery, ReplayScope
+from outkey.webhooks.core.settings.handlers import parse_handlers
+from outkey.webhooks.engine import inbox
+from outkey.webhooks.engine.work import HookWork, ReceivedEvent
+from outkey.webhooks.ports.webhooks import DeliveryQuery
 from unit.test_webhook_reception import DOCUMENT, HMAC, LINE, Hooks, hmac_signed, signed
 
 VERSIONED = DOCUMENT.replace(

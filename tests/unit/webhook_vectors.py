@@ -4,11 +4,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from outkey.adapters.public_keys import CryptographyKeys
-from outkey.core.webhooks.delivery import Delivery, Outcome, WebhookSecrets
-from outkey.core.webhooks.settings import Webhook
-from outkey.core.webhooks.verification import verify
 from outkey.foundation.core.secret import Secret
+from outkey.webhooks.adapters.public_keys import CryptographyKeys
+from outkey.webhooks.core.inbox.delivery import Delivery, Outcome, WebhookSecrets
+from outkey.webhooks.core.settings.settings import Webhook
+from outkey.webhooks.core.verification.verification import verify
 
 KEYS = CryptographyKeys()
 URL = "https://hooks.acme.example/hooks/abc"

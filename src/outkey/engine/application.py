@@ -94,18 +94,8 @@ from outkey.sync.ports.sync import LineSource, Models, Queue, StoredTables
 
 if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none of it
     from outkey.core.importing.reading import Import
-    from outkey.core.webhooks.facts import ShownWebhook
-    from outkey.core.webhooks.inbox import InboxDelivery
-    from outkey.core.webhooks.stored import StoredWebhook
     from outkey.engine.managing.api_tokens import ApiTokens
     from outkey.engine.managing.dependents import Dependents
-    from outkey.engine.webhooks.changes import WebhookAdministration
-    from outkey.engine.webhooks.hook_settings import HookSettings
-    from outkey.engine.webhooks.inbox import Inbox
-    from outkey.engine.webhooks.overview import WebhookOverview
-    from outkey.engine.webhooks.reception import Reception, ReceptionPorts
-    from outkey.engine.webhooks.watch import HookWatch
-    from outkey.engine.webhooks.work import Handler, HookWork
     from outkey.sync.core.line_form.sample import LineSample
     from outkey.sync.core.suggest.suggest import Suggestion
     from outkey.sync.engine import Effect, Planner, SyncPorts, SyncRunner
@@ -113,6 +103,16 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.sync.engine.pull.target_columns import NoteChange
     from outkey.sync.engine.record_rights import RecordRights, UserRecords
     from outkey.sync.engine.runs.plan import Note
+    from outkey.webhooks.core.inbox.inbox import InboxDelivery
+    from outkey.webhooks.core.settings.facts import ShownWebhook
+    from outkey.webhooks.core.settings.stored import StoredWebhook
+    from outkey.webhooks.engine.changes import WebhookAdministration
+    from outkey.webhooks.engine.hook_settings import HookSettings
+    from outkey.webhooks.engine.inbox import Inbox
+    from outkey.webhooks.engine.overview import WebhookOverview
+    from outkey.webhooks.engine.reception import Reception, ReceptionPorts
+    from outkey.webhooks.engine.watch import HookWatch
+    from outkey.webhooks.engine.work import Handler, HookWork
 
 
 def no_handlers(name: str) -> "Handler":
@@ -752,8 +752,8 @@ class Application:
         With `end_thread`, which releases what a thread holds of the host, refusals are
         counted in a thread of their own a moment later.
         """
-        from outkey.engine.webhooks.reception import Reception  # noqa: PLC0415
-        from outkey.engine.webhooks.refusals import LaterRefusals  # noqa: PLC0415
+        from outkey.webhooks.engine.reception import Reception  # noqa: PLC0415
+        from outkey.webhooks.engine.refusals import LaterRefusals  # noqa: PLC0415
 
         ports = self.webhook_ports()
         later = LaterRefusals(ports.refusals, end_thread) if end_thread else None
@@ -773,7 +773,7 @@ class Application:
 
     def inbox(self) -> "Inbox":
         """Return the deliveries of webhooks."""
-        from outkey.engine.webhooks.inbox import Inbox  # noqa: PLC0415
+        from outkey.webhooks.engine.inbox import Inbox  # noqa: PLC0415
 
         ports = self.webhook_ports()
         return Inbox(ports.settings, ports.deliveries, ports.database)
@@ -784,9 +784,7 @@ class Application:
 
     def webhook_findings(self, stored: "StoredWebhook") -> list[Finding]:
         """Return what is wrong with a webhook, and what happened to it."""
-        from outkey.core.findings.webhook_checks import (  # noqa: PLC0415
-            handler_findings,
-        )
+        from outkey.webhooks.core.settings.checks import handler_findings  # noqa: PLC0415
 
         return [
             *self.webhook_ports().settings.findings(stored),
@@ -796,7 +794,7 @@ class Application:
 
     def explained_refusals(self, webhook: str) -> dict[str, tuple[Text, Text]]:
         """Return text and hint of each reason for which deliveries were refused."""
-        from outkey.core.webhooks.refusals import refusal_texts  # noqa: PLC0415
+        from outkey.webhooks.core.verification.refusals import refusal_texts  # noqa: PLC0415
 
         refusals = self.webhook_ports().refusals
         explained = refusals.explanations(webhook)
@@ -806,7 +804,7 @@ class Application:
         }
 
     def _hook_watch(self) -> "HookWatch":
-        from outkey.engine.webhooks.watch import HookWatch  # noqa: PLC0415
+        from outkey.webhooks.engine.watch import HookWatch  # noqa: PLC0415
 
         ports = self.webhook_ports()
         return HookWatch(
@@ -823,7 +821,7 @@ class Application:
 
     def shown_webhook(self, stored: "StoredWebhook") -> "ShownWebhook":
         """Return a webhook with its URL, its refusals and its findings."""
-        from outkey.core.webhooks.facts import ShownWebhook  # noqa: PLC0415
+        from outkey.webhooks.core.settings.facts import ShownWebhook  # noqa: PLC0415
 
         return ShownWebhook(
             stored,
@@ -835,10 +833,7 @@ class Application:
 
     def webhook_overviews(self, name: str = "") -> "list[WebhookOverview]":
         """Return all webhooks as a user looks at them, or the one of a name."""
-        from outkey.engine.webhooks.overview import (  # noqa: PLC0415
-            history_begin,
-            overviews,
-        )
+        from outkey.webhooks.engine.overview import history_begin, overviews  # noqa: PLC0415
 
         webhooks = self.stored_webhooks()
         if name:
@@ -859,9 +854,7 @@ class Application:
         self, administration: Administration
     ) -> "WebhookAdministration":
         """Return what a user changes webhooks with."""
-        from outkey.engine.webhooks.changes import (  # noqa: PLC0415
-            WebhookAdministration,
-        )
+        from outkey.webhooks.engine.changes import WebhookAdministration  # noqa: PLC0415
 
         return WebhookAdministration(
             registry=administration.registry,
@@ -881,7 +874,7 @@ class Application:
 
     def hook_work(self, stopping: Callable[[], bool] = lambda: False) -> "HookWork":
         """Return what processes deliveries; a worker calls its `round`."""
-        from outkey.engine.webhooks.work import HookWork, WorkPorts  # noqa: PLC0415
+        from outkey.webhooks.engine.work import HookWork, WorkPorts  # noqa: PLC0415
 
         ports = self.webhook_ports()
         return HookWork(

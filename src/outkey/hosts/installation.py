@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from outkey.adapters.policy_file import read_policy
 from outkey.adapters.policy_proxies import PolicyProxies
 from outkey.adapters.preset_files import PresetFiles
-from outkey.adapters.secrets_of_webhooks import SecretsWithWebhooks
 from outkey.adapters.vouching import (
     KeyedVouchers,
     SeenRowsFile,
@@ -66,12 +65,13 @@ from outkey.sync.engine.line_registry import Registry
 from outkey.sync.engine.runs.runs import Runs
 from outkey.sync.engine.sync_settings import SyncSettings
 from outkey.sync.ports.sync import LedgerRows, Models, PairRows, Queue, RunRows, Storage
+from outkey.webhooks.adapters.secrets_of_webhooks import SecretsWithWebhooks
 
 if TYPE_CHECKING:
-    from outkey.ports.webhooks import DeliveryRows
     from outkey.sync.adapters.tables import Borrow
     from outkey.sync.engine import SyncPorts
     from outkey.sync.ports.sync import StoredTables
+    from outkey.webhooks.ports.webhooks import DeliveryRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,17 +6,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
-from outkey.adapters.public_keys import CryptographyKeys
-from outkey.core.webhooks.delivery import Delivery
-from outkey.core.webhooks.sample_receivers import refuse_receiver
-from outkey.core.webhooks.signing import sign
 from outkey.foundation.core.errors import ConfigError, ConnectionFailed
 from outkey.foundation.core.text import Text
+from outkey.webhooks.adapters.public_keys import CryptographyKeys
+from outkey.webhooks.core.inbox.delivery import Delivery
+from outkey.webhooks.core.schemes.sample_receivers import refuse_receiver
+from outkey.webhooks.core.verification.signing import sign
 
 if TYPE_CHECKING:
-    from outkey.core.webhooks.delivery import Refused
-    from outkey.core.webhooks.stored import StoredWebhook
     from outkey.engine.application import Application
+    from outkey.webhooks.core.inbox.delivery import Refused
+    from outkey.webhooks.core.settings.stored import StoredWebhook
 
 SECONDS = 30.0
 
@@ -76,7 +76,7 @@ def refusal_of(
     application: "Application", stored: "StoredWebhook", sample: Delivery
 ) -> "Refused | None":
     """Return why a sample is refused; None if it would be accepted."""
-    from outkey.core.webhooks.explanation import explain
+    from outkey.webhooks.core.verification.explanation import explain
 
     settings = application.inbox().settings
     parts = urlsplit(sample.url)

@@ -15,9 +15,9 @@ from outkey.sending.engine.exchange.sender import Sender
 from outkey.sending.ports.sending import Audit
 
 if TYPE_CHECKING:
-    from outkey.engine.webhooks.reception import ReceptionPorts
-    from outkey.engine.webhooks.work import Handler
-    from outkey.ports.webhooks import DeliveryRows
+    from outkey.webhooks.engine.reception import ReceptionPorts
+    from outkey.webhooks.engine.work import Handler
+    from outkey.webhooks.ports.webhooks import DeliveryRows
 
 MEBIBYTE = 1024 * 1024
 LIMIT = "OUTKEY_WEBHOOK_MEBIBYTES"
@@ -43,14 +43,14 @@ def open_hook_ports(
     environment: Mapping[str, str] = os.environ,
 ) -> "ReceptionPorts":
     """Return what webhooks work with."""
-    from outkey.adapters.public_keys import CryptographyKeys
-    from outkey.adapters.webhook_vault import SealedWebhooks
-    from outkey.engine.webhooks.fetching import fetch_public
-    from outkey.engine.webhooks.hook_settings import HookSettings
-    from outkey.engine.webhooks.reception import ReceptionPorts
-    from outkey.engine.webhooks.refusals import Refusals
     from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
     from outkey.sending.adapters.transport.tls_context import system_authorities
+    from outkey.webhooks.adapters.public_keys import CryptographyKeys
+    from outkey.webhooks.adapters.webhook_vault import SealedWebhooks
+    from outkey.webhooks.engine.fetching import fetch_public
+    from outkey.webhooks.engine.hook_settings import HookSettings
+    from outkey.webhooks.engine.reception import ReceptionPorts
+    from outkey.webhooks.engine.refusals import Refusals
 
     vault = SealedWebhooks(storage.keys, storage.references)
     return ReceptionPorts(
@@ -92,7 +92,7 @@ def no_function(name: str) -> ConfigError:
 
 def listed_handlers(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
     """Return the functions, or modules of functions, that webhooks may name."""
-    from outkey.core.webhooks.handlers import parse_handlers
+    from outkey.webhooks.core.settings.handlers import parse_handlers
 
     return parse_handlers(environment.get(HANDLERS, ""))
 

@@ -4,13 +4,9 @@ import threading
 from abc import ABC, abstractmethod
 from dataclasses import replace
 
-from outkey.core.webhooks.inbox import (
-    WAITING,
-    DeliveryState,
-    InboxDelivery,
-)
 from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
-from outkey.ports.webhooks import DeliveryCount, DeliveryQuery, DeliveryRows
+from outkey.webhooks.core.inbox.inbox import WAITING, DeliveryState, InboxDelivery
+from outkey.webhooks.ports.webhooks import DeliveryCount, DeliveryQuery, DeliveryRows
 
 ENDPOINT = "a" * 22
 OTHER_ENDPOINT = "b" * 22

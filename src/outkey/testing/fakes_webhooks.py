@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from outkey.core.webhooks.inbox import InboxDelivery
-from outkey.ports.webhooks import DeliveryCount, DeliveryQuery
+from outkey.webhooks.core.inbox.inbox import InboxDelivery
+from outkey.webhooks.ports.webhooks import DeliveryCount, DeliveryQuery
 
 HOUR = 3600
 

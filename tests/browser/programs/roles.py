@@ -24,9 +24,9 @@ from inner_api import CONSENT, INNER, spar
 
 from outkey.core.access.api_tokens import Scope
 from outkey.core.access.roles import ROLES
-from outkey.core.webhooks.delivery import Delivery
 from outkey.engine.managing.api_tokens import TokenWish
 from outkey.hosts.django.models import Configuration, SyncLine
+from outkey.webhooks.core.inbox.delivery import Delivery
 
 LINE = """
 [line.orders]

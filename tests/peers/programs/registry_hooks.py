@@ -6,7 +6,7 @@ from pathlib import Path
 
 from django.dispatch import Signal, receiver
 
-from outkey.engine.webhooks.work import ReceivedEvent
+from outkey.webhooks.engine.work import ReceivedEvent
 
 pushed = Signal()
 

@@ -9,9 +9,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from outkey.core.config.webhook_section import REFERENCES, webhook_table
-from outkey.core.webhooks.settings import Webhook
-from outkey.core.webhooks.stored import StoredWebhook
 from outkey.foundation.core.secret import MASK
 from outkey.sending.core.configuration.configuration import Configuration, SecretState
 from outkey.sending.core.configuration.custom_rows import CustomRow, is_row_secret
@@ -29,6 +26,9 @@ from outkey.sync.core.line.sync_sections import (
     pair_table,
 )
 from outkey.sync.core.line.versions import FieldChange, compare_lines, table_changes
+from outkey.webhooks.core.settings.section import REFERENCES, webhook_table
+from outkey.webhooks.core.settings.settings import Webhook
+from outkey.webhooks.core.settings.stored import StoredWebhook
 
 _PARAMETER = re.compile(r"([?&])([\w.-]+)=([^&#\s]*)")
 

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as attribute
 
-from outkey.core.config.webhook_section import read_webhook
-from outkey.core.webhooks.settings import Webhook
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.field_kinds import refuse_unknown_keys
 from outkey.foundation.core.text import Text
@@ -24,6 +22,8 @@ from outkey.sync.core.line.sync_sections import (
     read_pair,
     refuse_unsafe_url,
 )
+from outkey.webhooks.core.settings.section import read_webhook
+from outkey.webhooks.core.settings.settings import Webhook
 
 MAX_DOCUMENT = 4 * 1024 * 1024
 

@@ -6,7 +6,6 @@ is set, so that the output can be stored, compared and applied elsewhere.
 
 from collections.abc import Iterable
 
-from outkey.core.webhooks.stored import StoredWebhook, webhook_lines
 from outkey.foundation.core.toml.text import section_lines, toml_key
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.text import configuration_lines
@@ -18,6 +17,7 @@ from outkey.sync.core.line.sync_sections import (
     database_table,
     pair_table,
 )
+from outkey.webhooks.core.settings.stored import StoredWebhook, webhook_lines
 
 
 def render(

@@ -2,12 +2,12 @@
 
 from types import ModuleType
 
-from outkey.core.findings import webhook_checks
 from outkey.core.findings.posture import POSTURE_CHECKS
 from outkey.foundation.core.findings.checks import Check
 from outkey.sending.core.configuration import checks as configuration_checks
 from outkey.sync.core.line import checks as line_checks
 from outkey.sync.core.line import children_checks, push_checks
+from outkey.webhooks.core.settings import checks as webhook_checks
 
 
 def checks_of(module: ModuleType) -> list[Check]:

@@ -15,9 +15,6 @@ from outkey.core.access.http_statuses import VERSION_DIFFERS
 from outkey.core.config.document import Document
 from outkey.core.config.presets import Preset
 from outkey.core.operating.metrics import Metrics
-from outkey.core.webhooks.facts import ShownWebhook
-from outkey.core.webhooks.inbox import InboxDelivery
-from outkey.core.webhooks.stored import StoredWebhook
 from outkey.engine.application import Application
 from outkey.engine.managing.audit_periods import newest_of
 from outkey.engine.managing.changes import Administration, ConfigurationChange
@@ -50,6 +47,9 @@ from outkey.sending.engine.exchange.calls import RequestContent, build_call
 from outkey.sending.engine.exchange.preview import Preview, preview
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.run.run import Run
+from outkey.webhooks.core.inbox.inbox import InboxDelivery
+from outkey.webhooks.core.settings.facts import ShownWebhook
+from outkey.webhooks.core.settings.stored import StoredWebhook
 
 MINUTE = 60.0
 BINARY = "application/octet-stream"  # of a body whose sender does not name its type

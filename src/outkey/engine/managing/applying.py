@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from outkey.core.config.document import Document
 from outkey.core.config.removals import Removal, line_table, removals_of
-from outkey.core.config.webhook_section import REFERENCES, webhook_table
 from outkey.core.findings.policy import refuse_blocked
-from outkey.core.webhooks.settings import Webhook
-from outkey.core.webhooks.stored import StoredWebhook, without_references
 from outkey.engine.managing.changes import Administration, ConfigurationChange
 from outkey.engine.managing.pair_checks import refuse_unfit_pairs
 from outkey.foundation.core.errors import (
@@ -51,6 +48,9 @@ from outkey.sync.core.line.sync_sections import (
 from outkey.sync.core.mapping.records import Target
 from outkey.sync.engine.line_registry import Registry
 from outkey.sync.engine.sync_settings import SyncSettings
+from outkey.webhooks.core.settings.section import REFERENCES, webhook_table
+from outkey.webhooks.core.settings.settings import Webhook
+from outkey.webhooks.core.settings.stored import StoredWebhook, without_references
 
 if TYPE_CHECKING:
     from outkey.core.config.differences import SectionDifference
@@ -245,7 +245,7 @@ def webhook_secret_findings(
 
     A missing secret can be entered later, so it is a warning only.
     """
-    from outkey.core.findings.webhook_checks import (  # noqa: PLC0415 - sending never needs it
+    from outkey.webhooks.core.settings.checks import (  # noqa: PLC0415 - sending never needs it
         missing_secret,
         secrets_of_other_scheme,
     )
@@ -270,10 +270,7 @@ def webhook_settings_findings(
     registry: Registry, document: Document, new: Webhook
 ) -> Iterator[Finding]:
     """Yield what is risky about the settings of a webhook, and about its line."""
-    from outkey.core.findings.webhook_checks import (  # noqa: PLC0415 - sending never needs it
-        id_findings,
-        version_findings,
-    )
+    from outkey.webhooks.core.settings.checks import id_findings, version_findings  # noqa: PLC0415 - sending never needs it
 
     findings = [*id_findings(new)]
     lines = {line.name: line for line in document.lines}

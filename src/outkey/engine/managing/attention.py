@@ -9,7 +9,6 @@ from enum import IntEnum, StrEnum
 from types import MappingProxyType
 
 from outkey.core.findings.monitoring import Notice
-from outkey.core.findings.webhook_checks import NOTICE_OF_CHECK
 from outkey.engine.managing.overview import AttentionEntry
 from outkey.foundation.core.moments import day_of
 from outkey.foundation.core.permission import Allowed, Permission
@@ -18,6 +17,7 @@ from outkey.sending.core.configuration.health import Health, Status
 from outkey.sync.core.run.reasons import rejection_text
 from outkey.sync.core.run.remedies import summary_of
 from outkey.sync.core.run.run import Counts, RejectionGroup, RunState
+from outkey.webhooks.core.settings.checks import NOTICE_OF_CHECK
 
 NO_CONFLICTS: Mapping[str, int] = MappingProxyType({})
 # Notices that the list shows as the state of a line, with more than they say.

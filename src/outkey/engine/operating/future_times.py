@@ -17,10 +17,10 @@ from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS, is_possible
 from outkey.foundation.core.text import Text
 from outkey.foundation.engine.duties import PRUNING
-from outkey.ports.webhooks import DeliveryQuery
 from outkey.sending.core.request.rate_limit import LONGEST_SLOTS, MAX_HOLD
 from outkey.sync.core.run.run import OPEN_STATES
 from outkey.sync.core.run.states import is_from_future
+from outkey.webhooks.ports.webhooks import DeliveryQuery
 
 LOOK_SECONDS = 60.0
 MOST_RUNS = 1000

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery, ReplayScope
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.commands import Commands
@@ -33,11 +32,12 @@ from outkey.hosts.cli.session import (
     open_application,
 )
 from outkey.hosts.cli.times import parse_time, time_text
+from outkey.webhooks.core.inbox.inbox import DeliveryState, InboxDelivery, ReplayScope
 
 if TYPE_CHECKING:
-    from outkey.core.webhooks.stored import StoredWebhook
     from outkey.engine.application import Application
-    from outkey.engine.webhooks.changes import WebhookAdministration
+    from outkey.webhooks.core.settings.stored import StoredWebhook
+    from outkey.webhooks.engine.changes import WebhookAdministration
 
 MAX_LISTED = 10_000
 webhooks_app = Commands(help="Manage webhooks: what other systems send to outkey.")
@@ -372,8 +372,8 @@ def set_webhook_secret(
 
     A value is never read from the command line, which other users can see.
     """
-    from outkey.core.webhooks.stored import PREVIOUS, SECRET, VERIFY_TOKEN
     from outkey.foundation.core.secret import Secret
+    from outkey.webhooks.core.settings.stored import PREVIOUS, SECRET, VERIFY_TOKEN
 
     if previous + verify_token + offered > 1:
         raise ConfigError(
@@ -495,9 +495,9 @@ def effect_of(stored: "StoredWebhook") -> str:
 
 def state_text(application: "Application", stored: "StoredWebhook") -> str:
     """Return whether a webhook receives deliveries, in words."""
-    from outkey.core.webhooks.facts import webhook_state
-    from outkey.core.webhooks.health import LABELS, HookState
     from outkey.foundation.core.findings.checks import Level
+    from outkey.webhooks.core.inbox.health import LABELS, HookState
+    from outkey.webhooks.core.settings.facts import webhook_state
 
     findings = application.webhook_findings(stored)
     has_error = any(finding.level is Level.ERROR for finding in findings)
@@ -510,13 +510,13 @@ def webhook_facts(
     application: "Application", stored: "StoredWebhook"
 ) -> dict[str, object]:
     """Return a webhook as programs read it; its secrets are only set or not."""
-    from outkey.core.webhooks import facts
+    from outkey.webhooks.core.settings import facts
 
     return facts.webhook_facts(application.shown_webhook(stored))
 
 
 def delivery_facts(delivery: InboxDelivery) -> dict[str, object]:
     """Return a delivery as programs read it, without its body."""
-    from outkey.core.webhooks import facts
+    from outkey.webhooks.core.settings import facts
 
     return facts.delivery_facts(delivery)

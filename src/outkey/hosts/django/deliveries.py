@@ -20,7 +20,6 @@ from django.db.models import (
     When,
 )
 
-from outkey.core.webhooks.inbox import DeliveryState, InboxDelivery
 from outkey.foundation.core.errors import RowUnreadable
 from outkey.foundation.core.groups import groups_of
 from outkey.foundation.core.moments import LAST_MOMENT
@@ -29,7 +28,8 @@ from outkey.foundation.core.stored_values import is_odd
 from outkey.hosts.django import models
 from outkey.hosts.django.raw_sql import execute, wrap_errors_of_methods
 from outkey.hosts.django.row_ids import row_id
-from outkey.ports.webhooks import DeliveryCount, DeliveryQuery
+from outkey.webhooks.core.inbox.inbox import DeliveryState, InboxDelivery
+from outkey.webhooks.ports.webhooks import DeliveryCount, DeliveryQuery
 
 if TYPE_CHECKING:
     from django.db.backends.base.base import BaseDatabaseWrapper

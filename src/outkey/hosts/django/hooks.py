@@ -18,18 +18,18 @@ from django.db import connections, transaction
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from outkey.core.webhooks.delivery import Delivery
 from outkey.engine.application import Application
-from outkey.engine.webhooks.reception import (
+from outkey.hosts.django.content_length import stated_size
+from outkey.hosts.django.installed import installation
+from outkey.hosts.django.request_log import keep_out_of_log
+from outkey.webhooks.core.inbox.delivery import Delivery
+from outkey.webhooks.engine.reception import (
     RETRY_LATER,
     TOO_LARGE,
     UNKNOWN,
     HookResponse,
     Reception,
 )
-from outkey.hosts.django.content_length import stated_size
-from outkey.hosts.django.installed import installation
-from outkey.hosts.django.request_log import keep_out_of_log
 
 PREFIX = "/hooks/"
 LARGE = 1024 * 1024  # bytes of a body, of which few are in memory at the same time

@@ -11,12 +11,12 @@ from typing import Any
 from django.db import connection
 from django.db.models import Field, Model
 
-from outkey.core.webhooks.inbox import DeliveryState
 from outkey.foundation.core.moments import LAST_MOMENT
 from outkey.foundation.core.stored_values import OddRow
 from outkey.hosts.django import models
 from outkey.hosts.django.raw_sql import execute, wrap_database_errors
 from outkey.sync.core.run.run import RunState
+from outkey.webhooks.core.inbox.inbox import DeliveryState
 
 SHOWN = 5  # rows of each table
 TABLES: dict[str, type[Model]] = {

@@ -10,7 +10,7 @@ from outkey.foundation.core.shared_state import StateKind
 from outkey.hosts.django.repeating_thread import RepeatingThread
 
 if TYPE_CHECKING:
-    from outkey.engine.webhooks.work import HookWork
+    from outkey.webhooks.engine.work import HookWork
 
 ROUND_SECONDS = 1.0
 

@@ -14,7 +14,6 @@ from django.utils import timezone
 from outkey.adapters.policy_file import read_policy
 from outkey.core.findings.policy import parse_durability
 from outkey.core.findings.posture import Policy
-from outkey.core.webhooks.handlers import parse_handlers
 from outkey.engine.application import Application
 from outkey.foundation.core.text import Text
 from outkey.hosts.django.audit import DjangoAuditRows
@@ -30,6 +29,7 @@ from outkey.hosts.django.storage import django_storage
 from outkey.hosts.django.tokens import DjangoTokenRows
 from outkey.hosts.django.triggers import find_triggers
 from outkey.hosts.installation import Tables, build_application
+from outkey.webhooks.core.settings.handlers import parse_handlers
 
 if TYPE_CHECKING:
     from outkey.hosts.django.records.django_records import (

@@ -6,8 +6,6 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query
 
 from outkey.core.access.api_tokens import Scope
-from outkey.core.webhooks.facts import delivery_facts, webhook_facts
-from outkey.core.webhooks.inbox import DeliveryState
 from outkey.engine.managing.api_access import ApiSubject
 from outkey.foundation.core.moments import record_iso
 from outkey.hosts.django.api import schemas
@@ -16,6 +14,8 @@ from outkey.hosts.django.api.interface import operation
 from outkey.hosts.django.api.responses import json_response
 from outkey.sync.core.line.facts import line_facts, run_facts
 from outkey.sync.core.run.run import RunState
+from outkey.webhooks.core.inbox.inbox import DeliveryState
+from outkey.webhooks.core.settings.facts import delivery_facts, webhook_facts
 
 LINES = "sync lines"
 WEBHOOKS = "webhooks"

@@ -13,20 +13,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.core.webhooks.content import Headers
-from outkey.core.webhooks.delivery_words import (
-    STATES,
-    delivery_reason,
-    delivery_remedy,
-)
-from outkey.core.webhooks.inbox import (
-    ENDED,
-    DeliveryState,
-    InboxDelivery,
-    ReplayScope,
-)
-from outkey.core.webhooks.settings import scheme_of
-from outkey.core.webhooks.stored import StoredWebhook
 from outkey.foundation.core.errors import ConfigError, OutkeyError
 from outkey.foundation.core.limited_json import read_limited_json
 from outkey.foundation.core.permission import Permission
@@ -55,6 +41,20 @@ from outkey.hosts.sample_delivery import (
     signed_sample,
 )
 from outkey.sending.core.audit.actors import actor_words
+from outkey.webhooks.core.inbox.content import Headers
+from outkey.webhooks.core.inbox.delivery_words import (
+    STATES,
+    delivery_reason,
+    delivery_remedy,
+)
+from outkey.webhooks.core.inbox.inbox import (
+    ENDED,
+    DeliveryState,
+    InboxDelivery,
+    ReplayScope,
+)
+from outkey.webhooks.core.settings.settings import scheme_of
+from outkey.webhooks.core.settings.stored import StoredWebhook
 
 PAGE_SIZE = 50
 SHOWN_CHARACTERS = 64 * 1024

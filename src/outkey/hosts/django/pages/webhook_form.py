@@ -10,18 +10,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from outkey.core.config.webhook_section import REFERENCES, WEBHOOK_FIELDS
-from outkey.core.webhooks.stored import PREVIOUS, StoredWebhook
-from outkey.engine.webhooks.hook_form import (
-    DOES,
-    HANDLER,
-    INPUTS,
-    TARGET,
-    HookForm,
-    form_values,
-    offered_schemes,
-    schemes_of_inputs,
-)
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.field_kinds import Field, Kind
 from outkey.foundation.core.permission import Permission
@@ -35,6 +23,18 @@ from outkey.hosts.django.pages.webhooks import (
     url_of,
 )
 from outkey.hosts.django.wiring import records
+from outkey.webhooks.core.settings.section import REFERENCES, WEBHOOK_FIELDS
+from outkey.webhooks.core.settings.stored import PREVIOUS, StoredWebhook
+from outkey.webhooks.engine.hook_form import (
+    DOES,
+    HANDLER,
+    INPUTS,
+    TARGET,
+    HookForm,
+    form_values,
+    offered_schemes,
+    schemes_of_inputs,
+)
 
 BY_KEY = {hook_field.key: hook_field for hook_field in WEBHOOK_FIELDS}
 # In the order of the page; the others are in a part of their own.

@@ -11,18 +11,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.core.config.webhook_section import scheme_keys
-from outkey.core.findings.webhook_checks import SECRET_NEEDED
-from outkey.core.webhooks.health import HookState
-from outkey.core.webhooks.inbox import DeliveryState
-from outkey.core.webhooks.instructions import sender_steps
-from outkey.core.webhooks.sealed import SealedHookSecret
-from outkey.core.webhooks.settings import Webhook, scheme_of
-from outkey.core.webhooks.stored import PREVIOUS, SECRET, VERIFY_TOKEN, StoredWebhook
-from outkey.engine.webhooks.changes import WebhookAdministration
-from outkey.engine.webhooks.hook_form import refuse_unfit_secret
-from outkey.engine.webhooks.offers import has_offer
-from outkey.engine.webhooks.overview import WebhookOverview
 from outkey.foundation.core.errors import ConfigError, UnknownConfiguration
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.secret import Secret
@@ -35,6 +23,23 @@ from outkey.hosts.django.pages.access import (
     require,
 )
 from outkey.hosts.django.pages.shell import message_of, page
+from outkey.webhooks.core.inbox.health import HookState
+from outkey.webhooks.core.inbox.inbox import DeliveryState
+from outkey.webhooks.core.schemes.instructions import sender_steps
+from outkey.webhooks.core.settings.checks import SECRET_NEEDED
+from outkey.webhooks.core.settings.sealed import SealedHookSecret
+from outkey.webhooks.core.settings.section import scheme_keys
+from outkey.webhooks.core.settings.settings import Webhook, scheme_of
+from outkey.webhooks.core.settings.stored import (
+    PREVIOUS,
+    SECRET,
+    VERIFY_TOKEN,
+    StoredWebhook,
+)
+from outkey.webhooks.engine.changes import WebhookAdministration
+from outkey.webhooks.engine.hook_form import refuse_unfit_secret
+from outkey.webhooks.engine.offers import has_offer
+from outkey.webhooks.engine.overview import WebhookOverview
 
 CHIPS = {
     HookState.PAUSED: "ok-warning",

@@ -16,7 +16,6 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
 from outkey.engine.managing.run_history import RunDay, RunHistory
-from outkey.engine.webhooks.overview import DeliveryDay
 from outkey.foundation.core.chart import Chart
 from outkey.foundation.core.errors import Cause
 from outkey.foundation.core.moments import (
@@ -38,6 +37,7 @@ from outkey.sending.core.configuration.fields import (
     secret_label,
 )
 from outkey.sending.core.configuration.health import Health, Status
+from outkey.webhooks.engine.overview import DeliveryDay
 
 register = template.Library()
 INVALID_MOMENT = (ValueError, OverflowError, OSError)

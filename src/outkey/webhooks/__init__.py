@@ -1,0 +1,1 @@
+"""Deliveries of other systems: verified, stored once, processed and watched."""

@@ -1,0 +1,1 @@
+"""Public keys, and the vault of webhooks' secrets and bodies."""

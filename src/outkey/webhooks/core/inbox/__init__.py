@@ -1,0 +1,1 @@
+"""Deliveries that are stored, and how healthy a webhook is."""

@@ -1,0 +1,1 @@
+"""How senders sign, as a table, with their handshakes and instructions."""

@@ -1,0 +1,1 @@
+"""A webhook: its settings, secrets, permissions and checks."""

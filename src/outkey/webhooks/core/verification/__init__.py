@@ -1,0 +1,1 @@
+"""Whether a delivery is the sender's, and why not."""

@@ -1,0 +1,397 @@
+"""Receiving deliveries: verified, stored once, and only then answered.
+
+Nothing of a delivery is believed, parsed or looked up before it is verified.
+"""
+
+import math
+import secrets
+import threading
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from outkey.foundation.core.errors import (
+    OutkeyError,
+    SecretMissing,
+    StorageUnavailable,
+    UnknownConfiguration,
+)
+from outkey.foundation.core.limited_json import read_limited_json
+from outkey.foundation.ports.clock import Clock
+from outkey.foundation.ports.database import Database
+from outkey.foundation.ports.expressions import PathCompiler
+from outkey.sending.core.request.addresses import counted_part
+from outkey.sending.ports.sending import Audit
+from outkey.webhooks.core.inbox.content import without_proof, without_signature
+from outkey.webhooks.core.inbox.delivery import (
+    CertificateNeeded,
+    Delivery,
+    NotVerified,
+    Outcome,
+    RefusalReason,
+    Refused,
+    SignedEvent,
+    Verified,
+    WebhookSecrets,
+)
+from outkey.webhooks.core.inbox.inbox import WAITING, InboxDelivery
+from outkey.webhooks.core.schemes.handshakes import (
+    HandshakeResponse,
+    answer_open_handshake,
+    answer_signed_handshake,
+)
+from outkey.webhooks.core.settings.settings import scheme_of
+from outkey.webhooks.core.settings.stored import StoredWebhook
+from outkey.webhooks.core.verification.attempt import event_text, signed_digest
+from outkey.webhooks.core.verification.explanation import explain
+from outkey.webhooks.core.verification.public_keys import PublicKeys
+from outkey.webhooks.core.verification.refusals import (
+    SECRET_UNRESOLVED,
+    TOO_MANY,
+    refusal,
+)
+from outkey.webhooks.core.verification.verification import verify
+from outkey.webhooks.engine.fetching import Certificates
+from outkey.webhooks.engine.hook_settings import HookSettings
+from outkey.webhooks.engine.intake import Intake
+from outkey.webhooks.engine.offers import accept_offer
+from outkey.webhooks.engine.refusals import RefusalCounter, Refusals
+from outkey.webhooks.engine.samples import without_mark
+from outkey.webhooks.ports.webhooks import DeliveryQuery, DeliveryRows
+
+MEBIBYTE = 1024 * 1024
+MAX_BODY = MEBIBYTE  # unless the operator sets another limit
+RETRY_SECONDS = 60  # what a sender is told while deliveries cannot be stored
+METHODS = ("POST", "PUT", "PATCH")
+UNSIGNED_PER_MINUTE = 600  # deliveries of one webhook that prove nothing
+UNSIGNED_OF_ADDRESS = 120  # of these, those from one address
+MINUTE = 60
+
+
+class HookResponse(NamedTuple):
+    """What a delivery is answered with."""
+
+    status: int
+    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+ACCEPTED = HookResponse(200)
+REFUSED = HookResponse(401)
+UNKNOWN = HookResponse(404)
+WRONG_METHOD = HookResponse(405, headers=(("Allow", "POST"),))
+GONE = HookResponse(410)
+TOO_LARGE = HookResponse(413)
+RETRY_LATER = HookResponse(503, headers=(("Retry-After", str(RETRY_SECONDS)),))
+
+
+class UnsignedCounter:
+    """Counts the deliveries of this minute that prove nothing, by endpoint and address.
+
+    What is refused is not counted, so that one address does not use up the number of
+    all, and no more addresses are remembered than deliveries are accepted.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._minute = 0
+        self._counts: Counter[str] = Counter()
+        self._counts_of_address: Counter[tuple[str, str]] = Counter()
+
+    def seconds_to_wait(self, endpoint: str, address: str, now: float) -> int:
+        """Count a delivery; return for how long it is too much, 0 if it is not.
+
+        An address that is not known, "", has no number of its own.
+        """
+        sender = (endpoint, counted_part(address))
+        minute = int(now // MINUTE)
+        with self._lock:
+            if minute != self._minute:
+                self._minute = minute
+                self._counts.clear()
+                self._counts_of_address.clear()
+            is_over = self._counts[endpoint] >= UNSIGNED_PER_MINUTE or (
+                bool(address) and self._counts_of_address[sender] >= UNSIGNED_OF_ADDRESS
+            )
+            if not is_over:
+                self._counts[endpoint] += 1
+                self._counts_of_address[sender] += 1
+        return math.ceil((minute + 1) * MINUTE - now) if is_over else 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReceptionPorts:
+    """What reception needs of an installation."""
+
+    settings: HookSettings
+    deliveries: DeliveryRows
+    refusals: Refusals
+    database: Database
+    clock: Clock
+    keys: PublicKeys
+    finder: PathCompiler
+    fetch: Callable[[str], bytes]  # a public document, by the rules of sending
+    audit: Audit
+    max_body: int = MAX_BODY
+
+
+class Reception:
+    """Answers the requests to endpoints; nothing here raises."""
+
+    def __init__(
+        self, ports: ReceptionPorts, refusals: RefusalCounter | None = None
+    ) -> None:
+        self._ports = ports
+        self._refusals: RefusalCounter = refusals or ports.refusals
+        self._last: StoredWebhook | None = None
+        self._intake = Intake(ports.deliveries, ports.database)
+        self._unsigned = UnsignedCounter()
+        self._certificates = Certificates(ports.fetch, ports.clock.monotonic)
+        self.max_body = ports.max_body
+
+    def receive(self, endpoint: str, delivery: Delivery) -> HookResponse:
+        """Verify and store a delivery, or refuse it; return the response."""
+        if len(delivery.body) > self.max_body:
+            return TOO_LARGE
+        try:
+            stored = self._look_up(endpoint)
+            if stored is None:
+                return self._pretend(delivery, GONE)
+            if stored.is_paused:
+                return self._pretend(delivery, RETRY_LATER)
+            return self._answer(stored, delivery)
+        except UnknownConfiguration:
+            return self._pretend(delivery, UNKNOWN)
+        except OutkeyError:
+            # Sealed, or storage is unavailable. The sender keeps the delivery.
+            return RETRY_LATER
+
+    def _look_up(self, endpoint: str) -> StoredWebhook | None:
+        """Return the webhook of an endpoint; a look-up that fails is repeated once.
+
+        The connection of this thread may be an old one, to a database that was
+        restarted.
+        """
+        with suppress(StorageUnavailable):
+            return self._ports.settings.by_endpoint(endpoint)
+        return self._ports.settings.by_endpoint(endpoint)
+
+    def _answer(self, stored: StoredWebhook, delivery: Delivery) -> HookResponse:
+        self._last = stored
+        try:
+            opened = self._ports.settings.open_secrets(stored)
+        except SecretMissing:
+            self._refusals.count(stored.name, SECRET_UNRESOLVED)
+            return RETRY_LATER
+        handshake = answer_open_handshake(delivery, stored.webhook, opened)
+        if handshake is not None:
+            return self._shake_hands(stored, handshake, delivery.address)
+        if delivery.method not in METHODS:
+            return WRONG_METHOD
+        outcome = self._verify(stored, delivery, opened)
+        if not isinstance(outcome, Verified):
+            return self._refuse(stored, delivery, opened, outcome)
+        handshake = answer_signed_handshake(delivery, stored.webhook, opened, outcome)
+        if handshake is not None:
+            return self._shake_hands(stored, handshake, delivery.address)
+        body = without_proof(delivery.body, stored.webhook, opened.known())
+        return self._accept(stored, delivery.with_body(body), outcome)
+
+    def _accept(
+        self, stored: StoredWebhook, delivery: Delivery, verified: Verified
+    ) -> HookResponse:
+        """Store a delivery, unless too many came that prove nothing."""
+        scheme = scheme_of(stored.webhook)
+        if scheme is not None and scheme.proves_nothing:
+            if self._is_waiting(stored, delivery, verified):
+                return ACCEPTED  # and not counted: it adds no work
+            now = self._ports.clock.now()
+            seconds = self._unsigned.seconds_to_wait(
+                stored.endpoint, delivery.address, now
+            )
+            if seconds:
+                self._refusals.count(stored.name, TOO_MANY)
+                return HookResponse(429, headers=(("Retry-After", str(seconds)),))
+        self._store(stored, delivery, verified)
+        return ACCEPTED
+
+    def _is_waiting(
+        self, stored: StoredWebhook, delivery: Delivery, verified: Verified
+    ) -> bool:
+        """Whether an earlier delivery waits that names the same object."""
+        nonce = nonce_of(stored, delivery, verified, event_id="")
+        if not nonce.startswith(WAITING):
+            return False
+        query = DeliveryQuery(endpoint=stored.endpoint, nonce=nonce, limit=1)
+        return bool(self._ports.deliveries.find(query))
+
+    def _verify(
+        self, stored: StoredWebhook, delivery: Delivery, opened: WebhookSecrets
+    ) -> Outcome:
+        """Return the outcome, with the certificate that a sender names, if it does."""
+        ports = self._ports
+        now = ports.clock.now()
+        first = verify(delivery, stored.webhook, opened, now=now, keys=ports.keys)
+        if not isinstance(first, CertificateNeeded):
+            return first
+        certificate = self._certificates.get(first.url)
+        outcome = verify(
+            delivery,
+            stored.webhook,
+            opened,
+            now=now,
+            keys=ports.keys,
+            certificate=certificate,
+        )
+        if isinstance(outcome, Verified):
+            self._certificates.keep(first.url, certificate)
+        return outcome
+
+    def _pretend(self, delivery: Delivery, response: HookResponse) -> HookResponse:
+        """Return a response after the time that a refused delivery takes.
+
+        The delivery is verified as if it were for the webhook that was used last,
+        whatever comes of it, and not counted.
+        """
+        if self._last is not None:
+            with suppress(OutkeyError):
+                self._check(self._last, delivery)
+        self._refusals.count("", "")
+        return response
+
+    def _check(self, stored: StoredWebhook, delivery: Delivery) -> Outcome:
+        ports = self._ports
+        return verify(
+            delivery,
+            stored.webhook,
+            ports.settings.open_secrets(stored),
+            now=ports.clock.now(),
+            keys=ports.keys,
+        )
+
+    def _refuse(
+        self,
+        stored: StoredWebhook,
+        delivery: Delivery,
+        opened: WebhookSecrets,
+        outcome: Refused | CertificateNeeded,
+    ) -> HookResponse:
+        """Count a refusal. Its response tells nothing about the reason."""
+        ports = self._ports
+        refused = refusal(NotVerified(RefusalReason.CERTIFICATE))
+        if isinstance(outcome, Refused):
+            refused = outcome
+
+        def find_reason() -> Refused:
+            explanation = explain(
+                delivery,
+                stored.webhook,
+                opened,
+                now=ports.clock.now(),
+                keys=ports.keys,
+            )
+            return explanation or refused
+
+        self._refusals.count(stored.name, refused.reason, find_reason=find_reason)
+        return REFUSED
+
+    def _shake_hands(
+        self, stored: StoredWebhook, handshake: HandshakeResponse, address: str = ""
+    ) -> HookResponse:
+        offered = handshake.offered_secret
+        ports = self._ports
+        if offered and not accept_offer(
+            ports.settings, ports.audit, stored, offered=offered, address=address
+        ):
+            return REFUSED  # another handshake was faster
+        if handshake.fetch_url:
+            self._ports.fetch(handshake.fetch_url)
+        body = handshake.body.encode()
+        return HookResponse(handshake.status, body, handshake.headers)
+
+    def _store(
+        self, stored: StoredWebhook, delivery: Delivery, verified: Verified
+    ) -> None:
+        """Commit a delivery; the same one again changes nothing."""
+        samples = self._ports.settings.samples
+        tested_by = samples.tested_by(stored.endpoint, delivery)
+        delivery = without_mark(delivery)
+        for event in verified.events or (self._event(stored, delivery, verified),):
+            body = without_signature(event.body, stored.webhook)
+            content = delivery.with_body(body)
+            self._intake.store(
+                InboxDelivery(
+                    id="",
+                    endpoint=stored.endpoint,
+                    key=event.key,
+                    event_id=event.event_id,
+                    event_type=event.event_type,
+                    nonce=nonce_of(stored, delivery, verified, event_id=event.event_id),
+                    fetch_id=verified.fetch_id,
+                    tested_by=tested_by,
+                    body=self._ports.settings.seal_content(stored, event.key, content),
+                )
+            )
+
+    def _event(
+        self, stored: StoredWebhook, delivery: Delivery, verified: Verified
+    ) -> SignedEvent:
+        """Return the one event of a delivery."""
+        event_id = verified.event_id or self._found_id(stored, delivery.body)
+        digest = "" if is_notice(stored, verified) else verified.digest
+        key = event_id or digest or secrets.token_hex(16)
+        if event_id and not is_senders_id(stored, verified):
+            key = signed_digest(f"{event_id}\n".encode() + delivery.body)
+        return SignedEvent(key, event_id, verified.event_type, delivery.body)
+
+    def _found_id(self, stored: StoredWebhook, body: bytes) -> str:
+        """Return the id that a user's expression finds in a verified body."""
+        expression = stored.webhook.id
+        if not expression:
+            return ""
+        value: object = None
+        with suppress(ValueError, OutkeyError):
+            find = self._ports.finder.compile(expression, field="id")
+            value = find(read_limited_json(body))
+        is_id = isinstance(value, str | int) and not isinstance(value, bool)
+        return event_text(str(value)) if is_id else ""
+
+
+def is_notice(stored: StoredWebhook, verified: Verified) -> bool:
+    """Whether a delivery only names what has changed, so that equal ones differ."""
+    webhook = stored.webhook
+    return bool(webhook.run or webhook.confirm or verified.fetch_id)
+
+
+def is_senders_id(stored: StoredWebhook, verified: Verified) -> bool:
+    """Whether only the sender can have chosen the id, so that it decides alone.
+
+    It is signed, or the delivery has the secret itself. Otherwise a captured delivery
+    could be sent with the ids of future ones, and these would be taken for duplicates.
+    """
+    scheme = scheme_of(stored.webhook)
+    if scheme is None or scheme.proves_nothing:
+        return False
+    is_found_in_body = not verified.event_id  # by the user's expression
+    return scheme.signs_id or is_found_in_body or not verified.covers_body
+
+
+def nonce_of(
+    stored: StoredWebhook, delivery: Delivery, verified: Verified, *, event_id: str
+) -> str:
+    """Return what a delivery is recognized by besides its id; "" for nothing.
+
+    Where the id is not signed, it is all that is signed: otherwise a captured delivery
+    could be sent again and again, each time with another id. If a delivery only names
+    what has changed, one of the equal ones that wait is enough.
+    """
+    scheme = scheme_of(stored.webhook)
+    if verified.nonce:
+        return event_text(verified.nonce)
+    if event_id and scheme is not None and scheme.signs_id:
+        return ""
+    if is_notice(stored, verified):
+        return WAITING + (verified.fetch_id or signed_digest(delivery.body))
+    return verified.digest

@@ -1,0 +1,1 @@
+"""What webhooks need of a host."""
