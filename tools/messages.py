@@ -27,13 +27,13 @@ from django.utils.translation.template import templatize
 
 from outkey.core.findings.catalogue import ALL_CHECKS
 from outkey.core.findings.monitoring import NOTICE_KINDS
-from outkey.core.importing.report import ReportAction
 from outkey.core.operating.checklist import CHECKLIST
 from outkey.foundation.core import errors
 from outkey.foundation.core.errors import BadAnswer, Cause, OutkeyError
 from outkey.foundation.core.fields.field_kinds import Tab
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.text import Text
+from outkey.importing.core.report import ReportAction
 from outkey.sending.adapters.secrets.keyring import KeyState
 from outkey.sending.core.configuration.fields import FIELDS
 from outkey.sending.core.configuration.health import Status

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from outkey.core.importing.bruno import parse_bru
-from outkey.core.importing.reading import Import
 from outkey.hosts.importing import read_import
+from outkey.importing.core.readers.bruno import parse_bru
+from outkey.importing.core.reading import Import
 from peers.authorization_servers import INSTALLED, require_node
 from peers.servers import require
 

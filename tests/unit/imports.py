@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
-from outkey.core.importing.reading import Import
 from outkey.foundation.core.secret import Secret
 from outkey.hosts.importing import read_import
+from outkey.importing.core.reading import Import
 from outkey.sending.core.configuration.configuration import Configuration, SecretState
 from outkey.sending.core.request.assembly import Call, authenticated_request
 from outkey.sending.core.request.message import Request

@@ -10,9 +10,9 @@ from urllib.parse import unquote, unquote_plus, urlsplit
 
 import pytest
 
-from outkey.core.importing.reading import Import
 from outkey.foundation.core.errors import ConfigError, OutkeyError
 from outkey.hosts.importing import read_import
+from outkey.importing.core.reading import Import
 from outkey.sending.adapters.script_templates import aws_script
 from outkey.sending.core.request.message import Request
 from unit.curl_commands import HOSTILE, OTHERS, PLACEHOLDERS, POSIX, Windows

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from outkey.core.importing.reading import Import
 from outkey.foundation.core.errors import ConfigError
 from outkey.hosts.importing import read_import
+from outkey.importing.core.reading import Import
 from unit.imports import found_secrets, reported
 
 

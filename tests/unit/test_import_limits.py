@@ -6,9 +6,9 @@ from contextlib import suppress
 
 import pytest
 
-from outkey.adapters.yaml_events import MAX_EVENTS, parse_yaml
 from outkey.foundation.core.errors import ConfigError
 from outkey.hosts.importing import read_import
+from outkey.importing.adapters.yaml_events import MAX_EVENTS, parse_yaml
 
 SECRET = "8s7d6f5g4h3j"
 SECONDS = 30  # of the contract, also with coverage

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from outkey.core.importing.formats import ImportFormat
 from outkey.engine.managing.importing import incomplete_error
 from outkey.foundation.core.errors import ConfigError
 from outkey.hosts.importing import read_import
+from outkey.importing.core.formats import ImportFormat
 from unit.imports import configuration_of, found_secrets
 
 OPENAPI = "openapi: 3.0.0\nservers: [{url: https://api.acme.example}]\npaths: {}\n"

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from outkey.core.importing.reading import Import
 from outkey.foundation.core.errors import ConfigError
 from outkey.hosts.importing import read_import
+from outkey.importing.core.reading import Import
 from unit.imports import configuration_of, reported
 
 SCHEMES: dict[str, Any] = {

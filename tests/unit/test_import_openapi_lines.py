@@ -8,9 +8,9 @@ import pytest
 
 from outkey.core.config.document import parse_document
 from outkey.core.config.export import render
-from outkey.core.importing.api import DraftedLine
-from outkey.core.importing.reading import Import
 from outkey.hosts.importing import read_import
+from outkey.importing.core.api import DraftedLine
+from outkey.importing.core.reading import Import
 from outkey.sync.core.line.line import Pagination, Paging, Sync, Transform
 from outkey.sync.core.line.sync_line import SyncLine
 from unit.imports import reported

@@ -7,9 +7,13 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from outkey.core.importing.shell_words import Dialect, dialect_of, split_commands
 from outkey.foundation.core.errors import ConfigError
 from outkey.hosts.importing import read_import
+from outkey.importing.core.readers.shell_words import (
+    Dialect,
+    dialect_of,
+    split_commands,
+)
 
 ASCII = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=30)
 PIECES = st.sampled_from(

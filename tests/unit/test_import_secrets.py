@@ -6,9 +6,9 @@ from contextlib import suppress
 
 import pytest
 
-from outkey.core.importing.reading import Import
 from outkey.foundation.core.errors import ConfigError
 from outkey.hosts.importing import read_import
+from outkey.importing.core.reading import Import
 from outkey.sending.core.configuration.custom_rows import MAX_ROWS
 from unit.imports import found_secrets, reported
 

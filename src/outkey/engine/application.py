@@ -93,9 +93,9 @@ from outkey.sync.engine.sync_settings import SyncSettings
 from outkey.sync.ports.sync import LineSource, Models, Queue, StoredTables
 
 if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none of it
-    from outkey.core.importing.reading import Import
     from outkey.engine.managing.api_tokens import ApiTokens
     from outkey.engine.managing.dependents import Dependents
+    from outkey.importing.core.reading import Import
     from outkey.sync.core.line_form.sample import LineSample
     from outkey.sync.core.suggest.suggest import Suggestion
     from outkey.sync.engine import Effect, Planner, SyncPorts, SyncRunner

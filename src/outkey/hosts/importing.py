@@ -2,9 +2,9 @@
 
 from collections.abc import Collection
 
-from outkey.adapters.yaml_events import parse_yaml
-from outkey.core.importing.reading import Import, Tools
-from outkey.core.importing.reading import read_import as read_texts
+from outkey.importing.adapters.yaml_events import parse_yaml
+from outkey.importing.core.reading import Import, Tools
+from outkey.importing.core.reading import read_import as read_texts
 from outkey.sending.adapters.script_templates import aws_script
 
 

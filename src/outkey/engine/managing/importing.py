@@ -4,8 +4,6 @@ from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
-from outkey.core.importing.reading import Import
-from outkey.core.importing.report import ImportedConfiguration
 from outkey.engine.managing.changes import Administration, ConfigurationChange
 from outkey.foundation.core.errors import (
     ConfigError,
@@ -15,6 +13,8 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.permission import Allowed, Permission
 from outkey.foundation.core.text import Text
+from outkey.importing.core.reading import Import
+from outkey.importing.core.report import ImportedConfiguration
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.drafts import naming
 from outkey.sending.core.configuration.permissions import (

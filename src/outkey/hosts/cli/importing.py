@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.importing.formats import ImportFormat
 from outkey.foundation.core.errors import NAME_TAKEN, ConfigError
 from outkey.foundation.core.text import Text, join_texts
 from outkey.hosts.cli.output import (
@@ -19,9 +18,10 @@ from outkey.hosts.cli.output import (
     warn,
 )
 from outkey.hosts.cli.session import AsJson, administration_of, open_application
+from outkey.importing.core.formats import ImportFormat
 
 if TYPE_CHECKING:
-    from outkey.core.importing.reading import Import
+    from outkey.importing.core.reading import Import
 
 
 def import_file(
@@ -134,7 +134,7 @@ def print_incomplete(error: ConfigError, imported: "Import", *, as_json: bool) -
 
 def with_format_option(error: ConfigError) -> ConfigError:
     """Return an error with the option that chooses a format, where that may help."""
-    from outkey.core.importing.reading import UNKNOWN_FORMAT
+    from outkey.importing.core.reading import UNKNOWN_FORMAT
 
     if error.reason != UNKNOWN_FORMAT:
         return error
@@ -171,7 +171,7 @@ def print_created(imported: "Import") -> None:
 
 def read_limited(file: str) -> str:
     """Return the text of a file or of standard input, if it is not too long."""
-    from outkey.core.importing.tree import MAX_TEXT, too_long
+    from outkey.importing.core.readers.tree import MAX_TEXT, too_long
 
     try:
         if file == "-":

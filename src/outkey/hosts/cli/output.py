@@ -27,8 +27,8 @@ from outkey.hosts.cli.times import with_local_times
 if TYPE_CHECKING:
     from rich.text import Text as RichText
 
-    from outkey.core.importing.report import ReportItem
     from outkey.engine.application import Application
+    from outkey.importing.core.report import ReportItem
     from outkey.sending.engine.connection_test import Report
 
 _STEP = 1000

@@ -11,13 +11,13 @@ from uuid import UUID
 from django.http import HttpRequest
 from django.urls import reverse
 
-from outkey.core.importing.reading import Import
-from outkey.core.importing.report import ReportAction, ReportItem
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.text import Text
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import may
+from outkey.importing.core.reading import Import
+from outkey.importing.core.report import ReportAction, ReportItem
 
 REPORT = "outkey-import-report"
 MAX_SHOWN = 60

@@ -16,7 +16,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
-from outkey.core.importing.report import ReportItem
 from outkey.engine.managing.importing import taken_names
 from outkey.foundation.core.errors import HostError, OutkeyError
 from outkey.foundation.core.permission import Permission
@@ -35,6 +34,7 @@ from outkey.hosts.django.pages.shell import (
     url_of,
 )
 from outkey.hosts.importing import read_import
+from outkey.importing.core.report import ReportItem
 
 
 @require_POST

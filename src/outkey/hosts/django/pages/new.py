@@ -11,7 +11,6 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from outkey.core.config.presets import Preset, PresetMethod, similar_presets
-from outkey.core.importing.report import ReportItem
 from outkey.foundation.core.errors import ConfigError, OutkeyError
 from outkey.foundation.core.fields.choices import Grant
 from outkey.foundation.core.permission import Permission
@@ -20,6 +19,7 @@ from outkey.hosts.django.pages.access import installation, may, require
 from outkey.hosts.django.pages.shell import find_configuration, page
 from outkey.hosts.django.pages.token_panel import redirect_url
 from outkey.hosts.django.translation import translate_text
+from outkey.importing.core.report import ReportItem
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.methods import (
     METHODS,

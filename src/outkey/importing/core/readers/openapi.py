@@ -9,10 +9,14 @@ from dataclasses import dataclass
 from itertools import islice
 from urllib.parse import unquote, urljoin
 
-from outkey.core.importing.auth_types import OAuth2Facts, oauth2_auth
-from outkey.core.importing.openapi_lines import LineReader
-from outkey.core.importing.report import ImportReport, shown_name
-from outkey.core.importing.seen import (
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.findings.checks import Level
+from outkey.foundation.core.text import Text
+from outkey.importing.core.auth_types import OAuth2Facts, oauth2_auth
+from outkey.importing.core.readers.openapi_lines import LineReader
+from outkey.importing.core.readers.tree import EMPTY, Table, rows, table, text_of
+from outkey.importing.core.report import ImportReport, shown_name
+from outkey.importing.core.seen import (
     Auth,
     KeyAuth,
     PasswordAuth,
@@ -20,10 +24,6 @@ from outkey.core.importing.seen import (
     SeenRequest,
     TokenAuth,
 )
-from outkey.core.importing.tree import EMPTY, Table, rows, table, text_of
-from outkey.foundation.core.errors import ConfigError
-from outkey.foundation.core.findings.checks import Level
-from outkey.foundation.core.text import Text
 from outkey.sync.core.suggest.suggest import last_word
 
 MAX_LINES = 10

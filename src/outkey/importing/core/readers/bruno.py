@@ -5,15 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
-from outkey.core.importing.auth_types import auth_of_kind, settings_getter
-from outkey.core.importing.collections import (
+from outkey.foundation.core.text import Text
+from outkey.importing.core.auth_types import auth_of_kind, settings_getter
+from outkey.importing.core.readers.collections import (
     CollectedRequest,
     group_requests,
     note_pre_request_script,
 )
-from outkey.core.importing.report import ImportReport
-from outkey.core.importing.seen import Auth, SeenApi, SeenRequest
-from outkey.core.importing.tree import (
+from outkey.importing.core.readers.tree import (
     ReadYaml,
     Table,
     read_tree,
@@ -21,8 +20,9 @@ from outkey.core.importing.tree import (
     table,
     text_of,
 )
-from outkey.core.importing.variables import Variables
-from outkey.foundation.core.text import Text
+from outkey.importing.core.report import ImportReport
+from outkey.importing.core.seen import Auth, SeenApi, SeenRequest
+from outkey.importing.core.variables import Variables
 
 _BLOCK = re.compile(r"([a-z][a-z0-9:-]*)\s*([\[{])\s*")
 _METHODS = ("get", "post", "put", "patch", "delete", "head", "options")

@@ -7,9 +7,13 @@ import re
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from outkey.core.importing.report import ImportedConfiguration, ImportReport, shown_name
-from outkey.core.importing.scripts import aws_script
-from outkey.core.importing.seen import (
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.findings.checks import Level
+from outkey.foundation.core.secret import Secret
+from outkey.foundation.core.text import Text
+from outkey.importing.core.report import ImportedConfiguration, ImportReport, shown_name
+from outkey.importing.core.scripts import aws_script
+from outkey.importing.core.seen import (
     Auth,
     AwsAuth,
     KeyAuth,
@@ -18,17 +22,13 @@ from outkey.core.importing.seen import (
     PasswordAuth,
     TokenAuth,
 )
-from outkey.core.importing.urls import (
+from outkey.importing.core.urls import (
     is_internal_host,
     is_secret_header,
     secure_origin,
     split_url,
     without_credentials,
 )
-from outkey.foundation.core.errors import ConfigError
-from outkey.foundation.core.findings.checks import Level
-from outkey.foundation.core.secret import Secret
-from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.custom_rows import (
     MAX_ROWS,
     CustomHeader,

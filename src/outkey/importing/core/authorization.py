@@ -4,10 +4,10 @@ import binascii
 import re
 from base64 import b64decode
 
-from outkey.core.importing.report import ImportReport
-from outkey.core.importing.seen import Auth, KeyAuth, PasswordAuth, TokenAuth
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.text import Text
+from outkey.importing.core.report import ImportReport
+from outkey.importing.core.seen import Auth, KeyAuth, PasswordAuth, TokenAuth
 from outkey.sending.core.configuration.custom_rows import PLACEHOLDER
 from outkey.sending.core.configuration.placeholders import is_placeholder
 

@@ -5,20 +5,25 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
-from outkey.core.importing.curl_options import FLAGS, SHORT, WITH_VALUE, WITHOUT_EFFECT
-from outkey.core.importing.report import ImportReport
-from outkey.core.importing.seen import (
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.findings.checks import Level
+from outkey.foundation.core.text import Text
+from outkey.importing.core.readers.curl_options import (
+    FLAGS,
+    SHORT,
+    WITH_VALUE,
+    WITHOUT_EFFECT,
+)
+from outkey.importing.core.readers.shell_words import ShellCommand, split_commands
+from outkey.importing.core.report import ImportReport
+from outkey.importing.core.seen import (
     AwsAuth,
     PasswordAuth,
     SeenApi,
     SeenRequest,
     TokenAuth,
 )
-from outkey.core.importing.shell_words import ShellCommand, split_commands
-from outkey.core.importing.urls import split_url
-from outkey.foundation.core.errors import ConfigError
-from outkey.foundation.core.findings.checks import Level
-from outkey.foundation.core.text import Text
+from outkey.importing.core.urls import split_url
 
 MAX_TEXT = 64 * 1024
 MAX_OPTIONS = 200

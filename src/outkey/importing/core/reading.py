@@ -8,21 +8,21 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from outkey.core.importing.api import DraftedLine, draft_api
-from outkey.core.importing.bruno import read_bruno
-from outkey.core.importing.curl import read_curl
-from outkey.core.importing.formats import ImportFormat
-from outkey.core.importing.har import read_har
-from outkey.core.importing.http_file import read_http_file
-from outkey.core.importing.insomnia import read_insomnia
-from outkey.core.importing.openapi import read_openapi
-from outkey.core.importing.postman import is_environment, read_postman
-from outkey.core.importing.report import ImportedConfiguration, ImportReport, ReportItem
-from outkey.core.importing.seen import SeenApi, SeenRequest
-from outkey.core.importing.tree import ReadYaml, Table, read_tree, refuse_long
 from outkey.foundation.core.errors import ConfigError, drop_traceback
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.text import Text
+from outkey.importing.core.api import DraftedLine, draft_api
+from outkey.importing.core.formats import ImportFormat
+from outkey.importing.core.readers.bruno import read_bruno
+from outkey.importing.core.readers.curl import read_curl
+from outkey.importing.core.readers.har import read_har
+from outkey.importing.core.readers.http_file import read_http_file
+from outkey.importing.core.readers.insomnia import read_insomnia
+from outkey.importing.core.readers.openapi import read_openapi
+from outkey.importing.core.readers.postman import is_environment, read_postman
+from outkey.importing.core.readers.tree import ReadYaml, Table, read_tree, refuse_long
+from outkey.importing.core.report import ImportedConfiguration, ImportReport, ReportItem
+from outkey.importing.core.seen import SeenApi, SeenRequest
 
 MAX_APIS = 20
 UNKNOWN_FORMAT = "unknown-format"  # the reason of an error that a choice may resolve

@@ -6,8 +6,11 @@ Each has other names for the same settings; all of them are tried.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from outkey.core.importing.report import ImportReport, shown_name
-from outkey.core.importing.seen import (
+from outkey.foundation.core.findings.checks import Level
+from outkey.foundation.core.text import Text
+from outkey.importing.core.readers.tree import Table, text_of
+from outkey.importing.core.report import ImportReport, shown_name
+from outkey.importing.core.seen import (
     Auth,
     AwsAuth,
     KeyAuth,
@@ -16,10 +19,7 @@ from outkey.core.importing.seen import (
     PasswordAuth,
     TokenAuth,
 )
-from outkey.core.importing.token_requests import EXPIRY_PATH, TOKEN_PATH
-from outkey.core.importing.tree import Table, text_of
-from outkey.foundation.core.findings.checks import Level
-from outkey.foundation.core.text import Text
+from outkey.importing.core.token_requests import EXPIRY_PATH, TOKEN_PATH
 from outkey.sending.core.configuration.placeholders import (
     is_placeholder,
     is_secret_parameter,

@@ -4,10 +4,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from outkey.core.importing.authorization import authorization
-from outkey.core.importing.drafting import Drafter
-from outkey.core.importing.report import ImportedConfiguration, ImportReport, shown_name
-from outkey.core.importing.seen import (
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.fields.field_kinds import check_method
+from outkey.foundation.core.findings.checks import Level
+from outkey.foundation.core.paging_words import pagination_of
+from outkey.foundation.core.text import Text
+from outkey.importing.core.authorization import authorization
+from outkey.importing.core.drafting import Drafter
+from outkey.importing.core.report import ImportedConfiguration, ImportReport, shown_name
+from outkey.importing.core.seen import (
     Auth,
     AwsAuth,
     KeyAuth,
@@ -17,8 +22,8 @@ from outkey.core.importing.seen import (
     SeenRequest,
     TokenAuth,
 )
-from outkey.core.importing.token_requests import token_auth
-from outkey.core.importing.urls import (
+from outkey.importing.core.token_requests import token_auth
+from outkey.importing.core.urls import (
     SeenUrl,
     base_path,
     credentials_of,
@@ -29,11 +34,6 @@ from outkey.core.importing.urls import (
     split_url,
     without_credentials,
 )
-from outkey.foundation.core.errors import ConfigError
-from outkey.foundation.core.fields.field_kinds import check_method
-from outkey.foundation.core.findings.checks import Level
-from outkey.foundation.core.paging_words import pagination_of
-from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.fields import BY_PATH
 from outkey.sending.core.configuration.placeholders import is_secret_segment
 from outkey.sending.core.request.headers import of_connection, tidy_value

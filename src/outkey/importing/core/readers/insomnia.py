@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from outkey.core.importing.auth_types import auth_of_kind, settings_getter
-from outkey.core.importing.collections import CollectedRequest, group_requests
-from outkey.core.importing.report import ImportReport
-from outkey.core.importing.seen import Auth, SeenApi, SeenRequest
-from outkey.core.importing.tree import MAX_DEPTH, Table, rows, table, text_of
-from outkey.core.importing.variables import Variables
+from outkey.importing.core.auth_types import auth_of_kind, settings_getter
+from outkey.importing.core.readers.collections import CollectedRequest, group_requests
+from outkey.importing.core.readers.tree import MAX_DEPTH, Table, rows, table, text_of
+from outkey.importing.core.report import ImportReport
+from outkey.importing.core.seen import Auth, SeenApi, SeenRequest
+from outkey.importing.core.variables import Variables
 
 _TEMPLATE_TAG = re.compile(r"\{%[^%]*%\}")
 

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from itertools import islice
 from urllib.parse import urlencode
 
-from outkey.core.importing.auth_types import Get, auth_of_kind, settings_getter
-from outkey.core.importing.collections import (
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
+from outkey.importing.core.auth_types import Get, auth_of_kind, settings_getter
+from outkey.importing.core.readers.collections import (
     CollectedRequest,
     group_requests,
     note_pre_request_script,
 )
-from outkey.core.importing.report import ImportReport
-from outkey.core.importing.seen import Auth, SeenApi, SeenRequest
-from outkey.core.importing.tree import Table, rows, table, text_of
-from outkey.core.importing.variables import Variables
-from outkey.foundation.core.errors import ConfigError
-from outkey.foundation.core.text import Text
+from outkey.importing.core.readers.tree import Table, rows, table, text_of
+from outkey.importing.core.report import ImportReport
+from outkey.importing.core.seen import Auth, SeenApi, SeenRequest
+from outkey.importing.core.variables import Variables
 from outkey.sending.core.configuration.placeholders import is_secret_variable
 
 MAX_PATH_VARIABLES = 20

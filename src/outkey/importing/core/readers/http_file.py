@@ -4,14 +4,14 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
-from outkey.core.importing.collections import CollectedRequest, group_requests
-from outkey.core.importing.report import ImportReport
-from outkey.core.importing.seen import PasswordAuth, SeenApi, SeenRequest
-from outkey.core.importing.tree import read_json, table, text_of
-from outkey.core.importing.variables import Variables
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.text import Text
+from outkey.importing.core.readers.collections import CollectedRequest, group_requests
+from outkey.importing.core.readers.tree import read_json, table, text_of
+from outkey.importing.core.report import ImportReport
+from outkey.importing.core.seen import PasswordAuth, SeenApi, SeenRequest
+from outkey.importing.core.variables import Variables
 
 MAX_LINES = 50_000
 _SEPARATOR = re.compile(r"(?m)^###.*$")

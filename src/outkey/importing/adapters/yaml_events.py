@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import yaml
 
-from outkey.core.importing.tree import MAX_DEPTH, too_deep
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
+from outkey.importing.core.readers.tree import MAX_DEPTH, too_deep
 
 MAX_EVENTS = 200_000
 MAX_ALIASES = 100

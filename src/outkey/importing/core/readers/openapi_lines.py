@@ -10,8 +10,6 @@ from decimal import Decimal
 from itertools import islice
 from urllib.parse import urlencode
 
-from outkey.core.importing.report import ImportReport, shown_name
-from outkey.core.importing.tree import EMPTY, Table, rows, table, text_of
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.origin import parse_base_url
 from outkey.foundation.core.paging_words import (
@@ -23,6 +21,8 @@ from outkey.foundation.core.paging_words import (
     words,
 )
 from outkey.foundation.core.text import NO_TEXT, Text
+from outkey.importing.core.readers.tree import EMPTY, Table, rows, table, text_of
+from outkey.importing.core.report import ImportReport, shown_name
 from outkey.sending.core.request.message import ResponseHeaders
 from outkey.sync.core.line.fields import PAGINATION_FIELDS
 from outkey.sync.core.line.line import Incremental, Pagination, Paging, Sync, Transform

@@ -5,19 +5,19 @@ import re
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
-from outkey.core.importing.authorization import authorization
-from outkey.core.importing.report import ImportReport, shown_name
-from outkey.core.importing.seen import (
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
+from outkey.importing.core.authorization import authorization
+from outkey.importing.core.readers.tree import read_json, table
+from outkey.importing.core.report import ImportReport, shown_name
+from outkey.importing.core.seen import (
     Auth,
     LoginAuth,
     OAuth2Auth,
     PasswordAuth,
     SeenRequest,
 )
-from outkey.core.importing.tree import read_json, table
-from outkey.core.importing.urls import query_pairs
-from outkey.foundation.core.errors import ConfigError
-from outkey.foundation.core.text import Text
+from outkey.importing.core.urls import query_pairs
 from outkey.sending.core.configuration.placeholders import (
     is_placeholder,
     is_secret_parameter,

@@ -5,12 +5,12 @@ Recordings hold live sessions and whole bodies, so that no more of them is looke
 
 from collections.abc import Sequence
 
-from outkey.core.importing.report import ImportReport
-from outkey.core.importing.seen import SeenApi, SeenRequest
-from outkey.core.importing.tree import Table, rows, table, text_of
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.text import Text
+from outkey.importing.core.readers.tree import Table, rows, table, text_of
+from outkey.importing.core.report import ImportReport
+from outkey.importing.core.seen import SeenApi, SeenRequest
 from outkey.sending.core.request.headers import looks_like_credential
 
 

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
-from outkey.core.importing.report import ImportReport
-from outkey.core.importing.seen import Auth, SeenApi, SeenRequest
-from outkey.core.importing.token_requests import token_auth
-from outkey.core.importing.urls import split_url
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.text import Text, counted
+from outkey.importing.core.report import ImportReport
+from outkey.importing.core.seen import Auth, SeenApi, SeenRequest
+from outkey.importing.core.token_requests import token_auth
+from outkey.importing.core.urls import split_url
 
 MAX_REQUESTS = 500
 

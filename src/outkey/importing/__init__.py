@@ -1,0 +1,1 @@
+"""Configurations and lines from cURL, Postman, OpenAPI and others."""

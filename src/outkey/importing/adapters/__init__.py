@@ -1,0 +1,1 @@
+"""YAML without aliases and types."""
