@@ -12,12 +12,10 @@ from uuid import uuid4
 import pytest
 
 from contract.raw_peer import raw_peer
-from outkey.adapters.vouching import (
-    KeyedVouchers,
-    SeenRowsFile,
-    VouchedLines,
-    VouchedStates,
-)
+from outkey.sending.adapters.vouching.codes import KeyedVouchers
+from outkey.sending.adapters.vouching.seen_file import SeenRowsFile
+from outkey.sync.adapters.vouched_lines import VouchedLines
+from outkey.sending.adapters.vouching.vouched_states import VouchedStates
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import ConnectionFailed, OutkeyError

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.adapters.vouching import VouchedConfigurations
+from outkey.sending.adapters.vouching.vouched_configurations import (
+    VouchedConfigurations,
+)
 from outkey.foundation.core.errors import Sealed, SecretUnreadable
 from outkey.foundation.core.secret import Secret
 from outkey.sending.adapters.secrets.keyring import Keyring, new_keyring

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from outkey.adapters.vouching import (
-    KeyedVouchers,
+from outkey.sending.adapters.vouching.codes import KeyedVouchers
+from outkey.sending.adapters.vouching.seen_file import (
     SeenRowsFile,
     clear_seen_rows,
     seen_rows_file,

@@ -6,14 +6,11 @@ from typing import Any
 
 import pytest
 
-from outkey.adapters.vouching import (
-    KeyedVouchers,
-    VouchedLines,
-    VouchedRows,
-    VouchedStates,
-    VouchedTables,
-    VouchedTokens,
-)
+from outkey.sending.adapters.vouching.codes import KeyedVouchers
+from outkey.sync.adapters.vouched_lines import VouchedLines
+from outkey.adapters.vouching.vouched_rows import VouchedRows, VouchedTables
+from outkey.sending.adapters.vouching.vouched_states import VouchedStates
+from outkey.sending.adapters.vouching.vouched_tokens import VouchedTokens
 from outkey.core.vault.changed_rows import ChangedRow
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import (

@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from outkey.adapters.policy_file import read_policy
 from outkey.adapters.policy_proxies import PolicyProxies
 from outkey.adapters.preset_files import PresetFiles
-from outkey.adapters.vouching import (
-    KeyedVouchers,
-    SeenRowsFile,
+from outkey.sending.adapters.vouching.codes import KeyedVouchers
+from outkey.sending.adapters.vouching.seen_file import SeenRowsFile, seen_rows_file
+from outkey.sending.adapters.vouching.vouched_configurations import (
     VouchedConfigurations,
-    VouchedLines,
-    VouchedRows,
-    VouchedStates,
-    VouchedTables,
-    VouchedTokens,
-    seen_rows_file,
 )
+from outkey.sync.adapters.vouched_lines import VouchedLines
+from outkey.adapters.vouching.vouched_rows import VouchedRows, VouchedTables
+from outkey.sending.adapters.vouching.vouched_states import VouchedStates
+from outkey.sending.adapters.vouching.vouched_tokens import VouchedTokens
 from outkey.core.findings.posture import Policy
 from outkey.engine.application import Application
 from outkey.engine.managing.audit_trail import AuditTrail

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from outkey.adapters.vouching import clear_seen_rows
+from outkey.sending.adapters.vouching.seen_file import clear_seen_rows
 from outkey.hosts.server.backup import postgresql_copy, sqlite_copy
 from outkey.hosts.server.backup.archive import CHECKPOINTS, DATABASE
 from outkey.hosts.server.backup.postgresql_copy import Settings
