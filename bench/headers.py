@@ -13,7 +13,7 @@ from time import process_time
 
 from candidates import TOKEN, outkey_document, profile
 
-from outkey.core.config.document import parse_document
+from outkey.administration.core.document.document import parse_document
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
 from outkey.sending.core.request.assembly import Call, authenticated_request
 from outkey.sending.core.request.message import Request, Response

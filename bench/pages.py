@@ -136,7 +136,7 @@ def fill(application: Any, records: int) -> None:  # noqa: ANN401 - an Applicati
     """Fill the tables: one row of each kind by outkey itself, the others as copies."""
     from django.db import connection
 
-    from outkey.core.config.document import parse_document
+    from outkey.administration.core.document.document import parse_document
     from outkey.foundation.core.secret import Secret
     from outkey.sending.core.audit.events import Intent, Outcome
 

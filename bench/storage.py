@@ -54,8 +54,8 @@ def filled(folder: Path, url: str, token: str) -> Any:  # noqa: ANN401 - an Appl
     from outkey.hosts.server.home import prepare
 
     home = prepare()
-    from outkey.core.config.document import parse_document
-    from outkey.engine.managing.changes import Administration
+    from outkey.administration.core.document.document import parse_document
+    from outkey.administration.engine.editing.changes import Administration
     from outkey.foundation.core.secret import Secret
     from outkey.hosts.django.wiring import install
 

@@ -25,9 +25,9 @@ from babel.messages.pofile import read_po, write_po
 from django.conf import settings
 from django.utils.translation.template import templatize
 
-from outkey.core.findings.catalogue import ALL_CHECKS
-from outkey.core.findings.monitoring import NOTICE_KINDS
-from outkey.core.operating.checklist import CHECKLIST
+from outkey.administration.core.findings.catalogue import ALL_CHECKS
+from outkey.administration.core.findings.monitoring import NOTICE_KINDS
+from outkey.administration.core.operating.checklist import CHECKLIST
 from outkey.foundation.core import errors
 from outkey.foundation.core.errors import BadAnswer, Cause, OutkeyError
 from outkey.foundation.core.fields.field_kinds import Tab

@@ -17,8 +17,8 @@ from reference_python import python_page
 from reference_recipes import recipes_page
 from reference_webhooks import webhooks_page
 
-from outkey.core.findings.catalogue import ALL_CHECKS
-from outkey.core.findings.posture import (
+from outkey.administration.core.findings.catalogue import ALL_CHECKS
+from outkey.administration.core.findings.posture import (
     ANY_NAME,
     CONFIGURATION_CHECKS,
     POSTURE_CHECKS,

@@ -169,7 +169,7 @@ MODULES = (
     ),
     PublicModule("outkey.hosts.cli.main", "Running a command", "", ("run",)),
     PublicModule(
-        "outkey.engine.application",
+        "outkey.administration.engine.application",
         "The application",
         "Everything that pages, commands and background work need.",
         ("Application",),

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from outkey.adapters.preset_files import PresetFiles
-from outkey.core.config.export import render
-from outkey.core.config.presets import Preset, PresetMethod
+from outkey.administration.adapters.preset_files import PresetFiles
+from outkey.administration.core.document.export import render
+from outkey.administration.core.presets.presets import Preset, PresetMethod
 from outkey.sending.core.configuration.configuration import Configuration, successor
 from outkey.sending.core.configuration.reference import parse_reference
 

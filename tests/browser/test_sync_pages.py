@@ -357,9 +357,9 @@ from outkey.hosts.server.home import PAGES, prepare
 prepare(PAGES, demo=True)
 from django.contrib.auth.models import Permission, User
 from django.test import Client
-from outkey.core.config.document import parse_document
+from outkey.administration.core.document.document import parse_document
 from outkey.foundation.core.secret import Secret
-from outkey.engine.managing.applying import apply
+from outkey.administration.engine.editing.applying import apply
 from outkey.hosts.demo_records.models import Contact
 from outkey.hosts.django.models import Run, SyncLine
 from outkey.hosts.django.pages.access import installation

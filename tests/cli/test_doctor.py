@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Terminal
-from outkey.core.findings.posture import POSTURE_CHECKS
+from outkey.administration.core.findings.posture import POSTURE_CHECKS
 from outkey.foundation.core.findings.checks import Finding, Level
 from outkey.hosts.cli import doctor_reports as reports
 from outkey.spar import Spar

@@ -9,7 +9,7 @@ from pathlib import Path
 from cli.conftest import Terminal
 from cli.test_doctor import Tags
 from cli.test_line_commands import document
-from outkey.core.operating.checklist import CHECKLIST
+from outkey.administration.core.operating.checklist import CHECKLIST
 from outkey.hosts.cli import doctor_reports as reports
 from outkey.sending.adapters.transport.listeners_file import ListenerFiles
 from outkey.spar import Spar
@@ -110,7 +110,7 @@ def test_the_list_is_printed_line_by_line_with_what_to_do(outkey: Terminal) -> N
 
 
 def test_a_terminal_gets_colours_and_lines_that_fit(outkey: Terminal) -> None:
-    from outkey.core.operating.checklist import ProductionFacts, checked
+    from outkey.administration.core.operating.checklist import ProductionFacts, checked
 
     unseen = checked(ProductionFacts(now=0.0))
     text = reports.checklist_text(unseen, 80, colours=False)

@@ -12,10 +12,6 @@ from uuid import uuid4
 import pytest
 
 from contract.raw_peer import raw_peer
-from outkey.sending.adapters.vouching.codes import KeyedVouchers
-from outkey.sending.adapters.vouching.seen_file import SeenRowsFile
-from outkey.sync.adapters.vouched_lines import VouchedLines
-from outkey.sending.adapters.vouching.vouched_states import VouchedStates
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import ConnectionFailed, OutkeyError
@@ -35,6 +31,9 @@ from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
 from outkey.sending.adapters.transport.listeners_file import ListenerFiles
 from outkey.sending.adapters.transport.resolver_system import SystemResolver
 from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+from outkey.sending.adapters.vouching.codes import KeyedVouchers
+from outkey.sending.adapters.vouching.seen_file import SeenRowsFile
+from outkey.sending.adapters.vouching.vouched_states import VouchedStates
 from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.reference import parse_reference
 from outkey.sending.core.request.message import (
@@ -58,6 +57,7 @@ from outkey.sending.ports.storage import (
     RowVouchers,
     SeenRows,
 )
+from outkey.sync.adapters.vouched_lines import VouchedLines
 from outkey.sync.ports.sync import Storage
 from outkey.testing import (
     AsyncFake,

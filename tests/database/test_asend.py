@@ -12,7 +12,7 @@ from outkey.sending.core.request.message import Response
 from outkey.spar import Spar
 
 if TYPE_CHECKING:
-    from outkey.engine.application import Application
+    from outkey.administration.engine.application import Application
 
 
 # Django's connections end with threads

@@ -12,7 +12,7 @@ from django.db import connections
 from django.test import override_settings
 
 from database.test_workers import two_lines
-from outkey.core.config.document import parse_document
+from outkey.administration.core.document.document import parse_document
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.spar import Spar
 from outkey.sync.core.run.run import Run, RunState
@@ -22,7 +22,7 @@ from outkey.sync.engine.runs.loop import RUNS_AT_ONCE
 
 if TYPE_CHECKING:
     from database.conftest import Cluster
-    from outkey.engine.application import Application
+    from outkey.administration.engine.application import Application
     from outkey.hosts.django.local_workers import LocalWorkers
     from outkey.sync.engine import Runs
 

@@ -12,8 +12,8 @@ from django.db import connection, connections
 from django.db.models import F
 
 from database.test_installation import application, installed, spar  # noqa: F401 - fixtures
-from outkey.core.config.document import parse_document
-from outkey.engine.managing.changes import ConfigurationChange
+from outkey.administration.core.document.document import parse_document
+from outkey.administration.engine.editing.changes import ConfigurationChange
 from outkey.foundation.core.errors import EditConflict, OutkeyError, SecretUnreadable
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.audit.events import Change, Tag
@@ -22,7 +22,7 @@ from outkey.sending.core.vault import voucher
 from outkey.spar import Spar
 
 if TYPE_CHECKING:
-    from outkey.engine.application import Application
+    from outkey.administration.engine.application import Application
 
 
 @pytest.fixture

@@ -8,14 +8,14 @@ import pytest
 from django.db import connection
 
 from database.test_installation import application, spar  # noqa: F401 - fixtures
-from outkey.core.config.document import parse_document
+from outkey.administration.core.document.document import parse_document
 from outkey.foundation.core.errors import RowUnreadable
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.rows import ConfigurationRow
 from outkey.spar import Spar
 
 if TYPE_CHECKING:
-    from outkey.engine.application import Application
+    from outkey.administration.engine.application import Application
 
 LINE = """
 [line.orders]

@@ -14,9 +14,9 @@ import pytest
 from django.db import OperationalError, connection, connections
 
 from database.test_installation import application, set_both, spar, verdict
-from outkey.core.config.document import parse_document
-from outkey.engine.managing.changes import Administration
-from outkey.engine.managing.editing import Edit
+from outkey.administration.core.document.document import parse_document
+from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.editing.editing import Edit
 from outkey.foundation.core.errors import AuditUnavailable, HostError, OutkeyError
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.audit.events import Tag
@@ -26,7 +26,7 @@ from outkey.spar import Spar
 from outkey.spar.authority import CLIENT, CLIENT_SECRET
 
 if TYPE_CHECKING:
-    from outkey.engine.application import Application
+    from outkey.administration.engine.application import Application
 
 __all__ = ["application", "spar"]  # fixtures
 

@@ -10,14 +10,14 @@ import pytest
 from django.db import connection
 
 from database.test_installation import application, spar  # noqa: F401 - fixtures
-from outkey.engine.operating.measuring import measure
+from outkey.administration.engine.operating.measuring import measure
 from outkey.foundation.core.secret import Secret
 from outkey.sending.adapters.audit import audit_keyed
 from outkey.sending.adapters.audit.audit_timer import AuditTimer
 from outkey.sending.core.audit.events import Tag
 
 if TYPE_CHECKING:
-    from outkey.engine.application import Application
+    from outkey.administration.engine.application import Application
 
 
 def wait_for(condition: Callable[[], object]) -> None:

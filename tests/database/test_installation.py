@@ -10,8 +10,8 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
-from outkey.core.config.document import parse_document
-from outkey.engine.managing.changes import Administration
+from outkey.administration.core.document.document import parse_document
+from outkey.administration.engine.editing.changes import Administration
 from outkey.foundation.core.errors import (
     AuditUnavailable,
     ConfigError,
@@ -30,7 +30,7 @@ from outkey.spar import Spar
 from outkey.testing.canary import Canaries
 
 if TYPE_CHECKING:
-    from outkey.engine.application import Application
+    from outkey.administration.engine.application import Application
 
 
 SCRIPT = """

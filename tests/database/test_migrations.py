@@ -6,8 +6,8 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from outkey.core.findings.monitoring import Baseline, Notice
-from outkey.engine.managing.monitoring import open_notices
+from outkey.administration.core.findings.monitoring import Baseline, Notice
+from outkey.administration.engine.watching.monitoring import open_notices
 from outkey.foundation.core.findings.conditions import Condition
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.engine.duties import MONITORING, SCHEDULES

@@ -16,7 +16,7 @@ from django.db import connection, connections
 from sqlalchemy import create_engine
 
 from database.conftest import configure
-from outkey.core.config.document import parse_document
+from outkey.administration.core.document.document import parse_document
 from outkey.foundation.core.secret import Secret
 from outkey.spar import Spar
 from outkey.sync.adapters.tables.databases import parse_database_url
@@ -25,7 +25,7 @@ from outkey.sync.core.run.run import Run, RunState
 from outkey.sync.engine.targets import Targets
 
 if TYPE_CHECKING:
-    from outkey.engine.application import Application
+    from outkey.administration.engine.application import Application
 
 FULL = pytest.mark.full
 PLACES = (

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db.models import F
 
-from outkey.core.access.api_tokens import ApiToken, Scope
-from outkey.core.config.document import parse_document
-from outkey.engine.managing.api_tokens import TokenWish
-from outkey.engine.managing.confirming import confirm_rows, reject_rows
+from outkey.administration.core.access.api_tokens import ApiToken, Scope
+from outkey.administration.core.document.document import parse_document
+from outkey.administration.engine.access.api_tokens import TokenWish
+from outkey.administration.engine.editing.confirming import confirm_rows, reject_rows
 from outkey.foundation.core.errors import (
     OutkeyError,
     SecretUnreadable,
@@ -30,8 +30,8 @@ from outkey.foundation.core.shared_state import StateKind
 from outkey.webhooks.core.inbox.delivery import Delivery
 
 if TYPE_CHECKING:
-    from outkey.engine.application import Application
-    from outkey.engine.managing.changes import Administration
+    from outkey.administration.engine.application import Application
+    from outkey.administration.engine.editing.changes import Administration
 
 DOCUMENT = """
 [configuration.shop]

@@ -10,7 +10,7 @@ from database.test_installation import application, installed, spar  # noqa: F40
 from outkey.sending.core.audit.events import Change, Tag
 
 if TYPE_CHECKING:
-    from outkey.engine.application import Application
+    from outkey.administration.engine.application import Application
 
 
 @pytest.fixture

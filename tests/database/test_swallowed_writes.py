@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from database.test_installation import application, spar  # noqa: F401 - fixtures
-from outkey.core.config.document import parse_document
+from outkey.administration.core.document.document import parse_document
 from outkey.foundation.core.errors import (
     AuditUnavailable,
     HostError,
@@ -20,7 +20,7 @@ from outkey.sync.core.push.ledger import LedgerEntry
 from outkey.webhooks.core.inbox.inbox import InboxDelivery
 
 if TYPE_CHECKING:
-    from outkey.engine.application import Application
+    from outkey.administration.engine.application import Application
 
 FUNCTION = "CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ {body} $$"
 IGNORED = {

@@ -21,7 +21,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from database.conftest import stored_runs
-from outkey.core.findings.monitoring import run_conditions
+from outkey.administration.core.findings.monitoring import run_conditions
+from outkey.administration.ports.monitoring import LineRuns
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.foundation.core.errors import (
     ConfigError,
@@ -31,7 +32,6 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.ports.database import Database
-from outkey.ports.monitoring import LineRuns
 from outkey.sending.core.request.message import Request, Response, ResponseHeaders
 from outkey.sync.adapters.calendar_cronsim import CronCalendar
 from outkey.sync.core.line.line import (

@@ -18,8 +18,8 @@ from django.test import override_settings
 from cli.conftest import Terminal
 from cli.test_line_commands import document
 from database.conftest import Cluster, stored_runs
-from outkey.core.config.document import parse_document
-from outkey.engine.managing.changes import Administration
+from outkey.administration.core.document.document import parse_document
+from outkey.administration.engine.editing.changes import Administration
 from outkey.foundation.core.errors import OutkeyError
 from outkey.spar import Spar
 from outkey.spar.authority import CLIENT, CLIENT_SECRET
@@ -30,7 +30,7 @@ from outkey.testing.canary import Canaries
 from programs import assert_program_passes
 
 if TYPE_CHECKING:
-    from outkey.engine.application import Application
+    from outkey.administration.engine.application import Application
     from outkey.sync.engine import SyncRunner
 
 SIZE, COUNT = 100, 450  # five pages; the fault is at the third

@@ -13,8 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.test import override_settings
 
-from outkey.core.config.document import parse_document
-from outkey.engine.managing.changes import Administration
+from outkey.administration.core.document.document import parse_document
+from outkey.administration.engine.editing.changes import Administration
 from outkey.foundation.core.errors import BadAnswer
 from outkey.sending.core.request.rate_limit import RateLimit
 from outkey.sync.core.run.run import Counts

@@ -12,10 +12,10 @@ from django.core import mail
 from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext, override_settings
 
-from outkey.core.config.document import parse_document
-from outkey.core.findings.monitoring import Notice
-from outkey.engine.managing import background as background_work
-from outkey.engine.managing.changes import Administration
+from outkey.administration.core.document.document import parse_document
+from outkey.administration.core.findings.monitoring import Notice
+from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.watching import background as background_work
 from outkey.foundation.core.errors import ConfigError, Paused, StorageUnavailable
 from outkey.foundation.core.findings.conditions import Condition
 from outkey.foundation.core.secret import Secret
@@ -25,7 +25,7 @@ from outkey.spar import Spar
 from outkey.testing import FakeClock
 
 if TYPE_CHECKING:
-    from outkey.engine.application import Application
+    from outkey.administration.engine.application import Application
     from outkey.hosts.server.background import Background
 
 THREADS = 50

@@ -11,13 +11,13 @@ import pytest
 from django.test import RequestFactory
 
 from database.test_webhooks import DOCUMENT, KEY, signed
-from outkey.core.config.document import parse_document
+from outkey.administration.core.document.document import parse_document
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.secret import Secret
 from outkey.hosts.webhook_ports import body_limit, find_handler
 
 if TYPE_CHECKING:
-    from outkey.engine.application import Application
+    from outkey.administration.engine.application import Application
 
 BODY = b'{"id": 1}'
 MEBIBYTE = 1024 * 1024

@@ -13,13 +13,13 @@ import psycopg
 import pytest
 from django.db import connection, connections
 
-from outkey.core.config.document import parse_document
+from outkey.administration.core.document.document import parse_document
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import StateKind
 from outkey.webhooks.core.inbox.delivery import Delivery
 
 if TYPE_CHECKING:
-    from outkey.engine.application import Application
+    from outkey.administration.engine.application import Application
     from outkey.webhooks.core.settings.stored import StoredWebhook
     from outkey.webhooks.engine.reception import HookResponse
 

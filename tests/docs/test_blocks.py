@@ -22,7 +22,7 @@ import outkey
 from cli.conftest import Terminal
 from cli.test_project import Project, make_project
 from docs.blocks import API, ROOT, Block, Shell, blocks_of, matches, pages
-from outkey.adapters.policy_file import read_policy
+from outkey.administration.adapters.policy_file import read_policy
 from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from outkey.core.operating.checklist import CHECKLIST
+from outkey.administration.core.operating.checklist import CHECKLIST
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "production.md"
 HEADING = "| line | what must be right | otherwise |"

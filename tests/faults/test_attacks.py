@@ -18,7 +18,7 @@ import requests
 from contract.raw_peer import raw_peer
 from frames import places_showing, product_frames
 from outkey import Gateway
-from outkey.core.config.document import parse_document
+from outkey.administration.core.document.document import parse_document
 from outkey.foundation.adapters.process_lock import ProcessLock
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import (

@@ -23,7 +23,7 @@ import forks
 from cli.conftest import Terminal
 from cli.served_operating import Served, serving_operating
 from database.conftest import Cluster
-from outkey.core.operating.send_counts import BUCKETS
+from outkey.administration.core.operating.send_counts import BUCKETS
 from outkey.spar import Spar
 from outkey.spar.authority import CLIENT, CLIENT_SECRET
 from outkey.testing.canary import Canaries

@@ -4,7 +4,7 @@ import os
 from functools import partial
 from pathlib import Path
 
-from outkey.engine.application import Application
+from outkey.administration.engine.application import Application
 from outkey.hosts.cli.main import main
 from outkey.hosts.cli.session import CommandHost
 from outkey.hosts.installation import Tables, build_application

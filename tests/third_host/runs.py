@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from outkey.core.findings.monitoring import LineRun
+from outkey.administration.core.findings.monitoring import LineRun
 from outkey.foundation.core.errors import UnknownConfiguration
 from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 from outkey.foundation.core.text import text_data, text_from_data

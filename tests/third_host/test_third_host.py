@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
+from outkey.administration.ports import monitoring
 from outkey.foundation.core.errors import AuditUnavailable, StorageUnavailable
 from outkey.foundation.ports import database as database_ports
 from outkey.foundation.ports.clock import Clock
 from outkey.hosts.cli.main import run
 from outkey.hosts.installation import Tables
-from outkey.ports import monitoring
 from outkey.sending.adapters.permits_leased import LeasedPermits
 from outkey.sending.adapters.secrets.keyring import new_keyring
 from outkey.sending.adapters.tokens.tokens_stored import StoredTokens

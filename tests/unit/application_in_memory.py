@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from outkey.adapters.preset_files import PresetFiles
-from outkey.core.findings.posture import Policy
-from outkey.engine.application import Application
-from outkey.engine.managing.audit_trail import AuditTrail
+from outkey.administration.adapters.preset_files import PresetFiles
+from outkey.administration.core.findings.posture import Policy
+from outkey.administration.engine.application import Application
+from outkey.administration.engine.watching.audit_trail import AuditTrail
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.sending.adapters.secrets.keyring import Keyring, new_keyring

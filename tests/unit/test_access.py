@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.access.roles import ROLES
+from outkey.administration.core.access.roles import ROLES
 from outkey.foundation.core.errors import ConfigError, OutkeyError, SecretMissing
 from outkey.foundation.core.fields.field_kinds import Kind
 from outkey.foundation.core.permission import Permission, Requirement

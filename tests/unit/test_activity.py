@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 
 import pytest
 
-from outkey.engine.managing import activity
-from outkey.engine.managing.activity import (
+from outkey.administration.engine.watching import activity
+from outkey.administration.engine.watching.activity import (
     Activity,
     ActivityFilter,
     RequestGroup,

@@ -5,10 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.access.api_tokens import Scope
-from outkey.core.access.http_statuses import status_of
-from outkey.engine.managing.api_access import ApiAccess, ApiSubject, open_access
-from outkey.engine.managing.changes import ConfigurationChange
+from outkey.administration.core.access.api_tokens import Scope
+from outkey.administration.core.access.http_statuses import status_of
+from outkey.administration.engine.access.api_access import (
+    ApiAccess,
+    ApiSubject,
+    open_access,
+)
+from outkey.administration.engine.editing.changes import ConfigurationChange
 from outkey.foundation.core.errors import (
     BlockedByPolicy,
     ConfigError,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.access.api_tokens import (
+from outkey.administration.core.access.api_tokens import (
     ApiToken,
     ApiTokenState,
     Scope,
@@ -15,15 +15,19 @@ from outkey.core.access.api_tokens import (
     read_scopes,
     token_of_header,
 )
-from outkey.core.access.roles import ROLES
-from outkey.core.access.token_owners import TokenOwner, token_problems
-from outkey.core.access.token_permissions import (
+from outkey.administration.core.access.roles import ROLES
+from outkey.administration.core.access.token_owners import TokenOwner, token_problems
+from outkey.administration.core.access.token_permissions import (
     SCOPE_NEEDS,
     SCOPE_TEXTS,
     token_needs,
 )
-from outkey.core.findings.posture import Policy
-from outkey.engine.managing.api_tokens import ApiTokens, CreatedToken, TokenWish
+from outkey.administration.core.findings.posture import Policy
+from outkey.administration.engine.access.api_tokens import (
+    ApiTokens,
+    CreatedToken,
+    TokenWish,
+)
 from outkey.foundation.core.errors import (
     NAME_TAKEN,
     ConfigError,

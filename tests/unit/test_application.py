@@ -7,12 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from outkey.core.config.document import parse_document
-from outkey.core.findings.posture import InstallationFacts
-from outkey.engine.application import Application
-from outkey.engine.managing import dependents
-from outkey.engine.managing.background import DAY
-from outkey.engine.managing.editing import Edit
+from outkey.administration.core.document.document import parse_document
+from outkey.administration.core.findings.posture import InstallationFacts
+from outkey.administration.engine.application import Application
+from outkey.administration.engine.editing import dependents
+from outkey.administration.engine.editing.editing import Edit
+from outkey.administration.engine.watching.background import DAY
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import (
     ConfigError,

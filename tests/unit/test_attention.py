@@ -5,9 +5,9 @@ from datetime import date, timedelta
 
 import pytest
 
-from outkey.core.access.roles import ROLES
-from outkey.core.findings.monitoring import Notice
-from outkey.engine.managing.attention import (
+from outkey.administration.core.access.roles import ROLES
+from outkey.administration.core.findings.monitoring import Notice
+from outkey.administration.engine.watching.attention import (
     AttentionItem,
     HelpfulAction,
     LineFacts,
@@ -20,7 +20,7 @@ from outkey.engine.managing.attention import (
     pair_item,
     with_rejection,
 )
-from outkey.engine.managing.overview import AttentionEntry
+from outkey.administration.engine.watching.overview import AttentionEntry
 from outkey.foundation.core.findings.conditions import Condition
 from outkey.foundation.core.moments import day_of
 from outkey.foundation.core.permission import Permission

@@ -2,7 +2,7 @@
 
 import pytest
 
-from outkey.core.audit.words import (
+from outkey.administration.core.operating.audit_words import (
     Detail,
     details_of,
     is_about_line,

@@ -2,9 +2,13 @@
 
 import pytest
 
-from outkey.core.audit.words import Detail, details_of, subject_of
-from outkey.core.config.document import parse_document
-from outkey.engine.application import Application
+from outkey.administration.core.document.document import parse_document
+from outkey.administration.core.operating.audit_words import (
+    Detail,
+    details_of,
+    subject_of,
+)
+from outkey.administration.engine.application import Application
 from outkey.foundation.core.errors import ConfigError
 from outkey.sending.core.audit.events import Change, Tag
 from outkey.sending.core.request.message import Response

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from outkey.core.findings.catalogue import ALL_CHECKS
+from outkey.administration.core.findings.catalogue import ALL_CHECKS
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.findings.checks import Check, Level
 from outkey.foundation.core.text import Text

@@ -6,11 +6,15 @@ from typing import Any
 
 import pytest
 
-from outkey.core.access.api_tokens import ApiTokenState, Scope
-from outkey.core.vault.changed_rows import ChangedRow
-from outkey.engine.managing.api_tokens import ApiTokens, TokenWish
-from outkey.engine.managing.confirming import MAX_LABEL, confirm_rows, reject_rows
-from outkey.engine.managing.token_memory import TokenMemory
+from outkey.administration.core.access.api_tokens import ApiTokenState, Scope
+from outkey.administration.core.findings.changed_rows import ChangedRow
+from outkey.administration.engine.access.api_tokens import ApiTokens, TokenWish
+from outkey.administration.engine.access.token_memory import TokenMemory
+from outkey.administration.engine.editing.confirming import (
+    MAX_LABEL,
+    confirm_rows,
+    reject_rows,
+)
 from outkey.foundation.core.errors import (
     ConfigError,
     EditConflict,

@@ -4,22 +4,22 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.config.document import parse_document
-from outkey.core.config.export import render
-from outkey.core.findings.policy import parse_policy
-from outkey.engine.managing.applying import Applied, apply, warnings_error
-from outkey.engine.managing.audit_trail import (
+from outkey.administration.core.document.document import parse_document
+from outkey.administration.core.document.export import render
+from outkey.administration.core.findings.policy import parse_policy
+from outkey.administration.engine.editing.applying import Applied, apply, warnings_error
+from outkey.administration.engine.editing.changes import (
+    Administration,
+    ConfigurationChange,
+    check_secret_field,
+    destinations_of,
+)
+from outkey.administration.engine.watching.audit_trail import (
     AuditTrail,
     ChainCheck,
     ExpiredRows,
     last_chain_check,
     note_chain_check,
-)
-from outkey.engine.managing.changes import (
-    Administration,
-    ConfigurationChange,
-    check_secret_field,
-    destinations_of,
 )
 from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
 from outkey.foundation.adapters.states_memory import MemoryStateRows

@@ -1,6 +1,10 @@
 import pytest
 
-from outkey.engine.managing.charts import hourly_chart, kind_of_outcome, run_chart
+from outkey.administration.engine.watching.charts import (
+    hourly_chart,
+    kind_of_outcome,
+    run_chart,
+)
 from outkey.foundation.core.chart import CHART_HOURS, axis_top
 from outkey.sync.core.run.run import Counts
 

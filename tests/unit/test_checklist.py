@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.operating.checklist import (
+from outkey.administration.core.operating.checklist import (
     BACKUP_DAYS,
     CHECKLIST,
     LEAST_DESCRIPTORS,

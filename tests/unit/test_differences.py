@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from outkey.core.config.differences import (
+from outkey.administration.core.document.differences import (
     SectionDifference,
     configuration_difference,
     line_difference,
 )
-from outkey.core.config.document import parse_document
-from outkey.engine.managing.applying import Applied
+from outkey.administration.core.document.document import parse_document
+from outkey.administration.engine.editing.applying import Applied
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import SecretState
 from outkey.sync.core.run.shown import shortened_pair

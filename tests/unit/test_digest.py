@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 from requests.auth import HTTPDigestAuth
 
-from outkey.core.findings.monitoring import EndedAttempt
-from outkey.engine.managing.charts import kind_of_outcome
-from outkey.engine.managing.doctor import History
+from outkey.administration.core.findings.monitoring import EndedAttempt
+from outkey.administration.engine.watching.charts import kind_of_outcome
+from outkey.administration.engine.watching.doctor import History
 from outkey.foundation.core.errors import (
     Cause,
     HeaderConflict,

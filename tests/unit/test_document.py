@@ -3,7 +3,7 @@ from datetime import date
 
 import pytest
 
-from outkey.core.config.document import parse_document
+from outkey.administration.core.document.document import parse_document
 from outkey.foundation.core.errors import ConfigError, OutkeyError, SecretRebindRequired
 from outkey.foundation.core.fields.field_kinds import Kind
 from outkey.hosts.file import from_text

@@ -10,9 +10,12 @@ from uuid import uuid4
 
 import pytest
 
-from outkey.engine.managing.changes import ConfigurationChange
-from outkey.engine.managing.drafts import CandidateConfiguration, DraftSecrets
-from outkey.engine.managing.editing import (
+from outkey.administration.engine.editing.changes import ConfigurationChange
+from outkey.administration.engine.editing.drafts import (
+    CandidateConfiguration,
+    DraftSecrets,
+)
+from outkey.administration.engine.editing.editing import (
     Edit,
     Editor,
     EnteredRow,

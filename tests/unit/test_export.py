@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outkey.core.config.document import parse_document
-from outkey.core.config.export import render
+from outkey.administration.core.document.document import parse_document
+from outkey.administration.core.document.export import render
 from outkey.foundation.core.fields.field_kinds import CONTROL_BUT_LINES
 from outkey.sending.core.configuration.configuration import (
     Configuration,

@@ -2,8 +2,8 @@
 
 import json
 
-from outkey.adapters.preset_files import PresetFiles
-from outkey.core.config.preset_facts import preset_facts, whole_facts
+from outkey.administration.adapters.preset_files import PresetFiles
+from outkey.administration.core.presets.facts import preset_facts, whole_facts
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.facts import row_facts, summary_facts
 from outkey.sending.core.configuration.health import Health, Status

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from outkey.adapters.failure_reports import MAX_REPORTS, write_report
+from outkey.administration.adapters.failure_reports import MAX_REPORTS, write_report
 from outkey.foundation.core.failure_places import MAX_FRAMES, failure_places
 from outkey.hosts.cli.main import report_thread, run
 from outkey.hosts.cli.session import CommandHost

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.engine.managing.changes import Administration
-from outkey.engine.managing.fixes import (
+from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.editing.fixes import (
     apply_fix,
     changed_field,
     difference,

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.engine.managing.background import LEASE_SECONDS
-from outkey.engine.operating.future_times import (
+from outkey.administration.engine.operating.future_times import (
     LOOK_SECONDS,
     FutureTimesCheck,
     future_times,
 )
-from outkey.engine.operating.workers import WorkerHeartbeat
+from outkey.administration.engine.operating.workers import WorkerHeartbeat
+from outkey.administration.engine.watching.background import LEASE_SECONDS
 from outkey.foundation.core.errors import TimeInFuture
 from outkey.foundation.core.moments import DAY_SECONDS
 from outkey.foundation.core.shared_state import Lease, StateKind

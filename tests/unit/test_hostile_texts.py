@@ -19,8 +19,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from outkey.core.config.document import parse_document
-from outkey.core.findings.policy import parse_policy
+from outkey.administration.core.document.document import parse_document
+from outkey.administration.core.findings.policy import parse_policy
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.foundation.core.errors import ConfigError, SyncFailed
 from outkey.foundation.core.origin import Origin, parse_redirect
@@ -92,8 +92,8 @@ def assert_cheap(took: Measured, end: str) -> None:
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("outkey.core.config.document", "parse_document"),
-        ("outkey.core.findings.policy", "parse_policy"),
+        ("outkey.administration.core.document.document", "parse_document"),
+        ("outkey.administration.core.findings.policy", "parse_policy"),
     ],
 )
 def test_a_key_of_thousands_of_parts_is_refused_before_it_is_parsed(

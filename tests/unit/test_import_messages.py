@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from outkey.engine.managing.importing import incomplete_error
+from outkey.administration.engine.editing.importing import incomplete_error
 from outkey.foundation.core.errors import ConfigError
 from outkey.hosts.importing import read_import
 from outkey.importing.core.formats import ImportFormat

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from outkey.core.config.document import parse_document
-from outkey.core.config.export import render
+from outkey.administration.core.document.document import parse_document
+from outkey.administration.core.document.export import render
 from outkey.hosts.importing import read_import
 from outkey.importing.core.api import DraftedLine
 from outkey.importing.core.reading import Import

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from outkey.engine.managing.importing import taken_names
+from outkey.administration.engine.editing.importing import taken_names
 from outkey.foundation.core.errors import ConfigError, UnknownConfiguration
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.importing import read_import

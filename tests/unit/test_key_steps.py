@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from outkey.engine.managing.changes import ConfigurationChange
+from outkey.administration.engine.editing.changes import ConfigurationChange
 from outkey.foundation.core.secret import Secret
 from outkey.sending.adapters.secrets.keyring_file import KeySource
 from outkey.sending.adapters.secrets.keyring_loader import KeyringLoader, KeyRotation

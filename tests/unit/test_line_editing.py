@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.engine.managing.changes import Administration
-from outkey.engine.managing.line_editing import (
+from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.editing.line_editing import (
     LineEdit,
     entered_line_values,
     line_values,

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from frames import places_showing, product_frames
-from outkey.engine.managing.changes import ConfigurationChange
+from outkey.administration.engine.editing.changes import ConfigurationChange
 from outkey.foundation.core.errors import (
     ConfigError,
     ConnectionFailed,

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from outkey.adapters.notices_log import LoggedNotices
-from outkey.adapters.notices_webhook import WebhookNotices
-from outkey.core.findings.monitoring import (
+from outkey.administration.adapters.notices_log import LoggedNotices
+from outkey.administration.adapters.notices_webhook import WebhookNotices
+from outkey.administration.core.findings.monitoring import (
     NOTICE_KINDS,
     Baseline,
     EndedAttempt,
@@ -27,14 +27,14 @@ from outkey.core.findings.monitoring import (
     run_conditions,
     update_baseline,
 )
-from outkey.engine.managing.audit_trail import AuditTrail
-from outkey.engine.managing.background import (
+from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.watching.audit_trail import AuditTrail
+from outkey.administration.engine.watching.background import (
     BackgroundPorts,
     BackgroundWork,
     verify_due,
 )
-from outkey.engine.managing.changes import Administration
-from outkey.engine.managing.monitoring import (
+from outkey.administration.engine.watching.monitoring import (
     Monitor,
     MonitoredRows,
     has_monitored,
@@ -730,7 +730,7 @@ def test_records_that_somebody_has_spoilt_are_passed_over() -> None:
 def test_reading_is_bounded_and_goes_on_at_the_next_look(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from outkey.engine.managing import monitoring as watch
+    from outkey.administration.engine.watching import monitoring as watch
 
     monkeypatch.setattr(watch, "READ_AT_ONCE", 4)
     monkeypatch.setattr(watch, "MAX_BATCHES", 2)

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.sending.adapters.vouching.vouched_configurations import (
-    VouchedConfigurations,
-)
 from outkey.foundation.core.errors import Sealed, SecretUnreadable
 from outkey.foundation.core.secret import Secret
 from outkey.sending.adapters.secrets.keyring import Keyring, new_keyring
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
 from outkey.sending.adapters.secrets.secrets_stored import OPENED_SECONDS, StoredSecrets
+from outkey.sending.adapters.vouching.vouched_configurations import (
+    VouchedConfigurations,
+)
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.vault.voucher import vouchable_facts
 from outkey.sync.engine.line_registry import Registry

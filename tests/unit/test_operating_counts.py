@@ -5,10 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.operating.reading_position import MAX_GAPS, ReadingPosition
-from outkey.core.operating.send_counts import BUCKETS, SendCounts
-from outkey.engine.operating import counting
-from outkey.engine.operating.counting import SendCounter
+from outkey.administration.core.operating.reading_position import (
+    MAX_GAPS,
+    ReadingPosition,
+)
+from outkey.administration.core.operating.send_counts import BUCKETS, SendCounts
+from outkey.administration.engine.operating import counting
+from outkey.administration.engine.operating.counting import SendCounter
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.sending.core.audit.events import Tag
 from outkey.sync.core.run.counts import MAX_CONTINUED, RunCounts

@@ -3,12 +3,12 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from outkey.adapters.metrics_prometheus import write_metrics
-from outkey.core.access.api_tokens import Scope
-from outkey.core.operating.metrics import Metrics
-from outkey.core.operating.send_counts import SendCounts
-from outkey.engine.managing.api_access import open_access
-from outkey.engine.managing.api_tokens import TokenWish
+from outkey.administration.adapters.metrics_prometheus import write_metrics
+from outkey.administration.core.access.api_tokens import Scope
+from outkey.administration.core.operating.metrics import Metrics
+from outkey.administration.core.operating.send_counts import SendCounts
+from outkey.administration.engine.access.api_access import open_access
+from outkey.administration.engine.access.api_tokens import TokenWish
 from outkey.foundation.core.errors import ScopeMissing
 from outkey.sync.core.run.counts import RunCounts
 from outkey.testing import configuration

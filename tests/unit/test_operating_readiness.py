@@ -4,10 +4,14 @@ import threading
 
 import pytest
 
-from outkey.engine.operating.backups import backed_up_at, note_backup
-from outkey.engine.operating.parts import readiness_checks
-from outkey.engine.operating.readiness import FRESH_SECONDS, Readiness, is_ready
-from outkey.engine.operating.workers import (
+from outkey.administration.engine.operating.backups import backed_up_at, note_backup
+from outkey.administration.engine.operating.parts import readiness_checks
+from outkey.administration.engine.operating.readiness import (
+    FRESH_SECONDS,
+    Readiness,
+    is_ready,
+)
+from outkey.administration.engine.operating.workers import (
     ALIVE_SECONDS,
     WorkerHeartbeat,
     count_running,

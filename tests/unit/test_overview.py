@@ -2,9 +2,9 @@
 
 import pytest
 
-from outkey.core.findings.monitoring import Notice
-from outkey.core.findings.posture import Policy
-from outkey.engine.managing.overview import (
+from outkey.administration.core.findings.monitoring import Notice
+from outkey.administration.core.findings.posture import Policy
+from outkey.administration.engine.watching.overview import (
     Recommendations,
     build_overview,
     recommendations,

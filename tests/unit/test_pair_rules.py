@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from outkey.core.config.document import Document
+from outkey.administration.core.document.document import Document
 from outkey.foundation.core.errors import ConfigError
 from outkey.sync.core.line.line import (
     Children,
@@ -135,7 +135,7 @@ def test_a_line_is_in_one_pair_only(second: Pair, field: str) -> None:
 
 
 def applied(office: Office, *named: SyncLine, pairs: tuple[Pair, ...] = ()) -> None:
-    from outkey.engine.managing.applying import apply
+    from outkey.administration.engine.editing.applying import apply
 
     apply(
         office.administration,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.engine.application import Application
+from outkey.administration.engine.application import Application
 from outkey.foundation.core.errors import ConfigError
 from outkey.sending.core.audit.events import Tag
 from outkey.sync.core.line.line import FieldMapping

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from outkey.adapters.policy_file import read_policy
-from outkey.adapters.preset_files import PresetFiles
-from outkey.core.findings.monitoring import health_conditions
-from outkey.core.findings.policy import parse_policy, refuse_blocked
-from outkey.core.findings.posture import (
+from outkey.administration.adapters.policy_file import read_policy
+from outkey.administration.adapters.preset_files import PresetFiles
+from outkey.administration.core.findings.monitoring import health_conditions
+from outkey.administration.core.findings.policy import parse_policy, refuse_blocked
+from outkey.administration.core.findings.posture import (
     CONFIGURATION_CHECKS,
     INSTALLATION_CHECKS,
     POSTURE_CHECKS,
@@ -23,8 +23,8 @@ from outkey.core.findings.posture import (
     facts_from_settings,
     installation_posture,
 )
-from outkey.engine.managing.audit_trail import AuditTrail
-from outkey.engine.managing.doctor import Doctor
+from outkey.administration.engine.watching.audit_trail import AuditTrail
+from outkey.administration.engine.watching.doctor import Doctor
 from outkey.foundation.core.errors import ConfigError, PolicyError, ScriptFailed
 from outkey.foundation.core.findings.checks import Finding, Level
 from outkey.foundation.core.secret import Secret

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from outkey.adapters.preset_files import PresetFiles
-from outkey.core.config.presets import (
+from outkey.administration.adapters.preset_files import PresetFiles
+from outkey.administration.core.presets.presets import (
     SURENESS,
     Preset,
     PresetMethod,

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from outkey.adapters.policy_file import read_policy
-from outkey.adapters.policy_proxies import PolicyProxies
-from outkey.core.findings.policy import parse_policy
-from outkey.core.findings.posture import Policy
+from outkey.administration.adapters.policy_file import read_policy
+from outkey.administration.adapters.policy_proxies import PolicyProxies
+from outkey.administration.core.findings.policy import parse_policy
+from outkey.administration.core.findings.posture import Policy
 from outkey.foundation.core.errors import (
     Cause,
     ConfigError,
@@ -519,7 +519,9 @@ def test_the_policy_is_read_again_after_a_while(
     file = tmp_path / "config" / "policy.toml"
     file.parent.mkdir()
     moment = 100.0
-    monkeypatch.setattr("outkey.adapters.policy_proxies.time.monotonic", lambda: moment)
+    monkeypatch.setattr(
+        "outkey.administration.adapters.policy_proxies.time.monotonic", lambda: moment
+    )
     monkeypatch.setenv("PROXY_PASSWORD", "s3cret")
     read: Callable[[], Policy] = lambda: read_policy(tmp_path, {})  # noqa: E731
     proxies = PolicyProxies(read, ReferencedSecrets())

@@ -2,7 +2,11 @@
 
 import pytest
 
-from outkey.core.access.http_statuses import TOO_LARGE, retry_after, status_of
+from outkey.administration.core.access.http_statuses import (
+    TOO_LARGE,
+    retry_after,
+    status_of,
+)
 from outkey.foundation.core.errors import (
     Cause,
     ConfigError,

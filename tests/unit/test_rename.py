@@ -2,8 +2,8 @@
 
 import pytest
 
-from outkey.engine.managing.activity import Activity, ActivityFilter
-from outkey.engine.managing.changes import ConfigurationChange
+from outkey.administration.engine.editing.changes import ConfigurationChange
+from outkey.administration.engine.watching.activity import Activity, ActivityFilter
 from outkey.foundation.core.errors import ConfigError, UnknownConfiguration
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.audit.chain import CHANGE, ChainRow, Label

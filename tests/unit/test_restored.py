@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.engine.operating.backups import (
+from outkey.administration.engine.operating.backups import (
     outdated_tokens,
     refuse_triggers,
     secrets_that_stay_sealed,

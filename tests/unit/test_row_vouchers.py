@@ -6,13 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from outkey.sending.adapters.vouching.codes import KeyedVouchers
-from outkey.sending.adapters.vouching.seen_file import (
-    SeenRowsFile,
-    clear_seen_rows,
-    seen_rows_file,
-)
-from outkey.core.findings.posture import (
+from outkey.administration.core.findings.posture import (
     InstallationFacts,
     Policy,
     installation_posture,
@@ -20,7 +14,13 @@ from outkey.core.findings.posture import (
 from outkey.foundation.core.errors import Sealed, SecretUnreadable, StorageUnavailable
 from outkey.foundation.core.shared_state import StateKind
 from outkey.sending.adapters.secrets.keyring import Keyring, new_keyring
-from outkey.sending.adapters.vouching.seen_file import parse_line
+from outkey.sending.adapters.vouching.codes import KeyedVouchers
+from outkey.sending.adapters.vouching.seen_file import (
+    SeenRowsFile,
+    clear_seen_rows,
+    parse_line,
+    seen_rows_file,
+)
 from outkey.sending.core.vault.row_voucher import (
     RowName,
     RowVoucher,

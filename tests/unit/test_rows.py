@@ -2,8 +2,8 @@
 
 import pytest
 
-from outkey.core.config.document import parse_document
-from outkey.core.config.export import render
+from outkey.administration.core.document.document import parse_document
+from outkey.administration.core.document.export import render
 from outkey.foundation.core.errors import (
     ConfigError,
     HeaderFormatError,

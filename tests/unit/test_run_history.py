@@ -3,7 +3,11 @@
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from outkey.engine.managing.run_history import HISTORY_DAYS, RunHistory, run_history
+from outkey.administration.engine.watching.run_history import (
+    HISTORY_DAYS,
+    RunHistory,
+    run_history,
+)
 from outkey.sync.core.run.run import Counts
 
 NOW = datetime(2026, 7, 15, 12, 0, tzinfo=UTC).timestamp()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from outkey.engine.managing.search import matches, run_number, words_of
+from outkey.administration.engine.watching.search import matches, run_number, words_of
 
 
 def test_all_words_must_occur_in_any_case_and_order() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from outkey.engine.managing import sign_ins
-from outkey.engine.managing.sign_ins import (
+from outkey.administration.engine.access import sign_ins
+from outkey.administration.engine.access.sign_ins import (
     GRACE_SECONDS,
     MAX_APPOINTMENTS,
     MAX_COUNTED,

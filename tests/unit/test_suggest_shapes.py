@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from outkey.core.config.document import parse_document
-from outkey.core.config.export import render
+from outkey.administration.core.document.document import parse_document
+from outkey.administration.core.document.export import render
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.foundation.core.origin import Location, parse_base_url
 from outkey.foundation.core.text import Text

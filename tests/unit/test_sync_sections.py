@@ -2,7 +2,7 @@
 
 import pytest
 
-from outkey.core.config.document import parse_document
+from outkey.administration.core.document.document import parse_document
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import ConfigError
 from outkey.sync.core.line.sync_sections import (

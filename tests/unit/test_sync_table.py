@@ -5,8 +5,8 @@ from dataclasses import MISSING, fields, replace
 
 import pytest
 
-from outkey.core.config.document import parse_document
-from outkey.core.config.export import render
+from outkey.administration.core.document.document import parse_document
+from outkey.administration.core.document.export import render
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.fields.field_kinds import Kind
 from outkey.sync.core.line.fields import (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from outkey.core.config.document import parse_document
+from outkey.administration.core.document.document import parse_document
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import ConfigError, ConnectionFailed
 from outkey.foundation.core.findings.checks import Level

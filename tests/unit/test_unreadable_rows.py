@@ -7,13 +7,13 @@ from datetime import date
 
 import pytest
 
-from outkey.core.access.api_tokens import Scope
-from outkey.core.findings.monitoring import Baseline
-from outkey.core.operating.send_counts import SendCounts
-from outkey.engine.managing.api_tokens import TokenWish
-from outkey.engine.managing.audit_trail import last_chain_check
-from outkey.engine.managing.monitoring import open_notices
-from outkey.engine.operating.backups import backed_up_at
+from outkey.administration.core.access.api_tokens import Scope
+from outkey.administration.core.findings.monitoring import Baseline
+from outkey.administration.core.operating.send_counts import SendCounts
+from outkey.administration.engine.access.api_tokens import TokenWish
+from outkey.administration.engine.operating.backups import backed_up_at
+from outkey.administration.engine.watching.audit_trail import last_chain_check
+from outkey.administration.engine.watching.monitoring import open_notices
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import (
     ConfigError,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from outkey.core.access.user_rights import STAFF, SUPERUSER, Rights
+from outkey.administration.core.access.user_rights import STAFF, SUPERUSER, Rights
 
 NOTHING = Rights()
 CLERK = Rights(

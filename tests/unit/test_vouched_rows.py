@@ -6,12 +6,8 @@ from typing import Any
 
 import pytest
 
-from outkey.sending.adapters.vouching.codes import KeyedVouchers
-from outkey.sync.adapters.vouched_lines import VouchedLines
-from outkey.adapters.vouching.vouched_rows import VouchedRows, VouchedTables
-from outkey.sending.adapters.vouching.vouched_states import VouchedStates
-from outkey.sending.adapters.vouching.vouched_tokens import VouchedTokens
-from outkey.core.vault.changed_rows import ChangedRow
+from outkey.administration.adapters.vouched_rows import VouchedRows, VouchedTables
+from outkey.administration.core.findings.changed_rows import ChangedRow
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import (
     OutkeyError,
@@ -22,10 +18,14 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.foundation.core.stored_values import OddTable
 from outkey.sending.adapters.secrets.keyring import Keyring, new_keyring
+from outkey.sending.adapters.vouching.codes import KeyedVouchers
+from outkey.sending.adapters.vouching.vouched_states import VouchedStates
+from outkey.sending.adapters.vouching.vouched_tokens import VouchedTokens
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.oauth2.token import TokenState
 from outkey.sending.core.vault.envelope import TokenRow
 from outkey.sending.core.vault.row_voucher import RowName
+from outkey.sync.adapters.vouched_lines import VouchedLines
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.engine.line_registry import Registry
 from outkey.testing import FakeClock, FixedRing, MemoryDatabase, configuration

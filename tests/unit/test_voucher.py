@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.unit.test_changes import DOCUMENT, Office
 
-from outkey.engine.managing.changes import ConfigurationChange
+from outkey.administration.engine.editing.changes import ConfigurationChange
 from outkey.foundation.core.errors import (
     ConfigError,
     EditConflict,

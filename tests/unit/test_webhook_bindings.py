@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.engine.managing.applying import Applied
+from outkey.administration.engine.editing.applying import Applied
 from outkey.foundation.core.errors import ConfigError, SecretRebindRequired
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import StateKind

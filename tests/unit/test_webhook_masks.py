@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.config.document import parse_document
+from outkey.administration.core.document.document import parse_document
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.secret import Secret
 from outkey.webhooks.core.inbox.content import (

@@ -10,10 +10,10 @@ from hmac import digest
 
 import pytest
 
-from outkey.core.config.document import parse_document
-from outkey.core.config.export import render
-from outkey.engine.managing.applying import Applied
-from outkey.engine.operating.measuring import count_deliveries
+from outkey.administration.core.document.document import parse_document
+from outkey.administration.core.document.export import render
+from outkey.administration.engine.editing.applying import Applied
+from outkey.administration.engine.operating.measuring import count_deliveries
 from outkey.foundation.core.errors import (
     ConfigError,
     EditConflict,

@@ -11,7 +11,7 @@ from hmac import digest
 
 import pytest
 
-from outkey.engine.managing.applying import Applied
+from outkey.administration.engine.editing.applying import Applied
 from outkey.foundation.core.secret import Secret
 from outkey.webhooks.core.inbox.content import without_signature
 from outkey.webhooks.core.inbox.delivery import (

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.core.findings.monitoring import NOTICE_KINDS
+from outkey.administration.core.findings.monitoring import NOTICE_KINDS
 from outkey.foundation.core.findings.checks import Finding
 from outkey.foundation.core.findings.conditions import Condition
 from outkey.foundation.core.moments import DAY_SECONDS

@@ -8,21 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from outkey.adapters.policy_file import read_policy
-from outkey.adapters.policy_proxies import PolicyProxies
-from outkey.adapters.preset_files import PresetFiles
-from outkey.sending.adapters.vouching.codes import KeyedVouchers
-from outkey.sending.adapters.vouching.seen_file import SeenRowsFile, seen_rows_file
-from outkey.sending.adapters.vouching.vouched_configurations import (
-    VouchedConfigurations,
-)
-from outkey.sync.adapters.vouched_lines import VouchedLines
-from outkey.adapters.vouching.vouched_rows import VouchedRows, VouchedTables
-from outkey.sending.adapters.vouching.vouched_states import VouchedStates
-from outkey.sending.adapters.vouching.vouched_tokens import VouchedTokens
-from outkey.core.findings.posture import Policy
-from outkey.engine.application import Application
-from outkey.engine.managing.audit_trail import AuditTrail
+from outkey.administration.adapters.policy_file import read_policy
+from outkey.administration.adapters.policy_proxies import PolicyProxies
+from outkey.administration.adapters.preset_files import PresetFiles
+from outkey.administration.adapters.vouched_rows import VouchedRows, VouchedTables
+from outkey.administration.core.findings.posture import Policy
+from outkey.administration.engine.application import Application
+from outkey.administration.engine.watching.audit_trail import AuditTrail
+from outkey.administration.ports.monitoring import LineRuns
 from outkey.foundation.adapters.clock_shared import SharedClock
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
@@ -34,7 +27,6 @@ from outkey.hosts.webhook_ports import (
     listed_handlers,
     open_hook_ports,
 )
-from outkey.ports.monitoring import LineRuns
 from outkey.sending.adapters.audit.audit_keyed import KeyedAudit
 from outkey.sending.adapters.audit.checkpoints_file import CheckpointFile
 from outkey.sending.adapters.permits_leased import LeasedPermits
@@ -57,8 +49,16 @@ from outkey.sending.adapters.transport.resolver_system import (
 )
 from outkey.sending.adapters.transport.transport_asyncio import AsyncioTransport
 from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+from outkey.sending.adapters.vouching.codes import KeyedVouchers
+from outkey.sending.adapters.vouching.seen_file import SeenRowsFile, seen_rows_file
+from outkey.sending.adapters.vouching.vouched_configurations import (
+    VouchedConfigurations,
+)
+from outkey.sending.adapters.vouching.vouched_states import VouchedStates
+from outkey.sending.adapters.vouching.vouched_tokens import VouchedTokens
 from outkey.sending.engine.exchange.sender import Asynchronous, Ports, Sender
 from outkey.sending.ports.storage import AuditRows, SeenRows, TokenRows
+from outkey.sync.adapters.vouched_lines import VouchedLines
 from outkey.sync.engine.line_registry import Registry
 from outkey.sync.engine.runs.runs import Runs
 from outkey.sync.engine.sync_settings import SyncSettings

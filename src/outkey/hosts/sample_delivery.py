@@ -14,7 +14,7 @@ from outkey.webhooks.core.schemes.sample_receivers import refuse_receiver
 from outkey.webhooks.core.verification.signing import sign
 
 if TYPE_CHECKING:
-    from outkey.engine.application import Application
+    from outkey.administration.engine.application import Application
     from outkey.webhooks.core.inbox.delivery import Refused
     from outkey.webhooks.core.settings.stored import StoredWebhook
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from outkey.core.findings.monitoring import LineRun
+from outkey.administration.core.findings.monitoring import LineRun
+from outkey.administration.ports.monitoring import LineRuns
 from outkey.foundation.core.errors import (
     ConfigError,
     LineBusy,
@@ -21,7 +22,6 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.database import Database
-from outkey.ports.monitoring import LineRuns
 from outkey.sync.core.line.sync_sections import Pair
 from outkey.sync.core.run.run import Counts, RejectedRecord, Run, RunState
 from outkey.sync.engine.runs.runs import Runs

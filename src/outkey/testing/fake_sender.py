@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from outkey.core.config.document import parse_document
+from outkey.administration.core.document.document import parse_document
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
 from outkey.foundation.core.fields.choices import AuthenticationType, TokenSourceKind

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from outkey.core.findings.monitoring import LineRun, Notice
+from outkey.administration.core.findings.monitoring import LineRun, Notice
 
 
 class MemoryLineRuns:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from outkey.core.vault.changed_rows import ChangedRow
+from outkey.administration.core.findings.changed_rows import ChangedRow
 from outkey.foundation.ports.database import Database
 from outkey.sending.core.vault.row_voucher import (
     RowName,

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.http import HttpResponseBase
 from django.test import Client
 
-from outkey.core.config.document import parse_document
+from outkey.administration.core.document.document import parse_document
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.secret import Secret
 from outkey.hosts.django.models import Configuration

@@ -11,7 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from inner_api import INNER, spar
 
-from outkey.core.findings.monitoring import Notice
+from outkey.administration.core.findings.monitoring import Notice
 from outkey.foundation.core.findings.conditions import Condition
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.shared_state import StateKind

@@ -18,7 +18,7 @@ from clients import (
 from django.db.models import F
 from inner_api import INNER, spar
 
-from outkey.core.findings.monitoring import Notice
+from outkey.administration.core.findings.monitoring import Notice
 from outkey.foundation.core.findings.conditions import Condition
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.secret import Secret

@@ -16,9 +16,13 @@ from accounts import (
 from clients import application, client_of
 from django.contrib.auth.models import Group, Permission, User
 
-from outkey.core.access.api_tokens import ApiTokenState, Scope, read_scopes
-from outkey.core.access.token_permissions import token_needs
-from outkey.engine.managing.api_tokens import TokenWish
+from outkey.administration.core.access.api_tokens import (
+    ApiTokenState,
+    Scope,
+    read_scopes,
+)
+from outkey.administration.core.access.token_permissions import token_needs
+from outkey.administration.engine.access.api_tokens import TokenWish
 
 TOKENS = "/outkey/apitoken/"
 SENDS = sorted(token_needs([Scope.SEND]))

@@ -22,9 +22,9 @@ from django.test import Client
 from django.urls import Resolver404, URLPattern, URLResolver, get_resolver, resolve
 from inner_api import CONSENT, INNER, spar
 
-from outkey.core.access.api_tokens import Scope
-from outkey.core.access.roles import ROLES
-from outkey.engine.managing.api_tokens import TokenWish
+from outkey.administration.core.access.api_tokens import Scope
+from outkey.administration.core.access.roles import ROLES
+from outkey.administration.engine.access.api_tokens import TokenWish
 from outkey.hosts.django.models import Configuration, SyncLine
 from outkey.webhooks.core.inbox.delivery import Delivery
 

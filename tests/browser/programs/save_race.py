@@ -11,7 +11,7 @@ from django.contrib.auth.models import Permission, User
 from django.db import connection
 from django.test import Client
 
-from outkey.core.config.document import parse_document
+from outkey.administration.core.document.document import parse_document
 from outkey.foundation.core.errors import OutkeyError
 from outkey.hosts.django.models import Configuration
 from outkey.hosts.django.pages.access import administration_for, installation

@@ -6,7 +6,7 @@ from clients import application, boss
 from django.http import HttpResponseBase
 from django.test import Client
 
-from outkey.engine.managing import sign_ins
+from outkey.administration.engine.access import sign_ins
 from outkey.hosts.server.sign_ins import counted_address, network_of, sign_in_guard
 from outkey.sending.core.audit.events import ChangeEffect
 

@@ -6,8 +6,8 @@ from outkey.hosts.server.home import PAGES, prepare
 
 prepare(PAGES)
 
-from outkey.core.access.api_tokens import read_scopes
-from outkey.engine.managing.api_tokens import TokenWish
+from outkey.administration.core.access.api_tokens import read_scopes
+from outkey.administration.engine.access.api_tokens import TokenWish
 from outkey.hosts.django.pages.access import installation, web_actor
 
 _, name, user, *scopes = sys.argv

@@ -21,7 +21,7 @@ from django.db.models import F
 from django.test import Client
 from django.utils.timezone import now
 
-from outkey.core.config.document import parse_document
+from outkey.administration.core.document.document import parse_document
 from outkey.foundation.core.secret import Secret
 from outkey.hosts.django.models import Configuration, Delivery, SecretValue
 from outkey.hosts.django.pages.access import administration_for, installation

@@ -12,8 +12,8 @@ from django.contrib.auth.models import User
 from django.test import Client, override_settings
 from odd_home import GOOD, ODD, PASSWORD
 
-from outkey.engine.application import Application
-from outkey.engine.operating.workers import WorkerHeartbeat
+from outkey.administration.engine.application import Application
+from outkey.administration.engine.operating.workers import WorkerHeartbeat
 from outkey.foundation.core.shared_state import StateKind
 from outkey.hosts.cli.main import run
 from outkey.hosts.django import installed

@@ -21,9 +21,9 @@ from axes.models import (  # type: ignore[import-untyped]
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from outkey.core.access.api_tokens import Scope
-from outkey.core.config.document import parse_document
-from outkey.engine.managing.api_tokens import TokenWish
+from outkey.administration.core.access.api_tokens import Scope
+from outkey.administration.core.document.document import parse_document
+from outkey.administration.engine.access.api_tokens import TokenWish
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import StateKind

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from outkey.core.config.document import parse_document
+from outkey.administration.core.document.document import parse_document
 from outkey.hosts.demo_records.models import Contact, Order
 from outkey.hosts.django.models import Configuration, Run, SyncLine
 from outkey.hosts.django.pages.access import administration_for, installation

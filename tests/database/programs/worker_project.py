@@ -33,7 +33,7 @@ django.setup()
 
 from django.core.management import call_command
 
-from outkey.core.config.document import parse_document
+from outkey.administration.core.document.document import parse_document
 from outkey.hosts.django.pages.access import installation
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.access.api_tokens import (
+from outkey.administration.core.access.api_tokens import (
     DEFAULT_PER_MINUTE,
     ApiTokenState,
     read_expiry,
@@ -24,8 +24,8 @@ from outkey.hosts.cli.session import AsJson, administration_of, open_application
 from outkey.hosts.cli.times import time_text
 
 if TYPE_CHECKING:
-    from outkey.core.access.api_tokens import ApiToken
-    from outkey.engine.application import Application
+    from outkey.administration.core.access.api_tokens import ApiToken
+    from outkey.administration.engine.application import Application
 
 api_tokens_app = Commands(help="Create and revoke tokens of the HTTP interface.")
 TokenName = Annotated[str, typer.Argument(metavar="NAME", help="The token's name.")]
@@ -84,7 +84,7 @@ def create_token(  # noqa: PLR0913 - what a token may do
 
     outkey stores only its hash, so it cannot be shown again.
     """
-    from outkey.engine.managing.api_tokens import TokenWish
+    from outkey.administration.engine.access.api_tokens import TokenWish
 
     wish = TokenWish(
         name=name,

@@ -11,8 +11,8 @@ from outkey.hosts.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from outkey.core.config.differences import SectionDifference
-    from outkey.engine.managing.applying import Applied
+    from outkey.administration.core.document.differences import SectionDifference
+    from outkey.administration.engine.editing.applying import Applied
     from outkey.foundation.core.findings.checks import Finding
     from outkey.sync.core.line.versions import FieldChange
 

@@ -84,8 +84,8 @@ def apply(
     --replace permits that. A reference that cannot be read never replaces a stored
     secret.
     """
-    from outkey.core.config.document import parse_document
-    from outkey.engine.managing.applying import warnings_error
+    from outkey.administration.core.document.document import parse_document
+    from outkey.administration.engine.editing.applying import warnings_error
 
     application = open_application()
     document = parse_document(read_text(file))
@@ -204,7 +204,7 @@ def export(
 
     References are written as they are, and stored secrets as comments.
     """
-    from outkey.core.config.export import render
+    from outkey.administration.core.document.export import render
 
     application = open_application()
     registry = application.registry

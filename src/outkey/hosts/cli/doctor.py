@@ -23,9 +23,9 @@ from outkey.hosts.cli.session import AsJson, current_host, open_application
 from outkey.sending.core.configuration.configuration import Configuration
 
 if TYPE_CHECKING:
-    from outkey.core.findings.posture import InstallationFacts
-    from outkey.core.operating.checklist import CheckedLine
-    from outkey.engine.application import Application
+    from outkey.administration.core.findings.posture import InstallationFacts
+    from outkey.administration.core.operating.checklist import CheckedLine
+    from outkey.administration.engine.application import Application
     from outkey.hosts.cli.doctor_reports import Examination, Findings
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -97,7 +97,7 @@ def doctor(
 
 def check_production(examination: "Examination") -> "list[CheckedLine]":
     """Return the production check list with the verdict on each line."""
-    from outkey.core.operating.checklist import checked
+    from outkey.administration.core.operating.checklist import checked
 
     try:
         facts = current_host().production_facts(open_application())
@@ -151,12 +151,12 @@ def write_report(file: Path, text: str) -> None:
 
 def examine(home: Path) -> "Examination":
     """Return all findings, and what was examined."""
-    from outkey.core.findings.posture import (
+    from outkey.administration.core.findings.posture import (
         InstallationFacts,
         Policy,
         installation_posture,
     )
-    from outkey.engine.operating.future_times import future_times
+    from outkey.administration.engine.operating.future_times import future_times
     from outkey.hosts.cli.doctor_reports import Examination
 
     is_old = not ssl.HAS_TLSv1_3 or ssl.OPENSSL_VERSION_INFO < (3,)
@@ -197,7 +197,7 @@ def examine(home: Path) -> "Examination":
 
 def token_problem_texts(application: "Application") -> tuple[Text, ...]:
     """Return what is wrong with the users who created API tokens."""
-    from outkey.core.access.token_owners import token_problems
+    from outkey.administration.core.access.token_owners import token_problems
 
     owners = current_host().token_owners(application)
     if owners is None:

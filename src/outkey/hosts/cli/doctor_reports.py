@@ -9,8 +9,8 @@ from itertools import groupby
 from textwrap import wrap
 from typing import NamedTuple
 
-from outkey.core.findings.posture import POSTURE_CHECKS
-from outkey.core.operating.checklist import CHECKLIST, CheckedLine
+from outkey.administration.core.findings.posture import POSTURE_CHECKS
+from outkey.administration.core.operating.checklist import CHECKLIST, CheckedLine
 from outkey.foundation.core.findings.checks import Finding, Level
 from outkey.hosts.cli.output import finding_facts, json_text, visible
 from outkey.hosts.cli.times import with_local_times

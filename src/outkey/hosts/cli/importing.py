@@ -62,7 +62,7 @@ def import_file(
     Prints a TOML document and a report. With --apply it saves the configurations and
     their secrets instead.
     """
-    from outkey.engine.managing.importing import incomplete_error
+    from outkey.administration.engine.editing.importing import incomplete_error
     from outkey.hosts.importing import read_import
 
     texts = [read_limited(file) for file in files]
@@ -197,7 +197,7 @@ def read_limited(file: str) -> str:
 
 def import_facts(imported: "Import", *, saved: bool) -> dict[str, object]:
     """Return an import as programs read it; without TOML once it is saved."""
-    from outkey.core.config.export import render
+    from outkey.administration.core.document.export import render
 
     return {
         "configurations": [
@@ -225,7 +225,7 @@ def import_facts(imported: "Import", *, saved: bool) -> dict[str, object]:
 
 def document_of(imported: "Import") -> str:
     """Return the TOML of an import; how lines ask for pages stands in comments."""
-    from outkey.core.config.export import render
+    from outkey.administration.core.document.export import render
     from outkey.foundation.core.toml.text import render_table
 
     configurations = [item.draft.configuration() for item in imported.configurations]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.config.export import render
+from outkey.administration.core.document.export import render
 from outkey.foundation.core.errors import (
     Cause,
     OutkeyError,
@@ -71,7 +71,7 @@ from outkey.sync.core.run.remedies import ERRORS
 from outkey.sync.core.run.run import Run, RunState
 
 if TYPE_CHECKING:
-    from outkey.engine.application import Application
+    from outkey.administration.engine.application import Application
     from outkey.sync.engine import Runs
 
 _MAX_REJECTED = 100

@@ -97,7 +97,9 @@ def flush_output(code: int) -> int:
 
 def unexpected_error(error: Exception, host: CommandHost | None) -> InternalError:
     """Return what is printed of a fault of outkey; its places are in a file."""
-    from outkey.adapters.failure_reports import write_report  # rarely needed
+    from outkey.administration.adapters.failure_reports import (
+        write_report,  # rarely needed
+    )
 
     report: Path | None = None
     with suppress(Exception), use_host(host):  # whatever failed may fail here too

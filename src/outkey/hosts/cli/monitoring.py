@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.findings.monitoring import Notice
+from outkey.administration.core.findings.monitoring import Notice
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.output import print_done, print_json, print_line, print_table
@@ -18,7 +18,7 @@ from outkey.hosts.cli.session import (
 from outkey.hosts.cli.times import time_text
 
 if TYPE_CHECKING:
-    from outkey.engine.application import Application
+    from outkey.administration.engine.application import Application
 
 OptionalName = Annotated[str, typer.Argument(help="The configuration's name.")]
 All = Annotated[

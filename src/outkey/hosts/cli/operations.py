@@ -33,7 +33,7 @@ from outkey.hosts.cli.times import record_time
 from outkey.sending.core.audit.events import Tag
 
 if TYPE_CHECKING:
-    from outkey.engine.managing.key_steps import KeyAdministration
+    from outkey.administration.engine.editing.key_steps import KeyAdministration
 
 keys_app = Commands(help="Show and rotate the keys that encrypt secrets.")
 KeyId = Annotated[

@@ -27,7 +27,7 @@ from outkey.hosts.cli.times import with_local_times
 if TYPE_CHECKING:
     from rich.text import Text as RichText
 
-    from outkey.engine.application import Application
+    from outkey.administration.engine.application import Application
     from outkey.importing.core.report import ReportItem
     from outkey.sending.engine.connection_test import Report
 

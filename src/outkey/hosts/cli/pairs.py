@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from outkey.core.config.export import render
+from outkey.administration.core.document.export import render
 from outkey.foundation.core.errors import ConfigError, OutkeyError, RunStopped
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.text import Text
@@ -41,7 +41,7 @@ from outkey.sync.core.run.shown import shortened
 from outkey.sync.core.run.states import STOPPING
 
 if TYPE_CHECKING:
-    from outkey.engine.application import Application
+    from outkey.administration.engine.application import Application
     from outkey.sync.engine.pairs.runner import Begin, PairRunner
 
 _MAX_SHOWN = 80  # characters of a value in a table

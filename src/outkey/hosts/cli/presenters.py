@@ -30,7 +30,10 @@ from outkey.sending.engine.wire.lockout_guard import MAX_REFUSED
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from outkey.engine.managing.dependents import DependentLine, Dependents
+    from outkey.administration.engine.editing.dependents import (
+        DependentLine,
+        Dependents,
+    )
 
 _MARKS = {
     Status.WORKING: "green",

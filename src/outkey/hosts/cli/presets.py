@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from outkey.core.config.preset_facts import preset_facts, whole_facts
-from outkey.core.config.presets import (
+from outkey.administration.core.presets.facts import preset_facts, whole_facts
+from outkey.administration.core.presets.presets import (
     Preset,
     PresetMethod,
     similar_presets,

@@ -22,7 +22,7 @@ from outkey.hosts.preview_facts import preview_facts
 from outkey.sending.core.request.message import Response, ResponseHeaders
 
 if TYPE_CHECKING:
-    from outkey.engine.application import Application
+    from outkey.administration.engine.application import Application
 
 
 def preview(

@@ -27,8 +27,8 @@ from outkey.hosts.cli.session import (
 from outkey.sending.core.vault.row_voucher import is_row_name
 
 if TYPE_CHECKING:
-    from outkey.core.vault.changed_rows import ChangedRow
-    from outkey.engine.application import Application
+    from outkey.administration.core.findings.changed_rows import ChangedRow
+    from outkey.administration.engine.application import Application
     from outkey.sending.core.configuration.configuration import Configuration
 
     ChangedFacts = tuple[Configuration, list[str]]
@@ -63,7 +63,7 @@ def set_secret(
 
     A value is never read from the command line, which other users can see.
     """
-    from outkey.engine.managing.changes import check_secret_field
+    from outkey.administration.engine.editing.changes import check_secret_field
     from outkey.foundation.core.secret import Secret
     from outkey.sending.core.configuration.reference import parse_reference
 
@@ -111,7 +111,7 @@ def confirm_secrets(
     line, pair, webhook, table and token that outkey did not save. They work again once
     they are confirmed.
     """
-    from outkey.engine.managing.confirming import confirm_rows
+    from outkey.administration.engine.editing.confirming import confirm_rows
 
     application = open_application()
     changes, rows = find_changes(application, names or [])
@@ -158,7 +158,7 @@ def reject_changes(
     Settings and secrets of configurations are set again instead, by `outkey apply` and
     `outkey secret set`.
     """
-    from outkey.engine.managing.confirming import reject_rows
+    from outkey.administration.engine.editing.confirming import reject_rows
 
     application = open_application()
     rows = application.vouched_rows.changed()

@@ -21,10 +21,10 @@ from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 
 if TYPE_CHECKING:
-    from outkey.core.access.token_owners import TokenOwner
-    from outkey.core.operating.checklist import ProductionFacts
-    from outkey.engine.application import Application
-    from outkey.engine.managing.changes import Administration
+    from outkey.administration.core.access.token_owners import TokenOwner
+    from outkey.administration.core.operating.checklist import ProductionFacts
+    from outkey.administration.engine.application import Application
+    from outkey.administration.engine.editing.changes import Administration
     from outkey.sync.core.run.run import Run
 
 Name = Annotated[str, typer.Argument(help="The configuration's name.")]
@@ -137,7 +137,7 @@ class Restore(Protocol):
 
 def unknown_facts(_application: "Application | None") -> "ProductionFacts":
     """Return the facts of a host that gathers none."""
-    from outkey.core.operating.checklist import ProductionFacts
+    from outkey.administration.core.operating.checklist import ProductionFacts
 
     return ProductionFacts(now=time.time())
 

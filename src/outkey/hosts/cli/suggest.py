@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from outkey.core.config.export import render
+from outkey.administration.core.document.export import render
 from outkey.foundation.core.toml.text import toml_value
 from outkey.hosts.cli.output import print_json, print_line, warn
 

@@ -52,7 +52,7 @@ def check_connection(
     report = application.test(administration, name)
     proposal = report.suspicions[0].fix if fix and report.suspicions else None
     if proposal:
-        from outkey.engine.managing.fixes import difference
+        from outkey.administration.engine.editing.fixes import difference
 
         rows = difference(application.registry.get(name), proposal)
         if not as_json:

@@ -29,7 +29,7 @@ from outkey.sending.core.audit.events import Tag
 from outkey.sending.core.oauth2.token import State
 
 if TYPE_CHECKING:
-    from outkey.engine.application import Application
+    from outkey.administration.engine.application import Application
     from outkey.sending.engine.tokens.actions import TokenActions, TokenStatus
 
 _STATES = {

@@ -35,7 +35,7 @@ from outkey.hosts.cli.times import parse_time, time_text
 from outkey.webhooks.core.inbox.inbox import DeliveryState, InboxDelivery, ReplayScope
 
 if TYPE_CHECKING:
-    from outkey.engine.application import Application
+    from outkey.administration.engine.application import Application
     from outkey.webhooks.core.settings.stored import StoredWebhook
     from outkey.webhooks.engine.changes import WebhookAdministration
 
@@ -114,7 +114,7 @@ def show_webhook(
     if as_json:
         print_json(facts)
         return
-    from outkey.core.config.export import render
+    from outkey.administration.core.document.export import render
 
     warn_if_sealed(application)
     print_line(render([], [], webhooks=[stored]))

@@ -3,7 +3,7 @@
 from django.apps.registry import Apps
 from django.contrib.auth.models import Group, Permission
 
-from outkey.core.access.roles import ROLES
+from outkey.administration.core.access.roles import ROLES
 
 
 def make_groups(*, apps: Apps, **_: object) -> None:

@@ -18,7 +18,7 @@ from django.db import connections, transaction
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from outkey.engine.application import Application
+from outkey.administration.engine.application import Application
 from outkey.hosts.django.content_length import stated_size
 from outkey.hosts.django.installed import installation
 from outkey.hosts.django.request_log import keep_out_of_log

@@ -3,7 +3,7 @@
 import threading
 from pathlib import Path
 
-from outkey.engine.application import Application
+from outkey.administration.engine.application import Application
 from outkey.hosts.django.project import claim, home_setting, in_project
 from outkey.hosts.django.wiring import install
 

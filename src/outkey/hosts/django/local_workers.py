@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from django.db import connections
 
-from outkey.engine.application import Application
+from outkey.administration.engine.application import Application
 from outkey.hosts.django.heartbeats import heartbeat_thread
 from outkey.hosts.django.unattended_work import log_and_continue
 from outkey.hosts.django.webhook_rounds import webhook_thread

@@ -2,7 +2,7 @@
 
 from django.db.models import Max
 
-from outkey.core.findings.monitoring import LineRun
+from outkey.administration.core.findings.monitoring import LineRun
 from outkey.hosts.django import models
 from outkey.hosts.django.raw_sql import wrap_errors_of_methods
 from outkey.hosts.django.runs import run_of

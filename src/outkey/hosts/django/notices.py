@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.core.mail import send_mail
 
-from outkey.core.findings.monitoring import Notice
+from outkey.administration.core.findings.monitoring import Notice
 
 logger = logging.getLogger("outkey.notices")
 MAX_NOTICES = 100

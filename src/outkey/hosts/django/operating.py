@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 
-from outkey.engine.operating.measuring import measure
-from outkey.engine.operating.readiness import is_ready
+from outkey.administration.engine.operating.measuring import measure
+from outkey.administration.engine.operating.readiness import is_ready
 from outkey.foundation.core.errors import OutkeyError
 from outkey.hosts.django.api.access import access_of
 from outkey.hosts.django.api.responses import error_response
@@ -59,7 +59,10 @@ def readyz(request: HttpRequest) -> HttpResponse:
 
 def metrics(request: HttpRequest) -> HttpResponse:
     """Respond with the metrics, to a token or to a program on this machine."""
-    from outkey.adapters.metrics_prometheus import CONTENT_TYPE, write_metrics
+    from outkey.administration.adapters.metrics_prometheus import (
+        CONTENT_TYPE,
+        write_metrics,
+    )
 
     refusal = refuse_other_methods(request)
     if refusal is not None:

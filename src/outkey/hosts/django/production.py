@@ -12,9 +12,9 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connection
 
-from outkey.core.operating.checklist import ProductionFacts
-from outkey.engine.application import Application
-from outkey.engine.operating.backups import backed_up_at
+from outkey.administration.core.operating.checklist import ProductionFacts
+from outkey.administration.engine.application import Application
+from outkey.administration.engine.operating.backups import backed_up_at
 from outkey.foundation.core.errors import StorageUnavailable
 from outkey.hosts.django.raw_sql import wrap_database_errors
 from outkey.hosts.django.readiness import readiness_of

@@ -5,9 +5,9 @@ from typing import Protocol, runtime_checkable
 
 from django.db import connections
 
-from outkey.engine.application import Application
-from outkey.engine.operating.parts import readiness_checks
-from outkey.engine.operating.readiness import Readiness
+from outkey.administration.engine.application import Application
+from outkey.administration.engine.operating.parts import readiness_checks
+from outkey.administration.engine.operating.readiness import Readiness
 
 
 @runtime_checkable

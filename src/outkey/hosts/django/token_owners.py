@@ -4,8 +4,12 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 
-from outkey.core.access.token_owners import TokenOwner, TokenProblem, token_problems
-from outkey.engine.application import Application
+from outkey.administration.core.access.token_owners import (
+    TokenOwner,
+    TokenProblem,
+    token_problems,
+)
+from outkey.administration.engine.application import Application
 from outkey.sending.core.audit.actors import user_of_pages
 
 OUTKEY = "outkey."  # before the names of permissions, as Django has them

@@ -5,7 +5,7 @@ import threading
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from outkey.engine.application import Application
+from outkey.administration.engine.application import Application
 from outkey.foundation.core.shared_state import StateKind
 from outkey.hosts.django.repeating_thread import RepeatingThread
 

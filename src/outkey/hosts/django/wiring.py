@@ -11,10 +11,10 @@ from django.conf import settings
 from django.db import connection, connections
 from django.utils import timezone
 
-from outkey.adapters.policy_file import read_policy
-from outkey.core.findings.policy import parse_durability
-from outkey.core.findings.posture import Policy
-from outkey.engine.application import Application
+from outkey.administration.adapters.policy_file import read_policy
+from outkey.administration.core.findings.policy import parse_durability
+from outkey.administration.core.findings.posture import Policy
+from outkey.administration.engine.application import Application
 from outkey.foundation.core.text import Text
 from outkey.hosts.django.audit import DjangoAuditRows
 from outkey.hosts.django.deliveries import DjangoDeliveryRows

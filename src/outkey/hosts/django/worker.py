@@ -12,7 +12,7 @@ from procrastinate.contrib.django import app
 from procrastinate.contrib.django.utils import connector_params
 from procrastinate.jobs import Status
 
-from outkey.engine.application import Application
+from outkey.administration.engine.application import Application
 from outkey.foundation.adapters.postgresql_deadlines import AsyncDeadlineConnection
 from outkey.foundation.engine.rounds import repeat
 from outkey.hosts.django.heartbeats import heartbeat_thread

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from outkey.core.config.document import Document, parse_document
+from outkey.administration.core.document.document import Document, parse_document
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
 from outkey.foundation.adapters.states_memory import MemoryStateRows

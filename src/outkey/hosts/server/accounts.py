@@ -9,9 +9,9 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from outkey.core.access.roles import ROLES
-from outkey.engine.managing.api_tokens import ApiTokens
-from outkey.engine.managing.changes import Administration
+from outkey.administration.core.access.roles import ROLES
+from outkey.administration.engine.access.api_tokens import ApiTokens
+from outkey.administration.engine.editing.changes import Administration
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.session import AccountFacts

@@ -27,7 +27,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from outkey.core.access.user_rights import STAFF, SUPERUSER, Rights
+from outkey.administration.core.access.user_rights import STAFF, SUPERUSER, Rights
 from outkey.hosts.django.pages.shell import errors_as_page
 from outkey.hosts.server.light_admin import LightAdmin
 from outkey.hosts.server.tokens_of_users import end_tokens, watch_tokens

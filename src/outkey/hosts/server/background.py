@@ -5,9 +5,10 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 
-from outkey.adapters.notices_log import LoggedNotices
-from outkey.adapters.notices_webhook import WebhookNotices
-from outkey.engine.application import Application
+from outkey.administration.adapters.notices_log import LoggedNotices
+from outkey.administration.adapters.notices_webhook import WebhookNotices
+from outkey.administration.engine.application import Application
+from outkey.administration.ports.monitoring import Notifier
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.origin import Location, parse_endpoint
@@ -18,7 +19,6 @@ from outkey.foundation.ports.clock import Clock
 from outkey.hosts.django.heartbeats import StreamWitness
 from outkey.hosts.django.notices import MailedNotices
 from outkey.hosts.django.unattended_work import log_and_continue
-from outkey.ports.monitoring import Notifier
 from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
 from outkey.sending.core.configuration.configuration import build
 

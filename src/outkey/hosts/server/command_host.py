@@ -11,9 +11,9 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from outkey.core.access.token_owners import TokenOwner
-from outkey.core.operating.checklist import ProductionFacts
-from outkey.engine.application import Application
+from outkey.administration.core.access.token_owners import TokenOwner
+from outkey.administration.core.operating.checklist import ProductionFacts
+from outkey.administration.engine.application import Application
 from outkey.foundation.core.errors import ConfigError, OutkeyError, Sealed
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.output import print_line
@@ -42,7 +42,7 @@ from outkey.sending.core.audit.events import Tag
 from outkey.sync.core.run.run import Run
 
 if TYPE_CHECKING:
-    from outkey.engine.managing.changes import Administration
+    from outkey.administration.engine.editing.changes import Administration
 
 
 def django_host() -> CommandHost:
@@ -143,7 +143,10 @@ def back_up(file: Path, progress: Callable[[int], None]) -> Path:
     application = open_application()
     from django.conf import settings
 
-    from outkey.engine.operating.backups import note_backup, refuse_triggers
+    from outkey.administration.engine.operating.backups import (
+        note_backup,
+        refuse_triggers,
+    )
     from outkey.hosts.server.backup.embedded import back_up as write_backup
 
     application.keys.ring()  # a sealed home could not sign it
@@ -176,7 +179,7 @@ def restore(
     refuse_project()
     make_folders(home())
     settle_left_overs(home())
-    from outkey.engine.operating import backups
+    from outkey.administration.engine.operating import backups
     from outkey.hosts.server.backup.embedded import RestoreOptions
     from outkey.hosts.server.backup.embedded import restore as read_backup
     from outkey.hosts.server.settings import DATABASES

@@ -2,8 +2,8 @@
 
 import logging
 
-from outkey.core.config.document import parse_document
-from outkey.engine.application import Application
+from outkey.administration.core.document.document import parse_document
+from outkey.administration.engine.application import Application
 from outkey.foundation.core.secret import Secret
 
 # All are aimed at the sparring provider, whose credentials are made up and public.

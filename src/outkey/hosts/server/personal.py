@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils.timezone import now
 
-from outkey.engine.managing.api_tokens import ApiTokens
+from outkey.administration.engine.access.api_tokens import ApiTokens
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.moments import iso_or_none, record_iso
 from outkey.foundation.core.text import Text

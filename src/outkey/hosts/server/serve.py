@@ -10,8 +10,8 @@ from django.contrib.auth.models import Group, User
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
 
-from outkey.core.access.api_tokens import Scope, token_of_header
-from outkey.core.operating.checklist import (
+from outkey.administration.core.access.api_tokens import Scope, token_of_header
+from outkey.administration.core.operating.checklist import (
     LEAST_DESCRIPTORS as RECOMMENDED_DESCRIPTORS,
 )
 from outkey.foundation.core.errors import ConfigError, OutkeyError, Sealed

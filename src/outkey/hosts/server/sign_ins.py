@@ -25,7 +25,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
-from outkey.engine.managing.sign_ins import SignInGuard
+from outkey.administration.engine.access.sign_ins import SignInGuard
 from outkey.foundation.core.errors import HostError
 from outkey.hosts.django.pages.access import installation, web_actor
 from outkey.hosts.django.repeating_thread import RepeatingThread

@@ -12,7 +12,7 @@ from django.contrib.auth.models import (
 from django.db.models import QuerySet
 from django.forms import BaseForm
 
-from outkey.core.access.user_rights import Rights
+from outkey.administration.core.access.user_rights import Rights
 from outkey.hosts.django.pages.access import administration_for
 from outkey.sending.core.audit.events import Tag
 

@@ -3,8 +3,12 @@
 from django.http import HttpRequest
 from ninja.security.base import AuthBase
 
-from outkey.core.access.api_tokens import Scope, token_of_header
-from outkey.engine.managing.api_access import ApiAccess, ApiSubject, open_access
+from outkey.administration.core.access.api_tokens import Scope, token_of_header
+from outkey.administration.engine.access.api_access import (
+    ApiAccess,
+    ApiSubject,
+    open_access,
+)
 from outkey.hosts.django.pages.access import installation, offered_references
 
 

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 from django.http import HttpRequest, HttpResponse
 from ninja import Body, Header
 
-from outkey.core.access.api_tokens import Scope
-from outkey.core.config.preset_facts import preset_facts
-from outkey.engine.managing.api_access import ApiSubject
+from outkey.administration.core.access.api_tokens import Scope
+from outkey.administration.core.presets.facts import preset_facts
+from outkey.administration.engine.access.api_access import ApiSubject
 from outkey.foundation.core.secret import Secret
 from outkey.hosts.django.api import schemas
 from outkey.hosts.django.api.access import granted

@@ -7,8 +7,8 @@ from django.http import HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
-from outkey.core.access.api_tokens import Scope
-from outkey.engine.managing.api_access import ApiSubject
+from outkey.administration.core.access.api_tokens import Scope
+from outkey.administration.engine.access.api_access import ApiSubject
 from outkey.foundation.core.errors import OutkeyError
 from outkey.hosts.django.api import schemas
 from outkey.hosts.django.api.access import TokenAuthentication

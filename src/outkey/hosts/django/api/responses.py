@@ -13,7 +13,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
-from outkey.core.access.http_statuses import TOO_LARGE, retry_after, status_of
+from outkey.administration.core.access.http_statuses import (
+    TOO_LARGE,
+    retry_after,
+    status_of,
+)
 from outkey.foundation.core.errors import InvalidRequest, OutkeyError, TokenRefused
 from outkey.foundation.core.text import Text
 from outkey.hosts.django.request_log import keep_out_of_log

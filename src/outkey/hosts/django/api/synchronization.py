@@ -5,8 +5,8 @@ from typing import Annotated
 from django.http import HttpRequest, HttpResponse
 from ninja import Query
 
-from outkey.core.access.api_tokens import Scope
-from outkey.engine.managing.api_access import ApiSubject
+from outkey.administration.core.access.api_tokens import Scope
+from outkey.administration.engine.access.api_access import ApiSubject
 from outkey.foundation.core.moments import record_iso
 from outkey.hosts.django.api import schemas
 from outkey.hosts.django.api.access import granted

@@ -6,8 +6,8 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Permissi
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
-from outkey.engine.managing.changes import Administration
-from outkey.engine.managing.editing import Editor
+from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.editing.editing import Editor
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.installed import installation
 from outkey.sending.core.configuration.reference import Reference, parse_reference

@@ -22,8 +22,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from outkey.core.audit.words import details_of, subject_of
-from outkey.engine.managing.activity import (
+from outkey.administration.core.operating.audit_words import details_of, subject_of
+from outkey.administration.engine.watching.activity import (
     Activity,
     ActivityFilter,
     Facts,
@@ -32,7 +32,10 @@ from outkey.engine.managing.activity import (
     SentRequest,
     id_of,
 )
-from outkey.engine.managing.audit_trail import note_chain_check, recorded_at
+from outkey.administration.engine.watching.audit_trail import (
+    note_chain_check,
+    recorded_at,
+)
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.moments import iso_to_milliseconds
 from outkey.foundation.core.permission import Permission

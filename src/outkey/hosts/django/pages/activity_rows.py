@@ -7,14 +7,14 @@ from django.db.models import Q
 from django.http import HttpRequest
 from django.urls import reverse
 
-from outkey.core.audit.words import (
+from outkey.administration.core.operating.audit_words import (
     Detail,
     details_of,
     is_about_line,
     sentence_of,
     subject_of,
 )
-from outkey.engine.managing.activity import (
+from outkey.administration.engine.watching.activity import (
     Activity,
     ActivityFilter,
     Facts,
@@ -22,7 +22,7 @@ from outkey.engine.managing.activity import (
     RunSpan,
     SentRequest,
 )
-from outkey.engine.managing.audit_trail import recorded_at
+from outkey.administration.engine.watching.audit_trail import recorded_at
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import installation, may

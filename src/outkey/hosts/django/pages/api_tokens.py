@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from outkey.core.access.api_tokens import (
+from outkey.administration.core.access.api_tokens import (
     DEFAULT_PER_MINUTE,
     ApiToken,
     ApiTokenState,
@@ -17,9 +17,13 @@ from outkey.core.access.api_tokens import (
     read_expiry,
     read_scopes,
 )
-from outkey.core.access.token_owners import TokenProblem
-from outkey.core.access.token_permissions import SCOPE_NEEDS, SCOPE_TEXTS, token_needs
-from outkey.engine.managing.api_tokens import CreatedToken, TokenWish
+from outkey.administration.core.access.token_owners import TokenProblem
+from outkey.administration.core.access.token_permissions import (
+    SCOPE_NEEDS,
+    SCOPE_TEXTS,
+    token_needs,
+)
+from outkey.administration.engine.access.api_tokens import CreatedToken, TokenWish
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.text import Text

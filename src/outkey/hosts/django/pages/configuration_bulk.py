@@ -16,9 +16,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.core.config.export import render as render_document
-from outkey.engine.managing.attention import TESTABLE
-from outkey.engine.managing.changes import ConfigurationChange
+from outkey.administration.core.document.export import render as render_document
+from outkey.administration.engine.editing.changes import ConfigurationChange
+from outkey.administration.engine.watching.attention import TESTABLE
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.text import Text

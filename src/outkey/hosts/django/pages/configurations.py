@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from outkey.engine.managing.editing import Edit, Errors, add_error
+from outkey.administration.engine.editing.editing import Edit, Errors, add_error
 from outkey.foundation.core.errors import ConfigError, OutkeyError
 from outkey.foundation.core.findings.checks import Finding
 from outkey.foundation.core.permission import Permission

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.engine.managing.fixes import changed_field, permissions_for
+from outkey.administration.engine.editing.fixes import changed_field, permissions_for
 from outkey.foundation.core.errors import EditConflict, OutkeyError
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.text import Text

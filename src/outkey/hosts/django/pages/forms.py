@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from outkey.engine.managing.editing import (
+from outkey.administration.engine.editing.editing import (
     Editor,
     Errors,
     entered_rows,

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from outkey.engine.managing.attention import (
+from outkey.administration.engine.watching.attention import (
     AttentionItem,
     HelpfulAction,
     LineFacts,
@@ -22,10 +22,14 @@ from outkey.engine.managing.attention import (
     attention_items,
     with_rejection,
 )
-from outkey.engine.managing.audit_trail import last_chain_check
-from outkey.engine.managing.charts import hourly_chart
-from outkey.engine.managing.overview import Overview, build_overview
-from outkey.engine.managing.run_history import HISTORY_DAYS, RunHistory, run_history
+from outkey.administration.engine.watching.audit_trail import last_chain_check
+from outkey.administration.engine.watching.charts import hourly_chart
+from outkey.administration.engine.watching.overview import Overview, build_overview
+from outkey.administration.engine.watching.run_history import (
+    HISTORY_DAYS,
+    RunHistory,
+    run_history,
+)
 from outkey.foundation.core.chart import CHART_HOURS, Chart
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.models import AuditRecord, Configuration, Run, SyncLine

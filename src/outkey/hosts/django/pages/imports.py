@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
-from outkey.engine.managing.importing import taken_names
+from outkey.administration.engine.editing.importing import taken_names
 from outkey.foundation.core.errors import HostError, OutkeyError
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.pages.access import (

@@ -21,7 +21,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.engine.managing.line_editing import (
+from outkey.administration.engine.editing.line_editing import (
     LineEdit,
     entered_line_values,
     line_values,

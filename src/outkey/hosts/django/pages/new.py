@@ -10,7 +10,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from outkey.core.config.presets import Preset, PresetMethod, similar_presets
+from outkey.administration.core.presets.presets import (
+    Preset,
+    PresetMethod,
+    similar_presets,
+)
 from outkey.foundation.core.errors import ConfigError, OutkeyError
 from outkey.foundation.core.fields.choices import Grant
 from outkey.foundation.core.permission import Permission

@@ -6,8 +6,11 @@ from collections import defaultdict
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from outkey.core.findings.posture import Policy
-from outkey.engine.managing.overview import Recommendations, recommendations
+from outkey.administration.core.findings.posture import Policy
+from outkey.administration.engine.watching.overview import (
+    Recommendations,
+    recommendations,
+)
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.models import SecretValue

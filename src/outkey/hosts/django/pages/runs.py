@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from outkey.engine.managing.charts import run_chart
+from outkey.administration.engine.watching.charts import run_chart
 from outkey.foundation.core.chart import Chart
 from outkey.foundation.core.errors import ConfigError, LineBusy
 from outkey.foundation.core.permission import Permission

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
-from outkey.engine.managing.drafts import CandidateConfiguration
+from outkey.administration.engine.editing.drafts import CandidateConfiguration
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.moments import LAST_MOMENT, parse_iso
 from outkey.foundation.core.permission import Permission

@@ -11,7 +11,12 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 
-from outkey.engine.managing.search import MOST_RESULTS, matches, run_number, words_of
+from outkey.administration.engine.watching.search import (
+    MOST_RESULTS,
+    matches,
+    run_number,
+    words_of,
+)
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django import models

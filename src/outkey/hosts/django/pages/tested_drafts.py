@@ -13,8 +13,8 @@ from django.core import signing
 from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
 
-from outkey.engine.managing.drafts import CandidateConfiguration
-from outkey.engine.managing.editing import Edit
+from outkey.administration.engine.editing.drafts import CandidateConfiguration
+from outkey.administration.engine.editing.editing import Edit
 from outkey.hosts.django.pages.access import installation
 from outkey.sending.engine.connection_test import Report
 

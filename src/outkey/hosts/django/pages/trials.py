@@ -17,9 +17,9 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_POST
 
-from outkey.engine.managing.drafts import CandidateConfiguration
-from outkey.engine.managing.editing import Errors
-from outkey.engine.managing.fixes import difference, form_changes
+from outkey.administration.engine.editing.drafts import CandidateConfiguration
+from outkey.administration.engine.editing.editing import Errors
+from outkey.administration.engine.editing.fixes import difference, form_changes
 from outkey.foundation.core.errors import ConfigError, OutkeyError, UnknownConfiguration
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django import models

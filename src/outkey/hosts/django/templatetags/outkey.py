@@ -15,7 +15,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from outkey.engine.managing.run_history import RunDay, RunHistory
+from outkey.administration.engine.watching.run_history import RunDay, RunHistory
 from outkey.foundation.core.chart import Chart
 from outkey.foundation.core.errors import Cause
 from outkey.foundation.core.moments import (

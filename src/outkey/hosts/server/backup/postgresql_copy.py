@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from outkey.engine.operating.workers import count_running
+from outkey.administration.engine.operating.workers import count_running
 from outkey.foundation.core.errors import ConfigError, StorageUnavailable
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.text import Text

@@ -11,12 +11,12 @@ import os
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from outkey.sending.adapters.vouching.seen_file import clear_seen_rows
 from outkey.hosts.server.backup import postgresql_copy, sqlite_copy
 from outkey.hosts.server.backup.archive import CHECKPOINTS, DATABASE
 from outkey.hosts.server.backup.postgresql_copy import Settings
 from outkey.hosts.server.backup.restored_states import States
 from outkey.hosts.server.backup.work_folders import NOT_RECORDED, PLAN, RESTORE
+from outkey.sending.adapters.vouching.seen_file import clear_seen_rows
 
 SQLITE = "sqlite"
 POSTGRESQL = "postgresql"

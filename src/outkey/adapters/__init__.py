@@ -1,1 +1,0 @@
-"""What meets the world, named port_technology. Adapters never see the engine."""

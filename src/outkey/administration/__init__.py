@@ -1,0 +1,1 @@
+"""What users do: documents, edits, rights, findings, activity, operation."""

@@ -1,0 +1,1 @@
+"""Notices, metrics, policies, presets and reports of failures."""

@@ -1,0 +1,1 @@
+"""A TOML document of all features: read, written and compared."""

@@ -1,0 +1,1 @@
+"""Recommendations, policies, notices and changed rows."""

@@ -1,0 +1,25 @@
+"""Every check there is: for references, for translations and for tests."""
+
+from types import ModuleType
+
+from outkey.administration.core.findings.posture import POSTURE_CHECKS
+from outkey.foundation.core.findings.checks import Check
+from outkey.sending.core.configuration import checks as configuration_checks
+from outkey.sync.core.line import checks as line_checks
+from outkey.sync.core.line import children_checks, push_checks
+from outkey.webhooks.core.settings import checks as webhook_checks
+
+
+def checks_of(module: ModuleType) -> list[Check]:
+    """Return the checks that a module names."""
+    return [value for value in vars(module).values() if isinstance(value, Check)]
+
+
+ALL_CHECKS: tuple[Check, ...] = (
+    *checks_of(configuration_checks),
+    *checks_of(line_checks),
+    children_checks.WRONG_PARENT,  # it shares the others with `line_checks`
+    *checks_of(push_checks),
+    *checks_of(webhook_checks),
+    *POSTURE_CHECKS,
+)

@@ -1,0 +1,1 @@
+"""Metrics, counts and the check list of production."""

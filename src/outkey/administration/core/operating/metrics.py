@@ -1,0 +1,26 @@
+"""What operators measure: counts since the beginning, and the present state."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from outkey.administration.core.operating.send_counts import SendCounts
+from outkey.sync.core.run.counts import RunCounts
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """The measurements of an installation, for all processes that share its database.
+
+    `sends` and `runs` are by configuration and line, `deliveries` by webhook and state,
+    as they are stored now, and `refused_deliveries` by webhook and reason.
+    """
+
+    sends: Mapping[str, SendCounts]
+    runs: Mapping[str, RunCounts]
+    deliveries: Mapping[str, Mapping[str, int]]
+    refused_deliveries: Mapping[str, Mapping[str, int]]
+    waiting_runs: int  # that are due
+    running_runs: int
+    workers: int
+    open_notices: int
+    is_sealed: bool

@@ -1,0 +1,1 @@
+"""Known APIs, with the settings that they need."""

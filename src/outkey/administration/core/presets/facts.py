@@ -1,0 +1,48 @@
+"""Presets as programs read them, in JSON."""
+
+from outkey.administration.core.presets.presets import Preset, Variable
+
+
+def preset_facts(preset: Preset) -> dict[str, object]:
+    """Return a preset as a list shows it."""
+    return {
+        "name": preset.name,
+        "title": preset.title,
+        "methods": [*preset.methods],
+        "checked": str(preset.checked),
+    }
+
+
+def whole_facts(preset: Preset) -> dict[str, object]:
+    """Return all of a preset."""
+    return preset_facts(preset) | {
+        "category": preset.category,
+        "documentation": preset.documentation,
+        "corrected": str(preset.corrected),
+        "sure": preset.sure,
+        "rotation": preset.rotation,
+        "notes": preset.notes,
+        "sources": list(preset.sources),
+        "methods": {
+            method.name: {
+                "title": method.title,
+                "variables": {
+                    variable.name: variable_facts(variable)
+                    for variable in preset.variables_of(method)
+                },
+                "secrets": dict(method.secrets),
+                "configuration": method.table,
+            }
+            for method in preset.methods.values()
+        },
+    }
+
+
+def variable_facts(variable: Variable) -> dict[str, object]:
+    """Return a variable of a preset."""
+    return {
+        "label": variable.label,
+        "help": variable.help,
+        "example": variable.example,
+        "default": variable.default,
+    }

@@ -1,0 +1,1 @@
+"""Changes that users make, each recorded in the audit first."""

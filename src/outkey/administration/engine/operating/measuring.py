@@ -1,0 +1,45 @@
+"""What is measured of an installation, for all processes that share its database."""
+
+from outkey.administration.core.operating.metrics import Metrics
+from outkey.administration.engine.application import Application
+from outkey.administration.engine.operating.counting import SendCounter
+from outkey.administration.engine.operating.workers import count_workers
+from outkey.foundation.core.shared_state import StateKind
+from outkey.sync.engine.runs.counting import run_counts
+
+
+def measure(application: Application) -> Metrics:
+    """Return the metrics of an installation."""
+    states = application.states
+    sends = SendCounter(application.audit_trail.rows, states, application.database)
+    sends.catch_up()
+    refused = states.read(StateKind.HOOK_REFUSALS)
+    return Metrics(
+        sends=sends.read(),
+        runs=run_counts(states),
+        deliveries=count_deliveries(application),
+        refused_deliveries={
+            webhook: dict(state.value.get("total", {}))
+            for webhook, state in refused.items()
+        },
+        waiting_runs=len(application.runs.due()),
+        running_runs=application.runs.count_running(),
+        workers=count_workers(states, application.database),
+        open_notices=len(application.open_notices()),
+        is_sealed=application.keys.is_sealed(),
+    )
+
+
+def count_deliveries(application: Application) -> dict[str, dict[str, int]]:
+    """Return how many deliveries are in the inbox, by webhook and state."""
+    webhooks = application.stored_webhooks()
+    if not webhooks:
+        return {}
+    names = {stored.endpoint: name for name, stored in webhooks.items()}
+    counts: dict[str, dict[str, int]] = {name: {} for name in names.values()}
+    deliveries = application.webhook_ports().deliveries
+    for row in deliveries.count_by_hour(since=application.database.now()):
+        if row.endpoint in names:  # those of deleted webhooks have no name
+            states = counts[names[row.endpoint]]
+            states[row.state] = states.get(row.state, 0) + row.count
+    return counts

@@ -1,0 +1,372 @@
+"""What needs a user's attention, in which order, and the one button that helps.
+
+Everything is computed from facts that lists have anyway: no secret is opened.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import IntEnum, StrEnum
+from types import MappingProxyType
+
+from outkey.administration.core.findings.monitoring import Notice
+from outkey.administration.engine.watching.overview import AttentionEntry
+from outkey.foundation.core.moments import day_of
+from outkey.foundation.core.permission import Allowed, Permission
+from outkey.foundation.core.text import NO_TEXT, Text, counted
+from outkey.sending.core.configuration.health import Health, Status
+from outkey.sync.core.run.reasons import rejection_text
+from outkey.sync.core.run.remedies import summary_of
+from outkey.sync.core.run.run import Counts, RejectionGroup, RunState
+from outkey.webhooks.core.settings.checks import NOTICE_OF_CHECK
+
+NO_CONFLICTS: Mapping[str, int] = MappingProxyType({})
+# Notices that the list shows as the state of a line, with more than they say.
+REPEATED_NOTICES = frozenset({"S-line-failing"})
+
+
+class Urgency(IntEnum):
+    """How soon a user should look at it; the smallest comes first."""
+
+    NOW = 0  # something does not work
+    SOON = 1
+    LATER = 2
+
+
+class Subject(StrEnum):
+    """What an item is about."""
+
+    CONFIGURATION = "configuration"
+    LINE = "line"
+    WEBHOOK = "webhook"
+    PAIR = "pair"
+    INSTALLATION = "installation"
+
+
+class HelpfulAction(StrEnum):
+    """What the button of an item does; a host knows the page or form of each."""
+
+    ENTER_SECRET = "enter_secret"  # noqa: S105 - the name of an action
+    CONNECT = "connect"
+    REPLACE = "replace"
+    FIX = "fix"
+    TEST = "test"
+    OPEN = "open"
+    OPEN_AUDIT = "open_audit"
+    OPEN_KEYS = "open_keys"
+    OPEN_MAPPING = "open_mapping"
+    OPEN_RUN = "open_run"
+    OPEN_RUNS = "open_runs"
+    OPEN_WEBHOOK = "open_webhook"
+    RESUME_LINE = "resume_line"
+    DECIDE = "decide"
+
+
+ACTION_LABELS = {
+    HelpfulAction.ENTER_SECRET: Text("Enter secret"),
+    HelpfulAction.CONNECT: Text("Connect"),
+    HelpfulAction.REPLACE: Text("Replace"),
+    HelpfulAction.FIX: Text("Fix"),
+    HelpfulAction.TEST: Text("Test"),
+    HelpfulAction.OPEN: Text("Open"),
+    HelpfulAction.OPEN_AUDIT: Text("Open activity"),
+    HelpfulAction.OPEN_KEYS: Text("Open keys"),
+    HelpfulAction.OPEN_MAPPING: Text("Open mapping"),
+    HelpfulAction.OPEN_RUN: Text("Open run"),
+    HelpfulAction.OPEN_RUNS: Text("Open runs"),
+    HelpfulAction.OPEN_WEBHOOK: Text("Open"),
+    HelpfulAction.RESUME_LINE: Text("Resume"),
+    HelpfulAction.DECIDE: Text("Decide"),
+}
+# The actions that help with a status, the best first, with what a user needs for each.
+STATUS_ACTIONS: Mapping[
+    Status, Sequence[tuple[HelpfulAction, tuple[Permission, ...]]]
+] = {
+    Status.NEEDS_SECRET: (
+        (HelpfulAction.ENTER_SECRET, (Permission.CHANGE, Permission.SET_SECRET)),
+    ),
+    Status.REAUTHORIZATION_NEEDED: ((HelpfulAction.CONNECT, (Permission.SET_SECRET,)),),
+    Status.SEALED: ((HelpfulAction.OPEN_KEYS, (Permission.VIEW_KEYS,)),),
+    Status.PAUSED: (
+        (HelpfulAction.FIX, (Permission.CHANGE, Permission.TEST)),
+        (HelpfulAction.TEST, (Permission.TEST,)),
+    ),
+    Status.EXPIRED: (
+        (HelpfulAction.REPLACE, (Permission.CHANGE, Permission.SET_SECRET)),
+    ),
+    Status.FAILING: (
+        (HelpfulAction.FIX, (Permission.CHANGE, Permission.TEST)),
+        (HelpfulAction.TEST, (Permission.TEST,)),
+    ),
+    Status.EXPIRING_SOON: (
+        (HelpfulAction.REPLACE, (Permission.CHANGE, Permission.SET_SECRET)),
+    ),
+    Status.NEVER_TESTED: ((HelpfulAction.TEST, (Permission.TEST,)),),
+}
+# A test helps with these; with the others a user must do something first, and a test
+# of refused credentials could lock an account.
+TESTABLE = frozenset({Status.FAILING, Status.NEVER_TESTED})
+STATUS_REASONS = {
+    Status.NEEDS_SECRET: Text("a secret is missing"),
+    Status.REAUTHORIZATION_NEEDED: Text("consent is needed"),
+    Status.SEALED: Text("its secret cannot be opened without the key"),
+    Status.NEVER_TESTED: Text("never tested"),
+}
+URGENCY_OF_STATUS = {
+    Status.EXPIRING_SOON: Urgency.SOON,
+    Status.NEVER_TESTED: Urgency.LATER,
+}
+URGENCY_OF_LEVEL = {"error": Urgency.NOW, "warning": Urgency.SOON}
+# What helps with a notice; the others lead to their configuration.
+NOTICE_ACTIONS = {
+    "S-refused-burst": (HelpfulAction.OPEN_AUDIT, Permission.VIEW_AUDIT),
+    "S-new-origin": (HelpfulAction.OPEN_AUDIT, Permission.VIEW_AUDIT),
+    "S-accepted-after-refusals": (HelpfulAction.OPEN_AUDIT, Permission.VIEW_AUDIT),
+    "S-volume": (HelpfulAction.OPEN_AUDIT, Permission.VIEW_AUDIT),
+    "S-no-worker": (HelpfulAction.OPEN_RUNS, Permission.VIEW_RUN),
+    "S-sign-ins": (HelpfulAction.OPEN_AUDIT, Permission.VIEW_AUDIT),
+}
+# Instead of a hint that names a command, which needs a terminal.
+NOTICE_DETAILS = {
+    "S-no-worker": Text("The administrator of the server starts one."),
+    "S-webhook-refusing": Text("See the reasons before the sender gives up."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionItem:
+    """One row of what needs attention: why, since when, and what helps."""
+
+    urgency: Urgency
+    subject: Subject
+    name: str  # of the configuration, line or webhook; "" for the installation
+    reason: Text
+    since: float | None = None
+    detail: Text = NO_TEXT
+    action: HelpfulAction | None = None  # None: this user can do nothing about it
+    status: str = ""  # of a configuration
+    run: str = ""  # the run that an item of a line is about
+
+    @property
+    def label(self) -> Text:
+        """The text of the button."""
+        return ACTION_LABELS[self.action] if self.action else NO_TEXT
+
+
+@dataclass(frozen=True, slots=True)
+class LineFacts:
+    """A line that synchronizes, with its last run that was not a dry run."""
+
+    name: str
+    is_paused: bool = False
+    run: str = ""  # its id; "" if there was none
+    state: str = ""
+    cause: str = ""
+    counts: Counts = field(default_factory=Counts)
+    ended_at: float | None = None
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether the last run failed, or rejected every record."""
+        if self.state == RunState.DONE:
+            return self.counts.is_all_rejected
+        return self.state == RunState.FAILED
+
+
+def attention_items(
+    entries: Iterable[AttentionEntry],
+    lines: Iterable[LineFacts],
+    notices: Iterable[Notice],
+    *,
+    allowed: Allowed,
+    now: float,
+    conflicts: Mapping[str, int] = NO_CONFLICTS,
+) -> list[AttentionItem]:
+    """Return what needs attention, the most urgent first.
+
+    `conflicts` has how many of each pair wait for a user.
+    """
+    items = [configuration_item(entry, allowed, now) for entry in entries]
+    items += [item for line in lines if (item := line_item(line, allowed))]
+    items += [pair_item(name, count, allowed) for name, count in conflicts.items()]
+    items += [
+        notice_item(notice, allowed)
+        for notice in notices
+        if notice.condition.kind not in REPEATED_NOTICES
+    ]
+    # Stable: what is equally urgent stays in the order in which it came.
+    return sorted(items, key=lambda item: item.urgency)
+
+
+def configuration_item(
+    entry: AttentionEntry, allowed: Allowed, now: float
+) -> AttentionItem:
+    """Return a configuration that is not working, and what helps."""
+    status = entry.status
+    health = entry.summary.health
+    since = entry.notice.opened_at if entry.notice else since_of(status, health)
+    return AttentionItem(
+        urgency=URGENCY_OF_STATUS.get(status, Urgency.NOW),
+        subject=Subject.CONFIGURATION,
+        name=entry.summary.name,
+        reason=reason_of(status, health, now),
+        since=since,
+        action=first_allowed(STATUS_ACTIONS.get(status, ()), allowed),
+        status=status,
+    )
+
+
+def first_allowed(
+    actions: Iterable[tuple[HelpfulAction, tuple[Permission, ...]]], allowed: Allowed
+) -> HelpfulAction:
+    """Return the first action that a user may take; OPEN if there is none."""
+    for action, permissions in actions:
+        if all(allowed(permission) for permission in permissions):
+            return action
+    return HelpfulAction.OPEN
+
+
+def since_of(status: Status, health: Health) -> float | None:
+    """Return since when a status holds, where that is known."""
+    if status is Status.PAUSED:
+        return health.paused_at
+    return health.tested_at if status is Status.FAILING else None
+
+
+def reason_of(status: Status, health: Health, now: float) -> Text:
+    """Return why a configuration needs attention, in plain words."""
+    if status is Status.PAUSED:
+        return Text("paused after {count} refusals in a row", count=health.refused)
+    if status is Status.FAILING:
+        return Text("the last test failed: {cause}", cause=summary_of(health.cause))
+    if status in {Status.EXPIRED, Status.EXPIRING_SOON} and health.expires_on:
+        return expiry_text((health.expires_on - day_of(now)).days)
+    if status is Status.REAUTHORIZATION_NEEDED and health.needs_person:
+        # A token has ended; without one, this may be the first consent.
+        return Text("consent is needed again")
+    if status is Status.NEVER_TESTED and health.tested_at is not None:
+        return Text("changed since the last test")
+    # The database counts by columns that may be odd, as text in the place of a number.
+    return STATUS_REASONS.get(status, Text("its stored row cannot be read"))
+
+
+def expiry_text(days: int) -> Text:
+    """Return when a token ends, counted in days from today."""
+    if days < 0:
+        return Text("the token has expired")
+    if days == 0:
+        return Text("the token expires today")
+    if days == 1:
+        return Text("the token expires tomorrow")
+    return Text("the token expires in {days} days", days=days)
+
+
+def line_item(line: LineFacts, allowed: Allowed) -> AttentionItem | None:
+    """Return a line that needs attention, or None."""
+    may_open_run = allowed(Permission.VIEW_RUN)
+    open_run = HelpfulAction.OPEN_RUN if may_open_run else HelpfulAction.OPEN
+    if line.is_paused:
+        may_resume = allowed(Permission.RUN_LINE)
+        return AttentionItem(
+            urgency=Urgency.LATER,
+            subject=Subject.LINE,
+            name=line.name,
+            reason=Text("paused: no run begins until it is resumed"),
+            action=HelpfulAction.RESUME_LINE if may_resume else HelpfulAction.OPEN,
+        )
+    if line.state == RunState.FAILED:
+        cause = summary_of(line.cause) if line.cause else Text("the cause is unknown")
+        return AttentionItem(
+            urgency=Urgency.NOW,
+            subject=Subject.LINE,
+            name=line.name,
+            reason=Text("the last run failed: {cause}", cause=cause),
+            since=line.ended_at,
+            action=open_run,
+            run=line.run,
+        )
+    if line.state != RunState.DONE or not line.counts.failed:
+        return None
+    may_map = allowed(Permission.CHANGE_LINE)
+    return AttentionItem(
+        urgency=Urgency.NOW if line.is_failing else Urgency.SOON,
+        subject=Subject.LINE,
+        name=line.name,
+        reason=counted(
+            line.counts.seen,
+            Text("the only record was rejected"),
+            Text(
+                "{failed} of {count} records rejected",
+                failed=line.counts.failed,
+                count=line.counts.seen,
+            ),
+        ),
+        since=line.ended_at,
+        action=HelpfulAction.OPEN_MAPPING if may_map else open_run,
+        run=line.run,
+    )
+
+
+def pair_item(name: str, count: int, allowed: Allowed) -> AttentionItem:
+    """Return a pair with conflicts that a user has to decide."""
+    may_decide = allowed(Permission.RUN_LINE)
+    return AttentionItem(
+        urgency=Urgency.SOON,
+        subject=Subject.PAIR,
+        name=name,
+        reason=counted(
+            count,
+            Text("1 record was changed on both sides and waits for a decision"),
+            Text(
+                "{count} records were changed on both sides and wait for a decision",
+                count=count,
+            ),
+        ),
+        action=HelpfulAction.DECIDE if may_decide else HelpfulAction.OPEN,
+    )
+
+
+def with_rejection(item: AttentionItem, group: RejectionGroup) -> AttentionItem:
+    """Return an item of rejected records with the most frequent reason."""
+    reason = rejection_text(group.reason)
+    if not group.field:
+        return replace(item, detail=reason)
+    detail = Text("{field}: {reason}", field=group.field, reason=reason)
+    return replace(item, detail=detail)
+
+
+def webhook_item(notice: Notice, allowed: Allowed) -> AttentionItem:
+    """Return a notice about a webhook."""
+    kind = notice.kind
+    may_open = allowed(Permission.VIEW_WEBHOOK)
+    return AttentionItem(
+        urgency=URGENCY_OF_LEVEL.get(str(kind.level), Urgency.LATER),
+        subject=Subject.WEBHOOK,
+        name=notice.condition.about,
+        reason=kind.message,
+        since=notice.opened_at,
+        detail=NOTICE_DETAILS.get(notice.condition.kind, kind.hint),
+        action=HelpfulAction.OPEN_WEBHOOK if may_open else None,
+    )
+
+
+def notice_item(notice: Notice, allowed: Allowed) -> AttentionItem:
+    """Return a notice that says more than a status."""
+    kind_id, name, about = notice.condition
+    if kind_id in NOTICE_OF_CHECK.values():
+        return webhook_item(notice, allowed)
+    kind = notice.kind
+    action, permission = NOTICE_ACTIONS.get(
+        kind_id, (HelpfulAction.OPEN, Permission.VIEW)
+    )
+    message = kind.message
+    if about:
+        message = Text("{message} ({about})", message=message, about=about)
+    return AttentionItem(
+        urgency=URGENCY_OF_LEVEL.get(str(kind.level), Urgency.LATER),
+        subject=Subject.CONFIGURATION if name else Subject.INSTALLATION,
+        name=name,
+        reason=message,
+        since=notice.opened_at,
+        detail=NOTICE_DETAILS.get(kind_id, kind.hint),
+        action=action if allowed(permission) else HelpfulAction.OPEN,
+    )

@@ -1,0 +1,23 @@
+"""What monitoring reads of sync lines, and how users are notified."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from outkey.administration.core.findings.monitoring import LineRun, Notice
+
+
+class LineRuns(Protocol):
+    """The last runs of sync lines."""
+
+    def latest(self) -> list[LineRun]:
+        """Return the last run of each line, and its last dry run, if any.
+
+        Runs of deliveries are not among them: they show nothing about the line.
+        """
+
+
+class Notifier(Protocol):
+    """A way to notify users."""
+
+    def send(self, notices: Sequence[Notice]) -> None:
+        """Report what has opened and what has recovered; best effort, never raises."""

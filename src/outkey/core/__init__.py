@@ -1,1 +1,0 @@
-"""Pure rules: no clock, socket, database, environment, log or third-party import."""

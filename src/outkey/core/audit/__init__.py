@@ -1,1 +1,0 @@
-"""What is recorded, and the chain that makes records tamper-evident."""

@@ -1,1 +1,0 @@
-"""What is wrong or risky, as data: checks, posture, health and monitoring."""

@@ -1,1 +1,0 @@
-"""What operators see of an installation: counts for metrics, and readiness."""

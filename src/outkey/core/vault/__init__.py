@@ -1,1 +1,0 @@
-"""The layout of sealed secrets, and what the key vouches for. No cryptography."""

@@ -1,1 +1,0 @@
-"""Use cases, built from core and ports: whether, and in what order."""
