@@ -45,9 +45,11 @@ django.middleware.security django.template.backends.django
 django.template.context_processors django.template.loaders.app_directories
 django.template.loaders.cached django.templatetags.cache django.templatetags.l10n
 django.templatetags.tz django.test httptools jmespath joserfc.jwk joserfc.jwt
-outkey.sync.adapters.calendar_cronsim outkey.sync.adapters.files outkey.foundation.adapters.paths_jmespath
-outkey.sync.adapters.tables outkey.administration.core.document.differences outkey.administration.core.document.export
-outkey.sync.core.run.remedies outkey.sync.core.line.table outkey.administration.engine.editing.changes
+outkey.sync.adapters.calendar_cronsim outkey.sync.adapters.files
+outkey.foundation.adapters.paths_jmespath outkey.sync.adapters.tables
+outkey.administration.core.document.differences
+outkey.administration.core.document.export outkey.sync.core.run.remedies
+outkey.sync.core.line.table outkey.administration.engine.editing.changes
 outkey.administration.engine.watching.doctor outkey.administration.engine.editing.fixes
 outkey.administration.engine.editing.line_editing outkey.sync.engine.runs.runner
 outkey.sync.engine.forms.unsaved_lines outkey.sending.engine.tokens.consent

@@ -31,7 +31,9 @@ def main() -> int:
 
 
 def _is_in(room: str, name: str) -> bool:
-    return Path(name).resolve().is_relative_to(PACKAGE / room)
+    """Whether a file is in a room of this name, at the top or in a package."""
+    path = Path(name).resolve()
+    return path.is_relative_to(PACKAGE) and room in path.relative_to(PACKAGE).parts[:2]
 
 
 def _percent(files: object) -> float:

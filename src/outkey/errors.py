@@ -1,4 +1,4 @@
-"""The tree of errors, under the name that callers use; `foundation/core/errors.py` draws it."""
+"""The tree of errors for callers; `foundation/core/errors.py` draws it."""
 
 # ruff: noqa: F403, F405 - the whole tree, and nothing else
 from outkey.foundation.core.errors import *

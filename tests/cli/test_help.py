@@ -21,7 +21,12 @@ from outkey.hosts.cli.main import app
 
 SENTENCE = re.compile(r"[A-Z].*\.", re.DOTALL)
 UNREAD = {"resilient_parsing": True}
-HEAVY = {"django", "rich", "outkey.engine", "outkey.adapters", "sqlalchemy", "urllib3"}
+PACKAGES = ("foundation", "sending", "sync", "webhooks", "importing", "administration")
+HEAVY = {"django", "rich", "sqlalchemy", "urllib3"} | {
+    f"outkey.{package}.{room}"
+    for package in PACKAGES
+    for room in ("engine", "adapters")
+}
 
 
 @cache

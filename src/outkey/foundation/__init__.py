@@ -1,1 +1,1 @@
-"""What every feature needs: texts, errors, secrets, times, fields, TOML, the database."""
+"""What every feature needs: texts, errors, secrets, fields, TOML, the database."""

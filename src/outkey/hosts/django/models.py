@@ -531,7 +531,7 @@ class KnownKey(models.Model):
 
 
 class SharedStateRow(models.Model):
-    """A small value that all processes share; `foundation/core/shared_state.py` has the kinds."""
+    """A value that all processes share; the kinds are in `core/shared_state.py`."""
 
     kind = models.CharField(max_length=20)
     key = models.CharField(max_length=200)
