@@ -180,9 +180,9 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 def stored_runs() -> "Runs":
     """Return the runs in Django's database."""
-    from outkey.hosts.django.runs import DjangoRunRows
-    from outkey.hosts.django.shared_state import DjangoStateRows
-    from outkey.hosts.django.storage import django_storage
+    from outkey.hosts.django.rows.runs import DjangoRunRows
+    from outkey.hosts.django.rows.shared_state import DjangoStateRows
+    from outkey.hosts.django.rows.storage import django_storage
     from outkey.sync.engine import Runs
     from outkey.sync.engine.line_registry import Registry
 

@@ -29,7 +29,7 @@ from outkey.sync.core.line.sync_sections import OtherDatabase
 from outkey.sync.core.mapping.records import FieldKind, HostField, Shape
 
 if TYPE_CHECKING:
-    from outkey.hosts.django.shared_state import DjangoStateRows
+    from outkey.hosts.django.rows.shared_state import DjangoStateRows
 
 PLACES = ("own sqlite", "own postgresql", "sqlite", "postgresql", "mariadb")
 OTHER = "warehouse"
@@ -68,7 +68,7 @@ class Place:
         self.opened.append(named)
         own = None
         if self.is_own:
-            from outkey.hosts.django.database import DjangoDatabase
+            from outkey.hosts.django.rows.database import DjangoDatabase
             from outkey.hosts.django.wiring import borrow_connection
 
             own = OwnDatabase(borrow_connection, DjangoDatabase())
@@ -128,7 +128,7 @@ class Place:
 
 
 def django_states() -> "DjangoStateRows":
-    from outkey.hosts.django.shared_state import DjangoStateRows
+    from outkey.hosts.django.rows.shared_state import DjangoStateRows
 
     return DjangoStateRows()
 

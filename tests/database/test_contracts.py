@@ -37,8 +37,8 @@ from outkey.webhooks.ports.webhooks import DeliveryRows
 @pytest.mark.usefixtures("database")
 class TestDjangoDatabase(DatabaseContract):
     def make(self) -> tuple[Database, StateRows]:
-        from outkey.hosts.django.database import DjangoDatabase
-        from outkey.hosts.django.shared_state import DjangoStateRows
+        from outkey.hosts.django.rows.database import DjangoDatabase
+        from outkey.hosts.django.rows.shared_state import DjangoStateRows
 
         return DjangoDatabase(), DjangoStateRows()
 
@@ -53,7 +53,7 @@ def waiting_for_disk() -> str:
 
 @pytest.mark.usefixtures("database")
 def test_a_transaction_that_need_not_be_durable_leaves_the_next_one_as_it_was() -> None:
-    from outkey.hosts.django.database import DjangoDatabase
+    from outkey.hosts.django.rows.database import DjangoDatabase
 
     database = DjangoDatabase()
     with connection.cursor() as cursor:
@@ -78,7 +78,7 @@ def test_a_transaction_that_need_not_be_durable_leaves_the_next_one_as_it_was() 
 def test_the_clock_is_asked_once_in_a_transaction_and_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from outkey.hosts.django import database as module
+    from outkey.hosts.django.rows import database as module
 
     asked = []
 
@@ -108,7 +108,7 @@ def test_the_clock_is_asked_once_in_a_transaction_and_goes_on(
 
 @pytest.mark.usefixtures("database")
 def test_a_delivery_that_came_before_is_found_by_an_index() -> None:
-    from outkey.hosts.django.deliveries import is_stored
+    from outkey.hosts.django.rows.deliveries import is_stored
 
     if connection.vendor != "sqlite":
         return  # PostgreSQL decides by statistics, of which an empty table has none
@@ -127,7 +127,7 @@ def test_a_delivery_that_came_before_is_found_by_an_index() -> None:
 
 @pytest.mark.usefixtures("database")
 def test_sqlite_without_a_write_ahead_log_always_waits_for_the_disk() -> None:
-    from outkey.hosts.django.database import DjangoDatabase
+    from outkey.hosts.django.rows.database import DjangoDatabase
 
     if connection.vendor != "sqlite":
         return  # PostgreSQL always has one
@@ -143,7 +143,7 @@ def test_sqlite_without_a_write_ahead_log_always_waits_for_the_disk() -> None:
 
 
 def storage() -> Storage:
-    from outkey.hosts.django.storage import django_storage
+    from outkey.hosts.django.rows.storage import django_storage
 
     return django_storage()
 
@@ -181,7 +181,7 @@ class TestRegistryInDjango(RegistryContract):
 @pytest.mark.usefixtures("database")
 class TestDjangoAuditRows(AuditRowsContract):
     def make(self) -> AuditRows:
-        from outkey.hosts.django.audit import DjangoAuditRows
+        from outkey.hosts.django.rows.audit import DjangoAuditRows
         from outkey.sending.core.audit.durability import Durability
 
         return DjangoAuditRows(lambda: Durability.PROCESS)
@@ -190,7 +190,7 @@ class TestDjangoAuditRows(AuditRowsContract):
 @pytest.mark.usefixtures("database")
 class TestDjangoDeliveryRows(DeliveryRowsContract):
     def make(self) -> DeliveryRows:
-        from outkey.hosts.django.deliveries import DjangoDeliveryRows
+        from outkey.hosts.django.rows.deliveries import DjangoDeliveryRows
 
         return DjangoDeliveryRows()
 
@@ -204,7 +204,7 @@ class TestPermitsLeasedFromDjango(PermitsContract):
         return FakeClock()
 
     def make(self, clock: Clock) -> Permits:
-        from outkey.hosts.django.shared_state import DjangoStateRows
+        from outkey.hosts.django.rows.shared_state import DjangoStateRows
 
         return LeasedPermits(DjangoStateRows(), clock.monotonic)
 
@@ -215,8 +215,8 @@ class TestPermitsLeasedFromDjango(PermitsContract):
 @pytest.mark.usefixtures("database")
 class TestTokensSealedInDjango(TokensContract):
     def make(self) -> tuple[Tokens, Configuration]:
-        from outkey.hosts.django.shared_state import DjangoStateRows
-        from outkey.hosts.django.tokens import DjangoTokenRows
+        from outkey.hosts.django.rows.shared_state import DjangoStateRows
+        from outkey.hosts.django.rows.tokens import DjangoTokenRows
 
         rows = storage()
         stored = Registry(rows).add(configuration())
@@ -236,7 +236,7 @@ class TestTokensSealedInDjango(TokensContract):
 @pytest.mark.usefixtures("database")
 class TestDjangoStateRows(StateRowsContract):
     def make(self) -> StateRows:
-        from outkey.hosts.django.shared_state import DjangoStateRows
+        from outkey.hosts.django.rows.shared_state import DjangoStateRows
 
         return DjangoStateRows()
 

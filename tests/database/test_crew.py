@@ -23,7 +23,7 @@ from outkey.sync.engine.runs.loop import RUNS_AT_ONCE
 if TYPE_CHECKING:
     from database.conftest import Cluster
     from outkey.administration.engine.application import Application
-    from outkey.hosts.django.local_workers import LocalWorkers
+    from outkey.hosts.django.workers.local_workers import LocalWorkers
     from outkey.sync.engine import Runs
 
 WAREHOUSE = """
@@ -60,7 +60,7 @@ def application(
 
 @pytest.fixture
 def crew(application: "Application") -> Iterator["LocalWorkers"]:
-    from outkey.hosts.django.local_workers import LocalWorkers
+    from outkey.hosts.django.workers.local_workers import LocalWorkers
 
     made = LocalWorkers(application)
     yield made
@@ -102,7 +102,7 @@ def test_runs_that_wait_are_done_as_many_at_a_time_as_their_configuration_allows
 def test_a_crew_that_ends_lets_go_of_its_runs_and_the_next_one_goes_on(
     application: "Application", crew: "LocalWorkers", shop: "Runs"
 ) -> None:
-    from outkey.hosts.django.local_workers import LocalWorkers
+    from outkey.hosts.django.workers.local_workers import LocalWorkers
 
     asked = shop.request("contacts", "ada")
     crew.start()

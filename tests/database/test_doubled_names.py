@@ -48,7 +48,7 @@ def drop_constraint() -> None:
 
 def double(name: str, row: ConfigurationRow) -> str:
     """Store a second row, and return its id."""
-    from outkey.hosts.django.storage import insert_configuration
+    from outkey.hosts.django.rows.storage import insert_configuration
 
     record = uuid4().hex
     assert insert_configuration(replace(row, record=record, name=name))
@@ -56,7 +56,7 @@ def double(name: str, row: ConfigurationRow) -> str:
 
 
 def row_of(name: str) -> ConfigurationRow:
-    from outkey.hosts.django.storage import DjangoConfigurationRows
+    from outkey.hosts.django.rows.storage import DjangoConfigurationRows
 
     (row,) = DjangoConfigurationRows().find(names=[name])
     return row
@@ -84,7 +84,7 @@ def test_nothing_is_sent_with_one_of_two_configurations_of_a_name(
 def test_a_name_in_other_letters_is_another_configuration(
     application: "Application",  # noqa: F811
 ) -> None:
-    from outkey.hosts.django.storage import DjangoConfigurationRows
+    from outkey.hosts.django.rows.storage import DjangoConfigurationRows
 
     record = double("ACME", row_of("acme"))
     if connection.vendor == "sqlite":
@@ -116,7 +116,7 @@ def test_a_line_stays_with_its_configuration_whatever_has_its_name(
     application: "Application",  # noqa: F811
 ) -> None:
     from outkey.hosts.django import models
-    from outkey.hosts.django.storage import DjangoLineRows
+    from outkey.hosts.django.rows.storage import DjangoLineRows
 
     administration = application.administration("tester")
     application.apply(administration, parse_document(LINE), dry_run=False)

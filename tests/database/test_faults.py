@@ -34,8 +34,13 @@ __all__ = ["application", "spar"]  # fixtures
 @contextmanager
 def failing_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Iterator[list[int]]:
     """Let the call of this number to the database fail, and count the calls."""
-    from outkey.hosts.django import audit_connection, database, shared_state, storage
-    from outkey.hosts.django import raw_sql as statements
+    from outkey.hosts.django.rows import (
+        audit_connection,
+        database,
+        shared_state,
+        storage,
+    )
+    from outkey.hosts.django.rows import raw_sql as statements
 
     calls = [0]
 

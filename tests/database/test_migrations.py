@@ -22,7 +22,7 @@ def test_no_migration_is_missing() -> None:
 
 @pytest.mark.usefixtures("database")
 def test_shared_states_are_copied_from_the_tables_that_they_replace() -> None:
-    from outkey.hosts.django.shared_state import DjangoStateRows
+    from outkey.hosts.django.rows.shared_state import DjangoStateRows
 
     call_command("migrate", "outkey", "0002", verbosity=0)
     condition = Condition("S-new-origin", "acme", "https://ä.example")
@@ -64,8 +64,8 @@ def test_shared_states_are_copied_from_the_tables_that_they_replace() -> None:
 def test_stored_records_of_the_audit_get_their_kinds_and_the_chain_stays_whole() -> (
     None
 ):
-    from outkey.hosts.django.audit import DjangoAuditRows
     from outkey.hosts.django.models import Stream
+    from outkey.hosts.django.rows.audit import DjangoAuditRows
     from outkey.sending.core.audit import chain
 
     call_command("migrate", "outkey", "0006", verbosity=0)

@@ -34,7 +34,7 @@ def own(postgresql: Cluster, postgresql_tables: str, tmp_path: Path) -> Iterator
 
 def shown(setting: str) -> str:
     """Return a setting of the session."""
-    from outkey.hosts.django.raw_sql import execute
+    from outkey.hosts.django.rows.raw_sql import execute
 
     (value,) = execute(f"SHOW {setting}", ()).fetchone()
     return str(value)
@@ -50,8 +50,8 @@ def test_the_server_gets_the_limits() -> None:
 
 @pytest.mark.usefixtures("own")
 def test_a_statement_without_a_response_is_an_error_and_the_next_one_works() -> None:
-    from outkey.hosts.django.database import DjangoDatabase
-    from outkey.hosts.django.raw_sql import execute, wrap_database_errors
+    from outkey.hosts.django.rows.database import DjangoDatabase
+    from outkey.hosts.django.rows.raw_sql import execute, wrap_database_errors
 
     connection.ensure_connection()
     connection.connection.patience = 0.5
@@ -68,7 +68,7 @@ def test_a_statement_without_a_response_is_an_error_and_the_next_one_works() -> 
 
 @pytest.mark.usefixtures("own")
 def test_a_statement_about_many_rows_may_take_longer() -> None:
-    from outkey.hosts.django.raw_sql import allow_long_statements
+    from outkey.hosts.django.rows.raw_sql import allow_long_statements
 
     with transaction.atomic():
         allow_long_statements()
@@ -85,8 +85,8 @@ def test_a_statement_about_many_rows_may_take_longer() -> None:
 @pytest.mark.usefixtures("own")
 def test_a_transaction_of_a_suspended_process_is_ended_by_the_server() -> None:
     """Or else it would hold its locks for as long as the process sleeps."""
-    from outkey.hosts.django.database import DjangoDatabase
-    from outkey.hosts.django.raw_sql import execute
+    from outkey.hosts.django.rows.database import DjangoDatabase
+    from outkey.hosts.django.rows.raw_sql import execute
 
     def suspend() -> None:
         with DjangoDatabase().transaction():

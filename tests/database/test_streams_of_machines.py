@@ -57,7 +57,7 @@ def test_a_server_sees_the_streams_of_others_without_a_verification(
     application: "Application",  # noqa: F811
     second: "Application",
 ) -> None:
-    from outkey.hosts.django.heartbeats import StreamWitness
+    from outkey.hosts.django.workers.heartbeats import StreamWitness
 
     write_stream(second)
     StreamWitness(application).look()

@@ -170,7 +170,7 @@ url = "env:WAREHOUSE"
 
 @pytest.mark.usefixtures("database")
 def test_a_swallowed_delivery_is_not_a_duplicate() -> None:
-    from outkey.hosts.django.deliveries import DjangoDeliveryRows
+    from outkey.hosts.django.rows.deliveries import DjangoDeliveryRows
 
     rows = DjangoDeliveryRows()
     first = InboxDelivery("", "e" * 22, "k1", nonce="n1", received_at=time.time())
@@ -188,7 +188,7 @@ def test_a_swallowed_delivery_is_not_a_duplicate() -> None:
 def test_a_swallowed_entry_of_the_ledger_is_noticed_before_a_create_is_sent(
     application: "Application",  # noqa: F811
 ) -> None:
-    from outkey.hosts.django.ledger import DjangoLedgerRows
+    from outkey.hosts.django.rows.ledger import DjangoLedgerRows
 
     text = '[line.push]\nconfiguration = "acme"\npath = "/x"'
     application.apply(
@@ -213,7 +213,7 @@ def test_a_swallowed_run_does_not_begin(
 
 @pytest.mark.usefixtures("database")
 def test_shared_values_that_were_swallowed_are_noticed() -> None:
-    from outkey.hosts.django.shared_state import DjangoStateRows
+    from outkey.hosts.django.rows.shared_state import DjangoStateRows
 
     states = DjangoStateRows()
     plant(IGNORED, "outkey_sharedstate")

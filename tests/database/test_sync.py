@@ -80,7 +80,7 @@ SYNC = Sync(
 
 
 def make_lines() -> None:
-    from outkey.hosts.django.storage import django_storage
+    from outkey.hosts.django.rows.storage import django_storage
 
     registry = Registry(django_storage())
     registry.add(configuration())
@@ -117,8 +117,8 @@ class TestDjangoRecords(RecordsContract):
 @pytest.mark.usefixtures("database")
 class TestDjangoRunRows(RunRowsContract):
     def make(self) -> tuple[RunRows, Database]:
-        from outkey.hosts.django.database import DjangoDatabase
-        from outkey.hosts.django.runs import DjangoRunRows
+        from outkey.hosts.django.rows.database import DjangoDatabase
+        from outkey.hosts.django.rows.runs import DjangoRunRows
 
         make_lines()
         return DjangoRunRows(), DjangoDatabase()
@@ -130,13 +130,13 @@ class TestDjangoRunRows(RunRowsContract):
 @pytest.mark.usefixtures("database")
 class TestDjangoPairRows(PairRowsContract, StoredPairsContract):
     def make(self) -> PairRows:
-        from outkey.hosts.django.pairs import DjangoPairRows
+        from outkey.hosts.django.rows.pairs import DjangoPairRows
 
         make_lines()
         return DjangoPairRows()
 
     def lines(self) -> LineRows:
-        from outkey.hosts.django.storage import django_storage
+        from outkey.hosts.django.rows.storage import django_storage
 
         return django_storage().lines
 
@@ -144,13 +144,13 @@ class TestDjangoPairRows(PairRowsContract, StoredPairsContract):
 @pytest.mark.usefixtures("database")
 class TestDjangoLedgerRows(LedgerRowsContract, StoredLedgerContract):
     def make(self) -> LedgerRows:
-        from outkey.hosts.django.ledger import DjangoLedgerRows
+        from outkey.hosts.django.rows.ledger import DjangoLedgerRows
 
         make_lines()
         return DjangoLedgerRows()
 
     def lines(self) -> LineRows:
-        from outkey.hosts.django.storage import django_storage
+        from outkey.hosts.django.rows.storage import django_storage
 
         return django_storage().lines
 
@@ -158,8 +158,8 @@ class TestDjangoLedgerRows(LedgerRowsContract, StoredLedgerContract):
 @pytest.mark.usefixtures("database")
 class TestDjangoLineRuns(LineRunsContract):
     def make(self) -> tuple[LineRuns, RunRows]:
-        from outkey.hosts.django.monitoring_rows import DjangoLineRuns
-        from outkey.hosts.django.runs import DjangoRunRows
+        from outkey.hosts.django.rows.monitoring_rows import DjangoLineRuns
+        from outkey.hosts.django.rows.runs import DjangoRunRows
 
         make_lines()
         return DjangoLineRuns(), DjangoRunRows()
@@ -173,7 +173,7 @@ class TestDjangoRuns(RunsContract):
 
     def pass_time(self, seconds: float) -> None:
         from outkey.hosts.django import models
-        from outkey.hosts.django.shared_state import DjangoStateRows
+        from outkey.hosts.django.rows.shared_state import DjangoStateRows
 
         rows = models.Run.objects.all()
         rows.update(until=F("until") - seconds)
@@ -789,8 +789,8 @@ def test_a_new_record_that_has_a_rule_of_its_own_is_written_as_its_rule_leaves_i
 @contextmanager
 def watched() -> Iterator[list[str]]:
     """Give the statements that are run inside, each up to its table."""
-    from outkey.hosts.django.raw_sql import execute
     from outkey.hosts.django.records import fast_insert, key_queries, marks
+    from outkey.hosts.django.rows.raw_sql import execute
 
     seen: list[str] = []
 
@@ -832,8 +832,8 @@ def test_ten_thousand_rows_need_few_statements_and_the_second_time_no_writing(
 
 def conditions() -> list[str]:
     """Return what monitoring notices of the runs."""
-    from outkey.hosts.django.database import DjangoDatabase
-    from outkey.hosts.django.monitoring_rows import DjangoLineRuns
+    from outkey.hosts.django.rows.database import DjangoDatabase
+    from outkey.hosts.django.rows.monitoring_rows import DjangoLineRuns
 
     found = run_conditions(DjangoLineRuns().latest(), DjangoDatabase().now())
     return [": ".join(filter(None, condition)) for condition in found]
@@ -1195,7 +1195,7 @@ def test_a_line_that_was_changed_starts_anew_and_one_with_another_schedule_goes_
     runs: Runs,
 ) -> None:
     from outkey.hosts.django import models
-    from outkey.hosts.django.storage import django_storage
+    from outkey.hosts.django.rows.storage import django_storage
 
     registry = Registry(django_storage())
     run = runs.begin("contacts", "tester", dry_run=False)
@@ -1240,7 +1240,7 @@ def test_a_synchronization_is_kept_with_its_line_and_what_it_did_goes_with_it(
     records: "DjangoRecords", runs: Runs
 ) -> None:
     from outkey.hosts.django import models
-    from outkey.hosts.django.storage import django_storage
+    from outkey.hosts.django.rows.storage import django_storage
 
     registry = Registry(django_storage())
     assert registry.line("contacts").sync == SYNC
@@ -1309,10 +1309,10 @@ def test_a_pull_killed_between_record_and_checkpoint_resumes_without_doubles_or_
 ) -> None:
     from outkey.hosts.demo_records.models import Contact
     from outkey.hosts.django import models
-    from outkey.hosts.django.database import DjangoDatabase
-    from outkey.hosts.django.ledger import DjangoLedgerRows
-    from outkey.hosts.django.runs import DjangoRunRows
-    from outkey.hosts.django.shared_state import DjangoStateRows
+    from outkey.hosts.django.rows.database import DjangoDatabase
+    from outkey.hosts.django.rows.ledger import DjangoLedgerRows
+    from outkey.hosts.django.rows.runs import DjangoRunRows
+    from outkey.hosts.django.rows.shared_state import DjangoStateRows
 
     theirs = [{"id": number, "n": f"Name {number}"} for number in range(5)]
 
@@ -1423,7 +1423,7 @@ def test_the_lists_of_records_become_records_that_link_to_them() -> None:
 
 @pytest.mark.usefixtures("database")
 def test_the_database_counts_rejected_records_as_core_does() -> None:
-    from outkey.hosts.django.runs import DjangoRunRows
+    from outkey.hosts.django.rows.runs import DjangoRunRows
 
     make_lines()
     rows = DjangoRunRows()
@@ -1476,10 +1476,10 @@ def run_line(
     sync: Sync, theirs: list[dict[str, object]], *, dry_run: bool = False
 ) -> Run:
     """Run the line `contacts` against an API with these records."""
-    from outkey.hosts.django.database import DjangoDatabase
-    from outkey.hosts.django.ledger import DjangoLedgerRows
-    from outkey.hosts.django.runs import DjangoRunRows
-    from outkey.hosts.django.shared_state import DjangoStateRows
+    from outkey.hosts.django.rows.database import DjangoDatabase
+    from outkey.hosts.django.rows.ledger import DjangoLedgerRows
+    from outkey.hosts.django.rows.runs import DjangoRunRows
+    from outkey.hosts.django.rows.shared_state import DjangoStateRows
 
     body = json.dumps(theirs).encode()
     world = fake_gateway(

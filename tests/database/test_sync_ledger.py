@@ -38,8 +38,8 @@ class Shop:
 
     def __init__(self, sync: Sync) -> None:
         from outkey.hosts.demo_records.models import Contact
-        from outkey.hosts.django.ledger import DjangoLedgerRows
-        from outkey.hosts.django.storage import django_storage
+        from outkey.hosts.django.rows.ledger import DjangoLedgerRows
+        from outkey.hosts.django.rows.storage import django_storage
         from outkey.sync.engine.line_registry import Registry
 
         self.contacts = Contact.objects

@@ -113,7 +113,7 @@ def test_a_transaction_writes_all_of_its_tables_or_none(place: Place) -> None:
             raise LookupError
 
     if place.is_own:  # the caller's transaction holds them
-        from outkey.hosts.django.database import DjangoDatabase
+        from outkey.hosts.django.rows.database import DjangoDatabase
 
         with pytest.raises(LookupError), DjangoDatabase().transaction():
             write_both()

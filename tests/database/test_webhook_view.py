@@ -27,7 +27,7 @@ MEBIBYTE = 1024 * 1024
 def application(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator["Application"]:
-    from outkey.hosts.django import hooks
+    from outkey.hosts.django.web import hooks
     from outkey.hosts.django.wiring import install
 
     home = tmp_path / "home"
@@ -51,7 +51,7 @@ def headers(body: bytes, event: str = "e1") -> dict[str, str]:
 
 
 def test_the_view_stores_what_was_sent(application: "Application") -> None:
-    from outkey.hosts.django.hooks import receive
+    from outkey.hosts.django.web.hooks import receive
 
     path = endpoint(application)
     request = RequestFactory().post(
@@ -70,7 +70,7 @@ def test_the_view_stores_what_was_sent(application: "Application") -> None:
 def test_a_body_that_a_middleware_has_read_is_received_too(
     application: "Application",
 ) -> None:
-    from outkey.hosts.django.hooks import receive
+    from outkey.hosts.django.web.hooks import receive
 
     request = RequestFactory().post(
         "/hooks/x", BODY, content_type="application/json", **headers(BODY)
@@ -80,7 +80,7 @@ def test_a_body_that_a_middleware_has_read_is_received_too(
 
 
 def test_a_body_over_the_limit_is_not_read(application: "Application") -> None:
-    from outkey.hosts.django.hooks import receive
+    from outkey.hosts.django.web.hooks import receive
 
     path = endpoint(application)
     stated = RequestFactory().post("/hooks/x", b"", content_type="text/plain")
@@ -99,7 +99,7 @@ def test_a_body_over_the_limit_is_not_read(application: "Application") -> None:
 def test_few_large_bodies_are_read_at_the_same_time(
     application: "Application", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from outkey.hosts.django import hooks
+    from outkey.hosts.django.web import hooks
 
     monkeypatch.setattr(hooks, "LARGE", len(BODY) - 1)
     monkeypatch.setattr(hooks, "LARGE_WAIT_SECONDS", 0.01)
@@ -121,7 +121,7 @@ def test_few_large_bodies_are_read_at_the_same_time(
 def test_the_url_is_the_public_one_whatever_the_request_says(
     application: "Application",
 ) -> None:
-    from outkey.hosts.django.hooks import url_of
+    from outkey.hosts.django.web.hooks import url_of
 
     request = RequestFactory().get("/hooks/x?a=1", HTTP_HOST="evil.example").META
     assert url_of(request, application.public_url) == (
@@ -134,7 +134,7 @@ def test_the_url_is_the_public_one_whatever_the_request_says(
 def test_only_endpoints_are_answered_by_the_gate(
     application: "Application",
 ) -> None:
-    from outkey.hosts.django.hooks import HookGate
+    from outkey.hosts.django.web.hooks import HookGate
 
     statuses: list[str] = []
 
@@ -176,7 +176,7 @@ def test_an_offered_secret_is_noted_with_the_address_of_its_sender(
     forwarded: str,
     address: str,
 ) -> None:
-    from outkey.hosts.django.hooks import HookGate, receive
+    from outkey.hosts.django.web.hooks import HookGate, receive
     from outkey.hosts.server.middleware import ClientAddress
 
     monkeypatch.setenv("OUTKEY_PROXIES", "10.0.0.0/8")
@@ -202,7 +202,7 @@ def test_an_offered_secret_is_noted_with_the_address_of_its_sender(
 def test_a_host_without_deliveries_has_no_endpoints(
     application: "Application", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from outkey.hosts.django import hooks
+    from outkey.hosts.django.web import hooks
 
     bare = replace(application, hook_ports=None)
     monkeypatch.setattr(hooks, "installation", lambda: bare)
@@ -211,7 +211,8 @@ def test_a_host_without_deliveries_has_no_endpoints(
 
 
 def test_a_project_mounts_the_endpoints(application: "Application") -> None:
-    from outkey.hosts.django import hook_urls, hooks
+    from outkey.hosts.django import hook_urls
+    from outkey.hosts.django.web import hooks
 
     (pattern,) = hook_urls.urlpatterns
     assert pattern.callback is hooks.receive

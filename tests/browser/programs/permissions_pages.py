@@ -19,7 +19,7 @@ from inner_api import CONSENT, INNER, spar
 
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.models import Configuration
-from outkey.hosts.django.storage import health_of
+from outkey.hosts.django.rows.storage import health_of
 from outkey.sending.core.configuration.health import Status
 
 place = save_document(

@@ -28,7 +28,7 @@ from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import StateKind
 from outkey.hosts.django import models
-from outkey.hosts.django.tokens import DjangoTokenRows
+from outkey.hosts.django.rows.tokens import DjangoTokenRows
 from outkey.hosts.django.wiring import install
 from outkey.sending.core.oauth2.token import TokenState
 from outkey.sending.core.vault.envelope import Envelope, TokenRow

@@ -6,7 +6,7 @@ from django.db.backends.signals import connection_created
 from django.db.models.signals import post_delete, post_migrate
 from django.utils.translation import gettext_lazy as _
 
-from outkey.hosts.django.tolerant_connections import tolerate_odd_columns
+from outkey.hosts.django.rows.tolerant_connections import tolerate_odd_columns
 
 
 class OutkeyConfig(AppConfig):

@@ -2,6 +2,6 @@
 
 from django.urls import path
 
-from outkey.hosts.django.hooks import receive
+from outkey.hosts.django.web.hooks import receive
 
 urlpatterns = [path("<str:endpoint>", receive)]

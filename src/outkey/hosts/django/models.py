@@ -9,7 +9,7 @@ from uuid import uuid4
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from outkey.hosts.django.columns import DayField, RecordField, tolerate_odd_values
+from outkey.hosts.django.rows.columns import DayField, RecordField, tolerate_odd_values
 from outkey.sending.core.vault.versions import SecretLabel
 from outkey.sync.core.run.run import RunState
 

@@ -2,6 +2,6 @@
 
 from django.urls import path
 
-from outkey.hosts.django.operating import VIEWS
+from outkey.hosts.django.web.operating import VIEWS
 
 urlpatterns = [path(name.lstrip("/"), view) for name, view in VIEWS.items()]

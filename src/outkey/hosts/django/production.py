@@ -16,8 +16,8 @@ from outkey.administration.core.operating.checklist import ProductionFacts
 from outkey.administration.engine.application import Application
 from outkey.administration.engine.operating.backups import backed_up_at
 from outkey.foundation.core.errors import StorageUnavailable
-from outkey.hosts.django.raw_sql import wrap_database_errors
 from outkey.hosts.django.readiness import readiness_of
+from outkey.hosts.django.rows.raw_sql import wrap_database_errors
 from outkey.sending.adapters.transport.listeners_file import ListenerFiles
 
 

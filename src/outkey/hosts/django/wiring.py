@@ -16,18 +16,18 @@ from outkey.administration.core.findings.policy import parse_durability
 from outkey.administration.core.findings.posture import Policy
 from outkey.administration.engine.application import Application
 from outkey.foundation.core.text import Text
-from outkey.hosts.django.audit import DjangoAuditRows
-from outkey.hosts.django.deliveries import DjangoDeliveryRows
-from outkey.hosts.django.ledger import DjangoLedgerRows
-from outkey.hosts.django.monitoring_rows import DjangoLineRuns
-from outkey.hosts.django.odd_rows import odd_rows
-from outkey.hosts.django.pairs import DjangoPairRows
-from outkey.hosts.django.raw_sql import wrap_database_errors
-from outkey.hosts.django.runs import DjangoRunRows, queue
-from outkey.hosts.django.shared_state import DjangoStateRows
-from outkey.hosts.django.storage import django_storage
-from outkey.hosts.django.tokens import DjangoTokenRows
-from outkey.hosts.django.triggers import find_triggers
+from outkey.hosts.django.rows.audit import DjangoAuditRows
+from outkey.hosts.django.rows.deliveries import DjangoDeliveryRows
+from outkey.hosts.django.rows.ledger import DjangoLedgerRows
+from outkey.hosts.django.rows.monitoring_rows import DjangoLineRuns
+from outkey.hosts.django.rows.odd_rows import odd_rows
+from outkey.hosts.django.rows.pairs import DjangoPairRows
+from outkey.hosts.django.rows.raw_sql import wrap_database_errors
+from outkey.hosts.django.rows.runs import DjangoRunRows, queue
+from outkey.hosts.django.rows.shared_state import DjangoStateRows
+from outkey.hosts.django.rows.storage import django_storage
+from outkey.hosts.django.rows.tokens import DjangoTokenRows
+from outkey.hosts.django.rows.triggers import find_triggers
 from outkey.hosts.installation import Tables, build_application
 from outkey.webhooks.core.settings.handlers import parse_handlers
 

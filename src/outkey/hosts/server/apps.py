@@ -18,7 +18,7 @@ class ServerConfig(AppConfig):
         """
         from django.db.migrations.recorder import MigrationRecorder
 
-        from outkey.hosts.django.columns import tolerate_odd_values
+        from outkey.hosts.django.rows.columns import tolerate_odd_values
         from outkey.hosts.server.sign_ins import record_sign_ins
 
         record_sign_ins()

@@ -16,9 +16,9 @@ from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.foundation.engine.rounds import repeat
 from outkey.foundation.ports.clock import Clock
-from outkey.hosts.django.heartbeats import StreamWitness
 from outkey.hosts.django.notices import MailedNotices
-from outkey.hosts.django.unattended_work import log_and_continue
+from outkey.hosts.django.workers.heartbeats import StreamWitness
+from outkey.hosts.django.workers.unattended_work import log_and_continue
 from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
 from outkey.sending.core.configuration.configuration import build
 

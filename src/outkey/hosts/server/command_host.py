@@ -228,7 +228,7 @@ def token_owners(application: Application) -> Mapping[str, TokenOwner] | None:
 
         if not apps.is_installed("django.contrib.auth"):
             return None
-        from outkey.hosts.django import token_owners as project
+        from outkey.hosts.django.rows import token_owners as project
 
         return project.token_owners(application)
     from outkey.hosts.server import production
@@ -244,7 +244,7 @@ def run_worker(
 ) -> None:
     """Take runs from the PostgreSQL queue, on as many machines as share it."""
     application = open_application()
-    from outkey.hosts.django.runs import has_queue
+    from outkey.hosts.django.rows.runs import has_queue
 
     if not has_queue():
         hint = Text(
@@ -257,7 +257,7 @@ def run_worker(
     if application.keys.is_sealed():
         # It would take runs from workers that have the key, and fail them.
         raise Sealed
-    from outkey.hosts.django.worker import QueueWorker
+    from outkey.hosts.django.workers.worker import QueueWorker
 
     logging.config.dictConfig(logging_settings(os.environ))
 

@@ -15,8 +15,8 @@ from django.utils.translation import gettext_lazy as _
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.installed import installation
 from outkey.hosts.django.models import Configuration, Run, SyncLine
-from outkey.hosts.django.pairs import count_open_conflicts
-from outkey.hosts.django.statuses import status_conditions
+from outkey.hosts.django.rows.pairs import count_open_conflicts
+from outkey.hosts.django.rows.statuses import status_conditions
 from outkey.sending.core.configuration.health import Status
 from outkey.sync.core.run.run import ENDED_STATES, RunState
 

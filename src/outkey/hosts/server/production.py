@@ -10,7 +10,7 @@ from outkey.administration.core.access.token_owners import TokenOwner
 from outkey.administration.core.operating.checklist import ProductionFacts
 from outkey.administration.engine.application import Application
 from outkey.hosts.django.production import project_facts
-from outkey.hosts.django.raw_sql import execute, wrap_database_errors
+from outkey.hosts.django.rows.raw_sql import execute, wrap_database_errors
 from outkey.hosts.server.location import has_demo
 
 USERS = "auth_user"  # Django's table

@@ -16,11 +16,11 @@ from outkey.administration.core.operating.checklist import (
 )
 from outkey.foundation.core.errors import ConfigError, OutkeyError, Sealed
 from outkey.foundation.core.text import Text
-from outkey.hosts.django.hooks import HookGate
-from outkey.hosts.django.local_workers import LocalWorkers
 from outkey.hosts.django.pages.access import installation
-from outkey.hosts.django.runs import has_queue
+from outkey.hosts.django.rows.runs import has_queue
 from outkey.hosts.django.time_zones import installation_zone, read_zone
+from outkey.hosts.django.web.hooks import HookGate
+from outkey.hosts.django.workers.local_workers import LocalWorkers
 from outkey.hosts.server.background import ACTOR, Background
 from outkey.hosts.server.listener import LEAST_DESCRIPTORS, Server
 from outkey.hosts.server.memory import give_large_blocks_back

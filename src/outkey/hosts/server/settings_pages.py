@@ -93,7 +93,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "outkey.hosts.server.middleware.RequestIdMiddleware",
-    "outkey.hosts.django.operating.OperatingMiddleware",
+    "outkey.hosts.django.web.operating.OperatingMiddleware",
     "outkey.hosts.server.middleware.AddressMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "outkey.hosts.server.middleware.InterfaceMiddleware",

@@ -13,7 +13,7 @@ from outkey.hosts.django.pages.access import (
     installation,
     web_actor,
 )
-from outkey.hosts.django.token_owners import problems_by_token
+from outkey.hosts.django.rows.token_owners import problems_by_token
 from outkey.hosts.django.translation import translate_text
 
 

@@ -7,7 +7,7 @@ from typing import IO, TypeGuard
 from django.http import HttpRequest
 
 from outkey.hosts.django.api.responses import body_too_large
-from outkey.hosts.django.content_length import stated_size
+from outkey.hosts.django.web.content_length import stated_size
 from outkey.sending.core.request.message import BodySource
 
 CHUNK = 64 * 1024

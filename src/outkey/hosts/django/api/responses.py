@@ -20,7 +20,7 @@ from outkey.administration.core.access.http_statuses import (
 )
 from outkey.foundation.core.errors import InvalidRequest, OutkeyError, TokenRefused
 from outkey.foundation.core.text import Text
-from outkey.hosts.django.request_log import keep_out_of_log
+from outkey.hosts.django.web.request_log import keep_out_of_log
 
 View = Callable[..., HttpResponseBase]
 NUL = "\x00"

@@ -55,7 +55,7 @@ from outkey.hosts.django.pages.shell import (
     message_of,
     page,
 )
-from outkey.hosts.django.row_ids import row_id
+from outkey.hosts.django.rows.row_ids import row_id
 from outkey.sending.core.audit.chain import CHANGE, FAILURE, SIGN_IN
 from outkey.sending.core.audit.events import Tag
 from outkey.sending.core.configuration.configuration import Configuration

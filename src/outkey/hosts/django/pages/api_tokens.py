@@ -35,7 +35,7 @@ from outkey.hosts.django.pages.access import (
 )
 from outkey.hosts.django.pages.shell import page
 from outkey.hosts.django.pages.webhook_form import names_of_configurations
-from outkey.hosts.django.token_owners import problems_by_token
+from outkey.hosts.django.rows.token_owners import problems_by_token
 from outkey.sending.core.audit.actors import actor_words
 
 MARKED = ("name", "scope", "expires", "per_minute")  # inputs that show their errors

@@ -43,7 +43,7 @@ from outkey.hosts.django.pages.shell import (
     url_of,
 )
 from outkey.hosts.django.pages.trials import status_context
-from outkey.hosts.django.statuses import status_conditions, status_rank
+from outkey.hosts.django.rows.statuses import status_conditions, status_rank
 from outkey.hosts.django.translation import translate_text
 from outkey.sending.core.audit.events import Tag
 from outkey.sending.engine.connection_test import SAFE

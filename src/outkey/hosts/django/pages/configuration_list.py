@@ -12,14 +12,14 @@ from django.utils.translation import gettext as _
 
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django import models
-from outkey.hosts.django.listed_rows import ends_of_tokens, rows_with_key
 from outkey.hosts.django.pages.access import installation, may, require
 from outkey.hosts.django.pages.bulk import allowed_actions
 from outkey.hosts.django.pages.configuration_bulk import bulk_actions
 from outkey.hosts.django.pages.shell import page
 from outkey.hosts.django.pages.sorting import Sorting, read_page
-from outkey.hosts.django.statuses import status_conditions, status_rank
-from outkey.hosts.django.storage import health_of
+from outkey.hosts.django.rows.listed_rows import ends_of_tokens, rows_with_key
+from outkey.hosts.django.rows.statuses import status_conditions, status_rank
+from outkey.hosts.django.rows.storage import health_of
 from outkey.sending.core.configuration.fields import BY_PATH
 from outkey.sending.core.configuration.health import Health, Status
 

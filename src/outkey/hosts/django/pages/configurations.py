@@ -39,7 +39,7 @@ from outkey.hosts.django.pages.shell import (
 )
 from outkey.hosts.django.pages.tested_drafts import GoodTest, good_test_of
 from outkey.hosts.django.pages.token_panel import TOKEN_TABS, panel_for, redirect_url
-from outkey.hosts.django.storage import health_of
+from outkey.hosts.django.rows.storage import health_of
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.fields import BY_PATH
 

@@ -38,9 +38,9 @@ from outkey.hosts.django.pages.pairs import open_conflicts, url_of_pair
 from outkey.hosts.django.pages.runs import ListedRun, ordinary_runs
 from outkey.hosts.django.pages.shell import page
 from outkey.hosts.django.pages.webhooks import url_of as webhook_url
-from outkey.hosts.django.runs import DjangoRunRows
-from outkey.hosts.django.statuses import status_conditions, status_rank
-from outkey.hosts.django.storage import health_of
+from outkey.hosts.django.rows.runs import DjangoRunRows
+from outkey.hosts.django.rows.statuses import status_conditions, status_rank
+from outkey.hosts.django.rows.storage import health_of
 from outkey.hosts.django.time_zones import chosen_zone
 from outkey.sending.core.configuration.health import Status, Summary
 from outkey.sync.core.run.run import Counts, RunState

@@ -32,7 +32,7 @@ from outkey.hosts.django.pages.webhooks import (
     stored_at,
     url_of,
 )
-from outkey.hosts.django.row_ids import row_id
+from outkey.hosts.django.rows.row_ids import row_id
 from outkey.hosts.django.wiring import records
 from outkey.hosts.sample_delivery import (
     post_sample,

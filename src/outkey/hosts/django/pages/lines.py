@@ -25,7 +25,7 @@ from outkey.hosts.django.pages.access import (
 )
 from outkey.hosts.django.pages.runs import ListedRun, ordinary_runs
 from outkey.hosts.django.pages.shell import page
-from outkey.hosts.django.storage import line_of
+from outkey.hosts.django.rows.storage import line_of
 from outkey.hosts.django.wiring import records
 from outkey.sync.core.line.line import Direction
 from outkey.sync.core.line.sync_line import SyncLine

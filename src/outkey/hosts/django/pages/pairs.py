@@ -29,7 +29,7 @@ from outkey.hosts.django.pages.runs import (
     rows_of_runs,
 )
 from outkey.hosts.django.pages.shell import message_of, page
-from outkey.hosts.django.pairs import count_open_conflicts
+from outkey.hosts.django.rows.pairs import count_open_conflicts
 from outkey.hosts.django.wiring import records
 from outkey.sync.core.line.sync_sections import ConflictRule, Pair
 from outkey.sync.core.pairs.pairs import (

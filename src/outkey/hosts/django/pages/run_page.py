@@ -41,8 +41,8 @@ from outkey.hosts.django.pages.runs import (
 )
 from outkey.hosts.django.pages.shell import page
 from outkey.hosts.django.pages.webhooks import url_of as webhook_url
-from outkey.hosts.django.row_ids import row_id
-from outkey.hosts.django.runs import REJECTED_COLUMNS, DjangoRunRows
+from outkey.hosts.django.rows.row_ids import row_id
+from outkey.hosts.django.rows.runs import REJECTED_COLUMNS, DjangoRunRows
 from outkey.hosts.django.translation import translate_text
 from outkey.sending.core.audit.actors import WEBHOOK_ACTOR
 from outkey.sending.core.audit.events import Tag

@@ -31,7 +31,7 @@ from outkey.hosts.django.pages.access import (
     user_of,
 )
 from outkey.hosts.django.pages.shell import message_of, page
-from outkey.hosts.django.row_ids import row_id
+from outkey.hosts.django.rows.row_ids import row_id
 from outkey.hosts.django.translation import translate_text
 from outkey.hosts.django.wiring import records
 from outkey.sync.core.run.reasons import GUARD

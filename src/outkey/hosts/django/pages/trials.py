@@ -33,7 +33,7 @@ from outkey.hosts.django.pages.access import (
 from outkey.hosts.django.pages.first_line import url_of_first_line
 from outkey.hosts.django.pages.shell import configuration_at, limited_concurrency
 from outkey.hosts.django.pages.tested_drafts import note_of_test
-from outkey.hosts.django.storage import health_of
+from outkey.hosts.django.rows.storage import health_of
 from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.diagnosis import Fix

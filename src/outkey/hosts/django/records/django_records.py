@@ -23,7 +23,6 @@ from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.stored_values import is_odd
 from outkey.foundation.core.text import Text
 from outkey.hosts.django.models import Run, SyncMark
-from outkey.hosts.django.raw_sql import allow_long_statements, wrap_database_errors
 from outkey.hosts.django.records.fields import (
     AnyField,
     clean_value,
@@ -43,6 +42,7 @@ from outkey.hosts.django.records.upsert import (
     read_page,
     upsert_rows,
 )
+from outkey.hosts.django.rows.raw_sql import allow_long_statements, wrap_database_errors
 from outkey.sync.core.line.line import Gone
 from outkey.sync.core.mapping.records import (
     HostRecord,

@@ -6,9 +6,9 @@ from typing import NamedTuple
 from django.db import connection
 
 from outkey.foundation.core.stored_values import read_count
-from outkey.hosts.django.raw_sql import execute
 from outkey.hosts.django.records.open_model import OpenModel
 from outkey.hosts.django.records.sql_lists import text_list
+from outkey.hosts.django.rows.raw_sql import execute
 
 LISTS = {"sqlite": "json_each(%s)", "postgresql": "unnest(%s::text[])"}
 MARKING_STATEMENTS = {

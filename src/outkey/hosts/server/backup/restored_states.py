@@ -10,7 +10,7 @@ from outkey.foundation.core.moments import parse_iso
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.text import Text
 from outkey.foundation.engine.duties import BACKUP
-from outkey.hosts.django.triggers import TRIGGERS, trigger_name
+from outkey.hosts.django.rows.triggers import TRIGGERS, trigger_name
 from outkey.hosts.server.backup.archive import Manifest, not_a_backup
 
 # Shared states by kind and key; None deletes one.

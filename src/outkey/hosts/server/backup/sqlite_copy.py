@@ -8,7 +8,7 @@ from pathlib import Path
 
 from outkey.foundation.core.errors import ConfigError, StorageUnavailable
 from outkey.foundation.core.text import Text
-from outkey.hosts.django.triggers import TRIGGERS
+from outkey.hosts.django.rows.triggers import TRIGGERS
 from outkey.hosts.server.backup.archive import not_a_backup
 from outkey.hosts.server.backup.restored_states import (
     States,

@@ -11,9 +11,9 @@ from outkey.foundation.adapters.undumpable import forbid_dumps
 from outkey.foundation.core.errors import OutkeyError, Sealed
 from outkey.hosts.cli.main import unexpected_error
 from outkey.hosts.cli.output import exit_code_of, print_error
-from outkey.hosts.django.local_workers import LocalWorkers
 from outkey.hosts.django.pages.access import installation
-from outkey.hosts.django.runs import has_queue
+from outkey.hosts.django.rows.runs import has_queue
+from outkey.hosts.django.workers.local_workers import LocalWorkers
 from outkey.sync.core.run.run import Run
 
 
@@ -48,7 +48,7 @@ class Command(BaseCommand):
         if application.keys.is_sealed():
             raise Sealed
         if has_queue():
-            from outkey.hosts.django.worker import QueueWorker
+            from outkey.hosts.django.workers.worker import QueueWorker
 
             QueueWorker(application, limit, self.stdout.write, self._report).run()
             return

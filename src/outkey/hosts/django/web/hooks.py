@@ -19,9 +19,9 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
 from outkey.administration.engine.application import Application
-from outkey.hosts.django.content_length import stated_size
 from outkey.hosts.django.installed import installation
-from outkey.hosts.django.request_log import keep_out_of_log
+from outkey.hosts.django.web.content_length import stated_size
+from outkey.hosts.django.web.request_log import keep_out_of_log
 from outkey.webhooks.core.inbox.delivery import Delivery
 from outkey.webhooks.engine.reception import (
     RETRY_LATER,

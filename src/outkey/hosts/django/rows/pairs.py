@@ -7,7 +7,7 @@ from django.db.models import Count, QuerySet
 from outkey.foundation.core.errors import RowUnreadable, unknown_line
 from outkey.foundation.core.groups import groups_of
 from outkey.hosts.django.models import Agreement, SyncLine
-from outkey.hosts.django.raw_sql import wrap_errors_of_methods
+from outkey.hosts.django.rows.raw_sql import wrap_errors_of_methods
 from outkey.sync.core.pairs.pairs import OPEN_END, PairAgreement, stored_agreement
 from outkey.sync.ports.sync import PairQuery
 

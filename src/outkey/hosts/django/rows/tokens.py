@@ -6,8 +6,8 @@ from django.db import IntegrityError, transaction
 
 from outkey.foundation.core.stored_values import is_odd
 from outkey.hosts.django import models
-from outkey.hosts.django.columns import optional_bytes
-from outkey.hosts.django.raw_sql import insert_row, wrap_errors_of_methods
+from outkey.hosts.django.rows.columns import optional_bytes
+from outkey.hosts.django.rows.raw_sql import insert_row, wrap_errors_of_methods
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.vault.envelope import TokenRow, key_name_of
 

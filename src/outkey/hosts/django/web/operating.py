@@ -22,7 +22,7 @@ from outkey.hosts.django.api.access import access_of
 from outkey.hosts.django.api.responses import error_response
 from outkey.hosts.django.installed import installation
 from outkey.hosts.django.readiness import readiness_of
-from outkey.hosts.django.request_log import keep_out_of_log
+from outkey.hosts.django.web.request_log import keep_out_of_log
 
 FORWARDING = ("HTTP_FORWARDED", "HTTP_X_FORWARDED", "HTTP_X_REAL_IP", "HTTP_VIA")
 TEXT = "text/plain; charset=utf-8"

@@ -5,7 +5,7 @@ A trigger can change or delete what outkey writes, whoever writes it.
 
 from django.db import connection
 
-from outkey.hosts.django.raw_sql import execute, wrap_database_errors
+from outkey.hosts.django.rows.raw_sql import execute, wrap_database_errors
 
 # The names of triggers and rules with their tables, by the kind of database.
 TRIGGERS = {

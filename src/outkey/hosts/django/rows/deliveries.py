@@ -26,8 +26,8 @@ from outkey.foundation.core.moments import LAST_MOMENT
 from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 from outkey.foundation.core.stored_values import is_odd
 from outkey.hosts.django import models
-from outkey.hosts.django.raw_sql import execute, wrap_errors_of_methods
-from outkey.hosts.django.row_ids import row_id
+from outkey.hosts.django.rows.raw_sql import execute, wrap_errors_of_methods
+from outkey.hosts.django.rows.row_ids import row_id
 from outkey.webhooks.core.inbox.inbox import DeliveryState, InboxDelivery
 from outkey.webhooks.ports.webhooks import DeliveryCount, DeliveryQuery
 

@@ -15,10 +15,10 @@ from procrastinate.jobs import Status
 from outkey.administration.engine.application import Application
 from outkey.foundation.adapters.postgresql_deadlines import AsyncDeadlineConnection
 from outkey.foundation.engine.rounds import repeat
-from outkey.hosts.django.heartbeats import heartbeat_thread
-from outkey.hosts.django.tasks import QUEUE, WORK
-from outkey.hosts.django.unattended_work import log_and_continue
-from outkey.hosts.django.webhook_rounds import webhook_thread
+from outkey.hosts.django.workers.heartbeats import heartbeat_thread
+from outkey.hosts.django.workers.tasks import QUEUE, WORK
+from outkey.hosts.django.workers.unattended_work import log_and_continue
+from outkey.hosts.django.workers.webhook_rounds import webhook_thread
 from outkey.sync.core.run.run import SCHEDULE_ACTOR, Run
 from outkey.sync.engine.runs.loop import PLAN_SECONDS, DatabasePlaces
 

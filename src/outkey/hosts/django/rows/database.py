@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from django.db import DatabaseError, connection, transaction
 
 from outkey.foundation.core.errors import StorageUnavailable
-from outkey.hosts.django.raw_sql import execute, recover, wrap_database_errors
+from outkey.hosts.django.rows.raw_sql import execute, recover, wrap_database_errors
 
 
 class ThreadClock(threading.local):

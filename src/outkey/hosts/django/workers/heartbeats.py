@@ -6,7 +6,7 @@ import time
 
 from outkey.administration.engine.application import Application
 from outkey.administration.engine.operating.workers import BEAT_SECONDS, WorkerHeartbeat
-from outkey.hosts.django.repeating_thread import RepeatingThread
+from outkey.hosts.django.workers.repeating_thread import RepeatingThread
 
 LOOK_SECONDS = 45.0  # a server looks in each of its rounds, once a minute
 

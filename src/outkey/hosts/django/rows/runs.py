@@ -16,8 +16,8 @@ from outkey.foundation.core.stored_times import LONGEST_WAIT, SKEW_SECONDS
 from outkey.foundation.core.stored_values import is_odd
 from outkey.foundation.core.text import text_data
 from outkey.hosts.django import models
-from outkey.hosts.django.raw_sql import execute, insert_row, wrap_errors_of_methods
-from outkey.hosts.django.row_ids import row_id
+from outkey.hosts.django.rows.raw_sql import execute, insert_row, wrap_errors_of_methods
+from outkey.hosts.django.rows.row_ids import row_id
 from outkey.sync.core.run.run import (
     Counts,
     RejectedRecord,
@@ -54,7 +54,7 @@ def queue() -> Queue:
     """Return the queue that notifies workers."""
     if not has_queue():
         return PolledQueue()
-    from outkey.hosts.django.tasks import ProcrastinateQueue
+    from outkey.hosts.django.workers.tasks import ProcrastinateQueue
 
     return ProcrastinateQueue()
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from django.db import connections
 
 from outkey.administration.engine.application import Application
-from outkey.hosts.django.heartbeats import heartbeat_thread
-from outkey.hosts.django.unattended_work import log_and_continue
-from outkey.hosts.django.webhook_rounds import webhook_thread
+from outkey.hosts.django.workers.heartbeats import heartbeat_thread
+from outkey.hosts.django.workers.unattended_work import log_and_continue
+from outkey.hosts.django.workers.webhook_rounds import webhook_thread
 from outkey.sync.engine.runs.loop import RUNS_AT_ONCE, RunLoop
 
 # For the page that a run is at: as long as a request may take by default.

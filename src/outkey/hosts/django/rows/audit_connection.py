@@ -20,8 +20,8 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from outkey.foundation.core.groups import groups_of
-from outkey.hosts.django.columns import as_bytes
-from outkey.hosts.django.raw_sql import (
+from outkey.hosts.django.rows.columns import as_bytes
+from outkey.hosts.django.rows.raw_sql import (
     abandoned_connections,
     execute,
     require_written,

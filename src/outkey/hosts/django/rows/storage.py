@@ -21,9 +21,9 @@ from outkey.foundation.core.stored_values import (
 )
 from outkey.foundation.core.text import Text
 from outkey.hosts.django import models
-from outkey.hosts.django.columns import as_bytes, optional_bytes
-from outkey.hosts.django.database import DjangoDatabase
-from outkey.hosts.django.raw_sql import execute, insert_row, wrap_errors_of_methods
+from outkey.hosts.django.rows.columns import as_bytes, optional_bytes
+from outkey.hosts.django.rows.database import DjangoDatabase
+from outkey.hosts.django.rows.raw_sql import execute, insert_row, wrap_errors_of_methods
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.health import Health, Summary
 from outkey.sending.core.configuration.rows import ConfigurationRow

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from logging import Logger
 
 from outkey.foundation.engine.rounds import repeat
-from outkey.hosts.django.unattended_work import log_and_continue
+from outkey.hosts.django.workers.unattended_work import log_and_continue
 
 
 class RepeatingThread:

@@ -12,10 +12,10 @@ from django.db.models import Count, Max, OuterRef, Subquery
 
 from outkey.foundation.core.errors import AuditUnavailable
 from outkey.foundation.core.text import Text
-from outkey.hosts.django.audit_connection import AuditConnection
-from outkey.hosts.django.columns import as_bytes, as_number
 from outkey.hosts.django.models import AuditRecord, Stream
-from outkey.hosts.django.raw_sql import (
+from outkey.hosts.django.rows.audit_connection import AuditConnection
+from outkey.hosts.django.rows.columns import as_bytes, as_number
+from outkey.hosts.django.rows.raw_sql import (
     allow_long_statements,
     insert_row,
     recover,

@@ -15,7 +15,7 @@ from outkey.foundation.core.groups import groups_of
 from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.foundation.core.stored_values import is_odd, read_text
 from outkey.hosts.django import models
-from outkey.hosts.django.raw_sql import (
+from outkey.hosts.django.rows.raw_sql import (
     execute,
     require_written,
     wrap_errors_of_methods,

@@ -14,7 +14,7 @@ from django.db.models import Field, Model
 from outkey.foundation.core.moments import LAST_MOMENT
 from outkey.foundation.core.stored_values import OddRow
 from outkey.hosts.django import models
-from outkey.hosts.django.raw_sql import execute, wrap_database_errors
+from outkey.hosts.django.rows.raw_sql import execute, wrap_database_errors
 from outkey.sync.core.run.run import RunState
 from outkey.webhooks.core.inbox.inbox import DeliveryState
 

@@ -4,8 +4,8 @@ from django.db.models import Max
 
 from outkey.administration.core.findings.monitoring import LineRun
 from outkey.hosts.django import models
-from outkey.hosts.django.raw_sql import wrap_errors_of_methods
-from outkey.hosts.django.runs import run_of
+from outkey.hosts.django.rows.raw_sql import wrap_errors_of_methods
+from outkey.hosts.django.rows.runs import run_of
 
 
 @wrap_errors_of_methods

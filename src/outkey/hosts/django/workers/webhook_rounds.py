@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from outkey.administration.engine.application import Application
 from outkey.foundation.core.shared_state import StateKind
-from outkey.hosts.django.repeating_thread import RepeatingThread
+from outkey.hosts.django.workers.repeating_thread import RepeatingThread
 
 if TYPE_CHECKING:
     from outkey.webhooks.engine.work import HookWork

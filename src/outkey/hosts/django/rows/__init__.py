@@ -1,0 +1,1 @@
+"""The tables of outkey in Django's database."""

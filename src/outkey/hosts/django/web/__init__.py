@@ -1,0 +1,1 @@
+"""Endpoints for programs: webhooks, health and metrics."""

@@ -1,0 +1,1 @@
+"""Threads and processes that do runs and deliveries."""
