@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from clients import boss, client_of, save_document
 
-from outkey.hosts.django.pages.lines import running_samples
+from outkey.hosts.django.pages.lines.list_page import running_samples
 
 PAGE_BYTES = 4096
 MEBIBYTE = 2**20

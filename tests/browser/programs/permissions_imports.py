@@ -11,7 +11,7 @@ from clients import (
 )
 
 from outkey.foundation.core.permission import Permission
-from outkey.hosts.django.pages.import_reports import REPORT
+from outkey.hosts.django.pages.configurations.import_reports import REPORT
 
 IMPORT = LIST + "import/"
 SECRET = "s3cr3t-of-a-paste"

@@ -13,35 +13,54 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from outkey.hosts.django import models
-from outkey.hosts.django.pages import (
-    activity,
-    api_tokens,
-    configuration_bulk,
-    configuration_list,
-    configurations,
-    data,
-    data_protection,
+from outkey.hosts.django.pages import home, search
+from outkey.hosts.django.pages.configurations import (
+    bulk_actions as configuration_bulk,
+)
+from outkey.hosts.django.pages.configurations import (
     fixes,
-    home,
     imports,
-    inbox,
-    keys,
-    line_page,
-    lines,
     new,
-    pairs,
-    recommendations,
-    run_page,
-    runs,
     scripts,
-    search,
     tokens,
     trials,
+)
+from outkey.hosts.django.pages.configurations import (
+    list_page as configuration_list,
+)
+from outkey.hosts.django.pages.configurations import (
+    page as configurations,
+)
+from outkey.hosts.django.pages.installation import (
+    activity,
+    api_tokens,
+    data_protection,
+    keys,
+    recommendations,
     user_settings,
-    webhook_form,
-    webhooks,
+)
+from outkey.hosts.django.pages.lines import (
+    data,
+    pairs,
+    run_page,
+    runs,
+)
+from outkey.hosts.django.pages.lines import (
+    list_page as lines,
+)
+from outkey.hosts.django.pages.lines import (
+    page as line_page,
 )
 from outkey.hosts.django.pages.shell import errors_as_page
+from outkey.hosts.django.pages.webhooks import (
+    form as webhook_form,
+)
+from outkey.hosts.django.pages.webhooks import (
+    inbox,
+)
+from outkey.hosts.django.pages.webhooks import (
+    pages as webhooks,
+)
 from outkey.hosts.django.time_zones import in_time_zone
 
 View = Callable[..., HttpResponseBase]

@@ -34,10 +34,10 @@ from outkey.foundation.core.chart import CHART_HOURS, Chart
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.models import AuditRecord, Configuration, Run, SyncLine
 from outkey.hosts.django.pages.access import installation, may, require
-from outkey.hosts.django.pages.pairs import open_conflicts, url_of_pair
-from outkey.hosts.django.pages.runs import ListedRun, ordinary_runs
+from outkey.hosts.django.pages.lines.pairs import open_conflicts, url_of_pair
+from outkey.hosts.django.pages.lines.runs import ListedRun, ordinary_runs
 from outkey.hosts.django.pages.shell import page
-from outkey.hosts.django.pages.webhooks import url_of as webhook_url
+from outkey.hosts.django.pages.webhooks.pages import url_of as webhook_url
 from outkey.hosts.django.rows.runs import DjangoRunRows
 from outkey.hosts.django.rows.statuses import status_conditions, status_rank
 from outkey.hosts.django.rows.storage import health_of

@@ -28,7 +28,7 @@ from outkey.foundation.core.moments import (
 )
 from outkey.foundation.core.stored_values import is_odd
 from outkey.foundation.core.text import Text
-from outkey.hosts.django.pages.forms import FormField
+from outkey.hosts.django.pages.configurations.form import FormField
 from outkey.hosts.django.pages.sorting import Sorting
 from outkey.hosts.django.translation import translate_text
 from outkey.sending.core.configuration.fields import (

@@ -44,7 +44,7 @@ from outkey.hosts.django.pages.access import (
     installation,
     require,
 )
-from outkey.hosts.django.pages.activity_rows import (
+from outkey.hosts.django.pages.installation.activity_rows import (
     listed_changes,
     listed_requests,
     run_spans,

@@ -27,11 +27,8 @@ from outkey.hosts.django.pages.access import (
     may,
     require,
 )
-from outkey.hosts.django.pages.data import (
-    attached_records,
-    posted_format,
-)
-from outkey.hosts.django.pages.runs import (
+from outkey.hosts.django.pages.lines.data import attached_records, posted_format
+from outkey.hosts.django.pages.lines.runs import (
     ListedRun,
     guard_stop,
     may_view_records,
@@ -40,7 +37,7 @@ from outkey.hosts.django.pages.runs import (
     targets_of,
 )
 from outkey.hosts.django.pages.shell import page
-from outkey.hosts.django.pages.webhooks import url_of as webhook_url
+from outkey.hosts.django.pages.webhooks.pages import url_of as webhook_url
 from outkey.hosts.django.rows.row_ids import row_id
 from outkey.hosts.django.rows.runs import REJECTED_COLUMNS, DjangoRunRows
 from outkey.hosts.django.translation import translate_text

@@ -20,8 +20,8 @@ from outkey.foundation.core.fields.choices import Grant
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.text import Text
 from outkey.hosts.django.pages.access import installation, may, require
+from outkey.hosts.django.pages.configurations.token_panel import redirect_url
 from outkey.hosts.django.pages.shell import find_configuration, page
-from outkey.hosts.django.pages.token_panel import redirect_url
 from outkey.hosts.django.translation import translate_text
 from outkey.importing.core.report import ReportItem
 from outkey.sending.core.configuration.configuration import Configuration

@@ -22,7 +22,7 @@ from outkey.hosts.django.pages.access import (
     require,
     user_of,
 )
-from outkey.hosts.django.pages.runs import (
+from outkey.hosts.django.pages.lines.runs import (
     ListedRun,
     may_view_records,
     newest_chart,

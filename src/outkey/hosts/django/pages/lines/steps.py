@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from outkey.hosts.django.pages.line_form import MOST_ROWS, EditedLine, row_count
+from outkey.hosts.django.pages.lines.form import MOST_ROWS, EditedLine, row_count
 from outkey.sync.core.line.line import Transform
 from outkey.sync.core.line_form.inputs import posted_mapping, row_inputs
 from outkey.sync.core.line_form.line_form import ChildForm, MappingRow

@@ -23,7 +23,7 @@ from outkey.hosts.django.pages.access import (
     require,
     user_of,
 )
-from outkey.hosts.django.pages.runs import ListedRun, ordinary_runs
+from outkey.hosts.django.pages.lines.runs import ListedRun, ordinary_runs
 from outkey.hosts.django.pages.shell import page
 from outkey.hosts.django.rows.storage import line_of
 from outkey.hosts.django.wiring import records

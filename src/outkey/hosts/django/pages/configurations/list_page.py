@@ -14,7 +14,7 @@ from outkey.foundation.core.permission import Permission
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import installation, may, require
 from outkey.hosts.django.pages.bulk import allowed_actions
-from outkey.hosts.django.pages.configuration_bulk import bulk_actions
+from outkey.hosts.django.pages.configurations.bulk_actions import bulk_actions
 from outkey.hosts.django.pages.shell import page
 from outkey.hosts.django.pages.sorting import Sorting, read_page
 from outkey.hosts.django.rows.listed_rows import ends_of_tokens, rows_with_key

@@ -23,12 +23,31 @@ from outkey.hosts.django.pages.access import (
     may,
     require,
 )
-from outkey.hosts.django.pages.activity_rows import history_of
-from outkey.hosts.django.pages.first_line import url_of_first_line
-from outkey.hosts.django.pages.forms import ConfigurationForm, condition_as_json
-from outkey.hosts.django.pages.import_reports import ShownReport, take_report
-from outkey.hosts.django.pages.new import beginning_of, record_of, signed_record
-from outkey.hosts.django.pages.repetitions import take_repetition
+from outkey.hosts.django.pages.configurations.first_line import url_of_first_line
+from outkey.hosts.django.pages.configurations.form import (
+    ConfigurationForm,
+    condition_as_json,
+)
+from outkey.hosts.django.pages.configurations.import_reports import (
+    ShownReport,
+    take_report,
+)
+from outkey.hosts.django.pages.configurations.new import (
+    beginning_of,
+    record_of,
+    signed_record,
+)
+from outkey.hosts.django.pages.configurations.repetitions import take_repetition
+from outkey.hosts.django.pages.configurations.tested_drafts import (
+    GoodTest,
+    good_test_of,
+)
+from outkey.hosts.django.pages.configurations.token_panel import (
+    TOKEN_TABS,
+    panel_for,
+    redirect_url,
+)
+from outkey.hosts.django.pages.installation.activity_rows import history_of
 from outkey.hosts.django.pages.shell import (
     UNTIL_TESTED,
     configuration_at,
@@ -37,8 +56,6 @@ from outkey.hosts.django.pages.shell import (
     page,
     url_of,
 )
-from outkey.hosts.django.pages.tested_drafts import GoodTest, good_test_of
-from outkey.hosts.django.pages.token_panel import TOKEN_TABS, panel_for, redirect_url
 from outkey.hosts.django.rows.storage import health_of
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.fields import BY_PATH

@@ -13,9 +13,9 @@ from outkey.foundation.core.errors import EditConflict, OutkeyError
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.text import Text
 from outkey.hosts.django.pages.access import administration_for, installation, require
-from outkey.hosts.django.pages.repetitions import repeat_test
+from outkey.hosts.django.pages.configurations.repetitions import repeat_test
+from outkey.hosts.django.pages.configurations.trials import FIX
 from outkey.hosts.django.pages.shell import configuration_at, message_of, url_of
-from outkey.hosts.django.pages.trials import FIX
 from outkey.hosts.django.translation import translate_text
 from outkey.sending.core.diagnosis import Fix
 

@@ -30,9 +30,9 @@ from outkey.hosts.django.pages.access import (
     may,
     require,
 )
-from outkey.hosts.django.pages.first_line import url_of_first_line
+from outkey.hosts.django.pages.configurations.first_line import url_of_first_line
+from outkey.hosts.django.pages.configurations.tested_drafts import note_of_test
 from outkey.hosts.django.pages.shell import configuration_at, limited_concurrency
-from outkey.hosts.django.pages.tested_drafts import note_of_test
 from outkey.hosts.django.rows.storage import health_of
 from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
 from outkey.sending.core.configuration.configuration import Configuration

@@ -35,6 +35,7 @@ from outkey.hosts.django.pages.bulk import (
     act_on_each,
     report_result,
 )
+from outkey.hosts.django.pages.configurations.trials import status_context
 from outkey.hosts.django.pages.shell import (
     configuration_at,
     limited_concurrency,
@@ -42,7 +43,6 @@ from outkey.hosts.django.pages.shell import (
     page,
     url_of,
 )
-from outkey.hosts.django.pages.trials import status_context
 from outkey.hosts.django.rows.statuses import status_conditions, status_rank
 from outkey.hosts.django.translation import translate_text
 from outkey.sending.core.audit.events import Tag

@@ -26,6 +26,7 @@ from outkey.hosts.django.pages.access import (
     may,
     require,
 )
+from outkey.hosts.django.pages.configurations.token_panel import redirect_url
 from outkey.hosts.django.pages.shell import (
     configuration_at,
     find_configuration,
@@ -34,7 +35,6 @@ from outkey.hosts.django.pages.shell import (
     page,
     url_of,
 )
-from outkey.hosts.django.pages.token_panel import redirect_url
 from outkey.hosts.django.translation import translate_text
 from outkey.sending.core.audit.events import Tag
 from outkey.sending.core.configuration.configuration import Configuration

@@ -25,8 +25,8 @@ from outkey.hosts.django.pages.access import (
     installation,
     require,
 )
-from outkey.hosts.django.pages.import_reports import store_report
-from outkey.hosts.django.pages.new import new_page
+from outkey.hosts.django.pages.configurations.import_reports import store_report
+from outkey.hosts.django.pages.configurations.new import new_page
 from outkey.hosts.django.pages.shell import (
     UNTIL_TESTED,
     limited_concurrency,

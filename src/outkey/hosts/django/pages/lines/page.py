@@ -38,8 +38,8 @@ from outkey.hosts.django.pages.access import (
     require,
     user_of,
 )
-from outkey.hosts.django.pages.line_check import ShownCheck, shown_check
-from outkey.hosts.django.pages.line_form import (
+from outkey.hosts.django.pages.lines.check import ShownCheck, shown_check
+from outkey.hosts.django.pages.lines.form import (
     ALL_METHODS,
     CALL_INPUTS,
     FORM_VIEW,
@@ -55,27 +55,27 @@ from outkey.hosts.django.pages.line_form import (
     shown_rows,
     title_of,
 )
-from outkey.hosts.django.pages.line_steps import (
-    accept_fields,
-    add_child,
-    change_form,
-    key_paths_of,
-    repair_row,
-    use_found_pages,
-)
-from outkey.hosts.django.pages.lines import (
+from outkey.hosts.django.pages.lines.list_page import (
     findings_of,
     listed_line,
     pairs_with,
     running_samples,
     stored_line,
 )
-from outkey.hosts.django.pages.runs import (
+from outkey.hosts.django.pages.lines.runs import (
     ListedRun,
     guard_note,
     newest_chart,
     request_run_of,
     rows_of_runs,
+)
+from outkey.hosts.django.pages.lines.steps import (
+    accept_fields,
+    add_child,
+    change_form,
+    key_paths_of,
+    repair_row,
+    use_found_pages,
 )
 from outkey.hosts.django.pages.shell import (
     configuration_names,

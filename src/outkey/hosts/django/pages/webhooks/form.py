@@ -17,11 +17,7 @@ from outkey.foundation.core.secret import Secret
 from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import installation, may, require, user_of
 from outkey.hosts.django.pages.shell import OFFERED_CONFIGURATIONS, page
-from outkey.hosts.django.pages.webhooks import (
-    changes_of,
-    stored_at,
-    url_of,
-)
+from outkey.hosts.django.pages.webhooks.pages import changes_of, stored_at, url_of
 from outkey.hosts.django.wiring import records
 from outkey.webhooks.core.settings.section import REFERENCES, WEBHOOK_FIELDS
 from outkey.webhooks.core.settings.stored import PREVIOUS, StoredWebhook

@@ -25,7 +25,7 @@ from outkey.hosts.django.pages.access import (
     user_of,
 )
 from outkey.hosts.django.pages.shell import limited_concurrency, message_of, page
-from outkey.hosts.django.pages.webhooks import (
+from outkey.hosts.django.pages.webhooks.pages import (
     action_words,
     changes_of,
     line_url,

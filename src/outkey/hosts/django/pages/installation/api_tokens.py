@@ -34,7 +34,7 @@ from outkey.hosts.django.pages.access import (
     require,
 )
 from outkey.hosts.django.pages.shell import page
-from outkey.hosts.django.pages.webhook_form import names_of_configurations
+from outkey.hosts.django.pages.webhooks.form import names_of_configurations
 from outkey.hosts.django.rows.token_owners import problems_by_token
 from outkey.sending.core.audit.actors import actor_words
 

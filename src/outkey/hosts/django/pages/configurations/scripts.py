@@ -12,8 +12,8 @@ from outkey.foundation.core.moments import LAST_MOMENT, parse_iso
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.text import Text
 from outkey.hosts.django.pages.access import administration_for, installation, require
+from outkey.hosts.django.pages.configurations.trials import read_candidate, refusal
 from outkey.hosts.django.pages.shell import limited_concurrency
-from outkey.hosts.django.pages.trials import read_candidate, refusal
 
 
 @require_POST

@@ -1,0 +1,1 @@
+"""The pages of configurations: list, form, tests, tokens, imports."""

@@ -1,0 +1,1 @@
+"""The pages of webhooks: list, form, inbox."""
