@@ -53,7 +53,7 @@ outkey.sync.core.line.table outkey.administration.engine.editing.changes
 outkey.administration.engine.watching.doctor outkey.administration.engine.editing.fixes
 outkey.administration.engine.editing.line_editing outkey.sync.engine.runs.runner
 outkey.sync.engine.forms.unsaved_lines outkey.sending.engine.tokens.consent
-outkey.hosts.cli.doctor_reports outkey.hosts.cli.main
+outkey.hosts.cli.printing.doctor_reports outkey.hosts.cli.main
 outkey.hosts.django.templatetags.outkey outkey.hosts.installation
 outkey.hosts.server.home outkey.hosts.server.middleware outkey.hosts.server.sessions
 outkey.spar psycopg rich.console rich.markup rich.padding rich.progress rich.table

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from typer.main import get_command
 
-from outkey.hosts.cli.commands import argument_name, help_records
+from outkey.hosts.cli.declaring import argument_name, help_records
 from outkey.hosts.cli.help_texts import EXAMPLES
 from outkey.hosts.cli.main import app
 

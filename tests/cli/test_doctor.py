@@ -12,7 +12,7 @@ import pytest
 from cli.conftest import Terminal
 from outkey.administration.core.findings.posture import POSTURE_CHECKS
 from outkey.foundation.core.findings.checks import Finding, Level
-from outkey.hosts.cli import doctor_reports as reports
+from outkey.hosts.cli.printing import doctor_reports as reports
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
 

@@ -81,7 +81,7 @@ def test_a_person_gets_a_table_and_what_it_rests_on(ready: Terminal) -> None:
 def test_what_is_bad_is_exit_code_1(
     ready: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from outkey.hosts.cli import spar as commands
+    from outkey.hosts.cli.operating import spar as commands
     from outkey.sending.core.configuration.configuration import build
 
     class Here:

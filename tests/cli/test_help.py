@@ -15,7 +15,7 @@ import typer.main
 
 from cli.conftest import Terminal
 from outkey.hosts.cli.command_table import ENTRIES, SECTIONS
-from outkey.hosts.cli.commands import first_sentence
+from outkey.hosts.cli.declaring import first_sentence
 from outkey.hosts.cli.help_texts import EXAMPLES, EXIT_CODES
 from outkey.hosts.cli.main import app
 
@@ -137,7 +137,7 @@ def test_the_overview_loads_no_command_and_no_library() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     loaded = set(done.stderr.split())
-    assert "outkey.hosts.cli.commands" in loaded
+    assert "outkey.hosts.cli.declaring" in loaded
     assert loaded.isdisjoint(HEAVY)
     places = {entry.place.partition(":")[0] for entry in ENTRIES.values()}
     assert loaded.isdisjoint(f"outkey.hosts.cli.{module}" for module in places)

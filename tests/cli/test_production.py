@@ -10,7 +10,7 @@ from cli.conftest import Terminal
 from cli.test_doctor import Tags
 from cli.test_line_commands import document
 from outkey.administration.core.operating.checklist import CHECKLIST
-from outkey.hosts.cli import doctor_reports as reports
+from outkey.hosts.cli.printing import doctor_reports as reports
 from outkey.sending.adapters.transport.listeners_file import ListenerFiles
 from outkey.spar import Spar
 

@@ -11,7 +11,7 @@ import pytest
 
 from cli.conftest import Terminal
 from cli.json_times import unix_times
-from outkey.hosts.cli import times
+from outkey.hosts.cli.printing import times
 
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z")
 # Five and a half hours east of UTC, by its name and as POSIX writes it.

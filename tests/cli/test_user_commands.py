@@ -5,7 +5,7 @@ import pytest
 import forks
 from cli.conftest import Terminal
 from outkey.foundation.core.errors import ConfigError
-from outkey.hosts.cli import accounts
+from outkey.hosts.cli.operating import accounts
 from programs import assert_program_passes
 
 PASSWORD = "correct horse battery"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from outkey.foundation.core.errors import ConnectionFailed
-from outkey.hosts.cli.run_texts import (
+from outkey.hosts.cli.printing.run_texts import (
     name_line_in_hint,
     next_steps,
     rejected_text,

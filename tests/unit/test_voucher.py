@@ -15,7 +15,7 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.fields.choices import ClientAuth
 from outkey.foundation.core.origin import parse_base_url
 from outkey.foundation.core.secret import Secret
-from outkey.hosts.cli.presenters import fact_columns
+from outkey.hosts.cli.printing.presenters import fact_columns
 from outkey.sending.core.configuration.configuration import Configuration, SecretState
 from outkey.sending.core.configuration.reference import parse_reference
 from outkey.sending.core.configuration.rows import settings_of

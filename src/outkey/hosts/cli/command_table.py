@@ -28,52 +28,52 @@ SECTIONS: tuple[CommandSection, ...] = (
         (
             CommandEntry(
                 "preset",
-                "presets:presets_app",
+                "commands.presets:presets_app",
                 "Search the presets: prepared settings of known providers.",
             ),
             CommandEntry(
                 "new",
-                "presets:create_from_preset",
+                "commands.presets:create_from_preset",
                 "Create a configuration from a preset.",
             ),
             CommandEntry(
                 "import",
-                "importing:import_file",
+                "commands.importing:import_file",
                 "Import a curl command, a collection or an API description.",
             ),
             CommandEntry(
                 "apply",
-                "configurations:apply",
+                "commands.configurations:apply",
                 "Create or update what a TOML document describes.",
             ),
             CommandEntry(
                 "secret",
-                "secrets:secrets_app",
+                "commands.secrets:secrets_app",
                 "Set and confirm secrets. They are never shown.",
             ),
             CommandEntry(
                 "list",
-                "configurations:list_configurations",
+                "commands.configurations:list_configurations",
                 "List the configurations with their status.",
             ),
             CommandEntry(
                 "show",
-                "configurations:show",
+                "commands.configurations:show",
                 "Show one configuration.",
             ),
             CommandEntry(
                 "export",
-                "configurations:export",
+                "commands.configurations:export",
                 "Write configurations as a TOML document.",
             ),
             CommandEntry(
                 "rename",
-                "configurations:rename",
+                "commands.configurations:rename",
                 "Rename a configuration.",
             ),
             CommandEntry(
                 "delete",
-                "configurations:delete",
+                "commands.configurations:delete",
                 "Delete a configuration with its secrets, its sync lines and their"
                 " runs.",
             ),
@@ -84,32 +84,32 @@ SECTIONS: tuple[CommandSection, ...] = (
         (
             CommandEntry(
                 "test",
-                "testing:check_connection",
+                "commands.testing:check_connection",
                 "Test a configuration step by step, with cause and remedy.",
             ),
             CommandEntry(
                 "preview",
-                "requests:preview",
+                "commands.requests:preview",
                 "Show the exact request with masked secrets, without sending it.",
             ),
             CommandEntry(
                 "request",
-                "requests:request",
+                "commands.requests:request",
                 "Send one authenticated request and print the response.",
             ),
             CommandEntry(
                 "token",
-                "tokens:tokens_app",
+                "commands.tokens:tokens_app",
                 "Show, renew and revoke tokens of OAuth 2.0 and of logins.",
             ),
             CommandEntry(
                 "script",
-                "scripts:scripts_app",
+                "commands.scripts:scripts_app",
                 "Try a signing script.",
             ),
             CommandEntry(
                 "resume",
-                "monitoring:resume",
+                "operating.monitoring:resume",
                 "Resume a paused configuration, or a restored installation.",
             ),
         ),
@@ -119,27 +119,27 @@ SECTIONS: tuple[CommandSection, ...] = (
         (
             CommandEntry(
                 "line",
-                "lines:lines_app",
+                "commands.lines:lines_app",
                 "List, run and change sync lines.",
             ),
             CommandEntry(
                 "run",
-                "lines:runs_app",
+                "commands.lines:runs_app",
                 "List, follow, cancel and retry runs of sync lines.",
             ),
             CommandEntry(
                 "pair",
-                "pairs:pairs_app",
+                "commands.pairs:pairs_app",
                 "Synchronize in both directions, and decide conflicts.",
             ),
             CommandEntry(
                 "data",
-                "data:data_app",
+                "commands.data:data_app",
                 "Show and export the tables that sync lines fill.",
             ),
             CommandEntry(
                 "webhook",
-                "webhooks:webhooks_app",
+                "commands.webhooks:webhooks_app",
                 "Manage webhooks: what other systems send to outkey.",
             ),
         ),
@@ -149,57 +149,57 @@ SECTIONS: tuple[CommandSection, ...] = (
         (
             CommandEntry(
                 "serve",
-                "serving:serve",
+                "operating.serving:serve",
                 "Serve the pages, and do the background work.",
             ),
             CommandEntry(
                 "worker",
-                "serving:run_worker",
+                "operating.serving:run_worker",
                 "Run queued and scheduled sync lines on PostgreSQL.",
             ),
             CommandEntry(
                 "backup",
-                "backups:back_up",
+                "operating.backups:back_up",
                 "Write a consistent copy of the database, without the key.",
             ),
             CommandEntry(
                 "restore",
-                "backups:restore",
+                "operating.backups:restore",
                 "Restore a backup.",
             ),
             CommandEntry(
                 "doctor",
-                "doctor:doctor",
+                "operating.doctor:doctor",
                 "Examine the installation and every configuration.",
             ),
             CommandEntry(
                 "notices",
-                "monitoring:notices",
+                "operating.monitoring:notices",
                 "List what monitoring has noticed.",
             ),
             CommandEntry(
                 "audit",
-                "operations:audit_app",
+                "operating.keys_and_audit:audit_app",
                 "List, verify, export and prune the audit.",
             ),
             CommandEntry(
                 "keys",
-                "operations:keys_app",
+                "operating.keys_and_audit:keys_app",
                 "Show and rotate the keys that encrypt secrets.",
             ),
             CommandEntry(
                 "user",
-                "accounts:accounts_app",
+                "operating.accounts:accounts_app",
                 "Add, list and disable users of the pages.",
             ),
             CommandEntry(
                 "people",
-                "users:people_app",
+                "operating.users:people_app",
                 "Export or erase what is stored about users.",
             ),
             CommandEntry(
                 "api-token",
-                "api_tokens:api_tokens_app",
+                "operating.api_tokens:api_tokens_app",
                 "Create and revoke tokens of the HTTP interface.",
             ),
         ),
@@ -209,7 +209,7 @@ SECTIONS: tuple[CommandSection, ...] = (
         (
             CommandEntry(
                 "spar",
-                "spar:spar_app",
+                "operating.spar:spar_app",
                 "Serve a local API that succeeds and fails on request.",
             ),
         ),

@@ -18,10 +18,10 @@ import typer
 from outkey.foundation.core.errors import ConfigError, InternalError, OutkeyError
 from outkey.foundation.core.failure_places import failure_places
 from outkey.foundation.core.text import Text
-from outkey.hosts.cli.commands import CONTEXT, Commands, RootGroup
-from outkey.hosts.cli.output import exit_code_of, print_error, print_line
+from outkey.hosts.cli.declaring import CONTEXT, Commands, RootGroup
+from outkey.hosts.cli.printing.output import exit_code_of, print_error, print_line
+from outkey.hosts.cli.printing.times import begin_in_local_zone
 from outkey.hosts.cli.session import CommandHost, current_host, use_host
-from outkey.hosts.cli.times import begin_in_local_zone
 
 app = Commands(
     name="outkey", cls=RootGroup, context_settings=CONTEXT, add_completion=True

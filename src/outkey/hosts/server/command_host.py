@@ -16,7 +16,7 @@ from outkey.administration.core.operating.checklist import ProductionFacts
 from outkey.administration.engine.application import Application
 from outkey.foundation.core.errors import ConfigError, OutkeyError, Sealed
 from outkey.foundation.core.text import Text
-from outkey.hosts.cli.output import print_line
+from outkey.hosts.cli.printing.output import print_line
 from outkey.hosts.cli.session import (
     AccountFacts,
     CommandHost,

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from outkey.foundation.adapters.undumpable import forbid_dumps
 from outkey.foundation.core.errors import OutkeyError, Sealed
 from outkey.hosts.cli.main import unexpected_error
-from outkey.hosts.cli.output import exit_code_of, print_error
+from outkey.hosts.cli.printing.output import exit_code_of, print_error
 from outkey.hosts.django.pages.access import installation
 from outkey.hosts.django.rows.runs import has_queue
 from outkey.hosts.django.workers.local_workers import LocalWorkers

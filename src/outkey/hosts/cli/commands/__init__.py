@@ -1,0 +1,1 @@
+"""The commands for configurations, requests, sync lines and webhooks."""

@@ -1,0 +1,212 @@
+"""The commands `outkey data`: tables that sync lines have filled."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO
+
+import typer
+
+from outkey.foundation.core.errors import ConfigError, OutkeyError, StorageUnavailable
+from outkey.foundation.core.text import Text
+from outkey.hosts.cli.declaring import Commands
+from outkey.hosts.cli.printing.output import (
+    print_done,
+    print_json,
+    print_line,
+    print_table,
+    progress_bar,
+)
+from outkey.hosts.cli.session import AsJson, administration_of, open_application
+from outkey.sending.core.audit.events import Tag
+from outkey.sync.core.mapping.records import Target, find_target
+from outkey.sync.core.mapping.targets import ARCHIVED_AT, TABLE_PREFIX, FileFormat
+from outkey.sync.core.run.shown import shortened
+
+if TYPE_CHECKING:
+    from outkey.sync.ports.sync import StoredTables
+
+_MAX_SHOWN = 60  # characters of a value
+data_app = Commands(help="Show and export the tables that sync lines fill.")
+TableArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE", help="A table, such as orders or warehouse.orders."
+    ),
+]
+
+
+@data_app.command("list")
+def list_tables(*, as_json: AsJson = False) -> None:
+    """List the tables that sync lines have made."""
+    tables = open_application().stored_tables()
+    targets = tables.targets()
+    facts = [listed_facts(tables, target) for target in targets]
+    if as_json:
+        print_json(facts)
+    elif facts:
+        rows = (
+            (
+                fact["table"],
+                fact.get("problem", fact["rows"]),
+                len(target.fields),
+            )
+            for fact, target in zip(facts, targets, strict=True)
+        )
+        print_table(("Table", "Rows", "Columns"), rows)
+    else:
+        print_line(
+            'There are no tables yet. A sync line with target = "table:NAME" creates'
+            " one when it runs: outkey line run NAME"
+        )
+
+
+@data_app.command("show")
+def show_table(
+    table: TableArgument,
+    *,
+    limit: Annotated[
+        int, typer.Option(min=1, max=10_000, metavar="NUMBER", help="How many rows.")
+    ] = 20,
+    after: Annotated[
+        str,
+        typer.Option(help="Continue after the row with this outkey_id.", metavar="ID"),
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show the columns and the first rows of a table."""
+    tables = open_application().stored_tables()
+    target = find_table(tables, table)
+    rows = tables.rows(target.name, after, limit)
+    if as_json:
+        records = [{"outkey_id": int(row.id), **row.values} for row in rows]
+        print_json({**table_facts(tables, target), "records": records})
+        return
+    names = [field.name for field in target.fields]
+    if any(ARCHIVED_AT in row.values for row in rows):
+        names.append(ARCHIVED_AT)
+    cells = (
+        (row.id, *(shortened(row.values.get(name), _MAX_SHOWN) for name in names))
+        for row in rows
+    )
+    if not rows:
+        print_line(
+            f"The table {table} has no rows{' after this one' if after else ''}."
+        )
+        return
+    print_table(("outkey_id", *names), cells)
+
+
+@data_app.command("export")
+def export_table(
+    table: TableArgument,
+    *,
+    format_: Annotated[
+        FileFormat,
+        typer.Option("--format", help="Write csv, jsonl or parquet.", metavar="FORMAT"),
+    ] = FileFormat.CSV,
+    output: Annotated[
+        str,
+        typer.Option(
+            help="Write to this file instead of standard output.", metavar="FILE"
+        ),
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Write all rows of a table."""
+    application = open_application()
+    tables = application.stored_tables()
+    target = find_table(tables, table)
+    if not output and (format_ is FileFormat.PARQUET or as_json):
+        raise ConfigError(
+            Text(
+                "{format} needs --output FILE", format="--json" if as_json else format_
+            )
+        )
+    administration_of(application).note(Tag.DATA_EXPORTED, "", target.name)
+    if not output:
+        write_rows(tables, target, format_, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
+    count = export_to(Path(output), tables, target, format_)
+    if as_json:
+        print_done("exported", as_json=True, table=table, file=output, rows=count)
+    else:
+        records = "one record" if count == 1 else f"{count} records"
+        print_line(f"exported {records} of {table} to {output}")
+
+
+def export_to(
+    path: Path, tables: "StoredTables", target: Target, format_: FileFormat
+) -> int:
+    """Write a new file, for its owner only, and return how many rows it has."""
+    from outkey.sync.adapters.files import replace_file
+
+    try:
+        with replace_file(path) as file:
+            return write_with_progress(tables, target, format_, file)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+    raise StorageUnavailable(
+        Text("the file cannot be written ({reason})", reason=reason),
+        hint=Text("Choose another file with --output, or free some space."),
+    )
+
+
+def write_with_progress(
+    tables: "StoredTables", target: Target, format_: FileFormat, file: BinaryIO
+) -> int:
+    """Write all rows with a progress bar, and return how many."""
+    from outkey.sync.adapters import files
+
+    rows = 0
+    with progress_bar("exporting", tables.count(target.name)) as advance:
+        for count in files.export_table(tables, target, format_, file):
+            rows += count
+            advance(count)
+    return rows
+
+
+def write_rows(
+    tables: "StoredTables", target: Target, format_: FileFormat, file: BinaryIO
+) -> int:
+    """Write all rows to an open file, and return how many."""
+    from outkey.sync.adapters import files
+
+    return sum(files.export_table(tables, target, format_, file))
+
+
+def find_table(tables: "StoredTables", name: str) -> Target:
+    """Return a table by its name, with or without the prefix of targets."""
+    full_name = name if name.startswith(TABLE_PREFIX) else TABLE_PREFIX + name
+    try:
+        return find_target(tables.targets(), full_name)
+    except ConfigError:
+        pass
+    raise ConfigError(
+        Text("there is no such table"),
+        hint=Text("See: outkey data list"),
+        field="table",
+    )
+
+
+def listed_facts(tables: "StoredTables", target: Target) -> dict[str, object]:
+    """Return a table for the list; its database may be down."""
+    try:
+        return table_facts(tables, target)
+    except OutkeyError as error:
+        facts = {"table": target.name.removeprefix(TABLE_PREFIX), "rows": None}
+        return facts | {"columns": column_facts(target), "problem": error.message}
+
+
+def column_facts(target: Target) -> dict[str, str]:
+    """Return the columns of a table with their kinds."""
+    return {field.name: str(field.kind) for field in target.fields}
+
+
+def table_facts(tables: "StoredTables", target: Target) -> dict[str, object]:
+    """Return a table as programs read it."""
+    return {
+        "table": target.name.removeprefix(TABLE_PREFIX),
+        "columns": column_facts(target),
+        "rows": tables.count(target.name),
+    }

@@ -1,0 +1,48 @@
+"""The command that tries a signing script."""
+
+from typing import Annotated
+
+import typer
+
+from outkey.hosts.cli.declaring import Commands
+from outkey.hosts.cli.printing.output import (
+    exit_code_of,
+    print_error,
+    print_json,
+    print_line,
+    print_table,
+)
+from outkey.hosts.cli.session import AsJson, Name, open_application
+
+scripts_app = Commands(help="Try a signing script.")
+
+
+@scripts_app.command("run")
+def run(
+    name: Name,
+    *,
+    at: Annotated[
+        float | None,
+        typer.Option(
+            help="Set the script's clock to this Unix time.", metavar="UNIXTIME"
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Run a script once in its sandbox, for the test request.
+
+    Prints the names and lengths of the headers, never a value.
+    """
+    application = open_application()
+    trial = application.try_script(application.registry.get(name), at)
+    if as_json:
+        headers = [{"name": name, "length": length} for name, length in trial.headers]
+        error = trial.error.facts() if trial.error else None
+        facts = {"ok": trial.ok, "headers": headers, "ms": trial.ms, "error": error}
+        print_json(facts)
+    elif trial.error is None:
+        print_table(("Header", "Length"), trial.headers)
+        print_line(f"It took {trial.ms:.1f} ms with the start of its process.")
+    else:
+        print_error(trial.error, as_json=False)
+    return 0 if trial.error is None else exit_code_of(trial.error)

@@ -1,0 +1,162 @@
+"""The command `outkey test`: steps, ranked reasons, and what outkey can fix itself."""
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from outkey.foundation.core.findings.checks import Finding, Level
+from outkey.foundation.core.text import join_texts
+from outkey.hosts.cli.printing.finding_commands import with_command
+from outkey.hosts.cli.printing.output import (
+    confirm,
+    finding_facts,
+    print_findings,
+    print_json,
+    print_line,
+    print_lines,
+    print_table,
+    report_exit_code,
+)
+from outkey.hosts.cli.printing.presenters import pause_text
+from outkey.hosts.cli.printing.times import with_local_times
+from outkey.hosts.cli.session import (
+    AsJson,
+    Name,
+    Yes,
+    administration_of,
+    open_application,
+)
+from outkey.sending.core.diagnosis import Suspicion
+from outkey.sending.engine.connection_test import Report
+from outkey.sending.engine.exchange.preview import Preview
+
+
+def check_connection(
+    name: Name,
+    *,
+    fix: Annotated[
+        bool,
+        typer.Option(
+            "--fix", help="Make the change that outkey proposes, after asking."
+        ),
+    ] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> int:
+    """Test a configuration step by step, with cause and remedy."""
+    application = open_application()
+    administration = administration_of(application)
+    report = application.test(administration, name)
+    proposal = report.suspicions[0].fix if fix and report.suspicions else None
+    if proposal:
+        from outkey.administration.engine.editing.fixes import difference
+
+        rows = difference(application.registry.get(name), proposal)
+        if not as_json:
+            print_report(report)
+            print_table(("Field", "Now", "Then"), rows)
+        confirm(f"{proposal.label}?", yes=yes)
+        application.apply_fix(administration, name, proposal)
+        report = application.test(administration, name)
+    if as_json:
+        print_json(report_facts(report))
+        return report_exit_code(report)
+    if proposal:
+        print_line(f"changed: {proposal.label}")
+    print_report(report)
+    configuration = application.registry.get(name)
+    if configuration.paused:
+        print_line(f"paused: {pause_text(configuration)}")
+    if fix and not proposal:
+        print_line("outkey cannot fix this itself")
+    return report_exit_code(report)
+
+
+def report_facts(report: Report) -> dict[str, object]:
+    """Return a report as programs read it; its reasons are findings too."""
+    name = report.configuration
+    findings = [
+        *(
+            reason_finding(rank, suspicion, name)
+            for rank, suspicion in enumerate(report.suspicions)
+        ),
+        *findings_with_commands(report),
+    ]
+    return {
+        "configuration": name,
+        "ok": report.ok,
+        "steps": list(map(asdict, report.steps)),
+        "status": report.status,
+        "cause": report.cause,
+        "remedy": report.remedy,
+        "findings": [finding_facts(finding, name) for finding in findings],
+    }
+
+
+def reason_finding(rank: int, suspicion: Suspicion, name: str) -> Finding:
+    """Return a reason as a finding: the likeliest is an error, the others notices."""
+    level = Level.NOTICE if rank else Level.ERROR
+    message = join_texts([suspicion.reason.title, suspicion.evidence], ": ")
+    hint = join_texts(filter(None, [suspicion.remedy, fix_command(suspicion, name)]))
+    return Finding(suspicion.reason.id, level, message, hint)
+
+
+def fix_command(suspicion: Suspicion, name: str) -> str:
+    """Return the command that applies a reason's fix, if it has one."""
+    fix = suspicion.fix
+    return f"{fix.label}: outkey test {shlex.quote(name)} --fix" if fix else ""
+
+
+def findings_with_commands(report: Report) -> Iterator[Finding]:
+    """Yield the findings; a missing value's hint names the command that sets it."""
+    for finding in report.findings:
+        yield with_command(report.configuration, finding)
+
+
+def print_report(report: Report) -> None:
+    """Print the steps, the cause with its reasons, the request, and the findings."""
+    name = report.configuration
+    rows = [
+        ("ok" if step.ok else "FAILED", step.step, step.detail, step.ms)
+        for step in report.steps
+    ]
+    print_table(("", "Step", "Detail", "ms"), rows)
+    if report.proves_nothing:
+        print_line(
+            f"{name} responds, but the test proves nothing: a request without"
+            " credentials gets the same response"
+        )
+    elif report.cause is None:
+        print_line(f"{name} works")
+    else:
+        code = f" ({report.code})" if report.code else ""
+        print_line(f"cause: {report.cause_word}{code}\nremedy: {report.remedy}")
+        for number, suspicion in enumerate(report.suspicions, start=1):
+            print_lines(*reason_lines(number, suspicion, name))
+        if report.sent:
+            print_lines(*request_lines(report.sent))
+    print_findings((name, finding) for finding in findings_with_commands(report))
+
+
+def request_lines(request: Preview) -> list[tuple[str, str]]:
+    """Return the masked request, each line with its style."""
+    headers = [f"      {name}: {value}" for name, value, _ in request.headers]
+    lines = [f"sent: {request.method} {request.url}", *headers]
+    return [("dim", line) for line in lines]
+
+
+def reason_lines(number: int, suspicion: Suspicion, name: str) -> list[tuple[str, str]]:
+    """Return a reason with its evidence and remedy, each line with its style."""
+    reason = suspicion.reason
+    lines = [
+        ("bold", f"{number}. {reason.title} ({reason.id})"),
+        ("", f"   {with_local_times(suspicion.evidence)}"),
+    ]
+    if number > 1:  # the first one's remedy is printed above
+        lines.append(("dim", f"   {suspicion.remedy}"))
+    if command := fix_command(suspicion, name):
+        lines.append(("green", f"   {command}"))
+    return lines

@@ -1,0 +1,189 @@
+"""The commands about the tokens of OAuth 2.0 and of logins."""
+
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from outkey.foundation.core.errors import ConfigError, EgressDenied
+from outkey.foundation.core.fields.choices import Grant, Network
+from outkey.foundation.core.moments import duration_text, iso_moment
+from outkey.foundation.core.text import Text
+from outkey.hosts.cli.declaring import Commands
+from outkey.hosts.cli.printing.output import (
+    print_json,
+    print_line,
+    print_table,
+    progress_bar,
+    warn,
+)
+from outkey.hosts.cli.printing.times import time_text
+from outkey.hosts.cli.session import (
+    AsJson,
+    Name,
+    administration_of,
+    open_application,
+)
+from outkey.sending.core.audit.events import Tag
+from outkey.sending.core.oauth2.token import State
+
+if TYPE_CHECKING:
+    from outkey.administration.engine.application import Application
+    from outkey.sending.engine.tokens.actions import TokenActions, TokenStatus
+
+_STATES = {
+    State.NONE: "none: the next request gets one",
+    State.FRESH: "fresh",
+    State.STALE: "stale: the next request renews it",
+    State.EXPIRED: "expired: the next request renews it",
+    State.REAUTHORIZATION_NEEDED: "a user must give consent again",
+}
+tokens_app = Commands(help="Show, renew and revoke tokens of OAuth 2.0 and of logins.")
+
+
+@tokens_app.command("status")
+def status(
+    name: Name,
+    *,
+    introspect: Annotated[
+        bool,
+        typer.Option(
+            "--introspect", help="Ask the provider whether the token is active."
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show the state of a token, never the token itself."""
+    application = open_application()
+    token = application.token(application.registry.get(name))
+    active = token.introspect() if introspect else None
+    print_status(token.status(), as_json=as_json, active=active)
+
+
+@tokens_app.command("renew")
+def renew(name: Name, *, as_json: AsJson = False) -> None:
+    """Get a new token now."""
+    token = change_token(open_application(), name, Tag.TOKEN_RENEWED)
+    print_status(token.renew(), as_json=as_json)
+
+
+@tokens_app.command("revoke")
+def revoke(name: Name, *, as_json: AsJson = False) -> None:
+    """Revoke the token at the provider, or log out, and delete it here."""
+    token = change_token(open_application(), name, Tag.TOKEN_REVOKED)
+    token.revoke()
+    print_status(token.status(), as_json=as_json)
+
+
+@tokens_app.command("forget")
+def forget(name: Name, *, as_json: AsJson = False) -> None:
+    """Delete the token here, without notifying the provider."""
+    application = open_application()
+    if sys.stdin.isatty():
+        stored = application.token(application.registry.get(name))
+        if stored.would_lose_consent():
+            typer.confirm(
+                "The refresh token is lost then, and a user must agree again. Go on?",
+                abort=True,
+            )
+    token = change_token(application, name, Tag.TOKEN_FORGOTTEN)
+    token.forget()
+    print_status(token.status(), as_json=as_json)
+
+
+@tokens_app.command("authorize")
+def authorize(name: Name, *, as_json: AsJson = False) -> None:
+    """Let a user give consent on another device, and wait for it."""
+    application = open_application()
+    grant = application.registry.get(name).oauth2.grant
+    if grant is Grant.AUTHORIZATION_CODE:
+        raise ConfigError(
+            Text("this configuration is authorized in the browser"),
+            hint=Text(
+                "Open its page (outkey serve, or the project's admin), and press"
+                " Connect."
+            ),
+            field="oauth2.grant",
+        )
+    token = change_token(application, name, Tag.TOKEN_AUTHORIZED)
+    device = token.device_code()
+    # On stderr, so that a program that reads the JSON can show it to a user too.
+    warn(f"Open {device.address}\nand enter the code {device.user_code}")
+    sys.stderr.flush()
+    with progress_bar("waiting for consent", round(device.lifetime)) as advance:
+        token.wait_for(device, lambda seconds: advance(round(seconds)))
+    print_status(token.status(), as_json=as_json)
+
+
+def change_token(application: "Application", name: str, tag: Tag) -> "TokenActions":
+    """Record what the user is about to do with a token, and return what does it."""
+    return application.change_token(administration_of(application), name, tag)
+
+
+@tokens_app.command("discover")
+def discover(
+    issuer: Annotated[str, typer.Argument(help="The authorization server's own URL.")],
+    *,
+    internal: Annotated[
+        bool,
+        typer.Option(
+            "--internal", help="Permit plain http and IP addresses of your own network."
+        ),
+    ] = False,
+    ca_file: Annotated[
+        str,
+        typer.Option(
+            "--ca-file",
+            help="Trust the certificates in this PEM file as well.",
+            metavar="FILE",
+        ),
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Print the URLs that an authorization server publishes, as TOML to paste."""
+    network = Network.INTERNAL if internal else Network.PUBLIC
+    try:
+        urls = open_application().discover(issuer, network, ca_file)
+    except EgressDenied as error:
+        hint = Text("Add --internal if the issuer is in your own network.")
+        raise EgressDenied(error.message, hint=hint) from None
+    if as_json:
+        print_json(urls)
+        return
+    from outkey.foundation.core.toml.text import render_table
+
+    print_line("# put this below [configuration.NAME]")
+    print_line(render_table("configuration.NAME.oauth2", urls))
+
+
+def print_status(
+    status: "TokenStatus", *, as_json: bool, active: bool | None = None
+) -> None:
+    """Print the state of a token, and whether the provider says it is active."""
+    facts: dict[str, object] = asdict(status)
+    write_moment = iso_moment if as_json else time_text
+    for name in ("expires_at", "last_renewed_at"):
+        at = facts[name]
+        facts[name] = write_moment(at) if isinstance(at, float) else None
+    if active is not None:
+        facts["active"] = active
+    if as_json:
+        print_json(facts)
+        return
+    facts["state"] = _STATES[status.state]
+    rows = [
+        (name.replace("_", " ").capitalize(), value_text(fact))
+        for name, fact in facts.items()
+        if fact not in {None, ""}
+    ]
+    print_table(("Token", ""), rows)
+
+
+def value_text(value: object) -> str:
+    """Return a fact for users; a number is a duration in seconds."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return duration_text(value)
+    return "" if value is None else str(value)

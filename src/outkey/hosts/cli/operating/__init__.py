@@ -1,0 +1,1 @@
+"""The commands of operators: serve, back up, examine, keys, accounts."""

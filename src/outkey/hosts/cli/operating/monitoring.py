@@ -1,0 +1,115 @@
+"""The commands about what monitoring has found, and about paused configurations."""
+
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from outkey.administration.core.findings.monitoring import Notice
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
+from outkey.hosts.cli.printing.output import (
+    print_done,
+    print_json,
+    print_line,
+    print_table,
+)
+from outkey.hosts.cli.printing.times import time_text
+from outkey.hosts.cli.session import (
+    AsJson,
+    administration_of,
+    current_host,
+    open_application,
+)
+
+if TYPE_CHECKING:
+    from outkey.administration.engine.application import Application
+
+OptionalName = Annotated[str, typer.Argument(help="The configuration's name.")]
+All = Annotated[
+    bool,
+    typer.Option(
+        "--all", help="End the hold of a restored installation, on all machines."
+    ),
+]
+_COMMANDS = {
+    "S-failing": "See: outkey test {name}",
+    "S-paused": "See: outkey test {name}",
+    "S-refused-burst": "See: outkey test {name}",
+    "S-line-failing": "See: outkey run list --line {about} --state failed",
+}
+
+
+def resume(
+    name: OptionalName = "", *, everything: All = False, as_json: AsJson = False
+) -> None:
+    """Resume a paused configuration, or a restored installation.
+
+    A configuration is paused after refusals. A restored installation is on hold: it
+    runs no line, renews no token and processes no delivery until --all.
+    """
+    if bool(name) is everything:
+        raise ConfigError(
+            Text("NAME or --all is needed, and not both"),
+            hint=Text("See: outkey resume --help"),
+        )
+    application = open_application()
+    if everything:
+        resume_all(application, as_json=as_json)
+        return
+    if administration_of(application).resume(name):
+        print_done("resumed", as_json=as_json, configuration=name)
+    else:
+        print_done(
+            "unchanged", as_json=as_json, configuration=name, also=" is not paused"
+        )
+
+
+def resume_all(application: "Application", *, as_json: bool) -> None:
+    """End the hold of a restored installation."""
+    if application.resume_all(administration_of(application)):
+        also = "the lines, the renewals of tokens and the processing of webhooks"
+        print_done("resumed", as_json=as_json, also=also)
+    else:
+        print_done("unchanged", as_json=as_json, also="nothing is on hold")
+
+
+def notices(*, as_json: AsJson = False) -> None:
+    """List what monitoring has noticed.
+
+    A notice disappears when its cause has ended. The monitoring runs in `outkey serve`.
+    """
+    application = open_application()
+    open_notices = application.open_notices()
+    if as_json:
+        print_json([notice.facts() for notice in open_notices])
+    elif open_notices:
+        titles = ("Since", "Level", "Id", "Configuration", "What", "What to do")
+        print_table(titles, map(notice_row, open_notices))
+    elif application.has_monitored():
+        print_line("There are no open notices. Nothing needs attention.")
+    else:
+        process = current_host().background_process
+        print_line(f"Monitoring has not run yet. It runs with: {process}")
+
+
+def notice_row(notice: Notice) -> tuple[object, ...]:
+    """Return a notice for the list."""
+    facts = notice.facts()
+    what = ": ".join(filter(None, (str(facts["message"]), notice.condition.about)))
+    return (
+        time_text(notice.opened_at),
+        facts["level"],
+        facts["id"],
+        facts["configuration"],
+        what,
+        " ".join(filter(None, (str(facts["hint"]), command_of(notice)))),
+    )
+
+
+def command_of(notice: Notice) -> str:
+    """Return the command that shows the cause of a notice, if there is one."""
+    facts = notice.facts()
+    template = _COMMANDS.get(str(facts["id"]), "")
+    name = quote(str(facts["configuration"] or ""))
+    return template.format(name=name, about=quote(notice.condition.about))

@@ -1,0 +1,249 @@
+"""The commands of the sparring provider: serve it, and drill a configuration."""
+
+import sys
+import time
+import uuid
+from collections import Counter
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.text import Text
+from outkey.hosts.cli.declaring import Commands
+from outkey.hosts.cli.printing.output import (
+    print_json,
+    print_line,
+    print_table,
+    progress_bar,
+)
+from outkey.hosts.cli.session import AsJson, open_application
+
+if TYPE_CHECKING:
+    from outkey.hosts.drill.drill import ScenarioResult
+    from outkey.hosts.drill.scenarios import Scenario
+
+spar_app = Commands(invoke_without_command=True)
+_COLOURS = {"ok": "green", "warn": "yellow", "bad": "red"}
+
+
+@spar_app.callback()
+def spar(
+    context: typer.Context,
+    *,
+    port: Annotated[
+        int, typer.Option(help="The port of the main server.", metavar="PORT")
+    ] = 9000,
+    tls: Annotated[bool, typer.Option("--tls", help="Serve https as well.")] = False,
+) -> None:
+    """Serve a local API that succeeds and fails on request."""
+    if context.invoked_subcommand is None:
+        from outkey.spar.__main__ import serve
+
+        raise typer.Exit(serve(port, tls=tls))
+
+
+@spar_app.command()
+def drill(
+    name: Annotated[str, typer.Argument(help="The configuration's name.")] = "",
+    *,
+    scenario: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Play only this scenario. Repeat it for more than one.",
+            metavar="SCENARIO",
+        ),
+    ] = None,
+    list_only: Annotated[
+        bool, typer.Option("--list", help="List the scenarios, and play none.")
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Show what a configuration would do in production when its API fails.
+
+    A copy with made-up secrets is drilled, on this machine only. Nothing is stored.
+    """
+    from outkey.hosts.drill.drill import drill as play
+    from outkey.hosts.drill.drill import speed_of
+    from outkey.hosts.drill.scenarios import SCENARIOS, concerning
+
+    if list_only and not name:
+        return list_scenarios(SCENARIOS, as_json=as_json)
+    if not name:
+        raise ConfigError(
+            Text("NAME is missing"), hint=Text("See: outkey spar drill --help")
+        )
+    configuration = open_application().registry.get(name)
+    scenarios = select_scenarios(concerning(configuration), scenario or [], name)
+    if list_only:
+        return list_scenarios(scenarios, as_json=as_json)
+    with progress_bar("drilling", len(scenarios)) as advance:
+        results = play(configuration, scenarios, advance)
+    report(name, speed_of(configuration), results, as_json=as_json)
+    return int(any(result.verdict == "bad" for result in results))
+
+
+@spar_app.command("webhook")
+def send_webhook(
+    url: Annotated[
+        str, typer.Argument(help="The endpoint, such as http://127.0.0.1:8765/hooks/x.")
+    ] = "",
+    *,
+    scheme: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="How it is signed; --list shows the schemes."
+        ),
+    ] = "standard",
+    mistake: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="What is wrong with it; --list shows the mistakes."
+        ),
+    ] = "none",
+    event_id: Annotated[
+        str,
+        typer.Option(
+            "--event-id",
+            metavar="ID",
+            help="The id of the event. Without one, it is random.",
+        ),
+    ] = "",
+    list_only: Annotated[
+        bool,
+        typer.Option("--list", help="List the schemes and mistakes, and send nothing."),
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Send a webhook to an endpoint on this machine, signed or with a mistake.
+
+    The secret is read from standard input, if something is piped to it.
+    """
+    from outkey.spar import webhooks
+
+    if list_only:
+        list_mistakes(list(webhooks.SIGNERS), webhooks.mistakes(), as_json=as_json)
+        return 0
+    for name, known in ((scheme, webhooks.SIGNERS), (mistake, webhooks.MISTAKES)):
+        if name not in known:
+            raise ConfigError(
+                Text("unknown name: {name}", name=name),
+                hint=Text("Known here: {names}.", names=", ".join(known)),
+            )
+    if not webhooks.is_on_this_machine(url):
+        raise ConfigError(
+            Text("the endpoint must be on this machine"),
+            hint=Text("Write it as http://127.0.0.1:8765/hooks/…"),
+            field="url",
+        )
+    piped = "" if sys.stdin.isatty() else sys.stdin.read().strip()
+    try:
+        sent = webhooks.deliveries(
+            scheme,
+            mistake,
+            secret=piped or webhooks.SECRET,
+            event_id=event_id or str(uuid.uuid4()),
+            now=int(time.time()),
+        )
+    except ValueError:
+        raise ConfigError(
+            Text("the secret does not have the form that the scheme needs")
+        ) from None
+    statuses = [webhooks.post(url, delivery) for delivery in sent]
+    if as_json:
+        print_json({"scheme": scheme, "mistake": mistake, "statuses": statuses})
+    else:
+        shown = [str(status or "no response") for status in statuses]
+        print_line(f"{mistake}: {', '.join(shown)}")
+    return 0 if any(statuses) else 1
+
+
+def list_mistakes(
+    schemes: list[str], mistakes: dict[str, str], *, as_json: bool
+) -> None:
+    """Print what can be sent."""
+    if as_json:
+        print_json({"schemes": schemes, "mistakes": mistakes})
+        return
+    print_line(f"schemes: {', '.join(schemes)}")
+    print_table(("Mistake", "What is sent"), mistakes.items())
+
+
+def select_scenarios(
+    scenarios: "list[Scenario]", ids: list[str], name: str
+) -> "list[Scenario]":
+    """Return the scenarios with these ids, or all if there are none."""
+    if not {*ids} <= {scenario.id for scenario in scenarios}:
+        raise ConfigError(
+            Text("unknown scenario for this configuration"),
+            hint=Text(
+                "List the scenarios with: outkey spar drill {name} --list",
+                name=quote(name),
+            ),
+            field="scenario",
+        )
+    return [scenario for scenario in scenarios if not ids or scenario.id in ids]
+
+
+def list_scenarios(
+    scenarios: "tuple[Scenario, ...] | list[Scenario]", *, as_json: bool
+) -> int:
+    """Print scenarios, and return the exit code."""
+    if as_json:
+        print_json(
+            [{"id": scenario.id, "played": scenario.played} for scenario in scenarios]
+        )
+    else:
+        print_table(
+            ("Scenario", "What is played"), (scenario[:2] for scenario in scenarios)
+        )
+    return 0
+
+
+def report(
+    name: str, speed: float, results: "list[ScenarioResult]", *, as_json: bool
+) -> None:
+    """Print the results of a drill."""
+    counts = Counter({"ok": 0, "warn": 0, "bad": 0})
+    counts.update(str(result.verdict) for result in results)
+    if as_json:
+        facts = {"configuration": name, "ok": not counts["bad"], "speed": speed}
+        scenarios = [result_facts(result) for result in results]
+        print_json({**facts, "verdicts": counts, "scenarios": scenarios})
+        return
+    print_table(
+        ("", "Scenario", "Requests", "Seconds", "What it means"),
+        map(result_row, results),
+    )
+    print_line(", ".join(f"{number} {verdict}" for verdict, number in counts.items()))
+    print_line(
+        f"Played {speed:g} times as fast; the seconds are those of production.\nThis"
+        f" was a copy with made-up secrets: no secret of {name} was opened, nothing was"
+        " sent\nto another machine, and nothing was stored or recorded in the audit."
+    )
+
+
+def result_facts(result: "ScenarioResult") -> dict[str, object]:
+    """Return a result as JSON has it."""
+    scenario = result.scenario
+    facts: dict[str, object] = {"id": scenario.id, "played": scenario.played}
+    facts |= result._asdict() | {
+        "requests": result.requests._asdict(),
+        "verdict": str(result.verdict),
+    }
+    del facts["scenario"]
+    return facts
+
+
+def result_row(result: "ScenarioResult") -> tuple[object, ...]:
+    """Return a result as the table has it."""
+    from rich.text import Text as RichText
+
+    return (
+        RichText(str(result.verdict), style=_COLOURS[result.verdict]),
+        result.scenario.id,
+        sum(result.requests),
+        f"{result.seconds:.1f}",
+        result.meaning,
+    )

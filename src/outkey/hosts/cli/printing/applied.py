@@ -1,0 +1,98 @@
+"""What `outkey apply` prints: what changed, field by field, and the findings."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from outkey.hosts.cli.printing.output import (
+    finding_facts,
+    print_findings,
+    print_json,
+    print_lines,
+)
+
+if TYPE_CHECKING:
+    from outkey.administration.core.document.differences import SectionDifference
+    from outkey.administration.engine.editing.applying import Applied
+    from outkey.foundation.core.findings.checks import Finding
+    from outkey.sync.core.line.versions import FieldChange
+
+_STYLES = {"created": "green", "updated": "yellow", "unchanged": "dim"}
+_NOT_SET = "not set"
+
+
+def print_applied(
+    applied: "Applied",
+    findings: "Sequence[tuple[str, Finding]]",
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Print what a document has changed, or would change."""
+    if as_json:
+        print_json(applied_facts(applied, findings))
+        return
+    print_lines(*applied_lines(applied, dry_run=dry_run))
+    print_findings(findings)
+
+
+def applied_facts(
+    applied: "Applied", findings: "Sequence[tuple[str, Finding]]"
+) -> dict[str, object]:
+    """Return what a document has changed as programs read it."""
+    return {
+        **names_of_configurations(applied),
+        "lines": applied.lines,
+        "databases": applied.databases,
+        "pairs": applied.pairs,
+        "webhooks": applied.webhooks,
+        "changes": [difference.facts() for difference in applied.differences],
+        "findings": [finding_facts(finding, name) for name, finding in findings],
+    }
+
+
+def names_of_configurations(applied: "Applied") -> Mapping[str, tuple[str, ...]]:
+    """Return the names of configurations by what happened to them."""
+    return {
+        "created": applied.created,
+        "updated": applied.updated,
+        "unchanged": applied.unchanged,
+    }
+
+
+def applied_lines(applied: "Applied", *, dry_run: bool) -> Iterator[tuple[str, str]]:
+    """Yield lines with their styles: each thing, and below it its changed fields.
+
+    The fields of a new thing are those of the document: a dry run shows how they are
+    understood, and what was saved is only named.
+    """
+    would = "would be " if dry_run else ""
+    differences = {(item.section, item.name): item for item in applied.differences}
+    sections = {
+        "configuration": names_of_configurations(applied),
+        "line": applied.lines,
+        "database": applied.databases,
+        "pair": applied.pairs,
+        "webhook": applied.webhooks,
+    }
+    for outcome, style in _STYLES.items():
+        for section, names in sections.items():
+            label = "" if section == "configuration" else f"{section} "
+            for name in names[outcome]:
+                yield style, f"{would}{outcome}: {label}{name}"
+                difference = differences.get((section, name))
+                if difference and (dry_run or not difference.is_new):
+                    yield from field_lines(difference)
+
+
+def field_lines(difference: "SectionDifference") -> Iterator[tuple[str, str]]:
+    """Yield the fields of a difference, in two columns."""
+    width = max((len(change.path) for change in difference.fields), default=0)
+    for change in difference.fields:
+        yield "", f"  {change.path:{width}}  {change_text(difference, change)}"
+
+
+def change_text(difference: "SectionDifference", change: "FieldChange") -> str:
+    """Return the old and the new value of a field; of a new thing, its value."""
+    if difference.is_new:
+        return change.new
+    return f"{change.old or _NOT_SET} → {change.new or _NOT_SET}"

@@ -1,0 +1,210 @@
+"""How commands show configurations and responses; of secrets, only their state."""
+
+import os
+import sys
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from outkey.foundation.core.errors import resume_hint
+from outkey.foundation.core.fields.field_kinds import Field
+from outkey.hosts.cli.printing.json_format import formatted_json
+from outkey.hosts.cli.printing.output import (
+    print_line,
+    visible,
+    visible_body,
+    visible_json,
+    warn,
+)
+from outkey.hosts.cli.printing.times import time_text
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.configuration.custom_rows import CustomRow, is_row_secret
+from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sending.core.configuration.health import Status
+from outkey.sending.core.request.message import Response
+from outkey.sending.core.request.script import SCRIPT_FACT, fingerprint
+from outkey.sending.core.vault.voucher import LATER_FACTS, ROW_TEXT, SETTINGS
+from outkey.sending.engine.wire.lockout_guard import MAX_REFUSED
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from outkey.administration.engine.editing.dependents import (
+        DependentLine,
+        Dependents,
+    )
+
+_MARKS = {
+    Status.WORKING: "green",
+    Status.FAILING: "red",
+    Status.EXPIRED: "red",
+    Status.SEALED: "red",
+    Status.PAUSED: "red",
+    Status.NEVER_TESTED: "dim",
+}
+
+
+def status_mark(row: dict[str, object]) -> "Text":
+    """Return a coloured mark for a row's status."""
+    from rich.text import Text
+
+    return Text("●", style=_MARKS.get(Status(str(row["status"])), "yellow"))
+
+
+def configuration_rows(
+    configuration: Configuration, *, whole: bool = False
+) -> Iterator[tuple[str, str]]:
+    """Yield a configuration for users, as rows of field and text.
+
+    Settings that have their default value are yielded only if `whole` is set.
+    """
+    yield "name", configuration.name
+    if configuration.paused:
+        yield "paused", pause_text(configuration)
+    for path, value in configuration.values().items():
+        setting = BY_PATH[path]
+        is_default = value == setting.default and not setting.is_always_written
+        if is_default and not whole:
+            continue
+        yield path, value_text(setting, value)
+    for field in configuration.needed_secrets():
+        if not is_row_secret(field):
+            yield field, secret_text(configuration, field)
+    for path, rows in (
+        ("headers", configuration.headers),
+        ("query", configuration.query),
+    ):
+        if rows or whole:
+            yield path, "\n".join(row_text(configuration, row) for row in rows)
+
+
+def value_text(setting: Field, value: object) -> str:
+    """Return the value of a setting as one text."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} = {text}" for key, text in value.items())
+    if isinstance(value, bool):
+        return "true" if value else "false"  # as in TOML
+    if setting.is_nullable and value == "":
+        return '""'  # what is not set is not shown
+    return str(value)
+
+
+def row_text(configuration: Configuration, row: CustomRow) -> str:
+    """Return a header or query row as one line."""
+    if not row.secret:
+        return f"{row.key}: {row.value}"
+    state = secret_text(configuration, row.secret_field)
+    return f"{row.key}: {row.value}, {state}" if row.value else f"{row.key}: {state}"
+
+
+def pause_text(configuration: Configuration) -> str:
+    """Return since when sending is paused, and how to resume it."""
+    since = time_text(configuration.paused_at or 0)
+    return (
+        f"since {since}, after {MAX_REFUSED} refusals in a row."
+        f" {resume_hint(configuration.name)}"
+    )
+
+
+def secret_text(configuration: Configuration, field: str) -> str:
+    """Return a secret's reference, or since when a value is stored."""
+    state = configuration.secrets.get(field)
+    if state is None:
+        return "not set"
+    if state.reference is not None:
+        return str(state.reference)
+    since = "" if state.set_at is None else f", set {time_text(state.set_at)}"
+    by = f" by {state.set_by}" if state.set_by else ""
+    return f"stored, version {state.version}{since}{by}"
+
+
+def response_facts(response: Response) -> dict[str, object]:
+    """Return a response as programs read it; a body that is not UTF-8 as Base64."""
+    body: object
+    try:
+        body = response.body.decode()
+    except UnicodeDecodeError:
+        body = {"base64": b64encode(response.body).decode()}
+    return {
+        "status": response.status,
+        "headers": [list(pair) for pair in response.headers],
+        "body": body,
+        "cause": response.cause,
+        "remedy": response.remedy,
+        "attempt": response.attempt,
+    }
+
+
+def is_one_stream() -> bool:
+    """Whether stdout and stderr go to the same place, as after 2>&1."""
+    return os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
+
+
+def print_response(response: Response, *, include: bool, raw: bool) -> None:
+    """Print a response; its cause and remedy go to stderr.
+
+    On a terminal JSON is formatted and control characters are escaped, unless `raw`. In
+    a pipe the body has the bytes of the response, without a line break of ours.
+    """
+    if include:
+        print_line(f"HTTP {response.status}")
+        for name, value in response.headers:
+            print_line(visible(f"{name}: {value}"))
+        print_line("")
+    sys.stdout.flush()
+    body = response.body
+    if sys.stdout.isatty() and not raw:
+        body = readable_body(body)
+    sys.stdout.buffer.write(body)
+    unended = bool(body) and not body.endswith(b"\n")
+    if unended and (sys.stdout.isatty() or (response.cause and is_one_stream())):
+        print_line("")
+    sys.stdout.flush()
+    if response.cause is not None:
+        warn(f"error[{response.cause}]: the API returned {response.status}")
+        warn(f"hint: {response.remedy}")
+
+
+def readable_body(body: bytes) -> bytes:
+    """Return a body for a terminal: JSON in lines, and nothing that controls it."""
+    text = formatted_json(body)
+    return visible_body(body) if text is None else visible_json(text).encode()
+
+
+def fact_columns(configuration: Configuration, fact: str) -> tuple[str, str]:
+    """Return the value of a vouched fact and where it is sent.
+
+    Of a stored secret, the value is its version.
+    """
+    if fact == SCRIPT_FACT:
+        return fingerprint(configuration.script), ""
+    if fact.startswith(ROW_TEXT):
+        name = fact.removeprefix(ROW_TEXT)
+        texts = (row.value for row in configuration.rows if row.secret_field == name)
+        return next(texts, ""), ""
+    if fact in SETTINGS:
+        return str(configuration.values().get(fact, "")), ""
+    if fact in LATER_FACTS:
+        return str(attrgetter(fact)(configuration)), ""
+    state = configuration.secrets.get(fact)
+    if state is None:  # of a row that is missing
+        return "", ""
+    value = str(state.reference or f"stored, version {state.version}")
+    return value, state.origin.replace(" ", " and ")
+
+
+def dependents_text(dependents: "Dependents") -> str:
+    """Return what is deleted with a configuration, to be put behind its name."""
+    lines = [
+        f"the sync line {line.name} ({runs_text(line)})" for line in dependents.lines
+    ]
+    pairs = [f"the pair {name}" for name in dependents.pairs]
+    return "".join(f", {part}" for part in (*lines, *pairs))
+
+
+def runs_text(line: "DependentLine") -> str:
+    """Return how many runs a line has."""
+    if line.has_more_runs:
+        return f"more than {line.runs} runs"
+    return {0: "no runs", 1: "1 run"}.get(line.runs, f"{line.runs} runs")

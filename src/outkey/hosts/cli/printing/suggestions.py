@@ -1,0 +1,48 @@
+"""What `outkey line suggest` prints: a line completed from one live sample."""
+
+from typing import TYPE_CHECKING
+
+from outkey.administration.core.document.export import render
+from outkey.foundation.core.toml.text import toml_value
+from outkey.hosts.cli.printing.output import print_json, print_line, warn
+
+if TYPE_CHECKING:
+    from outkey.sync.core.line.sync_line import SyncLine
+    from outkey.sync.core.suggest.suggest import FieldSuggestion, Suggestion
+
+
+def print_suggestion(
+    suggestion: "Suggestion", line: "SyncLine", *, as_json: bool
+) -> None:
+    """Print the completed line as TOML, and the reasons on standard error."""
+    if as_json:
+        print_json(suggestion.facts())
+        return
+    print_reasons(suggestion)
+    if suggestion.fields:
+        if not suggestion.keys:
+            print_line("# Before you apply this, add keys: none was found.")
+        print_line(render([], [suggestion.completed_line(line)]).rstrip("\n"))
+
+
+def print_reasons(suggestion: "Suggestion") -> None:
+    """List on standard error what is proposed, and why."""
+    warn(f"records: {suggestion.records} ({suggestion.records_why})")
+    warn(f"pages: {suggestion.pagination.kind} ({suggestion.pagination_why})")
+    warn(f"keys: {', '.join(suggestion.keys) or '-'} ({suggestion.keys_why})")
+    for field in suggestion.fields:
+        warn(f"field {field_text(field)}")
+    for note in suggestion.document_notes():
+        warn(f"note: {note}")
+
+
+def field_text(field: "FieldSuggestion") -> str:
+    """Return a field with its transform and why, in one line."""
+    mapping = field.mapping
+    names = mapping.api
+    if mapping.host != mapping.api:
+        names = f"{mapping.api} as {mapping.host}"
+    transform = str(mapping.transform)
+    if mapping.options:
+        transform += f" {toml_value(mapping.options)}"
+    return f"{names}: {transform} ({field.why})"
