@@ -51,7 +51,7 @@ RECEIVING_ONLY = """
 import sys
 from outkey.hosts.server.home import PAGES, prepare
 prepare(PAGES)
-from outkey.hosts.server.serve import listen, serve
+from outkey.hosts.server.web.serve import listen, serve
 serve(listen("127.0.0.1", int(sys.argv[1])), [])
 """
 

@@ -55,7 +55,8 @@ outkey.administration.engine.editing.line_editing outkey.sync.engine.runs.runner
 outkey.sync.engine.forms.unsaved_lines outkey.sending.engine.tokens.consent
 outkey.hosts.cli.printing.doctor_reports outkey.hosts.cli.main
 outkey.hosts.django.templatetags.outkey outkey.hosts.installation
-outkey.hosts.server.home outkey.hosts.server.middleware outkey.hosts.server.sessions
+outkey.hosts.server.home outkey.hosts.server.web.middleware
+outkey.hosts.server.users.sessions
 outkey.spar psycopg rich.console rich.markup rich.padding rich.progress rich.table
 sqlalchemy.dialects.sqlite typer._adapters urllib3 waitress whitenoise.middleware
 """

@@ -26,17 +26,17 @@ from waitress.wasyncore import close_all
 import forks
 from browser.conftest import Served, serving, wait_for
 from outkey.hosts.django.api.aborted import RESPOND_WITHIN
-from outkey.hosts.server import listener, places
-from outkey.hosts.server.exposure import is_loopback
-from outkey.hosts.server.listener import (
+from outkey.hosts.server.web import listener, places
+from outkey.hosts.server.web.exposure import is_loopback
+from outkey.hosts.server.web.listener import (
     HEAD_SECONDS,
     REQUEST_SECONDS,
     AddressOf,
     Server,
     peer_address,
 )
-from outkey.hosts.server.middleware import CountedAddress
-from outkey.hosts.server.places import kind_of
+from outkey.hosts.server.web.middleware import CountedAddress
+from outkey.hosts.server.web.places import kind_of
 from ports import free_port
 from programs import program_command
 

@@ -177,7 +177,7 @@ def test_an_offered_secret_is_noted_with_the_address_of_its_sender(
     address: str,
 ) -> None:
     from outkey.hosts.django.web.hooks import HookGate, receive
-    from outkey.hosts.server.middleware import ClientAddress
+    from outkey.hosts.server.web.middleware import ClientAddress
 
     monkeypatch.setenv("OUTKEY_PROXIES", "10.0.0.0/8")
     document = DOCUMENT.replace('scheme = "shopify"', 'scheme = "asana"')

@@ -69,7 +69,7 @@ def a_failure_has_an_id_that_the_log_has_too_and_leaks_nothing() -> None:
     records: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: records.append(record.getMessage())  # type: ignore[method-assign]
-    logging.getLogger("outkey.hosts.server.errors").addHandler(handler)
+    logging.getLogger("outkey.hosts.server.web.errors").addHandler(handler)
     admin.raise_request_exception = False
     failing = patch(
         "outkey.hosts.django.pages.home.build_overview",

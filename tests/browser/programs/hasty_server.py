@@ -6,7 +6,7 @@ Arguments: the seconds for a head, those for a request, and the arguments of `ou
 import sys
 
 from outkey.hosts.cli.main import main
-from outkey.hosts.server import listener
+from outkey.hosts.server.web import listener
 
 _, head, request, *arguments = sys.argv
 listener.HEAD_SECONDS = float(head)

@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 
 from outkey.hosts.demo_records.models import Contact, Order
-from outkey.hosts.server.light_admin import LightAdmin
+from outkey.hosts.server.web.light_admin import LightAdmin
 
 
 class ReadOnlyAdmin(LightAdmin):

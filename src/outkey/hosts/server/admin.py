@@ -29,9 +29,8 @@ from django.utils.translation import gettext_lazy
 
 from outkey.administration.core.access.user_rights import STAFF, SUPERUSER, Rights
 from outkey.hosts.django.pages.shell import errors_as_page
-from outkey.hosts.server.light_admin import LightAdmin
-from outkey.hosts.server.tokens_of_users import end_tokens, watch_tokens
-from outkey.hosts.server.user_changes import (
+from outkey.hosts.server.users.tokens_of_users import end_tokens, watch_tokens
+from outkey.hosts.server.users.user_changes import (
     key_of,
     note_change,
     note_plain,
@@ -40,6 +39,7 @@ from outkey.hosts.server.user_changes import (
     rights_of_target,
     rights_of_user,
 )
+from outkey.hosts.server.web.light_admin import LightAdmin
 from outkey.sending.core.audit.events import Tag
 
 admin.site.site_title = "outkey"

@@ -115,8 +115,8 @@ def serve_pages(address: str, port: int, *, demo: bool) -> None:
     folder = prepare(PAGES, demo=demo)
     from outkey.hosts.django.installed import installation
     from outkey.hosts.server import demo as samples
-    from outkey.hosts.server import serve as server
-    from outkey.hosts.server.exposure import warn_about_exposure
+    from outkey.hosts.server.web import serve as server
+    from outkey.hosts.server.web.exposure import warn_about_exposure
     from outkey.spar import Spar
 
     # Before a password is generated: wrong settings and a port in use end the command.
@@ -276,7 +276,7 @@ class EmbeddedAccounts:
         self, name: str, *, role: str, password: str, administration: "Administration"
     ) -> str | None:
         """Create a user; return the password if it was generated."""
-        from outkey.hosts.server import accounts
+        from outkey.hosts.server.users import accounts
 
         return accounts.add_user(
             name, role=role, password=password, administration=administration
@@ -284,19 +284,19 @@ class EmbeddedAccounts:
 
     def refuse_new(self, name: str, role: str) -> None:
         """Refuse a name that is taken or invalid, and an unknown role."""
-        from outkey.hosts.server import accounts
+        from outkey.hosts.server.users import accounts
 
         accounts.new_user(name, role)
 
     def list_users(self) -> list[AccountFacts]:
         """Return the facts of all accounts, by name."""
-        from outkey.hosts.server import accounts
+        from outkey.hosts.server.users import accounts
 
         return accounts.list_users(self._application.api_tokens)
 
     def disable(self, name: str, *, administration: "Administration") -> list[str]:
         """Refuse further sign-ins of a user, but not of the last administrator."""
-        from outkey.hosts.server import accounts
+        from outkey.hosts.server.users import accounts
 
         accounts.disable_user(name, administration)
         return self.revoke_tokens(name, administration=administration)
@@ -305,20 +305,20 @@ class EmbeddedAccounts:
         self, name: str, *, password: str, administration: "Administration"
     ) -> str | None:
         """Replace a password; return it if it was generated."""
-        from outkey.hosts.server import accounts
+        from outkey.hosts.server.users import accounts
 
         return accounts.set_password(name, password, administration)
 
     def audit_key(self, name: str) -> str:
         """Return what an account is called in the audit."""
-        from outkey.hosts.server import personal
-        from outkey.hosts.server.user_changes import key_of
+        from outkey.hosts.server.users import personal
+        from outkey.hosts.server.users.user_changes import key_of
 
         return key_of(personal.user_named(name))
 
     def export(self, name: str) -> dict[str, object]:
         """Return everything that is stored about a user."""
-        from outkey.hosts.server import personal
+        from outkey.hosts.server.users import personal
 
         user = personal.user_named(name)
         application = self._application
@@ -328,7 +328,7 @@ class EmbeddedAccounts:
 
     def refuse_erasure(self, name: str) -> None:
         """Refuse to erase the last administrator."""
-        from outkey.hosts.server import personal
+        from outkey.hosts.server.users import personal
 
         personal.refuse_last_administrator(personal.user_named(name))
 
@@ -343,7 +343,7 @@ class EmbeddedAccounts:
 
     def erase(self, name: str) -> str:
         """Delete an account; return the name that replaces it beside secrets."""
-        from outkey.hosts.server import personal
+        from outkey.hosts.server.users import personal
 
         user = personal.user_named(name)
         application = self._application
@@ -351,6 +351,6 @@ class EmbeddedAccounts:
 
     def prune(self, days: int) -> int:
         """Delete sign-ins older than this and ended sessions; return how many."""
-        from outkey.hosts.server import personal
+        from outkey.hosts.server.users import personal
 
         return personal.delete_old(days)

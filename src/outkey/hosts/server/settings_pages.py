@@ -69,11 +69,11 @@ SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 # Not Strict: the browser comes back from a provider's page with its session.
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_AGE = 8 * 3600
-SESSION_ENGINE = "outkey.hosts.server.sessions"
+SESSION_ENGINE = "outkey.hosts.server.users.sessions"
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True
 SESSION_COOKIE_NAME = "outkey_session"
 CSRF_COOKIE_NAME = "outkey_csrf"
-CSRF_FAILURE_VIEW = "outkey.hosts.server.errors.csrf_failure"
+CSRF_FAILURE_VIEW = "outkey.hosts.server.web.errors.csrf_failure"
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
 
@@ -92,18 +92,18 @@ INSTALLED_APPS = [
     *settings.FOR_DEMO,
 ]
 MIDDLEWARE = [
-    "outkey.hosts.server.middleware.RequestIdMiddleware",
+    "outkey.hosts.server.web.middleware.RequestIdMiddleware",
     "outkey.hosts.django.web.operating.OperatingMiddleware",
-    "outkey.hosts.server.middleware.AddressMiddleware",
+    "outkey.hosts.server.web.middleware.AddressMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "outkey.hosts.server.middleware.InterfaceMiddleware",
-    "outkey.hosts.server.assets.AssetMiddleware",
-    "outkey.hosts.server.middleware.CompressionMiddleware",
-    "outkey.hosts.server.middleware.PageMiddleware",
+    "outkey.hosts.server.web.middleware.InterfaceMiddleware",
+    "outkey.hosts.server.web.assets.AssetMiddleware",
+    "outkey.hosts.server.web.middleware.CompressionMiddleware",
+    "outkey.hosts.server.web.middleware.PageMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
-    *(["outkey.hosts.server.middleware.HttpsMiddleware"] if _TLS else []),
-    "outkey.hosts.server.middleware.TextMiddleware",
+    *(["outkey.hosts.server.web.middleware.HttpsMiddleware"] if _TLS else []),
+    "outkey.hosts.server.web.middleware.TextMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",

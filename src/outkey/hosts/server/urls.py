@@ -8,10 +8,10 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import include, path, reverse
 
-from outkey.hosts.server import errors
-from outkey.hosts.server.navigation import first_url
-from outkey.hosts.server.own_password import password_change
 from outkey.hosts.server.sign_ins import sign_in
+from outkey.hosts.server.users.own_password import password_change
+from outkey.hosts.server.web import errors
+from outkey.hosts.server.web.navigation import first_url
 
 
 def first_page(request: HttpRequest) -> HttpResponseBase:

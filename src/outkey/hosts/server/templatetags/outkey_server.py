@@ -7,7 +7,7 @@ from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from outkey.hosts.server.navigation import menu_of
+from outkey.hosts.server.web.navigation import menu_of
 
 register = template.Library()
 

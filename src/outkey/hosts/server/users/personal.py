@@ -23,7 +23,7 @@ from outkey.foundation.core.moments import iso_or_none, record_iso
 from outkey.foundation.core.text import Text
 from outkey.hosts.django.models import Delivery, SecretValue, UserSettings
 from outkey.hosts.django.pages.access import web_actor
-from outkey.hosts.server.user_changes import key_of
+from outkey.hosts.server.users.user_changes import key_of
 from outkey.sending.core.audit.chain import facts_of
 from outkey.sending.core.audit.events import Tag
 from outkey.sending.ports.storage import AuditRows

@@ -22,12 +22,12 @@ from outkey.hosts.django.time_zones import installation_zone, read_zone
 from outkey.hosts.django.web.hooks import HookGate
 from outkey.hosts.django.workers.local_workers import LocalWorkers
 from outkey.hosts.server.background import ACTOR, Background
-from outkey.hosts.server.listener import LEAST_DESCRIPTORS, Server
-from outkey.hosts.server.memory import give_large_blocks_back
-from outkey.hosts.server.middleware import ClientAddress, CountedAddress
-from outkey.hosts.server.personal import delete_old
 from outkey.hosts.server.sign_ins import SignInRounds
-from outkey.hosts.server.user_changes import key_of
+from outkey.hosts.server.users.personal import delete_old
+from outkey.hosts.server.users.user_changes import key_of
+from outkey.hosts.server.web.listener import LEAST_DESCRIPTORS, Server
+from outkey.hosts.server.web.memory import give_large_blocks_back
+from outkey.hosts.server.web.middleware import ClientAddress, CountedAddress
 from outkey.hosts.webhook_ports import body_limit, read_mebibytes
 from outkey.sending.adapters.transport.listeners_file import reachable, web_url
 from outkey.sending.core.audit.events import Tag

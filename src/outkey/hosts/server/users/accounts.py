@@ -16,12 +16,12 @@ from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.session import AccountFacts
 from outkey.hosts.django.pages.access import web_actor
-from outkey.hosts.server.personal import (
+from outkey.hosts.server.users.personal import (
     refuse_last_administrator,
     sessions_of,
     user_named,
 )
-from outkey.hosts.server.user_changes import key_of
+from outkey.hosts.server.users.user_changes import key_of
 from outkey.sending.core.audit.events import Tag
 
 ADMINISTRATOR = "Administrator"

@@ -199,7 +199,7 @@ class HttpsMiddleware:
         if request.is_secure():
             return self._get_response(request)
         # It imports models, which this module is imported before.
-        from outkey.hosts.server.errors import https_needed
+        from outkey.hosts.server.web.errors import https_needed
 
         return https_needed(str(settings.OUTKEY["PUBLIC_URL"]))
 

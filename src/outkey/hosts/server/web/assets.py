@@ -14,7 +14,7 @@ from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from whitenoise.middleware import WhiteNoiseMiddleware
 
-from outkey.hosts.server.middleware import GetResponse
+from outkey.hosts.server.web.middleware import GetResponse
 
 YEAR = 31_536_000
 # Of Django's admin, what no page of the embedded server loads.

@@ -13,7 +13,7 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse_lazy
 
 from outkey.hosts.django.pages.shell import errors_as_page
-from outkey.hosts.server.user_changes import note_plain
+from outkey.hosts.server.users.user_changes import note_plain
 from outkey.sending.core.audit.events import Tag
 
 

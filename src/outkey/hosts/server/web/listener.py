@@ -32,7 +32,7 @@ from outkey.foundation.core.text import Text
 from outkey.hosts.django.api.aborted import RESPOND_WITHIN, ResponseAborted
 from outkey.hosts.django.api.paths import without_origin
 from outkey.hosts.django.api.responses import error_response
-from outkey.hosts.server.places import (
+from outkey.hosts.server.web.places import (
     THREADS,
     Dispatcher,
     Kind,

@@ -17,7 +17,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 
-from outkey.hosts.server.navigation import first_url
+from outkey.hosts.server.web.navigation import first_url
 
 TEMPLATE = "outkey_server/error.html"
 TOO_LARGE = (RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent)

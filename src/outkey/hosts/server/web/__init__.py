@@ -1,0 +1,1 @@
+"""The HTTP server of the pages, and what each request passes through."""
