@@ -95,8 +95,8 @@ from outkey.testing.contracts_storage import (
 )
 from outkey.testing.contracts_tokens import TokensContract
 from outkey.testing.contracts_vouching import RowVouchersContract, SeenRowsContract
-from outkey.testing.fakes_storage import memory_registry, memory_storage
-from outkey.testing.fakes_vouching import FakeVouchers, MemorySeenRows
+from outkey.testing.fakes.storage import memory_registry, memory_storage
+from outkey.testing.fakes.vouching import FakeVouchers, MemorySeenRows
 
 FLOOD = b"x" * (2 * 1024 * 1024)
 

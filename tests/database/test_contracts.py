@@ -29,7 +29,7 @@ from outkey.testing.contracts_storage import (
 )
 from outkey.testing.contracts_tokens import TokensContract
 from outkey.testing.contracts_webhooks import DeliveryRowsContract
-from outkey.testing.fakes import FakeClock
+from outkey.testing.fakes.basic import FakeClock
 from outkey.webhooks.core.inbox.inbox import InboxDelivery
 from outkey.webhooks.ports.webhooks import DeliveryRows
 

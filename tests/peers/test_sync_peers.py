@@ -34,8 +34,8 @@ from outkey.sync.core.mapping.records import FieldKind, HostField
 from outkey.sync.core.run.run import Counts, Run, RunState
 from outkey.sync.engine import Runs, SyncPorts, SyncRunner
 from outkey.testing.canary import find
-from outkey.testing.fakes_storage import memory_registry
-from outkey.testing.fakes_sync import MemorySync
+from outkey.testing.fakes.storage import memory_registry
+from outkey.testing.fakes.sync import MemorySync
 from peers.authorization_servers import SECRET, Asker, Oidc
 from peers.conftest import oauth2
 from peers.documents import GatewayFor, Given, Table, basic, bearer, row

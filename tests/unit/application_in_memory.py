@@ -25,12 +25,12 @@ from outkey.testing import (
     MemoryCheckpoints,
     fake_gateway,
 )
-from outkey.testing.fakes import Answer, FakeWorld, MemoryDatabase
-from outkey.testing.fakes_monitoring import MemoryLineRuns
-from outkey.testing.fakes_storage import memory_registry, memory_storage
-from outkey.testing.fakes_sync import MemorySync
-from outkey.testing.fakes_vouching import FakeVouchedRows
-from outkey.testing.fakes_webhooks import MemoryDeliveryRows
+from outkey.testing.fakes.basic import Answer, FakeWorld, MemoryDatabase
+from outkey.testing.fakes.monitoring import MemoryLineRuns
+from outkey.testing.fakes.storage import memory_registry, memory_storage
+from outkey.testing.fakes.sync import MemorySync
+from outkey.testing.fakes.vouching import FakeVouchedRows
+from outkey.testing.fakes.webhooks import MemoryDeliveryRows
 from outkey.webhooks.adapters.public_keys import CryptographyKeys
 from outkey.webhooks.adapters.webhook_vault import SealedWebhooks
 from outkey.webhooks.engine.fetching import fetch_public

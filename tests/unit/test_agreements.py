@@ -10,7 +10,7 @@ from outkey.sync.core.pairs.pairs import PairAgreement, PairConflict
 from outkey.sync.engine.pairs.agreements import Agreements
 from outkey.sync.engine.pairs.runner import PairRunner
 from outkey.testing import configuration
-from outkey.testing.fakes_sync import MemoryPairRows
+from outkey.testing.fakes.sync import MemoryPairRows
 from unit.test_changes import Office
 from unit.test_pair_rules import ORDERS, PAIR, SEND, applied
 from unit.test_pair_runs import PairOfLines

@@ -35,7 +35,7 @@ from outkey.sync.adapters.tables import NamedDatabases, SqliteFiles, TableStore
 from outkey.sync.core.run.run import RunState
 from outkey.sync.engine.forms.unsaved_lines import DocumentLines, WithLine
 from outkey.testing import configuration
-from outkey.testing.fakes_sync import MemoryRecords, MemoryRunRows, MemorySync
+from outkey.testing.fakes.sync import MemoryRecords, MemoryRunRows, MemorySync
 from unit.application_in_memory import FIELDS, MemoryHost, MemoryKeys, memory_host
 
 SCRIPT = "def compute_auth_header(sync_line):\n    return {}\n"

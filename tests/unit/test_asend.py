@@ -23,7 +23,7 @@ from outkey.sending.engine.wire.drive import AsyncRuntime, adrive
 from outkey.sending.engine.wire.steps import Steps, Wait
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.testing import AsyncFake, configuration, fake_gateway
-from outkey.testing.fakes import FakeWorld
+from outkey.testing.fakes.basic import FakeWorld
 from unit.test_tokens import NAMES, OAUTH, SECRETS, Provider
 
 API, AUTH = "api.acme.example", "auth.acme.example"

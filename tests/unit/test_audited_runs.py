@@ -13,7 +13,7 @@ from outkey.foundation.core.errors import ConfigError
 from outkey.sending.core.audit.events import Change, Tag
 from outkey.sending.core.request.message import Response
 from outkey.sync.core.run.run import Run, RunState
-from outkey.testing.fakes_sync import MemoryRunRows
+from outkey.testing.fakes.sync import MemoryRunRows
 from unit.application_in_memory import FIELDS, MemoryHost, memory_host
 from unit.test_application import LINES, OPEN, RecordsOfUser
 from unit.test_pair_users import host_with_conflict

@@ -33,8 +33,8 @@ from outkey.sync.core.run.run import RunState
 from outkey.sync.engine.line_registry import Registry
 from outkey.sync.engine.sync_settings import SyncSettings
 from outkey.testing import configuration
-from outkey.testing.fakes_storage import MemoryLineRows
-from outkey.testing.fakes_vouching import FakeVouchedRows
+from outkey.testing.fakes.storage import MemoryLineRows
+from outkey.testing.fakes.vouching import FakeVouchedRows
 from outkey.webhooks.adapters.webhook_vault import SealedWebhooks
 from outkey.webhooks.core.settings.settings import Webhook
 from outkey.webhooks.engine.hook_settings import HookSettings

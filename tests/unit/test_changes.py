@@ -81,8 +81,8 @@ from outkey.testing import (
     configuration,
     fake_gateway,
 )
-from outkey.testing.fakes import FakeScripts
-from outkey.testing.fakes_storage import (
+from outkey.testing.fakes.basic import FakeScripts
+from outkey.testing.fakes.storage import (
     MemoryLineRows,
     MemorySecretRows,
     MemoryStorage,

@@ -35,7 +35,7 @@ from outkey.sending.core.request.digest import (
 from outkey.sending.core.request.message import Response, ResponseHeaders
 from outkey.sending.engine.wire.nonces import Nonces
 from outkey.testing import configuration, fake_gateway
-from outkey.testing.fakes import Answer, FakeWorld
+from outkey.testing.fakes.basic import Answer, FakeWorld
 
 ORIGIN = Origin("https", "a.example", 443)
 SECRETS = {"password": "Circle of Life"}

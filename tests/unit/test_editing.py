@@ -53,8 +53,8 @@ from outkey.sending.core.request.message import Request, Response
 from outkey.sending.core.request.script import SCRIPT_FACT, secret_digest
 from outkey.sending.engine.exchange.sender import Sender
 from outkey.testing import MemoryAudit, configuration, fake_gateway
-from outkey.testing.fakes import FakeWorld
-from outkey.testing.fakes_storage import MemoryStorage
+from outkey.testing.fakes.basic import FakeWorld
+from outkey.testing.fakes.storage import MemoryStorage
 from unit.test_changes import Office
 
 EVERYTHING = frozenset(Permission)

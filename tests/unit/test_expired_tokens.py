@@ -16,8 +16,8 @@ from outkey.sending.core.request.schemes.fetched import is_rejected
 from outkey.sending.engine.exchange.calls import build_call
 from outkey.sync.core.run.run import Counts, RunState
 from outkey.testing import configuration, fake_gateway
-from outkey.testing.fakes import FakeWorld
-from outkey.testing.fakes_storage import memory_registry
+from outkey.testing.fakes.basic import FakeWorld
+from outkey.testing.fakes.storage import memory_registry
 from unit.test_api_access import Arriving
 from unit.test_login_tokens import LOGIN, PASSWORD, Api, reply, send, world
 from unit.test_oauth2_token import refused

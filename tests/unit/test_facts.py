@@ -11,7 +11,7 @@ from outkey.sync.core.line.facts import line_facts, run_facts
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.run.run import Run
 from outkey.testing import configuration
-from outkey.testing.fakes_storage import memory_registry
+from outkey.testing.fakes.storage import memory_registry
 from unit.test_sync_run import PULL
 
 

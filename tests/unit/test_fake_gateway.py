@@ -18,7 +18,7 @@ from outkey import Gateway, Response, Secret, errors
 from outkey.foundation.core.errors import Cause
 from outkey.integrations.httpx import OutkeyAuth
 from outkey.testing import FakeGateway, FakeRequest, UnexpectedRequest, make_response
-from outkey.testing.recording import RecordingGateway
+from outkey.testing.gateway.recording import RecordingGateway
 
 DOCUMENT = """
 [configuration.shop]

@@ -22,8 +22,8 @@ from outkey.sending.core.configuration.reference import parse_reference
 from outkey.sending.core.diagnosis import Fix
 from outkey.sending.core.vault.voucher import Voucher, vouchable_facts
 from outkey.testing import MemoryAudit, configuration, fake_gateway
-from outkey.testing.fakes import FakeWorld
-from outkey.testing.fakes_storage import memory_registry
+from outkey.testing.fakes.basic import FakeWorld
+from outkey.testing.fakes.storage import memory_registry
 
 
 class Store:

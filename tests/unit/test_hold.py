@@ -13,7 +13,7 @@ from outkey.sending.adapters.tokens.tokens_stored import StoredTokens
 from outkey.sending.core.audit.events import Change, Tag
 from outkey.sync.core.run.run import RunState
 from outkey.testing import MemoryStateRows
-from outkey.testing.fakes import FixedRing
+from outkey.testing.fakes.basic import FixedRing
 from unit.application_in_memory import memory_host
 from unit.test_monitoring import Site, verified
 from unit.test_sync_planner import fake_planner

@@ -11,7 +11,7 @@ from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
 from outkey.sending.adapters.secrets.secrets_stored import StoredSecrets
 from outkey.sending.core.audit.events import Change, Tag
 from outkey.testing import FakeClock, MemoryStateRows, configuration
-from outkey.testing.fakes_storage import memory_registry, memory_storage
+from outkey.testing.fakes.storage import memory_registry, memory_storage
 from unit.application_in_memory import memory_host
 
 

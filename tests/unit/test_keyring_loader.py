@@ -33,7 +33,7 @@ from outkey.testing import (
     MemoryStateRows,
 )
 from outkey.testing.contracts_storage import sealed_bytes
-from outkey.testing.fakes_storage import MemoryStorage, memory_storage
+from outkey.testing.fakes.storage import MemoryStorage, memory_storage
 from outkey.webhooks.adapters.secrets_of_webhooks import SecretsWithWebhooks
 
 

@@ -36,7 +36,7 @@ from outkey.sync.engine import SyncRunner
 from outkey.sync.engine.forms.unsaved_lines import WithLine
 from outkey.sync.engine.record_rights import refuse_forbidden
 from outkey.testing import configuration
-from outkey.testing.fakes_storage import memory_registry, memory_storage
+from outkey.testing.fakes.storage import memory_registry, memory_storage
 from unit.test_changes import Office
 from unit.test_sync_run import PULL, PUSH, fake_sync
 

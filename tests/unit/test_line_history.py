@@ -16,7 +16,7 @@ from outkey.sync.core.line.section import render_sync
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.engine.line_registry import Registry
 from outkey.testing import configuration
-from outkey.testing.fakes_storage import MemoryLineRows, memory_storage
+from outkey.testing.fakes.storage import MemoryLineRows, memory_storage
 from unit.test_changes import Office
 from unit.test_sync_run import PULL
 

@@ -38,8 +38,8 @@ from outkey.sending.core.oauth2.token import (
 from outkey.sending.core.request.message import Request, Response, ResponseHeaders
 from outkey.sending.engine.tokens.actions import TokenAction
 from outkey.testing import configuration, fake_gateway
-from outkey.testing.fakes import FakeWorld
-from outkey.testing.fakes_storage import memory_registry
+from outkey.testing.fakes.basic import FakeWorld
+from outkey.testing.fakes.storage import memory_registry
 from unit.application_in_memory import memory_host
 
 LOGIN = {

@@ -63,16 +63,16 @@ from outkey.sending.engine.test_setup import DraftCredentials, prepare_test
 from outkey.sending.engine.wire.lockout_guard import MAX_REFUSED, LockoutGuard
 from outkey.sync.core.run.run import Run, RunState
 from outkey.testing import FakeClock, FakeTransport, configuration, fake_gateway
-from outkey.testing.fakes import (
+from outkey.testing.fakes.basic import (
     FakeWorld,
     MemoryAuditRows,
     MemoryCheckpoints,
     MemoryDatabase,
     MemoryStateRows,
 )
-from outkey.testing.fakes_monitoring import MemoryLineRuns, RecordedNotices
-from outkey.testing.fakes_storage import memory_registry
-from outkey.testing.fakes_sync import MemorySync
+from outkey.testing.fakes.monitoring import MemoryLineRuns, RecordedNotices
+from outkey.testing.fakes.storage import memory_registry
+from outkey.testing.fakes.sync import MemorySync
 
 NOW = 1_800_000_000.0
 HOUR = int(NOW // 3600)

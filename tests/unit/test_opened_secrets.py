@@ -16,8 +16,8 @@ from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.vault.voucher import vouchable_facts
 from outkey.sync.engine.line_registry import Registry
 from outkey.testing import FakeClock, configuration
-from outkey.testing.fakes_storage import memory_registry, memory_storage
-from outkey.testing.fakes_vouching import MemorySeenRows
+from outkey.testing.fakes.storage import memory_registry, memory_storage
+from outkey.testing.fakes.vouching import MemorySeenRows
 
 
 class CountingRing:

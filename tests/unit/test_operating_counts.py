@@ -18,7 +18,7 @@ from outkey.sync.core.run.counts import MAX_CONTINUED, RunCounts
 from outkey.sync.core.run.run import Counts, Run, RunState
 from outkey.sync.engine.runs.counting import count_run, run_counts
 from outkey.testing import FakeClock
-from outkey.testing.fakes import MemoryDatabase
+from outkey.testing.fakes.basic import MemoryDatabase
 
 
 class Table:

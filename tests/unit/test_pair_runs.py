@@ -31,8 +31,8 @@ from outkey.sync.engine.pairs.runner import PairRunner
 from outkey.sync.engine.runs.plan import Effect, PairPorts
 from outkey.sync.engine.sync_settings import SyncSettings
 from outkey.testing import configuration, fake_gateway
-from outkey.testing.fakes_storage import memory_registry
-from outkey.testing.fakes_sync import MemorySync
+from outkey.testing.fakes.storage import memory_registry
+from outkey.testing.fakes.sync import MemorySync
 from unit.fake_orders_api import OrdersApi, reply
 from unit.test_sync_run import FIELDS, Faulty, Killed
 

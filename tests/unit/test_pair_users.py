@@ -21,7 +21,7 @@ from outkey.sync.engine.pairs.runner import (
 )
 from outkey.sync.engine.runs.plan import PairPorts
 from outkey.testing import configuration
-from outkey.testing.fakes_sync import MemoryPairRows
+from outkey.testing.fakes.sync import MemoryPairRows
 from unit.application_in_memory import MemoryHost, memory_host
 from unit.test_pair_runs import PULL, PUSH, agreed
 

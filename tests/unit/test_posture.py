@@ -45,14 +45,14 @@ from outkey.sending.core.configuration.health import Health, Summary
 from outkey.sending.core.configuration.reference import Reference, Store
 from outkey.sending.core.request.script import ScriptCall
 from outkey.testing import configuration
-from outkey.testing.fakes import (
+from outkey.testing.fakes.basic import (
     FakeScripts,
     MemoryAuditRows,
     MemoryCheckpoints,
     MemorySecrets,
 )
-from outkey.testing.fakes_storage import memory_registry
-from outkey.testing.fakes_vouching import FakeVouchedRows
+from outkey.testing.fakes.storage import memory_registry
+from outkey.testing.fakes.vouching import FakeVouchedRows
 
 NOW = 1_800_000_000.0  # 2027-01-15
 DAY = 86_400

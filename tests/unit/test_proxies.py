@@ -54,7 +54,7 @@ from outkey.sending.engine.exchange.sender import Sender
 from outkey.sending.engine.wire.drive import drive
 from outkey.sending.engine.wire.proxies import NO_PROXIES
 from outkey.testing import FakeListeners, configuration, fake_gateway
-from outkey.testing.fakes import Answer, FakeWorld
+from outkey.testing.fakes.basic import Answer, FakeWorld
 from unit.application_in_memory import memory_host
 
 PROXY = "http://proxy.acme.example:3128"

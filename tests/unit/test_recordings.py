@@ -24,7 +24,7 @@ from outkey.testing import (
     make_response,
 )
 from outkey.testing.canary import find
-from outkey.testing.recorded_secrets import (
+from outkey.testing.gateway.recorded_secrets import (
     KnownSecrets,
     is_secret_member,
     masked_forms,
@@ -32,7 +32,7 @@ from outkey.testing.recorded_secrets import (
     masked_markup,
     masked_members,
 )
-from outkey.testing.recording import (
+from outkey.testing.gateway.recording import (
     MaskedText,
     RecordedExchange,
     masked_exchange,

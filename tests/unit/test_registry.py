@@ -18,7 +18,7 @@ from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.engine import line_registry
 from outkey.sync.engine.line_registry import Registry
 from outkey.testing import configuration
-from outkey.testing.fakes_storage import (
+from outkey.testing.fakes.storage import (
     MemoryConfigurationRows,
     MemoryDatabase,
     MemoryLineRows,

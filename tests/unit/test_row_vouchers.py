@@ -30,7 +30,7 @@ from outkey.sending.core.vault.row_voucher import (
     vouched_bytes,
 )
 from outkey.testing import FakeClock, FixedRing, MemoryDatabase
-from outkey.testing.fakes_vouching import MemorySeenRows
+from outkey.testing.fakes.vouching import MemorySeenRows
 from outkey.webhooks.core.settings.checks import CHANGED_OUTSIDE
 
 LINE = RowName("line", "orders")

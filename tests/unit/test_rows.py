@@ -19,7 +19,7 @@ from outkey.sending.core.configuration.secret_values import refuse_unusable
 from outkey.sending.core.request.message import Request, Response
 from outkey.sending.core.vault.voucher import read_voucher
 from outkey.testing import configuration, fake_gateway
-from outkey.testing.fakes import FakeWorld
+from outkey.testing.fakes.basic import FakeWorld
 from unit.test_send import answered, sent_headers
 
 KEY_ROW = QueryParameter("api_key", "", secret=True)

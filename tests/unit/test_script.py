@@ -40,7 +40,7 @@ from outkey.sending.core.request.script import (
 from outkey.sending.engine.exchange.scripts import ScriptTrial, is_vouched, try_script
 from outkey.sending.engine.wire.vouched_scripts import VouchedScripts
 from outkey.testing import configuration, fake_gateway
-from outkey.testing.fakes import FakeWorld
+from outkey.testing.fakes.basic import FakeWorld
 from unit.test_changes import Office
 
 SCRIPT = "def compute_auth_header(sync_line):\n    return {}\n"

@@ -36,7 +36,7 @@ from outkey.sending.engine.wire.drive import drive
 from outkey.sending.engine.wire.steps import Wait
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.testing import configuration, fake_gateway
-from outkey.testing.fakes import FakeWorld
+from outkey.testing.fakes.basic import FakeWorld
 
 BEARER = {"authentication_type": "bearer"}
 TOKEN = {"token": "abc"}

@@ -37,7 +37,7 @@ from outkey.sending.engine.exchange.echoed_secrets import (
 )
 from outkey.sending.engine.test_setup import prepare_test
 from outkey.testing import configuration, fake_gateway
-from outkey.testing.fakes import FakeWorld
+from outkey.testing.fakes.basic import FakeWorld
 from unit.test_tokens import (
     DEVICE,
     DEVICE_ANSWER,

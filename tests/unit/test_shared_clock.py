@@ -5,7 +5,7 @@ from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import StorageUnavailable
 from outkey.sending.adapters.permits_leased import LeasedPermits
 from outkey.testing import FakeClock
-from outkey.testing.fakes import MemoryDatabase
+from outkey.testing.fakes.basic import MemoryDatabase
 
 NOW = 1_800_000_000.0
 AHEAD = 7200.0

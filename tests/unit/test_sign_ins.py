@@ -15,7 +15,7 @@ from outkey.administration.engine.access.sign_ins import (
     digest_of,
 )
 from outkey.sending.core.audit.events import Change, ChangeEffect, Tag
-from outkey.testing.fakes import FakeClock, MemoryAudit
+from outkey.testing.fakes.basic import FakeClock, MemoryAudit
 
 ACTOR = "web:"
 REFUSED = Change(Tag.SESSION_REFUSED, ACTOR)

@@ -11,7 +11,7 @@ from outkey.sending.core.request.message import Request, Response
 from outkey.sync.core.run.run import Run, RunState
 from outkey.sync.engine import Runs, SyncRunner
 from outkey.testing import FakeClock
-from outkey.testing.fakes_sync import MemorySync
+from outkey.testing.fakes.sync import MemorySync
 from unit.test_sync_planner import HOURLY, FakePlanner, fake_planner
 from unit.test_sync_retry_after import HOUR, Quota, refusal
 from unit.test_sync_run import FIELDS, PULL, Api, FakeSync, fake_sync, people

@@ -5,9 +5,9 @@ from outkey.testing.contracts_ledger import LedgerRowsContract
 from outkey.testing.contracts_pairs import PairRowsContract
 from outkey.testing.contracts_records import FIELDS, TARGET, RecordsContract
 from outkey.testing.contracts_runs import RunRowsContract, RunsContract
-from outkey.testing.fakes import MemoryDatabase
-from outkey.testing.fakes_storage import memory_registry
-from outkey.testing.fakes_sync import (
+from outkey.testing.fakes.basic import MemoryDatabase
+from outkey.testing.fakes.storage import memory_registry
+from outkey.testing.fakes.sync import (
     MemoryLedgerRows,
     MemoryPairRows,
     MemoryRecords,

@@ -45,9 +45,9 @@ from outkey.sync.engine import Effect, Runs, SyncPorts, SyncRunner
 from outkey.sync.engine.pull.target_columns import ignore_change
 from outkey.sync.ports.sync import StorageBusy
 from outkey.testing import configuration, fake_gateway
-from outkey.testing.fakes import FakeClock, FakeWorld
-from outkey.testing.fakes_storage import memory_registry
-from outkey.testing.fakes_sync import MemoryRecords, MemorySync
+from outkey.testing.fakes.basic import FakeClock, FakeWorld
+from outkey.testing.fakes.storage import memory_registry
+from outkey.testing.fakes.sync import MemoryRecords, MemorySync
 
 FIELDS = {
     "contact": (

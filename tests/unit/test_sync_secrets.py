@@ -31,7 +31,7 @@ from outkey.sync.core.mapping.records import WriteOutcome
 from outkey.sync.core.run.run import Counts, RunState
 from outkey.sync.engine import Effect, SyncPorts, SyncRunner
 from outkey.testing import FakeWorld, configuration, fake_gateway
-from outkey.testing.fakes_sync import MemorySync
+from outkey.testing.fakes.sync import MemorySync
 from unit.test_sync_run import FIELDS, PULL, PUSH, FakeSync, answer, fake_sync, stored
 from unit.test_tokens import NAMES, OAUTH, SECRETS, Provider
 

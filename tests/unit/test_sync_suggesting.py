@@ -19,8 +19,8 @@ from outkey.sync.core.line.line import Direction, Pagination, Paging, Sync
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.engine import SyncRunner
 from outkey.testing import configuration, fake_gateway
-from outkey.testing.fakes_storage import memory_registry
-from outkey.testing.fakes_sync import MemorySync
+from outkey.testing.fakes.storage import memory_registry
+from outkey.testing.fakes.sync import MemorySync
 from unit.test_sync_run import FIELDS, PULL, PUSH, FakeSync, answer, fake_sync, people
 
 SECRET = "canary-0123456789abcdef"

@@ -4,7 +4,7 @@ from outkey.foundation.core.secret import Secret
 from outkey.sending.adapters.secrets.keyring import Keyring, new_keyring
 from outkey.sending.adapters.tokens.tokens_stored import StoredTokens
 from outkey.sending.core.oauth2.token import TokenState
-from outkey.testing.fakes import FixedRing
+from outkey.testing.fakes.basic import FixedRing
 
 TOKEN, OTHER = Secret("a-refresh-token"), Secret("another-refresh-token")
 

@@ -44,8 +44,8 @@ from outkey.sending.engine.tokens.renewal import TokenManager
 from outkey.sending.engine.tokens.token_cache import CACHED_SECONDS
 from outkey.sending.engine.wire.drive import drive
 from outkey.testing import configuration, fake_gateway
-from outkey.testing.fakes import FakeClock, FakeWorld, MemorySecrets
-from outkey.testing.fakes_storage import memory_registry
+from outkey.testing.fakes.basic import FakeClock, FakeWorld, MemorySecrets
+from outkey.testing.fakes.storage import memory_registry
 
 OAUTH = {
     "authentication_type": "bearer",

@@ -33,7 +33,7 @@ from outkey.sync.core.pairs.pairs import stored_agreement
 from outkey.sync.core.run.run import Run, RunState, read_checkpoint
 from outkey.sync.ports.sync import RunQuery
 from outkey.testing import configuration
-from outkey.testing.fakes_storage import memory_storage
+from outkey.testing.fakes.storage import memory_storage
 from outkey.webhooks.adapters.secrets_of_webhooks import SecretsWithWebhooks
 from outkey.webhooks.core.inbox.inbox import DeliveryState
 from outkey.webhooks.core.settings.sealed import SealedHookSecret

@@ -29,8 +29,8 @@ from outkey.sync.adapters.vouched_lines import VouchedLines
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.engine.line_registry import Registry
 from outkey.testing import FakeClock, FixedRing, MemoryDatabase, configuration
-from outkey.testing.fakes_storage import memory_storage
-from outkey.testing.fakes_vouching import MemorySeenRows
+from outkey.testing.fakes.storage import memory_storage
+from outkey.testing.fakes.vouching import MemorySeenRows
 from outkey.webhooks.adapters.secrets_of_webhooks import SecretsWithWebhooks
 
 HOOK = StateKind.WEBHOOK

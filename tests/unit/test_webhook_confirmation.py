@@ -7,7 +7,7 @@ import pytest
 from outkey.foundation.core.errors import ConfigError, SyncFailed, TimedOut
 from outkey.sending.core.audit.events import Intent
 from outkey.sending.core.request.message import Response, ResponseHeaders
-from outkey.testing.fakes import Answer
+from outkey.testing.fakes.basic import Answer
 from outkey.webhooks.core.inbox.delivery import Delivery
 from outkey.webhooks.core.inbox.inbox import DeliveryState
 from outkey.webhooks.core.settings.confirmation import object_ids, object_path

@@ -1,5 +1,5 @@
 from outkey.testing.contracts_webhooks import DeliveryRowsContract
-from outkey.testing.fakes_webhooks import MemoryDeliveryRows
+from outkey.testing.fakes.webhooks import MemoryDeliveryRows
 
 
 class TestMemoryDeliveryRows(DeliveryRowsContract):

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from outkey.foundation.core.errors import StorageUnavailable
-from outkey.testing.fakes_webhooks import MemoryDeliveryRows
+from outkey.testing.fakes.webhooks import MemoryDeliveryRows
 from outkey.webhooks.core.inbox.inbox import InboxDelivery
 from outkey.webhooks.engine import intake as intake_module
 from outkey.webhooks.engine.intake import Intake

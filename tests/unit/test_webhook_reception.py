@@ -30,7 +30,7 @@ from outkey.sending.core.audit.events import Change, Tag
 from outkey.sending.core.request.message import Response
 from outkey.sending.core.vault.envelope import key_name_of
 from outkey.testing import configuration, fake_gateway
-from outkey.testing.fakes_storage import MemorySecretRows
+from outkey.testing.fakes.storage import MemorySecretRows
 from outkey.webhooks.adapters.public_keys import CryptographyKeys
 from outkey.webhooks.adapters.secrets_of_webhooks import SecretsWithWebhooks
 from outkey.webhooks.core.inbox.delivery import Delivery, Refused

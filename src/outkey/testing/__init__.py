@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from outkey.foundation.adapters.states_memory import MemoryStateRows
-    from outkey.testing.fake_requests import FakeRequest
-    from outkey.testing.fakes import (
+    from outkey.testing.fakes.basic import (
         AsyncFake,
         FakeClock,
         FakeListeners,
@@ -29,8 +28,9 @@ if TYPE_CHECKING:
         configuration,
         fake_gateway,
     )
-    from outkey.testing.gateway import FakeGateway
-    from outkey.testing.gateway_rules import (
+    from outkey.testing.gateway.fake_gateway import FakeGateway
+    from outkey.testing.gateway.requests import FakeRequest
+    from outkey.testing.gateway.rules import (
         GatewayRule,
         UnexpectedRequest,
         make_response,
@@ -60,18 +60,18 @@ __all__ = [
     "make_response",
 ]
 _MODULES = {
-    "FakeGateway": "outkey.testing.gateway",
-    "FakeRequest": "outkey.testing.fake_requests",
-    "GatewayRule": "outkey.testing.gateway_rules",
-    "UnexpectedRequest": "outkey.testing.gateway_rules",
-    "make_response": "outkey.testing.gateway_rules",
+    "FakeGateway": "outkey.testing.gateway.fake_gateway",
+    "FakeRequest": "outkey.testing.gateway.requests",
+    "GatewayRule": "outkey.testing.gateway.rules",
+    "UnexpectedRequest": "outkey.testing.gateway.rules",
+    "make_response": "outkey.testing.gateway.rules",
 }
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(_MODULES.get(name, "outkey.testing.fakes"))
+    module = import_module(_MODULES.get(name, "outkey.testing.fakes.basic"))
     value: object = getattr(module, name)
     globals()[name] = value  # found without this function from now on
     return value

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from outkey.testing.gateway import FakeGateway
+    from outkey.testing.gateway.fake_gateway import FakeGateway
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def outkey_gateway(
     The test fails if it sent a request without a rule, also where the code under test
     has caught that error.
     """
-    from outkey.testing.gateway import FakeGateway  # noqa: PLC0415 - see above
+    from outkey.testing.gateway.fake_gateway import FakeGateway  # noqa: PLC0415 - see above
 
     gateway = FakeGateway(outkey_document)
     failures = request.session.testsfailed

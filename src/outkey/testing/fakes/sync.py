@@ -27,7 +27,7 @@ from outkey.sync.core.run.run import RejectedRecord, Run, RunState
 from outkey.sync.core.run.states import is_over
 from outkey.sync.engine.runs.runs import Runs
 from outkey.sync.ports.sync import Key, LineSource, PairQuery, RunOrder, RunQuery
-from outkey.testing.fakes import MemoryDatabase
+from outkey.testing.fakes.basic import MemoryDatabase
 
 
 class MemoryRunRows:

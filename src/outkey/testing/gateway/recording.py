@@ -31,16 +31,7 @@ from outkey.sending.engine.exchange.calls import SendOptions
 from outkey.sending.engine.exchange.echoed_secrets import sent_secrets
 from outkey.sending.engine.gateway import Gateway
 from outkey.sending.engine.wire.off_loop import off_loop
-from outkey.testing.fake_requests import (
-    NO_CONTENT,
-    BodyContent,
-    FakeRequest,
-    mapping_of,
-    read_body,
-    request_of,
-)
-from outkey.testing.gateway_rules import RequestPattern, RuleResult
-from outkey.testing.recorded_secrets import (
+from outkey.testing.gateway.recorded_secrets import (
     KnownSecrets,
     masked_forms,
     masked_markup,
@@ -48,6 +39,15 @@ from outkey.testing.recorded_secrets import (
     masked_parameters,
     masked_path,
 )
+from outkey.testing.gateway.requests import (
+    NO_CONTENT,
+    BodyContent,
+    FakeRequest,
+    mapping_of,
+    read_body,
+    request_of,
+)
+from outkey.testing.gateway.rules import RequestPattern, RuleResult
 
 VERSION = 1
 Facts = dict[str, Any]

@@ -30,19 +30,14 @@ from outkey.sending.core.request.message import Request, Response, Route, Source
 from outkey.sending.engine.exchange.calls import SendOptions, build_call
 from outkey.sending.engine.exchange.lend import Loan, lend
 from outkey.sending.engine.gateway import Gateway
-from outkey.testing.fake_requests import (
+from outkey.testing.gateway.recording import RecordingGateway, read_recording
+from outkey.testing.gateway.requests import (
     FakeRequest,
     fake_request,
     request_of,
     without_base,
 )
-from outkey.testing.fake_sender import (
-    AnyConfigurations,
-    fake_sender,
-    made_up_configuration,
-    read_configurations,
-)
-from outkey.testing.gateway_rules import (
+from outkey.testing.gateway.rules import (
     GatewayRule,
     PatternOptions,
     RequestPattern,
@@ -52,7 +47,12 @@ from outkey.testing.gateway_rules import (
     make_response,
     request_text,
 )
-from outkey.testing.recording import RecordingGateway, read_recording
+from outkey.testing.gateway.sender import (
+    AnyConfigurations,
+    fake_sender,
+    made_up_configuration,
+    read_configurations,
+)
 
 PathPattern = str | re.Pattern[str] | None
 

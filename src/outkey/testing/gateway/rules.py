@@ -13,7 +13,7 @@ from outkey.foundation.core.secret import Secret
 from outkey.sending.core.request.assembly import encode_body
 from outkey.sending.core.request.message import Response, ResponseHeaders
 from outkey.sending.engine.exchange.calls import Data, RequestContent
-from outkey.testing.fake_requests import (
+from outkey.testing.gateway.requests import (
     BodyContent,
     FakeRequest,
     mapping_of,

@@ -16,7 +16,7 @@ from outkey.sync.core.line.rows import LineRow
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.engine.line_registry import Registry
 from outkey.sync.ports.sync import Storage
-from outkey.testing.fakes import FakeClock, MemoryDatabase
+from outkey.testing.fakes.basic import FakeClock, MemoryDatabase
 
 
 class MemoryLineRows:

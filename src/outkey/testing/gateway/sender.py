@@ -19,7 +19,7 @@ from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.sections import ProxySettings
 from outkey.sending.core.request.message import Peer, Request, Response, Route
 from outkey.sending.engine.exchange.sender import Ports, Sender
-from outkey.testing.fakes import FakeScripts, MemoryAudit
+from outkey.testing.fakes.basic import FakeScripts, MemoryAudit
 
 BASE_URL = "https://api.example"
 _ABSOLUTE = re.compile(r"https?://", re.IGNORECASE)

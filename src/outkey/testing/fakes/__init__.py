@@ -1,0 +1,1 @@
+"""Ports in memory, for the tests of outkey and of hosts."""

@@ -1,0 +1,1 @@
+"""`FakeGateway`: requests of an application's tests, without a network."""
