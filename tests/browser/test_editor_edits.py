@@ -1,7 +1,7 @@
 """Users who change and test configurations, but enter no secrets, move none.
 
 Real servers on loopback stand for the API, the provider and an attacker, and write down
-what arrives. The rules themselves are tested in tests/unit/test_editing.py.
+what arrives. The rules themselves are tested by the unit test test_editing.py.
 """
 
 from pathlib import Path

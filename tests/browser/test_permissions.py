@@ -1,7 +1,7 @@
 """Roles that an administrator composes: each permission holds on its own.
 
-The rules of editing are tested in tests/unit/test_editing.py, consents in
-tests/unit/test_consent.py; here the pages must reach them.
+The rules of editing are tested by the unit test test_editing.py, consents by
+test_consent.py; here the pages must reach them.
 """
 
 from pathlib import Path

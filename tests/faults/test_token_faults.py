@@ -43,7 +43,7 @@ def literal(status: int, body: str, kind: str = "application/json") -> str:
 
 
 # What nobody should answer, and the reason that a person is told; one of each kind,
-# since tests/unit/test_oauth2_responses.py reads the rest of them without a wire.
+# since the unit test test_oauth2_responses.py reads the rest of them without a wire.
 REFUSED = {
     "invalid_client": ("odd/invalid_client", "invalid_client"),
     "invalid_grant": ("odd/invalid_grant", "invalid_grant"),

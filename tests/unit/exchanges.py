@@ -5,7 +5,7 @@ Those written here are of well-known APIs as documented. Those of
 then asked with one mistake: its server and version, the mistake, the reasons that are
 right, the response, and the one to the same request without credentials.
 
-`tests/unit/test_reasons.py` reads both. Keys and users are made up.
+`test_reasons.py` reads both. Keys and users are made up.
 """
 
 import json
