@@ -18,7 +18,7 @@ from outkey.foundation.core.errors import ConfigError, StorageUnavailable
 from outkey.foundation.core.text import Text
 from outkey.hosts.django.project import LABEL, MARK, in_project, open_project
 from outkey.hosts.django.rows.tolerant_connections import tolerate_odd_times
-from outkey.hosts.server.backup.work_folders import settle_left_overs
+from outkey.hosts.server.backup.left_overs import settle_left_overs
 from outkey.hosts.server.location import DEMO_MARK, home
 
 COMMANDS = "outkey.hosts.server.settings"

@@ -14,16 +14,13 @@ from pathlib import Path
 import pytest
 
 from outkey.foundation.core.errors import ConfigError, Sealed, StorageUnavailable
-from outkey.hosts.server.backup import archive, sqlite_copy, work_folders
+from outkey.hosts.server.backup import archive, left_overs, sqlite_copy
 from outkey.hosts.server.backup.archive import Manifest
 from outkey.hosts.server.backup.embedded import RestoredBackup, RestoreOptions, restore
+from outkey.hosts.server.backup.left_overs import settle_left_overs
 from outkey.hosts.server.backup.replacement import Plan, name_of
 from outkey.hosts.server.backup.signing import sign
-from outkey.hosts.server.backup.work_folders import (
-    backup_folder,
-    restore_folder,
-    settle_left_overs,
-)
+from outkey.hosts.server.backup.work_folders import backup_folder, restore_folder
 from outkey.sending.adapters.secrets.keyring import Keyring, new_keyring
 from outkey.sending.adapters.secrets.keyring_file import KeySource
 
@@ -507,7 +504,7 @@ def test_what_a_backup_at_work_has_is_not_removed(home: Path) -> None:
 def test_nothing_begins_while_a_restore_is_at_work(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(work_folders, "PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(left_overs, "PATIENCE_SECONDS", 0.2)
     with restore_folder(home / "data") as folder:
         with pytest.raises(ConfigError, match="restore of this home is running"):
             settle_left_overs(home)
