@@ -162,7 +162,7 @@ MODULES = (
         ("Tables", "build_application"),
     ),
     PublicModule(
-        "outkey.hosts.cli.session",
+        "outkey.hosts.command_host",
         "The command line of a host",
         "",
         ("CommandHost",),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from outkey.administration.engine.application import Application
 from outkey.hosts.cli.main import main
-from outkey.hosts.cli.session import CommandHost
+from outkey.hosts.command_host import CommandHost
 from outkey.hosts.installation import Tables, build_application
 from outkey.sync.ports.sync import Storage
 from third_host.agreements import AgreementTable

@@ -21,7 +21,8 @@ from outkey.foundation.core.text import Text
 from outkey.hosts.cli.declaring import CONTEXT, Commands, RootGroup
 from outkey.hosts.cli.printing.output import exit_code_of, print_error, print_line
 from outkey.hosts.cli.printing.times import begin_in_local_zone
-from outkey.hosts.cli.session import CommandHost, current_host, use_host
+from outkey.hosts.cli.session import current_host, use_host
+from outkey.hosts.command_host import CommandHost
 
 app = Commands(
     name="outkey", cls=RootGroup, context_settings=CONTEXT, add_completion=True

@@ -17,7 +17,7 @@ from outkey.administration.engine.application import Application
 from outkey.foundation.core.errors import ConfigError, OutkeyError, Sealed
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.printing.output import print_line
-from outkey.hosts.cli.session import (
+from outkey.hosts.command_host import (
     AccountFacts,
     CommandHost,
     Restored,
@@ -26,7 +26,8 @@ from outkey.hosts.cli.session import (
     refuse_home,
 )
 from outkey.hosts.django.project import in_project, project_home
-from outkey.hosts.server.backup.work_folders import NOT_RECORDED, settle_left_overs
+from outkey.hosts.server.backup.left_overs import settle_left_overs
+from outkey.hosts.server.backup.work_folders import NOT_RECORDED
 from outkey.hosts.server.home import (
     PAGES,
     make_folders,

@@ -13,7 +13,7 @@ import pytest
 from outkey.administration.adapters.failure_reports import MAX_REPORTS, write_report
 from outkey.foundation.core.failure_places import MAX_FRAMES, failure_places
 from outkey.hosts.cli.main import report_thread, run
-from outkey.hosts.cli.session import CommandHost
+from outkey.hosts.command_host import CommandHost
 
 SECRET = "hunter2"
 

@@ -25,7 +25,7 @@ from outkey.foundation.core.fields.choices import Network
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.main import run
-from outkey.hosts.cli.session import CommandHost
+from outkey.hosts.command_host import CommandHost
 from outkey.sending.adapters.secrets.keyring import Keyring
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
 from outkey.sending.core.audit.events import Change, Tag

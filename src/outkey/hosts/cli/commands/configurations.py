@@ -31,13 +31,8 @@ from outkey.hosts.cli.printing.presenters import (
     dependents_text,
     status_mark,
 )
-from outkey.hosts.cli.session import (
-    AsJson,
-    Name,
-    Yes,
-    administration_of,
-    open_application,
-)
+from outkey.hosts.cli.session import AsJson, Name, Yes, open_application
+from outkey.hosts.command_host import administration_of
 from outkey.sending.core.audit.events import Change, Tag
 from outkey.sending.core.configuration.facts import configuration_facts, summary_facts
 

@@ -16,7 +16,8 @@ from outkey.hosts.cli.printing.output import (
     print_table,
     progress_bar,
 )
-from outkey.hosts.cli.session import AsJson, administration_of, open_application
+from outkey.hosts.cli.session import AsJson, open_application
+from outkey.hosts.command_host import administration_of
 from outkey.sending.core.audit.events import Tag
 from outkey.sync.core.mapping.records import Target, find_target
 from outkey.sync.core.mapping.targets import ARCHIVED_AT, TABLE_PREFIX, FileFormat

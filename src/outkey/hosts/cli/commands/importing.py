@@ -17,7 +17,8 @@ from outkey.hosts.cli.printing.output import (
     print_report_items,
     warn,
 )
-from outkey.hosts.cli.session import AsJson, administration_of, open_application
+from outkey.hosts.cli.session import AsJson, open_application
+from outkey.hosts.command_host import administration_of
 from outkey.importing.core.formats import ImportFormat
 
 if TYPE_CHECKING:

@@ -56,13 +56,8 @@ from outkey.hosts.cli.printing.run_texts import (
     waiting_text,
 )
 from outkey.hosts.cli.printing.times import time_text, with_local_times
-from outkey.hosts.cli.session import (
-    AsJson,
-    Yes,
-    administration_of,
-    current_host,
-    open_application,
-)
+from outkey.hosts.cli.session import AsJson, Yes, current_host, open_application
+from outkey.hosts.command_host import administration_of
 from outkey.sync.core.line.facts import line_facts, run_facts
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.mapping.targets import FILE_PREFIX

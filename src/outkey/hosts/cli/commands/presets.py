@@ -15,7 +15,8 @@ from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text, join_texts
 from outkey.hosts.cli.declaring import Commands
 from outkey.hosts.cli.printing.output import print_json, print_line, print_table
-from outkey.hosts.cli.session import AsJson, administration_of, open_application
+from outkey.hosts.cli.session import AsJson, open_application
+from outkey.hosts.command_host import administration_of
 
 presets_app = Commands(help="Search the presets: prepared settings of known providers.")
 PresetName = Annotated[str, typer.Argument(help="The preset's name.", metavar="NAME")]

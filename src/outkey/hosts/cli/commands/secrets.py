@@ -17,13 +17,8 @@ from outkey.hosts.cli.printing.output import (
     print_table,
 )
 from outkey.hosts.cli.printing.presenters import fact_columns
-from outkey.hosts.cli.session import (
-    AsJson,
-    Name,
-    Yes,
-    administration_of,
-    open_application,
-)
+from outkey.hosts.cli.session import AsJson, Name, Yes, open_application
+from outkey.hosts.command_host import administration_of
 from outkey.sending.core.vault.row_voucher import is_row_name
 
 if TYPE_CHECKING:

@@ -19,12 +19,8 @@ from outkey.hosts.cli.printing.output import (
     warn,
 )
 from outkey.hosts.cli.printing.times import time_text
-from outkey.hosts.cli.session import (
-    AsJson,
-    Name,
-    administration_of,
-    open_application,
-)
+from outkey.hosts.cli.session import AsJson, Name, open_application
+from outkey.hosts.command_host import administration_of
 from outkey.sending.core.audit.events import Tag
 from outkey.sending.core.oauth2.token import State
 

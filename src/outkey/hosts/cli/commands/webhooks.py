@@ -26,12 +26,8 @@ from outkey.hosts.cli.printing.output import (
 )
 from outkey.hosts.cli.printing.presenters import readable_body
 from outkey.hosts.cli.printing.times import parse_time, time_text
-from outkey.hosts.cli.session import (
-    AsJson,
-    Yes,
-    administration_of,
-    open_application,
-)
+from outkey.hosts.cli.session import AsJson, Yes, open_application
+from outkey.hosts.command_host import administration_of
 from outkey.webhooks.core.inbox.inbox import DeliveryState, InboxDelivery, ReplayScope
 
 if TYPE_CHECKING:

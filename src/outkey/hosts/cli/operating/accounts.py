@@ -17,7 +17,8 @@ from outkey.hosts.cli.printing.output import (
     print_table,
 )
 from outkey.hosts.cli.printing.times import time_text
-from outkey.hosts.cli.session import AsJson, administration_of, current_host
+from outkey.hosts.cli.session import AsJson, current_host
+from outkey.hosts.command_host import administration_of
 
 accounts_app = Commands(help="Add, list and disable users of the pages.")
 UserName = Annotated[

@@ -21,7 +21,8 @@ from outkey.hosts.cli.printing.output import (
     warn_unreadable,
 )
 from outkey.hosts.cli.printing.times import time_text
-from outkey.hosts.cli.session import AsJson, administration_of, open_application
+from outkey.hosts.cli.session import AsJson, open_application
+from outkey.hosts.command_host import administration_of
 
 if TYPE_CHECKING:
     from outkey.administration.core.access.api_tokens import ApiToken

@@ -10,7 +10,8 @@ import typer
 from outkey.foundation.core.moments import parse_iso
 from outkey.hosts.cli.printing.output import print_json, print_line, progress_bar
 from outkey.hosts.cli.printing.times import time_text
-from outkey.hosts.cli.session import AsJson, Restored, current_host
+from outkey.hosts.cli.session import AsJson, current_host
+from outkey.hosts.command_host import Restored
 
 AUDIT_BROKEN = 1  # as `outkey audit verify` exits
 NewFile = Annotated[

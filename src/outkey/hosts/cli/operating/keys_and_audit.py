@@ -24,12 +24,8 @@ from outkey.hosts.cli.printing.output import (
     progress_bar,
 )
 from outkey.hosts.cli.printing.times import record_time
-from outkey.hosts.cli.session import (
-    AsJson,
-    Yes,
-    administration_of,
-    open_application,
-)
+from outkey.hosts.cli.session import AsJson, Yes, open_application
+from outkey.hosts.command_host import administration_of
 from outkey.sending.core.audit.events import Tag
 
 if TYPE_CHECKING:

@@ -15,12 +15,8 @@ from outkey.hosts.cli.printing.output import (
     print_table,
 )
 from outkey.hosts.cli.printing.times import time_text
-from outkey.hosts.cli.session import (
-    AsJson,
-    administration_of,
-    current_host,
-    open_application,
-)
+from outkey.hosts.cli.session import AsJson, current_host, open_application
+from outkey.hosts.command_host import administration_of
 
 if TYPE_CHECKING:
     from outkey.administration.engine.application import Application

@@ -7,7 +7,8 @@ import typer
 from outkey.hosts.cli.declaring import Commands
 from outkey.hosts.cli.operating.accounts import print_revoked
 from outkey.hosts.cli.printing.output import confirm, print_done, print_json, print_line
-from outkey.hosts.cli.session import AsJson, Yes, administration_of, current_host
+from outkey.hosts.cli.session import AsJson, Yes, current_host
+from outkey.hosts.command_host import administration_of
 from outkey.sending.core.audit.events import Tag
 
 people_app = Commands(help="Export or erase what is stored about users.")

@@ -14,7 +14,7 @@ from outkey.administration.engine.access.api_tokens import ApiTokens
 from outkey.administration.engine.editing.changes import Administration
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
-from outkey.hosts.cli.session import AccountFacts
+from outkey.hosts.command_host import AccountFacts
 from outkey.hosts.django.pages.access import web_actor
 from outkey.hosts.server.users.personal import (
     refuse_last_administrator,
