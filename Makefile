@@ -7,7 +7,7 @@ PROGRAMS := $(wildcard tests/*/programs)
 SPACE := $(subst ,, )
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
-.PHONY: help run tour spar test test-full lint types architecture pytest bench docs readme-picture changelog release clean
+.PHONY: help run tour spar test test-full lint types architecture rooms pytest bench docs readme-picture changelog release clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -37,8 +37,12 @@ types: $(VENV)/.dev ## mypy, strict: the package, the programs that tests run, a
 	MYPYPATH=src:tests:tests/cli/projects/shop_project:$(subst $(SPACE),:,$(PROGRAMS)) $(BIN)/mypy $(PROGRAMS)
 	MYPYPATH=src $(BIN)/mypy --ignore-missing-imports --allow-subclassing-any bench
 
-architecture: $(VENV)/.dev ## the direction of imports
+architecture: $(VENV)/.dev ## the direction of imports, and no circle
 	$(BIN)/lint-imports
+	$(BIN)/python tools/rooms.py
+
+rooms: $(VENV)/.dev ## the packages, and how many imports go down and up
+	@$(BIN)/python tools/rooms.py
 
 pytest: $(VENV)/.dev ## only the tests, with coverage
 	@$(BIN)/python tools/run_tests.py --pytest

@@ -16,6 +16,7 @@ from reference_lines import lines_page
 from reference_python import python_page
 from reference_recipes import recipes_page
 from reference_webhooks import webhooks_page
+from rooms import rooms_page
 
 from outkey.administration.core.findings.catalogue import ALL_CHECKS
 from outkey.administration.core.findings.posture import (
@@ -48,6 +49,7 @@ def pages() -> dict[str, str]:
         "audit.md": "\n".join(_audit()),
         "posture.md": "\n".join(_posture()),
         "spar.md": "\n".join(_scenes()),
+        "rooms.md": "\n".join(rooms_page()),
         "../guide/recipes.md": "\n".join(recipes_page()) + "\n",
         **_reasons(),
     }
