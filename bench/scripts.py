@@ -40,7 +40,7 @@ from rich.table import Table
 
 from outkey.foundation.core.secret import Secret
 from outkey.hosts.file import from_text
-from outkey.sending.adapters.scripts_locked import LockedScripts
+from outkey.sending.adapters.scripts_locked.pool import LockedScripts
 from outkey.sending.core.request.script import ScriptCall
 
 ROUNDS, CALLS, READY, WORKERS = 40, 500, 40, 20

@@ -37,7 +37,7 @@ from outkey.importing.core.report import ReportAction
 from outkey.sending.adapters.secrets.keyring import KeyState
 from outkey.sending.core.configuration.fields import FIELDS
 from outkey.sending.core.configuration.health import Status
-from outkey.sending.core.diagnosis import FIXES, REASONS, REMEDIES
+from outkey.sending.core.diagnosis.reasons import FIXES, REASONS, REMEDIES
 from outkey.sending.core.oauth2.responses import FAILURES
 from outkey.sending.core.request.addresses import AddressKind
 from outkey.sending.core.request.message import Source

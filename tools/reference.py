@@ -29,7 +29,7 @@ from outkey.foundation.core import errors
 from outkey.foundation.core.fields.field_kinds import Tab
 from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal, Tag
 from outkey.sending.core.configuration.fields import FIELDS
-from outkey.sending.core.diagnosis import FIXES, REASONS, REMEDIES, Reason
+from outkey.sending.core.diagnosis.reasons import FIXES, REASONS, REMEDIES, Reason
 from outkey.spar.scenes import index
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"

@@ -21,7 +21,7 @@ from database.mariadb import MariaDb
 from ports import free_port
 
 if TYPE_CHECKING:
-    from outkey.sync.engine import Runs
+    from outkey.sync.engine.runs.runs import Runs
 
 POSTGRESQL = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
 
@@ -183,8 +183,8 @@ def stored_runs() -> "Runs":
     from outkey.hosts.django.rows.runs import DjangoRunRows
     from outkey.hosts.django.rows.shared_state import DjangoStateRows
     from outkey.hosts.django.rows.storage import django_storage
-    from outkey.sync.engine import Runs
     from outkey.sync.engine.line_registry import Registry
+    from outkey.sync.engine.runs.runs import Runs
 
     storage = django_storage()
     return Runs(DjangoRunRows(), DjangoStateRows(), storage.database, Registry(storage))

@@ -18,13 +18,13 @@ from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.ports.database import StateRows
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
-from outkey.sync.adapters.tables import (
+from outkey.sync.adapters.tables.databases import (
     NamedDatabases,
     OwnDatabase,
-    SqliteFiles,
-    TableStore,
+    parse_database_url,
 )
-from outkey.sync.adapters.tables.databases import parse_database_url
+from outkey.sync.adapters.tables.sqlite_files import SqliteFiles
+from outkey.sync.adapters.tables.store import TableStore
 from outkey.sync.core.line.sync_sections import OtherDatabase
 from outkey.sync.core.mapping.records import FieldKind, HostField, Shape
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from database.conftest import Cluster
     from outkey.administration.engine.application import Application
     from outkey.hosts.django.workers.local_workers import LocalWorkers
-    from outkey.sync.engine import Runs
+    from outkey.sync.engine.runs.runs import Runs
 
 WAREHOUSE = """
 [database.warehouse]

@@ -41,7 +41,10 @@ from outkey.foundation.core.errors import (
 )
 from outkey.foundation.core.secret import Secret
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
-from outkey.sync.adapters.tables import NamedDatabases, SqliteFiles, TableStore, engines
+from outkey.sync.adapters.tables import engines
+from outkey.sync.adapters.tables.databases import NamedDatabases
+from outkey.sync.adapters.tables.sqlite_files import SqliteFiles
+from outkey.sync.adapters.tables.store import TableStore
 from outkey.sync.core.line.sync_sections import OtherDatabase
 from outkey.sync.core.mapping.records import FieldKind
 

@@ -31,7 +31,7 @@ from programs import assert_program_passes
 
 if TYPE_CHECKING:
     from outkey.administration.engine.application import Application
-    from outkey.sync.engine import SyncRunner
+    from outkey.sync.engine.runs.runner import SyncRunner
 
 SIZE, COUNT = 100, 450  # five pages; the fault is at the third
 Row = tuple[object, ...]

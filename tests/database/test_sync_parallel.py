@@ -20,7 +20,7 @@ from outkey.sending.core.request.rate_limit import RateLimit
 from outkey.sync.core.run.run import Counts
 
 if TYPE_CHECKING:
-    from outkey.sync.engine import SyncRunner
+    from outkey.sync.engine.runs.runner import SyncRunner
 
 # Django's connections end with the threads of the loop.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")

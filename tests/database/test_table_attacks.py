@@ -5,7 +5,7 @@ import pytest
 from database.table_places import Place, place, shape  # noqa: F401 - a fixture
 from database.test_tables import CREATED, UNCHANGED, UPDATED, stored, write
 from outkey.foundation.core.errors import ConfigError, OutkeyError
-from outkey.sync.adapters.tables import TableStore
+from outkey.sync.adapters.tables.store import TableStore
 from outkey.sync.core.line.line import Gone
 from outkey.sync.core.mapping.records import FieldKind, Unseen
 

@@ -13,7 +13,9 @@ from database.table_places import OTHER, Place, place, shape  # noqa: F401 - a f
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import ConfigError, OutkeyError, StorageUnavailable
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
-from outkey.sync.adapters.tables import NamedDatabases, SqliteFiles, TableStore
+from outkey.sync.adapters.tables.databases import NamedDatabases
+from outkey.sync.adapters.tables.sqlite_files import SqliteFiles
+from outkey.sync.adapters.tables.store import TableStore
 from outkey.sync.core.line.sync_sections import OtherDatabase
 from outkey.sync.core.mapping.records import FieldKind, WriteOutcome
 

@@ -5,8 +5,8 @@ import pytest
 from database.table_places import Place, place, shape  # noqa: F401 - a fixture
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.shared_state import StateKind
-from outkey.sync.adapters.tables import TableStore
 from outkey.sync.adapters.tables.layouts.layout_records import LayoutRecords
+from outkey.sync.adapters.tables.store import TableStore
 from outkey.sync.core.mapping.records import FieldKind, WriteOutcome, Written
 
 CREATED = Written(WriteOutcome.CREATED)

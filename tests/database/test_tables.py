@@ -8,7 +8,7 @@ import pytest
 
 from database.table_places import Place, place, shape  # noqa: F401 - a fixture
 from outkey.foundation.core.errors import ConfigError
-from outkey.sync.adapters.tables import TableStore
+from outkey.sync.adapters.tables.store import TableStore
 from outkey.sync.core.line.line import Gone
 from outkey.sync.core.mapping.filters import read_wanted
 from outkey.sync.core.mapping.records import FieldKind, HostField, WriteOutcome, Written

@@ -17,7 +17,7 @@ import outkey
 from cli.conftest import Terminal
 from docs.test_links import anchors
 from outkey.foundation.core.fields.choices import Choice
-from outkey.sending.core.diagnosis import REASONS
+from outkey.sending.core.diagnosis.reasons import REASONS
 from outkey.spar import Spar
 from outkey.sync.core.line.line import Transform
 from outkey.testing.canary import Canaries

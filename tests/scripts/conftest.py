@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from outkey.foundation.core.secret import Secret
-from outkey.sending.adapters.scripts_locked import LockedScripts
+from outkey.sending.adapters.scripts_locked.pool import LockedScripts
 from outkey.sending.core.request.script import ScriptCall
 
 EXAMPLE = """

@@ -3,7 +3,7 @@
 import pytest
 
 from outkey.foundation.core.errors import HeaderFormatError, OutkeyError, ScriptFailed
-from outkey.sending.adapters.scripts_locked import LockedScripts
+from outkey.sending.adapters.scripts_locked.pool import LockedScripts
 from scripts.conftest import body_of, call_of, pid_of
 
 ECHO = body_of(

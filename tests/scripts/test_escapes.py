@@ -16,7 +16,8 @@ import pytest
 
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.script_syntax import FUNCTION, TRANSFORM
-from outkey.sending.adapters.scripts_locked import LockedScripts, spawner
+from outkey.sending.adapters.scripts_locked import spawner
+from outkey.sending.adapters.scripts_locked.pool import LockedScripts
 from outkey.sync.adapters.record_scripts import LockedRecordScripts
 from scripts.attacks import ATTACKS, script_of
 from scripts.conftest import VERSIONS, body_of, call_of, pid_of, python_of, zygote_of

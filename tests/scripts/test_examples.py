@@ -40,7 +40,7 @@ from outkey.foundation.core.script_syntax import (
     examples,
 )
 from outkey.foundation.core.secret import Secret
-from outkey.sending.adapters.scripts_locked import LockedScripts
+from outkey.sending.adapters.scripts_locked.pool import LockedScripts
 from outkey.sending.core.request.script import ScriptCall
 
 FOLDER = Path(__file__).parents[2] / "examples" / "scripts"

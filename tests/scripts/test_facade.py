@@ -8,7 +8,7 @@ import pytest
 
 from outkey.foundation.core.errors import HeaderFormatError, ScriptFailed, SecretMissing
 from outkey.foundation.core.script_syntax import OFFERED
-from outkey.sending.adapters.scripts_locked import LockedScripts
+from outkey.sending.adapters.scripts_locked.pool import LockedScripts
 from scripts.conftest import EXAMPLE, body_of, call_of
 
 AT = 1_700_000_000.0

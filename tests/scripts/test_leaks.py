@@ -6,7 +6,7 @@ import pytest
 
 from frames import product_frames
 from outkey.foundation.core.errors import OutkeyError
-from outkey.sending.adapters.scripts_locked import LockedScripts
+from outkey.sending.adapters.scripts_locked.pool import LockedScripts
 from outkey.testing.canary import Canaries, find
 from scripts.conftest import body_of, call_of
 

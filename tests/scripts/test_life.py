@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from outkey.foundation.core.errors import HeaderFormatError, OutkeyError, ScriptFailed
-from outkey.sending.adapters.scripts_locked import LockedScripts, link, pool
+from outkey.sending.adapters.scripts_locked import link, pool
+from outkey.sending.adapters.scripts_locked.pool import LockedScripts
 from scripts.conftest import (
     EXAMPLE,
     body_of,

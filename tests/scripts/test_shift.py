@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from outkey.sending.adapters.scripts_locked import LockedScripts
+from outkey.sending.adapters.scripts_locked.pool import LockedScripts
 from scripts.conftest import body_of, call_of, worker_of
 
 CLOCKS = (

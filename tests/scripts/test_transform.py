@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from outkey.foundation.core.errors import ScriptFailed
-from outkey.sending.adapters.scripts_locked import LockedScripts, pool, spawner
+from outkey.sending.adapters.scripts_locked import pool, spawner
+from outkey.sending.adapters.scripts_locked.pool import LockedScripts
 from outkey.sending.core.request.script import MAX_RECORD
 from outkey.sync.adapters.record_scripts import LockedRecordScripts
 from outkey.sync.core.mapping.mapping import Unmapped

@@ -31,8 +31,8 @@ from outkey.spar.records_api import contact as spar_contact
 from outkey.sync.core.line.line import Gone
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.mapping.records import WriteOutcome
-from outkey.sync.engine import Runs
 from outkey.sync.engine.line_registry import Registry
+from outkey.sync.engine.runs.runs import Runs
 from outkey.sync.ports import sync
 from outkey.testing import FakeClock, FixedRing, configuration
 from outkey.testing.contracts_audit import AuditRowsContract, rows_at

@@ -16,8 +16,8 @@ from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sync.adapters.calendar_cronsim import CronCalendar
 from outkey.sync.core.mapping.records import FieldKind, HostField
 from outkey.sync.core.run.run import Run
-from outkey.sync.engine import SyncPorts
 from outkey.sync.engine.line_registry import Registry
+from outkey.sync.engine.runs.plan import SyncPorts
 from outkey.testing import (
     FakeListeners,
     MemoryAudit,

@@ -15,13 +15,13 @@ from outkey.foundation.core.errors import BadAnswer, OutkeyError
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration, build
-from outkey.sending.core.diagnosis import (
-    REASONS,
-    Diagnosis,
+from outkey.sending.core.diagnosis.diagnose import (
     diagnose,
     diagnose_error,
     diagnose_success,
 )
+from outkey.sending.core.diagnosis.evidence import Diagnosis
+from outkey.sending.core.diagnosis.reasons import REASONS
 from outkey.sending.core.oauth2.responses import FAILURES, failure
 from outkey.sending.core.request.message import Response, ResponseHeaders
 from unit.exchanges import ANSWERS, NOW, OAUTH, SUCCESSES, Exchange

@@ -30,7 +30,7 @@ from outkey.hosts.webhook_ports import (
 from outkey.sending.adapters.audit.audit_keyed import KeyedAudit
 from outkey.sending.adapters.audit.checkpoints_file import CheckpointFile
 from outkey.sending.adapters.permits_leased import LeasedPermits
-from outkey.sending.adapters.scripts_locked import LockedScripts
+from outkey.sending.adapters.scripts_locked.pool import LockedScripts
 from outkey.sending.adapters.secrets.keyring_file import KeySource
 from outkey.sending.adapters.secrets.keyring_loader import (
     KeyringLoader,
@@ -66,8 +66,8 @@ from outkey.sync.ports.sync import LedgerRows, Models, PairRows, Queue, RunRows,
 from outkey.webhooks.adapters.secrets_of_webhooks import SecretsWithWebhooks
 
 if TYPE_CHECKING:
-    from outkey.sync.adapters.tables import Borrow
-    from outkey.sync.engine import SyncPorts
+    from outkey.sync.adapters.tables.borrowed import Borrow
+    from outkey.sync.engine.runs.plan import SyncPorts
     from outkey.sync.ports.sync import StoredTables
     from outkey.webhooks.ports.webhooks import DeliveryRows
 
@@ -312,12 +312,9 @@ class StoredTablesOnDemand:
         return getattr(self._store, name)
 
     def _open(self) -> "StoredTables":
-        from outkey.sync.adapters.tables import (
-            NamedDatabases,
-            OwnDatabase,
-            SqliteFiles,
-            TableStore,
-        )
+        from outkey.sync.adapters.tables.databases import NamedDatabases, OwnDatabase
+        from outkey.sync.adapters.tables.sqlite_files import SqliteFiles
+        from outkey.sync.adapters.tables.store import TableStore
 
         tables = self._tables
         own = None
@@ -357,10 +354,9 @@ def sync_ports(
     """Return what sync lines run with; its libraries are loaded only then."""
     from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
     from outkey.sync.adapters.calendar_cronsim import CronCalendar
-    from outkey.sync.adapters.files import FileStore
+    from outkey.sync.adapters.files.store import FileStore
     from outkey.sync.adapters.record_scripts import LockedRecordScripts
-    from outkey.sync.engine import SyncPorts
-    from outkey.sync.engine.runs.plan import PairPorts
+    from outkey.sync.engine.runs.plan import PairPorts, SyncPorts
 
     return SyncPorts(
         sender=sender,

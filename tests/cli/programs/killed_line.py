@@ -12,7 +12,7 @@ from outkey.hosts.cli.session import open_application
 application = open_application()
 
 from outkey.hosts.django.records.django_records import DjangoRecords
-from outkey.sync.engine import Runs
+from outkey.sync.engine.runs.runs import Runs
 
 CLASSES: dict[str, type] = {"upsert": DjangoRecords, "save": Runs}
 

@@ -77,7 +77,7 @@ from outkey.sending.core.audit.events import ALLOW_REMOVAL, DRY_RUN, Change, Tag
 from outkey.sending.core.configuration.checks import configuration_findings
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.fields import BY_PATH
-from outkey.sending.core.diagnosis import Fix
+from outkey.sending.core.diagnosis.evidence import Fix
 from outkey.sending.core.request.message import Response, Route
 from outkey.sending.engine.connection_test import ConnectionTest, Report
 from outkey.sending.engine.exchange.echoed_secrets import sent_secrets
@@ -104,11 +104,12 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.importing.core.reading import Import
     from outkey.sync.core.line_form.sample import LineSample
     from outkey.sync.core.suggest.suggest import Suggestion
-    from outkey.sync.engine import Effect, Planner, SyncPorts, SyncRunner
     from outkey.sync.engine.pairs.runner import Follow, PairRunner
     from outkey.sync.engine.pull.target_columns import NoteChange
     from outkey.sync.engine.record_rights import RecordRights, UserRecords
-    from outkey.sync.engine.runs.plan import Note
+    from outkey.sync.engine.runs.plan import Effect, Note, SyncPorts
+    from outkey.sync.engine.runs.planner import Planner
+    from outkey.sync.engine.runs.runner import SyncRunner
     from outkey.webhooks.core.inbox.inbox import InboxDelivery
     from outkey.webhooks.core.settings.facts import ShownWebhook
     from outkey.webhooks.core.settings.stored import StoredWebhook
@@ -419,7 +420,7 @@ class Application:
 
         `records` are those that one user may see; `lines` may be unsaved ones.
         """
-        from outkey.sync.engine import SyncRunner  # noqa: PLC0415
+        from outkey.sync.engine.runs.runner import SyncRunner  # noqa: PLC0415
 
         ports = self._sync_ports(records)
         if lines is not None:
@@ -468,7 +469,7 @@ class Application:
         records: Models | None = None,
     ) -> "Planner":
         """Return what queues runs of sync lines and performs them."""
-        from outkey.sync.engine import Planner  # noqa: PLC0415
+        from outkey.sync.engine.runs.planner import Planner  # noqa: PLC0415
 
         return Planner(self._sync_ports(records), self.registry, self.queue(), stopping)
 

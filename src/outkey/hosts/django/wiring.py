@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         DjangoRecords,
         PermissionHolder,
     )
-    from outkey.sync.adapters.tables import HostConnection
+    from outkey.sync.adapters.tables.borrowed import HostConnection
 
 
 def install(home: Path, environment: Mapping[str, str] = os.environ) -> Application:
@@ -77,7 +77,7 @@ def install(home: Path, environment: Mapping[str, str] = os.environ) -> Applicat
 @wrap_database_errors
 def borrow_connection() -> "HostConnection":
     """Return the connection of this thread, open, for tables of sync lines."""
-    from outkey.sync.adapters.tables import HostConnection
+    from outkey.sync.adapters.tables.borrowed import HostConnection
 
     connection.ensure_connection()
     return HostConnection(connection.vendor, connection.connection)

@@ -27,7 +27,7 @@ from outkey.foundation.core.secret import Secret
 from outkey.hosts.drill.scenarios import Scenario
 from outkey.sending.adapters.configurations_memory import MemoryConfigurations
 from outkey.sending.adapters.permits_leased import LeasedPermits
-from outkey.sending.adapters.scripts_locked import LockedScripts
+from outkey.sending.adapters.scripts_locked.pool import LockedScripts
 from outkey.sending.adapters.tokens.signer_jose import JoseSigner
 from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
 from outkey.sending.adapters.transport.resolver_system import SystemResolver

@@ -12,7 +12,7 @@ from outkey.foundation.core.text import Text
 from outkey.sending.adapters.audit.audit_logging import LoggingAudit
 from outkey.sending.adapters.configurations_memory import MemoryConfigurations
 from outkey.sending.adapters.permits_leased import LeasedPermits
-from outkey.sending.adapters.scripts_locked import LockedScripts
+from outkey.sending.adapters.scripts_locked.pool import LockedScripts
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
 from outkey.sending.adapters.tokens.signer_jose import JoseSigner
 from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens

@@ -29,16 +29,14 @@ from outkey.sending.core.configuration.checks import (
     refuse_unsendable,
 )
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.diagnosis import (
-    Diagnosis,
-    Suspicion,
+from outkey.sending.core.diagnosis.diagnose import (
     diagnose,
     diagnose_error,
     diagnose_success,
     doubt_about_success,
-    remote_message,
-    shorten,
 )
+from outkey.sending.core.diagnosis.evidence import Diagnosis, Suspicion
+from outkey.sending.core.diagnosis.remote_text import remote_message, shorten
 from outkey.sending.core.login.checks import refuse_unusable_login
 from outkey.sending.core.login.failures import LOGIN_PATH
 from outkey.sending.core.oauth2.token import AccessToken

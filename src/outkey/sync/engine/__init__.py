@@ -23,11 +23,3 @@ again (`Runs.due`): every worker looks for such runs in its rounds (`RunLoop`,
 `Planner.plan`), and one of them continues it (`Planner.work`, `Runs.begin`). A run of
 the command line is continued by the next run of its line.
 """
-
-from outkey.sync.engine.runs.loop import RunLoop
-from outkey.sync.engine.runs.plan import Effect, SyncPorts
-from outkey.sync.engine.runs.planner import Planner
-from outkey.sync.engine.runs.runner import SyncRunner
-from outkey.sync.engine.runs.runs import Runs
-
-__all__ = ["Effect", "Planner", "RunLoop", "Runs", "SyncPorts", "SyncRunner"]

@@ -24,7 +24,7 @@ from outkey.foundation.core.origin import build_target
 from outkey.sending.adapters.configurations_memory import MemoryConfigurations
 from outkey.sending.core.configuration.checks import refuse_unsendable
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.diagnosis import diagnose
+from outkey.sending.core.diagnosis.diagnose import diagnose
 from outkey.sending.core.request.assembly import Call, authenticated_request
 from outkey.sending.core.request.message import Request, Response, Route, Source
 from outkey.sending.engine.exchange.calls import SendOptions, build_call

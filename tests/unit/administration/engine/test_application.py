@@ -29,9 +29,11 @@ from outkey.hosts.command_host import CommandHost
 from outkey.sending.adapters.secrets.keyring import Keyring
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
 from outkey.sending.core.audit.events import Change, Tag
-from outkey.sending.core.diagnosis import Fix
+from outkey.sending.core.diagnosis.evidence import Fix
 from outkey.sending.core.request.message import Response
-from outkey.sync.adapters.tables import NamedDatabases, SqliteFiles, TableStore
+from outkey.sync.adapters.tables.databases import NamedDatabases
+from outkey.sync.adapters.tables.sqlite_files import SqliteFiles
+from outkey.sync.adapters.tables.store import TableStore
 from outkey.sync.core.run.run import RunState
 from outkey.sync.engine.forms.unsaved_lines import DocumentLines, WithLine
 from outkey.testing import configuration

@@ -21,8 +21,8 @@ from outkey.sending.core.audit.events import Intent, Outcome
 from outkey.sending.core.configuration.configuration import Configuration, SecretState
 from outkey.sending.core.configuration.custom_rows import CustomHeader, QueryParameter
 from outkey.sending.core.configuration.reference import parse_reference
-from outkey.sending.core.diagnosis import Diagnosis
 from outkey.sending.core.diagnosis.entered import fields_in_use
+from outkey.sending.core.diagnosis.evidence import Diagnosis
 from outkey.sending.core.oauth2.token import TokenState
 from outkey.sending.core.request.message import (
     Certificate,

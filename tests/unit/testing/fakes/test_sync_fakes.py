@@ -1,5 +1,5 @@
 from outkey.sync.core.line.sync_line import SyncLine
-from outkey.sync.engine import Runs
+from outkey.sync.engine.runs.runs import Runs
 from outkey.testing import FakeClock, configuration
 from outkey.testing.contracts_ledger import LedgerRowsContract
 from outkey.testing.contracts_pairs import PairRowsContract

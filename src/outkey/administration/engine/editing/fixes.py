@@ -24,7 +24,7 @@ from outkey.sending.core.configuration.fields import (
 )
 from outkey.sending.core.configuration.pasted import tidy_secret
 from outkey.sending.core.configuration.permissions import requirements
-from outkey.sending.core.diagnosis import Fix
+from outkey.sending.core.diagnosis.evidence import Fix
 from outkey.sending.engine.wire.transmit import SendContext
 
 _ROW_KEY = re.compile(r"headers\[(\d+)\]\.key")

@@ -16,8 +16,8 @@ from outkey.sync.core.line.history import LineVersion, read_version, written_syn
 from outkey.sync.core.line.permissions import line_requirements
 from outkey.sync.core.line.section import parse_sync, read_request
 from outkey.sync.core.line.sync_line import SyncLine
-from outkey.sync.engine import SyncRunner
 from outkey.sync.engine.record_rights import RecordRights, refuse_forbidden
+from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.sync.ports.sync import LineSource
 
 REQUEST_INPUTS = ("name", "configuration", "method", "path")

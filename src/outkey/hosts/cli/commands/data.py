@@ -140,7 +140,7 @@ def export_to(
     path: Path, tables: "StoredTables", target: Target, format_: FileFormat
 ) -> int:
     """Write a new file, for its owner only, and return how many rows it has."""
-    from outkey.sync.adapters.files import replace_file
+    from outkey.sync.adapters.files.replacing import replace_file
 
     try:
         with replace_file(path) as file:
@@ -157,11 +157,11 @@ def write_with_progress(
     tables: "StoredTables", target: Target, format_: FileFormat, file: BinaryIO
 ) -> int:
     """Write all rows with a progress bar, and return how many."""
-    from outkey.sync.adapters import files
+    from outkey.sync.adapters.files.export import export_table
 
     rows = 0
     with progress_bar("exporting", tables.count(target.name)) as advance:
-        for count in files.export_table(tables, target, format_, file):
+        for count in export_table(tables, target, format_, file):
             rows += count
             advance(count)
     return rows
@@ -171,9 +171,9 @@ def write_rows(
     tables: "StoredTables", target: Target, format_: FileFormat, file: BinaryIO
 ) -> int:
     """Write all rows to an open file, and return how many."""
-    from outkey.sync.adapters import files
+    from outkey.sync.adapters.files.export import export_table
 
-    return sum(files.export_table(tables, target, format_, file))
+    return sum(export_table(tables, target, format_, file))
 
 
 def find_table(tables: "StoredTables", name: str) -> Target:

@@ -67,7 +67,7 @@ from outkey.sync.core.run.run import Run, RunState
 
 if TYPE_CHECKING:
     from outkey.administration.engine.application import Application
-    from outkey.sync.engine import Runs
+    from outkey.sync.engine.runs.runs import Runs
 
 _MAX_REJECTED = 100
 _MAX_GROUPS = 100

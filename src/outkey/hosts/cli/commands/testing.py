@@ -24,7 +24,7 @@ from outkey.hosts.cli.printing.presenters import pause_text
 from outkey.hosts.cli.printing.times import with_local_times
 from outkey.hosts.cli.session import AsJson, Name, Yes, open_application
 from outkey.hosts.command_host import administration_of
-from outkey.sending.core.diagnosis import Suspicion
+from outkey.sending.core.diagnosis.evidence import Suspicion
 from outkey.sending.engine.connection_test import Report
 from outkey.sending.engine.exchange.preview import Preview
 

@@ -9,7 +9,7 @@ from outkey.sync.core.mapping.records import WriteOutcome
 from outkey.sync.core.run.shown import shown_change, shown_field
 
 if TYPE_CHECKING:
-    from outkey.sync.engine import Effect
+    from outkey.sync.engine.runs.plan import Effect
 
 _MAX_SHOWN = 20  # changes of a dry run, or rejected records
 

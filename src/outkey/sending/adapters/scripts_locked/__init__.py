@@ -6,7 +6,3 @@ one worker, `spawner.py` starts the process that workers are forked from. The lo
 side knows nothing of outkey: `zygote.py`, `preload.py`, `lockdown.py`,
 `frozen_clock.py` and `worker.py`.
 """
-
-from outkey.sending.adapters.scripts_locked.pool import LockedScripts
-
-__all__ = ["LockedScripts"]

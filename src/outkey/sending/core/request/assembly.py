@@ -42,7 +42,7 @@ from outkey.sending.core.request.message import (
     Response,
     Source,
 )
-from outkey.sending.core.request.schemes import scheme_of
+from outkey.sending.core.request.schemes.choice import scheme_of
 from outkey.sending.core.request.token_place import with_parameter
 
 SecretOpener = Callable[[str], Secret]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from outkey.foundation.core import errors
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.diagnosis import retry_after
+from outkey.sending.core.diagnosis.diagnose import retry_after
 from outkey.sending.core.oauth2.client_auth import Parameters
 from outkey.sending.core.oauth2.responses import reason_of, refuse_other_nonce
 from outkey.sending.core.oauth2.token import (

@@ -32,7 +32,8 @@ from outkey.sending.core.audit.events import (
 )
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.secret_values import refuse_control_characters
-from outkey.sending.core.diagnosis import Diagnosis, diagnose
+from outkey.sending.core.diagnosis.diagnose import diagnose
+from outkey.sending.core.diagnosis.evidence import Diagnosis
 from outkey.sending.core.request.addresses import is_address
 from outkey.sending.core.request.assembly import SecretOpener
 from outkey.sending.core.request.expiry import has_expired_marker

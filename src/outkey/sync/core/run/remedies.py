@@ -5,7 +5,7 @@ from enum import StrEnum
 from outkey.foundation.core import errors
 from outkey.foundation.core.errors import BadAnswer, Cause, OutkeyError
 from outkey.foundation.core.text import NO_TEXT, Text
-from outkey.sending.core.diagnosis import REASONS, REMEDIES
+from outkey.sending.core.diagnosis.reasons import REASONS, REMEDIES
 from outkey.sending.core.oauth2.responses import FAILURES
 from outkey.sync.core.run.reasons import ALL_REFUSED, GUARD, NO_REMOTE_ID, RUN_FAILURES
 from outkey.sync.core.run.states import KILLED, PAUSED, STOPPING

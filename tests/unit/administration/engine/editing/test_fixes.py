@@ -19,7 +19,7 @@ from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import Configuration, SecretState
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.reference import parse_reference
-from outkey.sending.core.diagnosis import Fix
+from outkey.sending.core.diagnosis.evidence import Fix
 from outkey.sending.core.vault.voucher import Voucher, vouchable_facts
 from outkey.testing import MemoryAudit, configuration, fake_gateway
 from outkey.testing.fakes.basic import FakeWorld

@@ -32,9 +32,9 @@ from outkey.sync.core.line.permissions import (
 )
 from outkey.sync.core.line.section import parse_sync, render_sync
 from outkey.sync.core.line.sync_line import SyncLine
-from outkey.sync.engine import SyncRunner
 from outkey.sync.engine.forms.unsaved_lines import WithLine
 from outkey.sync.engine.record_rights import refuse_forbidden
+from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.testing import configuration
 from outkey.testing.fakes.storage import memory_registry, memory_storage
 from unit.administration.engine.editing.test_changes import Office

@@ -7,7 +7,8 @@ import pytest
 from outkey.foundation.core.errors import BadAnswer, Cause
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import SecretState
-from outkey.sending.core.diagnosis import REMEDIES, diagnose, diagnose_success
+from outkey.sending.core.diagnosis.diagnose import diagnose, diagnose_success
+from outkey.sending.core.diagnosis.reasons import REMEDIES
 from outkey.sending.core.request.challenge import Challenge, parse_challenges
 from outkey.sending.core.request.message import Response, ResponseHeaders
 from outkey.testing import configuration

@@ -37,19 +37,15 @@ from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import Configuration, build
 from outkey.sending.core.configuration.custom_rows import CustomHeader
 from outkey.sending.core.configuration.fields import BY_PATH
-from outkey.sending.core.diagnosis import (
-    FIXES,
-    REASONS,
-    REMEDIES,
-    Diagnosis,
-    Fix,
+from outkey.sending.core.diagnosis.diagnose import (
     diagnose,
     diagnose_error,
     diagnose_success,
     doubt_about_success,
-    remote_message,
-    shorten,
 )
+from outkey.sending.core.diagnosis.evidence import Diagnosis, Fix
+from outkey.sending.core.diagnosis.reasons import FIXES, REASONS, REMEDIES
+from outkey.sending.core.diagnosis.remote_text import remote_message, shorten
 from outkey.sending.core.login.failures import login_failure
 from outkey.sending.core.oauth2.responses import failure, read_document
 from outkey.sending.core.request.assembly import SecretOpener, redirected_request

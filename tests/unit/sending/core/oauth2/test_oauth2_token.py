@@ -29,7 +29,7 @@ from outkey.sending.core.request.message import (
     ResponseHeaders,
     Source,
 )
-from outkey.sending.core.request.schemes import scheme_of
+from outkey.sending.core.request.schemes.choice import scheme_of
 from outkey.sending.core.request.schemes.fetched import FetchedToken, is_rejected
 from unit.sending.core.configuration.test_oauth2_fields import MINIMAL, oauth
 

@@ -23,7 +23,7 @@ from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.audit.chain import ChainRow, Label
 from outkey.sending.core.audit.events import CHALLENGED, Intent, Outcome
-from outkey.sending.core.diagnosis import diagnose
+from outkey.sending.core.diagnosis.diagnose import diagnose
 from outkey.sending.core.request.challenge import parse_challenges
 from outkey.sending.core.request.digest import (
     DigestChallenge,

@@ -9,8 +9,8 @@ from typing import BinaryIO, cast
 
 import pytest
 
-from outkey.sync.adapters.files import export_table, replace_file
-from outkey.sync.adapters.files.export import PART
+from outkey.sync.adapters.files.export import PART, export_table
+from outkey.sync.adapters.files.replacing import replace_file
 from outkey.sync.core.mapping.records import FieldKind, HostField, HostRecord, Target
 from outkey.sync.core.mapping.targets import FileFormat
 from outkey.sync.ports.sync import NOTHING, StoredTables

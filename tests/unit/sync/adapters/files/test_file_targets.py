@@ -14,8 +14,8 @@ import pytest
 from pyarrow import parquet
 
 from outkey.foundation.core.errors import ConfigError, StorageUnavailable
-from outkey.sync.adapters.files import FileStore, open_writer
-from outkey.sync.adapters.files.writers import csv_cell, exact_json
+from outkey.sync.adapters.files.store import FileStore
+from outkey.sync.adapters.files.writers import csv_cell, exact_json, open_writer
 from outkey.sync.core.line.line import Gone
 from outkey.sync.core.mapping.records import FieldKind, HostField, Shape, WriteOutcome
 from outkey.sync.core.mapping.targets import FileFormat, parse_target

@@ -17,8 +17,8 @@ from outkey.sync.core.line_form.sample import (
     MAX_TEXT,
     LineSample,
 )
-from outkey.sync.engine import SyncRunner
 from outkey.sync.engine.forms.unsaved_lines import WithLine
+from outkey.sync.engine.runs.runner import SyncRunner
 from unit.sync.core.suggest.test_sync_suggesting import SECRET, Recorder, with_secret
 from unit.sync.engine.pull.test_sync_run import PUSH, answer, fake_sync, people
 

@@ -10,12 +10,14 @@ import pytest
 
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
-from outkey.sync.adapters.tables import NamedDatabases, SqliteFiles, TableStore
+from outkey.sync.adapters.tables.databases import NamedDatabases
+from outkey.sync.adapters.tables.sqlite_files import SqliteFiles
+from outkey.sync.adapters.tables.store import TableStore
 from outkey.sync.core.line.sync_sections import ConflictRule, OtherDatabase
 from outkey.sync.core.pairs.journal import PairJournal, stored_journal
 from outkey.sync.core.pairs.pairs import PairAgreement
 from outkey.sync.core.push.ledger import LedgerEntry
-from outkey.sync.engine import SyncRunner
+from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.sync.engine.targets import Targets
 from outkey.sync.ports.sync import PairQuery
 from unit.sync.engine.pairs.test_pair_runs import PULL, PUSH, PairOfLines

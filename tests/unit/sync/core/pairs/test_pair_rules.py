@@ -19,7 +19,7 @@ from outkey.sync.core.line.sync_sections import Pair
 from outkey.sync.core.mapping.records import FieldKind, HostField, Target
 from outkey.sync.core.pairs.rules import refuse_shared_lines, refuse_unfit_pair
 from outkey.sync.core.run.run import RunState
-from outkey.sync.engine import SyncRunner
+from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.testing import configuration
 from unit.administration.engine.editing.test_changes import Office
 from unit.sync.engine.pairs.test_pair_runs import PULL, PUSH, PairOfLines

@@ -17,7 +17,7 @@ from outkey.sending.core.request.message import Request, Response
 from outkey.sending.core.request.script import SCRIPT_FACT, digest
 from outkey.sync.core.line.line import Direction, Pagination, Paging, Sync
 from outkey.sync.core.line.sync_line import SyncLine
-from outkey.sync.engine import SyncRunner
+from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes.storage import memory_registry
 from outkey.testing.fakes.sync import MemorySync

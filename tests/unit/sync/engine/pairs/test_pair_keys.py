@@ -11,9 +11,9 @@ from outkey.sync.core.line.line import FieldMapping
 from outkey.sync.core.line.sync_sections import ConflictRule
 from outkey.sync.core.mapping.records import FieldKind, HostField
 from outkey.sync.core.push.ledger import LedgerEntry
-from outkey.sync.engine import SyncRunner
 from outkey.sync.engine.pairs.agreements import Agreements
 from outkey.sync.engine.runs.plan import Effect
+from outkey.sync.engine.runs.runner import SyncRunner
 from unit.fake_orders_api import Reply, reply
 from unit.sync.engine.pairs.test_pair_runs import (
     PULL,

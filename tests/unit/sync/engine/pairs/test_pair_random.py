@@ -21,8 +21,8 @@ from outkey.sync.core.line.line import FieldMapping
 from outkey.sync.core.line.sync_sections import ConflictRule
 from outkey.sync.core.mapping.records import FieldKind, HostField
 from outkey.sync.core.pairs.pairs import is_host_newer
-from outkey.sync.engine import SyncRunner
 from outkey.sync.engine.pairs.runner import PairRunner
+from outkey.sync.engine.runs.runner import SyncRunner
 from unit.sync.engine.pairs.test_pair_runs import (
     PULL,
     PUSH,

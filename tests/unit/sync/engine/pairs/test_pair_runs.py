@@ -25,10 +25,10 @@ from outkey.sync.core.line.sync_sections import ConflictRule, Pair
 from outkey.sync.core.mapping.records import HostField
 from outkey.sync.core.pairs.pairs import PairConflict
 from outkey.sync.core.run.run import RunState
-from outkey.sync.engine import SyncPorts, SyncRunner
 from outkey.sync.engine.pairs.agreements import Agreements
 from outkey.sync.engine.pairs.runner import PairRunner
-from outkey.sync.engine.runs.plan import Effect, PairPorts
+from outkey.sync.engine.runs.plan import Effect, PairPorts, SyncPorts
+from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.sync.engine.sync_settings import SyncSettings
 from outkey.testing import configuration, fake_gateway
 from outkey.testing.fakes.storage import memory_registry

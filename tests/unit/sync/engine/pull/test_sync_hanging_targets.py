@@ -15,16 +15,18 @@ from outkey.foundation.core.errors import (
     SyncFailed,
 )
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
-from outkey.sync.adapters.tables import NamedDatabases, SqliteFiles, TableStore
+from outkey.sync.adapters.tables.databases import NamedDatabases
+from outkey.sync.adapters.tables.sqlite_files import SqliteFiles
+from outkey.sync.adapters.tables.store import TableStore
 from outkey.sync.core.line.line import Sync
 from outkey.sync.core.line.sync_sections import OtherDatabase
 from outkey.sync.core.mapping.records import PreparedTarget, Shape
 from outkey.sync.core.mapping.targets import other_database
 from outkey.sync.core.run.run import Run, RunState
 from outkey.sync.core.run.schedule import DueRun, places_of_database
-from outkey.sync.engine import SyncRunner
 from outkey.sync.engine.pull.received_pull import ReceivedPage
 from outkey.sync.engine.runs.loop import DatabasePlaces, RunLoop
+from outkey.sync.engine.runs.runner import SyncRunner
 from unit.sync.engine.pull.test_sync_run import PULL, Api, FakeSync, fake_sync, people
 from unit.sync.engine.runs.test_sync_loop import Shop
 from unit.sync.engine.runs.test_sync_planner import FakePlanner, fake_planner

@@ -28,9 +28,10 @@ from outkey.sync.core.line.line import Pagination, Paging, Sync
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.mapping.records import WriteOutcome
 from outkey.sync.core.run.run import Counts, RejectedRecord, RunState
-from outkey.sync.engine import Effect, Runs, SyncRunner
 from outkey.sync.engine.push.requests import RequestBatch
-from outkey.sync.engine.runs.plan import LinePlan
+from outkey.sync.engine.runs.plan import Effect, LinePlan
+from outkey.sync.engine.runs.runner import SyncRunner
+from outkey.sync.engine.runs.runs import Runs
 from outkey.testing import AsyncFake, configuration, fake_gateway
 from unit.sync.engine.pull.test_sync_run import (
     PULL,

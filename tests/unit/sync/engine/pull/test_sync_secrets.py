@@ -29,7 +29,8 @@ from outkey.sync.core.line.line import (
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.mapping.records import WriteOutcome
 from outkey.sync.core.run.run import Counts, RunState
-from outkey.sync.engine import Effect, SyncPorts, SyncRunner
+from outkey.sync.engine.runs.plan import Effect, SyncPorts
+from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.testing import FakeWorld, configuration, fake_gateway
 from outkey.testing.fakes.sync import MemorySync
 from unit.sending.engine.tokens.test_tokens import NAMES, OAUTH, SECRETS, Provider

@@ -13,8 +13,10 @@ from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import ConfigError, ConnectionFailed
 from outkey.foundation.core.findings.checks import Level
 from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
-from outkey.sync.adapters.files import FileStore
-from outkey.sync.adapters.tables import NamedDatabases, SqliteFiles, TableStore
+from outkey.sync.adapters.files.store import FileStore
+from outkey.sync.adapters.tables.databases import NamedDatabases
+from outkey.sync.adapters.tables.sqlite_files import SqliteFiles
+from outkey.sync.adapters.tables.store import TableStore
 from outkey.sync.core.line.line import (
     INDEX,
     Children,
@@ -31,8 +33,8 @@ from outkey.sync.core.mapping.records import HostRecord, Unseen, WriteOutcome
 from outkey.sync.core.mapping.shape import shape_of
 from outkey.sync.core.mapping.targets import parse_target
 from outkey.sync.core.run.run import Counts, Run, RunState
-from outkey.sync.engine import SyncRunner
 from outkey.sync.engine.forms.unsaved_lines import DocumentLines
+from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.sync.ports.sync import Key
 from unit.sync.engine.pull.test_sync_run import (
     PAGES,

@@ -9,7 +9,8 @@ from outkey.foundation.core.errors import BadAnswer, OutkeyError
 from outkey.foundation.core.moments import moment_text
 from outkey.sending.core.request.message import Request, Response
 from outkey.sync.core.run.run import Run, RunState
-from outkey.sync.engine import Runs, SyncRunner
+from outkey.sync.engine.runs.runner import SyncRunner
+from outkey.sync.engine.runs.runs import Runs
 from outkey.testing import FakeClock
 from outkey.testing.fakes.sync import MemorySync
 from unit.sync.engine.pull.test_sync_retry_after import HOUR, Quota, refusal

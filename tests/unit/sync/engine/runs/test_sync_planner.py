@@ -25,7 +25,7 @@ from outkey.sync.core.line.line import PushedRecords
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.run.run import Run, RunState
 from outkey.sync.core.run.schedule import ATTEMPTS, DELAYS, delay_before_retry
-from outkey.sync.engine import Planner
+from outkey.sync.engine.runs.planner import Planner
 from outkey.testing import configuration
 from unit.sync.engine.pull.test_sync_run import (
     PULL,

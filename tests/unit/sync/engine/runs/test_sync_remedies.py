@@ -4,7 +4,7 @@ import pytest
 
 from outkey.foundation.core.errors import Cause, LineBusy, SecretMissing
 from outkey.foundation.core.text import Text
-from outkey.sending.core.diagnosis import REMEDIES
+from outkey.sending.core.diagnosis.reasons import REMEDIES
 from outkey.sync.core.run.reasons import RUN_FAILURES, rejection_text, sync_failure
 from outkey.sync.core.run.remedies import (
     RunHelp,

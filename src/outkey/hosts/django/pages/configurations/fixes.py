@@ -17,7 +17,7 @@ from outkey.hosts.django.pages.configurations.repetitions import repeat_test
 from outkey.hosts.django.pages.configurations.trials import FIX
 from outkey.hosts.django.pages.shell import configuration_at, message_of, url_of
 from outkey.hosts.django.translation import translate_text
-from outkey.sending.core.diagnosis import Fix
+from outkey.sending.core.diagnosis.evidence import Fix
 
 PROPOSAL_SECONDS = 3600
 

@@ -36,7 +36,7 @@ from outkey.hosts.django.pages.shell import configuration_at, limited_concurrenc
 from outkey.hosts.django.rows.storage import health_of
 from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.diagnosis import Fix
+from outkey.sending.core.diagnosis.evidence import Fix
 from outkey.sending.engine.connection_test import Report
 
 FIX = "outkey.fix"  # the salt of signatures under proposals

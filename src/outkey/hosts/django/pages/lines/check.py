@@ -11,7 +11,7 @@ from outkey.hosts.django.translation import translate_text
 from outkey.sync.core.mapping.records import WriteOutcome
 from outkey.sync.core.run.reasons import rejection_text
 from outkey.sync.core.run.shown import shortened
-from outkey.sync.engine import Effect
+from outkey.sync.engine.runs.plan import Effect
 
 MOST_CHARACTERS = 80  # of a value
 OUTCOMES: dict[WriteOutcome, tuple[str, object]] = {  # the colour of each, its name

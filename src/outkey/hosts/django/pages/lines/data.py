@@ -152,7 +152,7 @@ def exported_rows(
     wanted: Mapping[str, Wanted],
 ) -> Iterator[bytes]:
     """Yield the content of a file, a part at a time."""
-    from outkey.sync.adapters.files import export_table
+    from outkey.sync.adapters.files.export import export_table
 
     buffer = BytesIO()
     for _count in export_table(tables, target, format_, buffer, wanted=wanted):

@@ -103,10 +103,10 @@ from outkey.sync.core.line_form.schedule_choices import (
 from outkey.sync.core.mapping.records import Target
 from outkey.sync.core.mapping.targets import TABLE_PREFIX
 from outkey.sync.core.suggest.children import suggest_children
-from outkey.sync.engine import SyncRunner
 from outkey.sync.engine.forms.row_results import FormResults
 from outkey.sync.engine.forms.unsaved_lines import WithLine
 from outkey.sync.engine.record_rights import refuse_forbidden
+from outkey.sync.engine.runs.runner import SyncRunner
 
 RUNS_SIZE = 10
 VERSIONS_SIZE = 5

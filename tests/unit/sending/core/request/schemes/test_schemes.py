@@ -6,9 +6,9 @@ from outkey.foundation.core.errors import HeaderFormatError, OutkeyError, Secret
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.request.message import Header, Request, Response, Source
-from outkey.sending.core.request.schemes import scheme_of
 from outkey.sending.core.request.schemes.basic import Basic
 from outkey.sending.core.request.schemes.bearer import Bearer
+from outkey.sending.core.request.schemes.choice import scheme_of
 from outkey.sending.core.request.schemes.none import NoAuthentication
 from outkey.testing import configuration
 

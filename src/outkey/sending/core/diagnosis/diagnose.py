@@ -1,0 +1,188 @@
+"""The diagnosis of a response, or of an error that came instead."""
+
+from dataclasses import replace
+
+from outkey.foundation.core.errors import Cause, OutkeyError
+from outkey.foundation.core.text import Text, join_texts
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.diagnosis import entered, response_rules
+from outkey.sending.core.diagnosis.evidence import (
+    Clue,
+    Diagnosis,
+    Evidence,
+    rank_clues,
+)
+from outkey.sending.core.diagnosis.failures import clues_of
+from outkey.sending.core.diagnosis.reasons import REASONS, REMEDIES
+from outkey.sending.core.diagnosis.success import clues_in_success, doubt_about
+from outkey.sending.core.request.assembly import SecretOpener
+from outkey.sending.core.request.message import Response, http_date
+from outkey.sending.core.request.schemes.fetched import is_rejected
+
+_RENEWED = Text(
+    "Check Scope, Audience and Resource: outkey got a new token, and it is rejected"
+    " too."
+)
+_LOGGED_IN = Text(
+    "Check Token in the response, Token header and Token prefix: outkey logged in"
+    " again, and the new token is rejected too."
+)
+_NOT_RENEWED = Text(
+    "Implement a token refresh mechanism: enter a text of this response as Expired"
+    " marker, or its status as Expired statuses, and outkey gets a new token after it."
+)
+_EXPIRED = frozenset({"token-expired", "expired-as-403"})
+_OF_TOKENS = _EXPIRED | {"wrong-credentials"}
+_WRONG = "wrong-credentials"
+_EXPLAINS = 60  # from this weight on, a clue says more than the status of a 401
+
+
+def diagnose(
+    response: Response,
+    configuration: Configuration,
+    *,
+    now: float,
+    secret: SecretOpener | None = None,
+    anonymous: Response | None = None,
+) -> Diagnosis | None:
+    """Return the cause of an error response; None for a success.
+
+    A status below 400 is one, unless the response has the Expired marker.
+
+    In tests of a configuration the entered secrets are evidence too (`secret`), and the
+    response to the same request without credentials (`anonymous`).
+    """
+    if response.status < 400:
+        return diagnose_marker(response, configuration, now=now)
+    evidence = Evidence(response, configuration, now, secret, anonymous)
+    rules = response_rules.RULES
+    if secret is not None:
+        rules = (*rules, *entered.RULES)
+    clues = [
+        clue
+        for rule, statuses in rules
+        if response.status in statuses
+        for clue in rule(evidence)
+    ]
+    if any(clue.weight >= _EXPLAINS for clue in clues):
+        clues = [
+            clue for clue in clues if clue.reason != _WRONG or clue.weight >= _EXPLAINS
+        ]
+    diagnosis = diagnosis_of(clues, configuration, response)
+    if secret is None:
+        return diagnosis
+    return name_fields(diagnosis, configuration, response)
+
+
+def diagnose_marker(
+    response: Response, configuration: Configuration, *, now: float
+) -> Diagnosis | None:
+    """Return the diagnosis of a success that has the Expired marker, if it has."""
+    if not configuration.looks_for_marker:
+        return None
+    clues = list(
+        response_rules.by_expiry_settings(Evidence(response, configuration, now))
+    )
+    return diagnosis_of(clues, configuration, response) if clues else None
+
+
+def name_fields(
+    diagnosis: Diagnosis, configuration: Configuration, response: Response
+) -> Diagnosis:
+    """Return a diagnosis whose remedy names the fields of the credentials."""
+    fields = entered.fields_in_use(configuration)
+    remedies = [
+        REASONS[_WRONG].remedy,
+        Text("In use here: {fields}.", fields=join_texts(fields, ", ")),
+    ]
+    if configuration.fetches_token and is_renewed_after(response, configuration):
+        remedies.append(renewed_remedy(configuration))
+    remedy = join_texts(remedies)
+    suspicions = tuple(
+        replace(suspicion, remedy=remedy)
+        if fields and suspicion.reason.id == _WRONG
+        else suspicion
+        for suspicion in diagnosis.suspicions
+    )
+    return replace(diagnosis, remedy=suspicions[0].remedy, suspicions=suspicions)
+
+
+def token_remedies(response: Response, configuration: Configuration) -> dict[str, Text]:
+    """Return what to do about a token that was fetched, by reason.
+
+    That it was renewed is only stated of a response that makes outkey do so.
+    """
+    if is_renewed_after(response, configuration):
+        return dict.fromkeys(_OF_TOKENS, renewed_remedy(configuration))
+    return dict.fromkeys(_EXPIRED, _NOT_RENEWED)
+
+
+def is_renewed_after(response: Response, configuration: Configuration) -> bool:
+    """Whether a fetched token is renewed after such a response."""
+    return is_rejected(response, configuration, lambda _response: False)
+
+
+def renewed_remedy(configuration: Configuration) -> Text:
+    """Return what to do where the API rejects a token that was just fetched."""
+    return _LOGGED_IN if configuration.uses_login else _RENEWED
+
+
+def diagnose_success(
+    response: Response, configuration: Configuration, *, now: float
+) -> Diagnosis | None:
+    """Return what is wrong with a response that reports success; None if nothing is."""
+    expired = diagnose_marker(response, configuration, now=now)
+    if expired is not None:
+        return expired
+    clues = list(clues_in_success(Evidence(response, configuration, now)))
+    return diagnosis_of(clues, configuration, response) if clues else None
+
+
+def doubt_about_success(
+    response: Response, configuration: Configuration, *, now: float
+) -> Text | None:
+    """Return what looks like a refusal in a success; None if nothing does."""
+    return doubt_about(Evidence(response, configuration, now))
+
+
+def diagnose_error(
+    error: OutkeyError, configuration: Configuration, *, now: float, met: bool = False
+) -> Diagnosis:
+    """Return why there was no response; the cause is always that of the error.
+
+    `met` means that a connection was opened before, so that the request itself failed.
+    """
+    suspicions = rank_clues(list(clues_of(error, configuration, now, met=met)))
+    remedy = suspicions[0].remedy if suspicions else error.hint
+    fallback = REMEDIES.get(error.cause, REMEDIES[Cause.UNEXPECTED])
+    return Diagnosis(error.cause, remedy or fallback, suspicions)
+
+
+def diagnosis_of(
+    clues: list[Clue], configuration: Configuration, response: Response
+) -> Diagnosis:
+    """Return the diagnosis of a response from its clues, at least one."""
+    suspicions = rank_clues(clues)
+    if configuration.fetches_token:
+        remedies = token_remedies(response, configuration)
+        suspicions = tuple(
+            replace(suspicion, remedy=remedies[suspicion.reason.id])
+            if suspicion.reason.id in remedies
+            and suspicion.remedy == suspicion.reason.remedy
+            else suspicion
+            for suspicion in suspicions
+        )
+    first = suspicions[0]
+    cause = first.reason.cause
+    if cause is Cause.UNEXPECTED:
+        cause = REASONS[response_rules.status_reason(response.status)].cause
+    return Diagnosis(cause, first.remedy, suspicions)
+
+
+def retry_after(response: Response, *, now: float) -> float | None:
+    """Return the seconds of Retry-After (RFC 9110 §10.2.3), None if invalid."""
+    text = response.headers.get("Retry-After").strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:10])  # ten digits are three centuries
+    until = http_date(text)
+    return None if until is None else max(until - now, 0.0)

@@ -1,0 +1,56 @@
+"""The closed choice between the schemes."""
+
+from collections.abc import Callable
+from typing import assert_never
+
+from outkey.foundation.core.fields.choices import AuthenticationType
+from outkey.foundation.core.secret import Secret
+from outkey.sending.core.configuration.configuration import Configuration
+from outkey.sending.core.request.flow import Scheme
+from outkey.sending.core.request.message import Response
+from outkey.sending.core.request.schemes.basic import Basic
+from outkey.sending.core.request.schemes.bearer import Bearer
+from outkey.sending.core.request.schemes.digest import Digest
+from outkey.sending.core.request.schemes.fetched import FetchedToken
+from outkey.sending.core.request.schemes.none import NoAuthentication
+from outkey.sending.core.request.schemes.script import Scripted
+
+
+def scheme_of(
+    configuration: Configuration,
+    secret: Callable[[str], Secret],
+    repeats_secret: Callable[[Response], bool] | None = None,
+) -> Scheme:
+    """Return the scheme of a configuration, with its secrets and its script.
+
+    `repeats_secret` tells whether a response contains a secret that was sent.
+    """
+    scheme = base_scheme(configuration, secret)
+    if isinstance(scheme, FetchedToken) and repeats_secret is not None:
+        scheme = scheme._replace(repeats_secret=repeats_secret)
+    return Scripted(scheme) if configuration.is_scripted else scheme
+
+
+def base_scheme(
+    configuration: Configuration, secret: Callable[[str], Secret]
+) -> Scheme:
+    """Return the scheme of the Authentication Type."""
+    match configuration.authentication_type:
+        case AuthenticationType.NONE:
+            return NoAuthentication()
+        case AuthenticationType.BASIC:
+            return Basic(
+                configuration.username,
+                secret("password"),
+                key_as_username=configuration.key_as_username,
+            )
+        case AuthenticationType.DIGEST:
+            return Digest(configuration.username, secret("password"))
+        case AuthenticationType.BEARER:
+            return (
+                FetchedToken(configuration)
+                if configuration.fetches_token
+                else Bearer(configuration, secret("token"))
+            )
+        case other:
+            assert_never(other)
