@@ -1,1 +1,1 @@
-"""Pages of an API: how the next one is found, and what a response holds."""
+"""Pages of an API: how the next one is found, and what a response contains."""

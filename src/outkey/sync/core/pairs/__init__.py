@@ -1,1 +1,1 @@
-"""Two lines that keep both sides the same: rules, agreements, journal."""
+"""Two lines that synchronize both directions: rules, agreements, journal."""

@@ -1,1 +1,1 @@
-"""What a push remembers of each record, and what an API said to it."""
+"""The ledger of a push: what was sent of each record, and the response."""
