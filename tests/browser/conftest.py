@@ -87,25 +87,27 @@ def serving(
         env={"PATH": os.environ["PATH"], "OUTKEY_HOME": str(home / "home")},
     )
     assert process.stdout is not None
-    # The output ends where the server does.
-    passwords = (re.search(r"Password  (\S+)", line) for line in process.stdout)
-    password = next(filter(None, passwords), None)
-    assert password, "the server printed no password"
-    url = f"http://127.0.0.1:{port}"
-    wait_for(url)
-    yield Served(url, home / "home", password[1])
-    process.terminate()
-    process.wait(20)
-    process.stdout.close()
-    log.close()
+    try:
+        # The output ends where the server does.
+        passwords = (re.search(r"Password  (\S+)", line) for line in process.stdout)
+        password = next(filter(None, passwords), None)
+        assert password, "the server printed no password"
+        url = f"http://127.0.0.1:{port}"
+        wait_for(url)
+        yield Served(url, home / "home", password[1])
+    finally:
+        process.terminate()
+        process.wait(20)
+        process.stdout.close()
+        log.close()
 
 
 def wait_for(url: str) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
-            urllib.request.urlopen(url, timeout=5).close()
-        except (urllib.error.URLError, ConnectionError):
+            urllib.request.urlopen(url, timeout=20).close()
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
             time.sleep(0.1)
         else:
             return
