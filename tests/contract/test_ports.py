@@ -14,12 +14,14 @@ import pytest
 from contract.raw_peer import raw_peer
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.foundation.adapters.threads_system import SystemThreads
 from outkey.foundation.core.errors import ConnectionFailed, OutkeyError
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.ports.clock import Clock
 from outkey.foundation.ports.database import Database, StateRows
+from outkey.foundation.ports.threads import Threads
 from outkey.sending.adapters.audit.audit_chained import ChainedAudit
 from outkey.sending.adapters.audit.audit_logging import LoggingAudit
 from outkey.sending.adapters.audit.checkpoints_file import CheckpointFile
@@ -80,6 +82,7 @@ from outkey.testing.contracts import (
     ResolverContract,
     Scene,
     SecretsContract,
+    ThreadsContract,
     TransportContract,
     Trial,
 )
@@ -220,6 +223,11 @@ class TestFakeClock(ClockContract):
 class TestSystemClock(ClockContract):
     def make(self) -> Clock:
         return SystemClock()
+
+
+class TestSystemThreads(ThreadsContract):
+    def make(self) -> Threads:
+        return SystemThreads()
 
 
 class TestMemorySecrets(SecretsContract):

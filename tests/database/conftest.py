@@ -18,6 +18,7 @@ from psycopg.sql import SQL, Identifier
 
 from database.mariadb import PROGRAM as MARIADB
 from database.mariadb import MariaDb
+from outkey.foundation.adapters.clock_system import SystemClock
 from ports import free_port
 
 if TYPE_CHECKING:
@@ -187,4 +188,9 @@ def stored_runs() -> "Runs":
     from outkey.sync.engine.runs.runs import Runs
 
     storage = django_storage()
-    return Runs(DjangoRunRows(), DjangoStateRows(), storage.database, Registry(storage))
+    return Runs(
+        DjangoRunRows(),
+        DjangoStateRows(),
+        storage.database,
+        Registry(storage, SystemClock()),
+    )

@@ -6,6 +6,7 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
+from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.ports.clock import Clock
 from outkey.foundation.ports.database import Database, StateRows
 from outkey.sending.adapters.permits_leased import LeasedPermits
@@ -219,7 +220,7 @@ class TestTokensSealedInDjango(TokensContract):
         from outkey.hosts.django.rows.tokens import DjangoTokenRows
 
         rows = storage()
-        stored = Registry(rows).add(configuration())
+        stored = Registry(rows, SystemClock()).add(configuration())
         tokens = StoredTokens(
             DjangoTokenRows(),
             FixedRing(new_keyring()),

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from database.conftest import stored_runs
 from outkey.administration.core.findings.monitoring import run_conditions
 from outkey.administration.ports.monitoring import LineRuns
+from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.foundation.core.errors import (
     ConfigError,
@@ -84,7 +85,7 @@ SYNC = Sync(
 def make_lines() -> None:
     from outkey.hosts.django.rows.storage import django_storage
 
-    registry = Registry(django_storage())
+    registry = Registry(django_storage(), SystemClock())
     registry.add(configuration())
     for name in ("contacts", "others", "orders"):
         registry.put_line(SyncLine(name, "acme", "GET", "/x", SYNC))
@@ -1199,7 +1200,7 @@ def test_a_line_that_was_changed_starts_anew_and_one_with_another_schedule_goes_
     from outkey.hosts.django import models
     from outkey.hosts.django.rows.storage import django_storage
 
-    registry = Registry(django_storage())
+    registry = Registry(django_storage(), SystemClock())
     run = runs.begin("contacts", "tester", dry_run=False)
     runs.finish(replace(run, cursor="2027", state=RunState.DONE))
     killed = runs.begin("contacts", "tester", dry_run=False)
@@ -1244,7 +1245,7 @@ def test_a_synchronization_is_kept_with_its_line_and_what_it_did_goes_with_it(
     from outkey.hosts.django import models
     from outkey.hosts.django.rows.storage import django_storage
 
-    registry = Registry(django_storage())
+    registry = Registry(django_storage(), SystemClock())
     assert registry.line("contacts").sync == SYNC
     assert [line.sync for line in registry.lines()] == [SYNC] * 3
     registry.put_line(SyncLine("others", "acme", "GET", "/"))

@@ -6,6 +6,7 @@ import pytest
 
 from database.conftest import stored_runs
 from database.test_sync import opened
+from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.sync.adapters.calendar_cronsim import CronCalendar
 from outkey.sync.core.line.line import Direction, FieldMapping, PushRequest, Sync
@@ -45,7 +46,7 @@ class Shop:
 
         self.contacts = Contact.objects
         self.api = OrdersApi()
-        registry = Registry(django_storage())
+        registry = Registry(django_storage(), SystemClock())
         registry.add(configuration(no_auth_reason="public_api"))
         registry.put_line(SyncLine("contacts", "acme", "POST", "/", sync))
         world = fake_gateway(answers=self.api, registry=registry)

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from outkey.administration.ports import monitoring
+from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.core.errors import AuditUnavailable, StorageUnavailable
 from outkey.foundation.ports import database as database_ports
 from outkey.foundation.ports.clock import Clock
@@ -124,7 +125,7 @@ class OnSqlite:
 
     def add_lines(self) -> Tables:
         """Store the sync lines that the suites of runs need."""
-        registry = Registry(self.tables.storage)
+        registry = Registry(self.tables.storage, SystemClock())
         registry.add(configuration())
         for name in LINES:
             registry.put_line(SyncLine(name, "acme", "GET", "/x"))
@@ -132,7 +133,7 @@ class OnSqlite:
 
     def runs(self) -> Runs:
         tables = self.tables
-        registry = Registry(tables.storage)
+        registry = Registry(tables.storage, SystemClock())
         return Runs(tables.runs, tables.states, self.database, registry)
 
 
@@ -187,7 +188,7 @@ class TestPermitsOnSqlite(OnSqlite, PermitsContract):
 class TestTokenTable(OnSqlite, TokensContract):
     def make(self) -> tuple[StoredTokens, Configuration]:
         rows = self.tables.storage
-        stored = Registry(rows).add(configuration())
+        stored = Registry(rows, SystemClock()).add(configuration())
         ring = FixedRing(new_keyring())
         tokens = StoredTokens(
             self.tables.tokens,

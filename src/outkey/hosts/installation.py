@@ -19,6 +19,7 @@ from outkey.administration.ports.monitoring import LineRuns
 from outkey.foundation.adapters.clock_shared import SharedClock
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
+from outkey.foundation.adapters.threads_system import SystemThreads
 from outkey.foundation.core.stored_values import OddRow
 from outkey.foundation.ports.database import StateRows
 from outkey.hosts.webhook_ports import (
@@ -128,7 +129,7 @@ def build_application(
     seen = SeenRowsFile(seen_rows_file(home))
     tables, keys, vouched_rows = vouch_for_rows(tables, source, seen)
     storage = tables.storage
-    registry = Registry(storage)
+    registry = Registry(storage, clock)
     # No configuration may have these read and sent: the key, the database and what
     # lies beside them.
     own = (source.file, home / "config", home / "data")
@@ -152,6 +153,7 @@ def build_application(
     scripts = LockedScripts()
     sender = Sender(
         Ports(
+            threads=SystemThreads(),
             configurations=registry,
             secrets=secrets,
             transport=Urllib3Transport(files),

@@ -2,13 +2,14 @@
 
 import asyncio
 
+from outkey.foundation.adapters.threads_system import SystemThreads
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.sending.engine.gateway import Gateway
 from outkey.sending.engine.wire.off_loop import off_loop
 
 
-@off_loop
+@off_loop(SystemThreads)
 def open() -> Gateway:  # noqa: A001 - `outkey.open()` reads as what it does
     """Return a gateway for the configurations of this process's installation.
 

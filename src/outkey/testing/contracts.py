@@ -5,6 +5,7 @@ shared has its suites in `contracts_storage`.
 """
 
 import asyncio
+import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -21,6 +22,7 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.ports.clock import Clock
+from outkey.foundation.ports.threads import Threads
 from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal, Tag
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.request.message import (
@@ -217,6 +219,38 @@ class ClockContract(ABC):
             clock.sleep(0.05)
         clock.sleep(0.1)
         assert calls == ["first", "second"]
+
+
+class ThreadsContract(ABC):
+    """What everything that starts threads promises."""
+
+    @abstractmethod
+    def make(self) -> Threads:
+        """Return what starts threads."""
+
+    def test_work_is_done_in_another_thread(self) -> None:
+        names: list[str] = []
+        thread = self.make().start(
+            lambda: names.append(threading.current_thread().name), "worker-of-test"
+        )
+        thread.join(10)
+        assert names == ["worker-of-test"]
+        assert not thread.is_alive()
+
+    def test_a_worker_does_one_piece_of_work_after_the_other(self) -> None:
+        threads: list[int] = []
+        worker = self.make().new_worker("one")
+        for _ in range(3):
+            worker.submit(lambda: threads.append(threading.get_ident()))
+        worker.shutdown(wait=True)
+        assert len(threads) == 3
+        assert len({*threads} - {threading.get_ident()}) == 1
+
+    def test_a_call_returns_or_raises_what_its_work_does(self) -> None:
+        threads = self.make()
+        assert threads.call(threading.get_ident) != threading.get_ident()
+        with pytest.raises(ZeroDivisionError):
+            threads.call(lambda: 1 // 0)
 
 
 class SecretsContract(ABC):

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.core.errors import (
     ConfigError,
     EditConflict,
@@ -49,7 +50,7 @@ class RegistryContract(ABC):
     def registry(self, *configurations: Configuration) -> Registry:
         """Return a registry with these configurations, by default the contract's."""
         self.storage = self.make()
-        registry = Registry(self.storage, fresh_seconds=0.0)
+        registry = Registry(self.storage, SystemClock(), fresh_seconds=0.0)
         for configuration in configurations or [contract_configuration()]:
             registry.add(configuration)
         return registry
@@ -311,7 +312,7 @@ class RegistryContract(ABC):
     def test_two_who_have_read_the_same_count_lose_no_refusal(self) -> None:
         registry = self.registry()
         revision = registry.get("contract").revision
-        other = Registry(self.storage, fresh_seconds=60.0)
+        other = Registry(self.storage, SystemClock(), fresh_seconds=60.0)
         other.get("contract")
         assert registry.note_refused("contract", revision) == 1
         assert other.note_refused("contract", revision) == 2
@@ -319,7 +320,7 @@ class RegistryContract(ABC):
     def test_a_refusal_by_a_process_with_an_older_row_undoes_no_test(self) -> None:
         registry = self.registry()
         stored = registry.get("contract")
-        other = Registry(self.storage, fresh_seconds=60.0)
+        other = Registry(self.storage, SystemClock(), fresh_seconds=60.0)
         other.get("contract")
         registry.save_test_result(stored, 20.0, "timeout")
         tested = _health(registry)
@@ -329,7 +330,7 @@ class RegistryContract(ABC):
     def test_a_refusal_by_a_process_with_an_older_row_undoes_no_consent(self) -> None:
         registry = self.registry()
         stored = registry.get("contract")
-        other = Registry(self.storage, fresh_seconds=60.0)
+        other = Registry(self.storage, SystemClock(), fresh_seconds=60.0)
         other.get("contract")
         rows = self.storage.configurations
         (row,) = rows.find(names=["contract"])

@@ -763,7 +763,11 @@ class Application:
         from outkey.webhooks.engine.refusals import LaterRefusals  # noqa: PLC0415
 
         ports = self.webhook_ports()
-        later = LaterRefusals(ports.refusals, end_thread) if end_thread else None
+        if end_thread is None:
+            return Reception(ports)
+        later = LaterRefusals(
+            ports.refusals, self.clock, self.sender.threads, end_thread
+        )
         return Reception(ports, later)
 
     def stored_webhooks(self) -> "dict[str, StoredWebhook]":

@@ -25,6 +25,7 @@ def readiness_of(application: Application) -> Readiness:
     return Readiness(
         checks | {"audit": lambda: probe_audit(application)},
         application.clock,
+        application.sender.threads,
         release_thread=connections.close_all,
     )
 

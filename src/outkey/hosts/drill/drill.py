@@ -21,6 +21,7 @@ from urllib.parse import urlencode
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
 from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.foundation.adapters.threads_system import SystemThreads
 from outkey.foundation.core.errors import OutkeyError, SecretMissing
 from outkey.foundation.core.fields.choices import BodyFormat, ClientAuth, Grant
 from outkey.foundation.core.secret import Secret
@@ -364,6 +365,7 @@ class ScenarioRun:
         self._clock = FastClock(transport.speed)
         self._status: int | None = None
         ports = Ports(
+            threads=SystemThreads(),
             configurations=MemoryConfigurations([copy]),
             secrets=self._secrets,
             transport=transport,

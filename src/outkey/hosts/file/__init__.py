@@ -7,6 +7,7 @@ from outkey.administration.core.document.document import Document, parse_documen
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
 from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.foundation.adapters.threads_system import SystemThreads
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.sending.adapters.audit.audit_logging import LoggingAudit
@@ -65,6 +66,7 @@ def sender_of(document: Document, tokens: Tokens | None = None) -> Sender:
     resolver = SystemResolver()
     return Sender(
         Ports(
+            threads=SystemThreads(),
             configurations=MemoryConfigurations(
                 configurations,
                 {line.name: line.configuration for line in document.lines},

@@ -7,6 +7,7 @@ from typing import Self, Unpack
 
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
+from outkey.foundation.ports.threads import Threads
 from outkey.sending.core.request.assembly import Call
 from outkey.sending.core.request.message import Response
 from outkey.sending.engine.connection_test import Report
@@ -18,6 +19,14 @@ from outkey.sending.engine.test_setup import prepare_test
 from outkey.sending.engine.wire.off_loop import off_loop
 
 
+def threads_of(gateway: "Gateway", *_args: object, **_options: object) -> Threads:
+    """Return the threads for calls of a gateway on an event loop."""
+    return gateway._sender.threads  # noqa: SLF001 - of the class below
+
+
+_off_loop = off_loop(threads_of)
+
+
 class Gateway:
     """Sends requests with the right credentials to the right place, or not at all.
 
@@ -27,7 +36,7 @@ class Gateway:
     def __init__(self, sender: Sender) -> None:
         self._sender = sender
 
-    @off_loop
+    @_off_loop
     def send(
         self,
         configuration: str,
@@ -76,7 +85,7 @@ class Gateway:
             )
         return build_call(configurations.get(name), method, path, **options)
 
-    @off_loop
+    @_off_loop
     def preview(
         self,
         configuration: str,
@@ -93,7 +102,7 @@ class Gateway:
         call = build_call(settings, method, path, **content)
         return preview(self._sender.context, call)
 
-    @off_loop
+    @_off_loop
     def test(self, configuration: str) -> Report:
         """Test a configuration step by step.
 
@@ -102,7 +111,7 @@ class Gateway:
         settings = self._sender.configurations.get(configuration)
         return prepare_test(self._sender, settings).run()
 
-    @off_loop
+    @_off_loop
     def lend(
         self,
         configuration: str,
@@ -131,7 +140,7 @@ class Gateway:
             )
         )
 
-    @off_loop
+    @_off_loop
     def settle(
         self, loan: Loan, status: int, headers: Iterable[tuple[str, str]] = ()
     ) -> bool:
@@ -145,7 +154,7 @@ class Gateway:
             settle(sender.context, sender.configurations, loan, status, headers)
         )
 
-    @off_loop
+    @_off_loop
     def close(self) -> None:
         """Write queued records; close connections and processes that run scripts."""
         self._sender.close()

@@ -8,7 +8,6 @@ here, once for every host.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from time import monotonic
 from uuid import UUID, uuid4
 
 from outkey.foundation.core.errors import (
@@ -20,6 +19,7 @@ from outkey.foundation.core.errors import (
     configuration_exists,
 )
 from outkey.foundation.core.text import Text
+from outkey.foundation.ports.clock import Clock
 from outkey.sending.core.configuration.configuration import (
     Configuration,
     SecretState,
@@ -63,9 +63,14 @@ class ConfigurationRegistry:
     """The configurations of an installation and the states of their secrets."""
 
     def __init__(
-        self, storage: ConfigurationStorage, *, fresh_seconds: float = FRESH_SECONDS
+        self,
+        storage: ConfigurationStorage,
+        clock: Clock,
+        *,
+        fresh_seconds: float = FRESH_SECONDS,
     ) -> None:
         self._storage = storage
+        self._clock = clock
         self._fresh_seconds = fresh_seconds
         self._cache: dict[str, CachedConfiguration] = {}
 
@@ -83,7 +88,7 @@ class ConfigurationRegistry:
         secrets and voucher: their changes change the revision.
         """
         cached = self._cache.get(name)
-        now = monotonic()
+        now = self._clock.monotonic()
         if cached is not None and now - cached.read_at < self._fresh_seconds:
             return cached.configuration
         row = self._row(name)

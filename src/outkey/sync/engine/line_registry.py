@@ -12,6 +12,7 @@ from outkey.foundation.core.errors import (
     unknown_line,
 )
 from outkey.foundation.core.text import Text
+from outkey.foundation.ports.clock import Clock
 from outkey.sending.engine.registry import (
     FRESH_SECONDS,
     MOST_CACHED,
@@ -34,9 +35,9 @@ class Registry(ConfigurationRegistry):
     """The configurations and sync lines of an installation."""
 
     def __init__(
-        self, storage: Storage, *, fresh_seconds: float = FRESH_SECONDS
+        self, storage: Storage, clock: Clock, *, fresh_seconds: float = FRESH_SECONDS
     ) -> None:
-        super().__init__(storage, fresh_seconds=fresh_seconds)
+        super().__init__(storage, clock, fresh_seconds=fresh_seconds)
         self._lines = storage.lines
         self._cached_lines: dict[str, tuple[LineRow, SyncLine]] = {}
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
 from outkey.foundation.adapters.states_memory import MemoryStateRows
+from outkey.foundation.adapters.threads_system import SystemThreads
 from outkey.foundation.core.errors import (
     AuditUnavailable,
     DnsFailed,
@@ -529,6 +530,7 @@ def fake_gateway(
     scripts = FakeScripts()
     both = AsyncFake(transport, resolver)
     ports = Ports(
+        threads=SystemThreads(),
         configurations=registry or MemoryLines(configurations, lines),
         secrets=store,
         transport=transport,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from operator import attrgetter
 
+from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.health import Summary
 from outkey.sending.core.configuration.rows import ConfigurationRow
@@ -229,7 +230,7 @@ def memory_registry(
     storage: Storage | None = None,
 ) -> Registry:
     """Return a registry in memory with these configurations; nothing is cached."""
-    registry = Registry(storage or memory_storage(), fresh_seconds=0.0)
+    registry = Registry(storage or memory_storage(), SystemClock(), fresh_seconds=0.0)
     for configuration in configurations:
         registry.add(configuration)
     for line in lines:

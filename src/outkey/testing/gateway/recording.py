@@ -29,7 +29,7 @@ from outkey.sending.core.request.message import Response, ResponseHeaders
 from outkey.sending.core.request.sent_secrets import credentials_in
 from outkey.sending.engine.exchange.calls import SendOptions
 from outkey.sending.engine.exchange.echoed_secrets import sent_secrets
-from outkey.sending.engine.gateway import Gateway
+from outkey.sending.engine.gateway import Gateway, threads_of
 from outkey.sending.engine.wire.off_loop import off_loop
 from outkey.testing.gateway.recorded_secrets import (
     KnownSecrets,
@@ -121,7 +121,7 @@ class RecordingGateway(Gateway):
         self._end(exchange, response)
         return response
 
-    @off_loop
+    @off_loop(threads_of)
     def _begin(
         self,
         configuration: str,
@@ -141,7 +141,7 @@ class RecordingGateway(Gateway):
             return exchange
         return None
 
-    @off_loop
+    @off_loop(threads_of)
     def _end(
         self, exchange: RecordedExchange | None, result: Response | OutkeyError
     ) -> None:

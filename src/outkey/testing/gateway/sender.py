@@ -9,6 +9,7 @@ from pathlib import Path
 from outkey.administration.core.document.document import parse_document
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
+from outkey.foundation.adapters.threads_system import SystemThreads
 from outkey.foundation.core.fields.choices import AuthenticationType, TokenSourceKind
 from outkey.foundation.core.origin import Origin, parse_url
 from outkey.foundation.core.secret import Secret
@@ -110,6 +111,7 @@ def fake_sender(
     clock = SystemClock()
     return Sender(
         Ports(
+            threads=SystemThreads(),
             configurations=registry,
             secrets=FakeSecrets(),
             transport=TableTransport(respond),

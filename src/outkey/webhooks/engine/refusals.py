@@ -1,7 +1,6 @@
 """Refused deliveries, counted: a row of the audit for each webhook, reason, minute."""
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -11,7 +10,9 @@ from typing import Protocol
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.foundation.core.text import Text
+from outkey.foundation.ports.clock import Clock
 from outkey.foundation.ports.database import Database, StateRows
+from outkey.foundation.ports.threads import StartedThread, Threads
 from outkey.sending.core.audit.events import Change, Tag
 from outkey.sending.ports.sending import Audit
 from outkey.webhooks.core.inbox.delivery import Refused
@@ -212,13 +213,21 @@ class LaterRefusals:
     are lost if the process is killed.
     """
 
-    def __init__(self, refusals: Refusals, end_thread: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        refusals: Refusals,
+        clock: Clock,
+        threads: Threads,
+        end_thread: Callable[[], object],
+    ) -> None:
         self._refusals = refusals
+        self._clock = clock
+        self._threads = threads
         self._end_thread = end_thread
         self._lock = threading.Lock()
         self._counts: Counter[tuple[str, str]] = Counter()
         self._unexplained: dict[tuple[str, str], FindReason] = {}
-        self._thread: threading.Thread | None = None
+        self._thread: StartedThread | None = None
 
     def count(
         self,
@@ -234,10 +243,7 @@ class LaterRefusals:
                 self._unexplained[webhook, reason] = find_reason
             # In a forked child, the thread has ended.
             if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(
-                    target=self._work, name="outkey-refusals", daemon=True
-                )
-                self._thread.start()
+                self._thread = self._threads.start(self._work, "outkey-refusals")
 
     def join(self, patience: float) -> None:
         """Wait until everything is counted."""
@@ -262,7 +268,7 @@ class LaterRefusals:
 
     def _take(self) -> dict[tuple[str, str], tuple[int, FindReason | None]]:
         """Return what was noted a moment after the first; nothing ends the thread."""
-        time.sleep(LATER_SECONDS)
+        self._clock.sleep(LATER_SECONDS)
         with self._lock:
             noted = {
                 key: (number, self._unexplained.get(key))

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.core.errors import EditConflict, UnknownConfiguration
 from outkey.sending.adapters.configurations_memory import MemoryConfigurations
 from outkey.sending.core.configuration.configuration import SecretState
@@ -87,7 +88,7 @@ def test_a_result_and_a_refusal_are_stored_without_a_transaction(
 def test_what_was_read_a_moment_ago_is_not_read_again() -> None:
     storage = memory_storage()
     memory_registry([configuration()], storage=storage)
-    patient = Registry(storage, fresh_seconds=3600.0)
+    patient = Registry(storage, SystemClock(), fresh_seconds=3600.0)
     before = patient.get("acme")
     rows = storage.configurations.rows
     rows["acme"] = replace(rows["acme"], revision=9)
@@ -257,7 +258,7 @@ def registry_saved_meanwhile(saves: int) -> Registry:
     secrets = SavedMeanwhile()
     storage = memory_storage(secrets=secrets)
     registry = memory_registry([configuration()], storage=storage)
-    other = Registry(storage)
+    other = Registry(storage, SystemClock())
 
     def save() -> None:
         saves, secrets.saves = secrets.saves, 0

@@ -14,6 +14,8 @@ from outkey.administration.core.document.document import parse_document
 from outkey.administration.core.document.export import render
 from outkey.administration.engine.editing.applying import Applied
 from outkey.administration.engine.operating.measuring import count_deliveries
+from outkey.foundation.adapters.clock_system import SystemClock
+from outkey.foundation.adapters.threads_system import SystemThreads
 from outkey.foundation.core.errors import (
     ConfigError,
     EditConflict,
@@ -536,7 +538,9 @@ def test_refusals_are_counted_a_moment_later_in_a_thread_of_their_own(
     hooks = Hooks()
     ended: list[str] = []
     refusals = hooks.application.webhook_ports().refusals
-    later = LaterRefusals(refusals, lambda: ended.append("ended"))
+    later = LaterRefusals(
+        refusals, SystemClock(), SystemThreads(), lambda: ended.append("ended")
+    )
     later.join(0)  # nothing to wait for
     reception = Reception(hooks.application.webhook_ports(), later)
     for _ in range(3):
@@ -562,7 +566,8 @@ def test_refusals_are_counted_a_moment_later_in_a_thread_of_their_own(
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_refusals_are_counted_again_after_an_error() -> None:
     hooks = Hooks()
-    refusals = LaterRefusals(hooks.application.webhook_ports().refusals, lambda: None)
+    counted = hooks.application.webhook_ports().refusals
+    refusals = LaterRefusals(counted, SystemClock(), SystemThreads(), lambda: None)
 
     def fail() -> Refused:
         raise RuntimeError

@@ -8,9 +8,11 @@ it hangs, the part is not ready.
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.ports.clock import Clock
+from outkey.foundation.ports.threads import Threads
 
 DEADLINE_SECONDS = 2.0
 # How long a result is used again: probes may come from anybody, in any number.
@@ -37,12 +39,14 @@ class Readiness:
         self,
         checks: Mapping[str, Callable[[], object]],
         clock: Clock,
+        threads: Threads,
         *,
         release_thread: Callable[[], object] = lambda: None,
         deadline: float = DEADLINE_SECONDS,
     ) -> None:
         self._checks = checks
         self._clock = clock
+        self._threads = threads
         self._release_thread = release_thread
         self._deadline = deadline
         self._lock = threading.Lock()
@@ -71,10 +75,7 @@ class Readiness:
 
     def _start(self, check: Callable[[], object]) -> PartCheck:
         part = PartCheck()
-        thread = threading.Thread(
-            target=self._run, args=(check, part), name="outkey-readiness", daemon=True
-        )
-        thread.start()
+        self._threads.start(partial(self._run, check, part), "outkey-readiness")
         return part
 
     def _run(self, check: Callable[[], object], part: PartCheck) -> None:

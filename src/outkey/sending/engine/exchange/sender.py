@@ -8,12 +8,14 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.clock import Clock
 from outkey.foundation.ports.expressions import PathCompiler
+from outkey.foundation.ports.threads import Threads
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.request.assembly import Call
 from outkey.sending.core.request.message import Peer, Response, Route
@@ -78,6 +80,7 @@ class Ports:
     signer: Signer
     scripts: Scripts
     paths: PathCompiler
+    threads: Threads
     asynchronous: Asynchronous | None = None
     listeners: Listeners | None = None
     proxies: ProxySource = NO_PROXIES
@@ -89,6 +92,7 @@ class Sender:
 
     def __init__(self, ports: Ports) -> None:
         self.configurations = ports.configurations
+        self.threads = ports.threads
         self.context = SendContext(
             secrets=ports.secrets,
             clock=ports.clock,
@@ -191,7 +195,8 @@ def async_runtime(ports: Ports) -> AsyncRuntime | None:
         return None
     worker = None
     if asynchronous.blocking_ports:
-        worker = FlowWorker(ports.audit, asynchronous.release_thread)
+        new_thread = partial(ports.threads.new_worker, "outkey-flows")
+        worker = FlowWorker(ports.audit, new_thread, asynchronous.release_thread)
     return AsyncRuntime(
         transport=asynchronous.transport,
         resolver=asynchronous.resolver,

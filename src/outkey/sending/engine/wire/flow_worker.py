@@ -11,7 +11,6 @@ import os
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from typing import Protocol, TypeVar
 from weakref import WeakSet
 
 from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.ports.threads import WorkerThread
 from outkey.sending.core.audit.events import Intent
 from outkey.sending.engine.wire.steps import Awaited, StepResult
 from outkey.sending.ports.sending import Audit
@@ -93,16 +93,20 @@ class Handover:
 class FlowWorker:
     """Resumes flows in a thread of its own, many at a time."""
 
-    _executor: ThreadPoolExecutor
+    _thread: WorkerThread
     _lock: threading.Lock
     _handovers: list[Handover]
     _is_working: bool
     _has_thread: bool
 
     def __init__(
-        self, audit: Audit, release_thread: Callable[[], None] = lambda: None
+        self,
+        audit: Audit,
+        new_thread: Callable[[], WorkerThread],
+        release_thread: Callable[[], None] = lambda: None,
     ) -> None:
         self._audit = audit
+        self._new_thread = new_thread
         self._release_thread = release_thread
         self.begin()
         WORKERS.add(self)
@@ -117,7 +121,7 @@ class FlowWorker:
             if not self._is_working:
                 # First, since it raises where the interpreter is about to end. The
                 # thread waits for the lock.
-                self._executor.submit(self._work)
+                self._thread.submit(self._work)
                 self._has_thread = True
                 self._is_working = True
             self._handovers.append(handover)
@@ -126,8 +130,8 @@ class FlowWorker:
     def close(self) -> None:
         """End the thread once it has nothing to do; the next flow starts another."""
         with self._lock:
-            previous = self._executor
-            self._executor = new_executor()
+            previous = self._thread
+            self._thread = self._new_thread()
             if self._has_thread:
                 with suppress(RuntimeError):  # the interpreter is about to end
                     previous.submit(self._release_thread)
@@ -136,7 +140,7 @@ class FlowWorker:
 
     def begin(self) -> None:
         """Begin without a thread, as a forked child does."""
-        self._executor = new_executor()
+        self._thread = self._new_thread()
         self._lock = threading.Lock()
         self._handovers = []
         self._is_working = False
@@ -193,11 +197,6 @@ def begin_in_child() -> None:
 
 
 os.register_at_fork(after_in_child=begin_in_child)
-
-
-def new_executor() -> ThreadPoolExecutor:
-    """Return an executor that starts its one thread when it is first used."""
-    return ThreadPoolExecutor(1, thread_name_prefix="outkey-flows")
 
 
 def deliver_all(handovers: Sequence[Handover]) -> None:

@@ -6,34 +6,36 @@ event loop is blocked until it returns. Only `asend` does not block the event lo
 
 import asyncio
 import contextvars
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, partial, wraps
+from functools import partial, wraps
 from typing import ParamSpec, TypeVar
+
+from outkey.foundation.ports.threads import Threads
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-MAX_THREADS = 8  # each keeps a connection to the database
 
 
-def off_loop(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Decorate a blocking function so that it can be called on an event loop."""
+def off_loop(
+    threads_of: Callable[..., Threads],
+) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+    """Return a decorator for blocking functions that are called on an event loop.
 
-    @wraps(function)
-    def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        # get_running_loop raises without a loop, which takes five times as long.
-        if asyncio._get_running_loop() is None:  # noqa: SLF001 - exported by asyncio
-            return function(*args, **kwargs)
-        in_context = contextvars.copy_context().run
-        work = partial(in_context, function, *args, **kwargs)
-        return executor_of(os.getpid()).submit(work).result()
+    `threads_of` returns the threads for a call; it gets the arguments of the call.
+    """
 
-    return call
+    def decorate(
+        function: Callable[Parameters, Result],
+    ) -> Callable[Parameters, Result]:
+        @wraps(function)
+        def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+            # get_running_loop raises without a loop, which takes five times as long.
+            if asyncio._get_running_loop() is None:  # noqa: SLF001 - exported by asyncio
+                return function(*args, **kwargs)
+            in_context = contextvars.copy_context().run
+            work = partial(in_context, function, *args, **kwargs)
+            return threads_of(*args, **kwargs).call(work)
 
+        return call
 
-@lru_cache(maxsize=1)
-def executor_of(process: int) -> ThreadPoolExecutor:
-    """Return the threads of a process; a forked child has none of its parent's."""
-    del process
-    return ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="outkey-calls")
+    return decorate

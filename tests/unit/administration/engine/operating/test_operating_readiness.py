@@ -18,6 +18,7 @@ from outkey.administration.engine.operating.workers import (
     count_workers,
 )
 from outkey.foundation.adapters.clock_system import SystemClock
+from outkey.foundation.adapters.threads_system import SystemThreads
 from outkey.foundation.core.errors import Sealed, WorkerMissing
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.engine.duties import MONITORING
@@ -37,7 +38,9 @@ def seal() -> None:
 
 def test_a_part_is_ok_or_has_the_code_of_its_error() -> None:
     readiness = Readiness(
-        {"good": lambda: 1, "sealed": seal, "broken": fail}, FakeClock()
+        {"good": lambda: 1, "sealed": seal, "broken": fail},
+        FakeClock(),
+        SystemThreads(),
     )
     results = readiness.check_all()
     assert results == {"good": "ok", "sealed": Sealed().code, "broken": "failed"}
@@ -59,6 +62,7 @@ def test_a_part_that_hangs_is_a_timeout_and_has_one_thread() -> None:
     readiness = Readiness(
         {"database": hang},
         clock,
+        SystemThreads(),
         release_thread=released.release,
         deadline=0.05,
     )
@@ -71,13 +75,15 @@ def test_a_part_that_hangs_is_a_timeout_and_has_one_thread() -> None:
     clock.sleep(FRESH_SECONDS)
     goes_on.clear()
     goes_on.set()
-    assert Readiness({"database": hang}, clock).check_all() == {"database": "ok"}
+    assert Readiness({"database": hang}, clock, SystemThreads()).check_all() == {
+        "database": "ok"
+    }
 
 
 def test_a_result_is_used_again_for_a_second() -> None:
     calls: list[int] = []
     clock = FakeClock()
-    readiness = Readiness({"part": lambda: calls.append(1)}, clock)
+    readiness = Readiness({"part": lambda: calls.append(1)}, clock, SystemThreads())
     readiness.check_all()
     readiness.check_all()
     assert len(calls) == 1
@@ -131,7 +137,9 @@ def test_an_installation_with_lines_needs_a_worker() -> None:
 
 def test_every_part_of_a_working_installation_is_ready() -> None:
     application = memory_host().application
-    results = Readiness(readiness_checks(application), SystemClock()).check_all()
+    results = Readiness(
+        readiness_checks(application), SystemClock(), SystemThreads()
+    ).check_all()
     assert results == dict.fromkeys(PARTS, "ok")
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.core.errors import Sealed, SecretUnreadable
 from outkey.foundation.core.secret import Secret
 from outkey.sending.adapters.secrets.keyring import Keyring, new_keyring
@@ -150,7 +151,7 @@ def test_a_process_that_did_not_see_a_save_refuses_the_copy_it_has_cached(
 ) -> None:
     configurations = dict(vault.storage.configurations.rows)
     secrets = dict(vault.storage.secrets.rows)
-    idle = Registry(vault.vouched, fresh_seconds=0.0)
+    idle = Registry(vault.vouched, SystemClock(), fresh_seconds=0.0)
     cached = idle.get("acme")
     vault.set_token("acme", "acme-2")
     vault.storage.configurations.rows = configurations

@@ -8,6 +8,7 @@ import pytest
 
 from outkey.administration.adapters.vouched_rows import VouchedRows, VouchedTables
 from outkey.administration.core.findings.changed_rows import ChangedRow
+from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import (
     OutkeyError,
@@ -97,7 +98,7 @@ class Home:
             self.tables, self.states, self.lines, self.tokens, vouchers
         )
         self.registry = Registry(
-            replace(self.storage, lines=self.lines), fresh_seconds=0.0
+            replace(self.storage, lines=self.lines), SystemClock(), fresh_seconds=0.0
         )
 
     def write(self, kind: StateKind, key: str, **changes: object) -> None:

@@ -10,8 +10,10 @@ from dataclasses import replace
 
 import pytest
 
+from outkey.foundation.adapters.threads_system import SystemThreads
 from outkey.foundation.core.errors import AuditUnavailable, ConfigError
 from outkey.foundation.core.text import Text
+from outkey.foundation.ports.threads import WorkerThread
 from outkey.sending.core.audit.events import Intent, Outcome
 from outkey.sending.engine.wire.drive import AsyncRuntime, adrive
 from outkey.sending.engine.wire.flow_worker import (
@@ -45,6 +47,10 @@ class GroupingAudit(MemoryAudit):
         return super().intend_all(intents)
 
 
+def new_thread() -> WorkerThread:
+    return SystemThreads().new_worker("outkey-flows")
+
+
 class World:
     """A runtime with a worker."""
 
@@ -52,7 +58,7 @@ class World:
         fake = fake_gateway()
         both = AsyncFake(fake.transport, fake.resolver)
         self.audit = GroupingAudit()
-        self.worker = FlowWorker(self.audit)
+        self.worker = FlowWorker(self.audit, new_thread)
         self.runtime = AsyncRuntime(
             both, both, asyncio.sleep, fake.clock, self.audit, self.worker
         )
@@ -211,7 +217,7 @@ def test_a_thread_releases_what_it_holds_before_it_ends() -> None:
         released.append(threading.current_thread().name)
         has_released.set()
 
-    worker = FlowWorker(world.audit, release)
+    worker = FlowWorker(world.audit, new_thread, release)
     worker.close()
     assert not released  # there was no thread
     world.runtime = replace(world.runtime, worker=worker)
@@ -226,7 +232,7 @@ def test_a_thread_releases_what_it_holds_before_it_ends() -> None:
 
 def test_where_no_thread_can_be_started_every_task_gets_an_error() -> None:
     world = World()
-    world.worker._executor.shutdown()
+    world.worker._thread.shutdown(wait=True)
     for number in range(3):
         with pytest.raises(RuntimeError, match="after shutdown"):
             asyncio.run(adrive(world.flow(number), world.runtime))

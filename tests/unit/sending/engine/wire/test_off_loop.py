@@ -6,15 +6,21 @@ from contextvars import ContextVar
 
 import pytest
 
+from outkey.foundation.adapters.threads_system import SystemThreads
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
+from outkey.foundation.ports.threads import Threads
 from outkey.sending.engine.wire.off_loop import off_loop
 from outkey.testing import configuration, fake_gateway
 
 actor = ContextVar("actor", default="nobody")
 
 
-@off_loop
+def threads(*_arguments: object, **_options: object) -> Threads:
+    return SystemThreads()
+
+
+@off_loop(threads)
 def who_and_where(greeting: str, *, mark: str = "!") -> tuple[str, bool]:
     is_main = threading.current_thread() is threading.main_thread()
     return f"{greeting} {actor.get()}{mark}", is_main
@@ -33,7 +39,7 @@ def test_where_an_event_loop_runs_it_runs_in_a_thread_with_the_same_context() ->
 
 
 def test_what_it_raises_is_raised() -> None:
-    @off_loop
+    @off_loop(threads)
     def fail() -> None:
         raise ConfigError(Text("wrong"))
 
@@ -45,9 +51,9 @@ def test_what_it_raises_is_raised() -> None:
 
 
 def test_a_call_within_a_call_stays_in_its_thread() -> None:
-    @off_loop
+    @off_loop(threads)
     def outer() -> tuple[str, str]:
-        inner = off_loop(lambda: threading.current_thread().name)
+        inner = off_loop(threads)(lambda: threading.current_thread().name)
         return threading.current_thread().name, inner()
 
     async def call() -> tuple[str, str]:

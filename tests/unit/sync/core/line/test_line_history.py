@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.core.errors import ConfigError, EditConflict
 from outkey.sync.core.line.history import (
     MOST_VERSIONS,
@@ -90,7 +91,7 @@ def test_the_oldest_versions_are_deleted() -> None:
 
 def test_a_line_from_before_versions_has_its_former_state_as_the_first_one() -> None:
     storage = memory_storage()
-    registry = Registry(storage)
+    registry = Registry(storage, SystemClock())
     registry.add(configuration())
     storage.lines.swap(None, LineRow("people", "acme", "GET", "/old", None))
     storage.lines.swap(None, LineRow("odd", "acme", "GET", "/", {"colour": "red"}))
@@ -113,7 +114,7 @@ class BusyLines(MemoryLineRows):
 
 def test_two_saves_at_the_same_moment_are_a_conflict() -> None:
     storage = memory_storage(lines=BusyLines())
-    registry = Registry(storage)
+    registry = Registry(storage, SystemClock())
     registry.add(configuration())
     with pytest.raises(EditConflict):
         registry.put_line(LINE)
@@ -141,7 +142,7 @@ def test_a_version_says_what_changed() -> None:
 
 def test_a_line_that_could_not_be_read_is_changed_without_details() -> None:
     storage = memory_storage()
-    registry = Registry(storage)
+    registry = Registry(storage, SystemClock())
     registry.add(configuration())
     storage.lines.swap(None, LineRow("people", "acme", "GET", "/", {"colour": "red"}))
     registry.put_line(LINE)
