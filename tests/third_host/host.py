@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 
 from outkey.administration.engine.application import Application
-from outkey.hosts.cli.main import main
 from outkey.hosts.command_host import CommandHost
 from outkey.hosts.installation import Tables, build_application
 from outkey.sync.ports.sync import Storage
@@ -61,4 +60,6 @@ def command_host(home: Path) -> CommandHost:
 
 
 if __name__ == "__main__":
+    from outkey.hosts.cli.main import main
+
     main(command_host(Path(os.environ["OUTKEY_HOME"])))

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from outkey.importing.adapters.yaml_events import parse_yaml
+from outkey.foundation.adapters.extras import extra
 from outkey.importing.core.reading import Import, Tools
 from outkey.importing.core.reading import read_import as read_texts
 from outkey.sending.adapters.script_templates import aws_script
@@ -16,6 +16,13 @@ def read_import(
     `Application.save_import` saves it. Without a `source` the format is recognized; a
     name that is `taken` gets a number. Raises ConfigError, which repeats no value.
     """
-    tools = Tools(parse_yaml, aws_script())
+    tools = Tools(_parse_yaml, aws_script())
     without_marks = [text.removeprefix("\ufeff") for text in texts]
     return read_texts(without_marks, tools, source=source, name=name, taken=taken)
+
+
+def _parse_yaml(text: str) -> object:
+    """Parse YAML; its library is loaded for this only."""
+    with extra("server"):
+        from outkey.importing.adapters.yaml_events import parse_yaml
+    return parse_yaml(text)

@@ -18,6 +18,7 @@ from outkey.administration.engine.watching.audit_trail import AuditTrail
 from outkey.administration.ports.monitoring import LineRuns
 from outkey.foundation.adapters.clock_shared import SharedClock
 from outkey.foundation.adapters.clock_system import SystemClock
+from outkey.foundation.adapters.extras import extra
 from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
 from outkey.foundation.adapters.threads_system import SystemThreads
 from outkey.foundation.core.stored_values import OddRow
@@ -314,9 +315,13 @@ class StoredTablesOnDemand:
         return getattr(self._store, name)
 
     def _open(self) -> "StoredTables":
-        from outkey.sync.adapters.tables.databases import NamedDatabases, OwnDatabase
-        from outkey.sync.adapters.tables.sqlite_files import SqliteFiles
-        from outkey.sync.adapters.tables.store import TableStore
+        with extra("tables"):
+            from outkey.sync.adapters.tables.databases import (
+                NamedDatabases,
+                OwnDatabase,
+            )
+            from outkey.sync.adapters.tables.sqlite_files import SqliteFiles
+            from outkey.sync.adapters.tables.store import TableStore
 
         tables = self._tables
         own = None
@@ -355,7 +360,9 @@ def sync_ports(
 ) -> "SyncPorts":
     """Return what sync lines run with; its libraries are loaded only then."""
     from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
-    from outkey.sync.adapters.calendar_cronsim import CronCalendar
+
+    with extra("sync"):
+        from outkey.sync.adapters.calendar_cronsim import CronCalendar
     from outkey.sync.adapters.files.store import FileStore
     from outkey.sync.adapters.record_scripts import LockedRecordScripts
     from outkey.sync.engine.runs.plan import PairPorts, SyncPorts
