@@ -145,7 +145,6 @@ class Reception:
     ) -> None:
         self._ports = ports
         self._refusals: RefusalCounter = refusals or ports.refusals
-        self._last: StoredWebhook | None = None
         self._intake = Intake(ports.deliveries, ports.database)
         self._unsigned = UnsignedCounter()
         self._certificates = Certificates(ports.fetch, ports.clock.monotonic)
@@ -158,12 +157,12 @@ class Reception:
         try:
             stored = self._look_up(endpoint)
             if stored is None:
-                return self._pretend(delivery, GONE)
+                return GONE
             if stored.is_paused:
-                return self._pretend(delivery, RETRY_LATER)
+                return RETRY_LATER
             return self._answer(stored, delivery)
         except UnknownConfiguration:
-            return self._pretend(delivery, UNKNOWN)
+            return UNKNOWN
         except OutkeyError:
             # Sealed, or storage is unavailable. The sender keeps the delivery.
             return RETRY_LATER
@@ -179,7 +178,6 @@ class Reception:
         return self._ports.settings.by_endpoint(endpoint)
 
     def _answer(self, stored: StoredWebhook, delivery: Delivery) -> HookResponse:
-        self._last = stored
         try:
             opened = self._ports.settings.open_secrets(stored)
         except SecretMissing:
@@ -248,28 +246,6 @@ class Reception:
         if isinstance(outcome, Verified):
             self._certificates.keep(first.url, certificate)
         return outcome
-
-    def _pretend(self, delivery: Delivery, response: HookResponse) -> HookResponse:
-        """Return a response after the time that a refused delivery takes.
-
-        The delivery is verified as if it were for the webhook that was used last,
-        whatever comes of it, and not counted.
-        """
-        if self._last is not None:
-            with suppress(OutkeyError):
-                self._check(self._last, delivery)
-        self._refusals.count("", "")
-        return response
-
-    def _check(self, stored: StoredWebhook, delivery: Delivery) -> Outcome:
-        ports = self._ports
-        return verify(
-            delivery,
-            stored.webhook,
-            ports.settings.open_secrets(stored),
-            now=ports.clock.now(),
-            keys=ports.keys,
-        )
 
     def _refuse(
         self,

@@ -29,7 +29,7 @@ FindReason = Callable[[], Refused]
 
 
 class RefusalCounter(Protocol):
-    """Counts refusals; those without the name of a webhook do not count."""
+    """Counts refusals."""
 
     def count(
         self,
@@ -81,7 +81,7 @@ class Refusals:
         if find_reason is not None and self.may_explain(webhook):
             refused = find_reason()
             reason = refused.reason
-        for _ in range(TRIES if webhook else 0):
+        for _ in range(TRIES):
             with self._database.transaction(durable=False):
                 state = self._state(webhook)
                 now = self._database.now()
