@@ -17,6 +17,7 @@ from outkey.sync.engine.pairs.decisions import RowDecision, record_id
 from outkey.sync.engine.pairs.matches import PairMatches
 from outkey.sync.engine.pairs.push import PairPush
 from outkey.sync.engine.runs.plan import PairPlan, SyncPorts
+from outkey.sync.engine.runs.run_in_progress import RunInProgress
 
 
 class PairBookkeeping:
@@ -34,7 +35,7 @@ class PairBookkeeping:
         self._push_line = plan.push.line.name
         self._matches = matches
         self._changes = changes
-        self._push = PairPush(ports, plan)
+        self._push = PairPush(RunInProgress(ports, plan.push), plan)
         self._fields = pair_fields(plan.pull.sync, plan.push.sync)
         self._own = self._fields.sent - self._fields.shared - {*self._sync.keys}
 

@@ -29,7 +29,8 @@ from outkey.sync.engine.pull.missing_records import has_read_all
 from outkey.sync.engine.pull.pull import Pull
 from outkey.sync.engine.pull.record_mapper import KeyTexts, Row, key_of
 from outkey.sync.engine.push.unanswered_creates import UnansweredCreates
-from outkey.sync.engine.runs.plan import Note, PairPlan, SyncPorts
+from outkey.sync.engine.runs.plan import PairPlan
+from outkey.sync.engine.runs.run_in_progress import RunInProgress
 
 UNCHANGED = Written(WriteOutcome.UNCHANGED)
 UPDATED = Written(WriteOutcome.UPDATED)
@@ -38,10 +39,9 @@ UPDATED = Written(WriteOutcome.UPDATED)
 class PairPull(Pull):
     """Writes what only the API has changed; the rule decides what both have."""
 
-    def __init__(
-        self, ports: SyncPorts, plan: PairPlan, note: Note | None = None
-    ) -> None:
-        super().__init__(ports, plan.pull, note)
+    def __init__(self, progress: RunInProgress, plan: PairPlan) -> None:
+        super().__init__(progress)
+        ports = progress.ports
         self._pair_plan = plan
         self._agreements = plan.agreements
         self._push_line = plan.push.line.name
@@ -73,8 +73,8 @@ class PairPull(Pull):
 
     def steps(self) -> Iterator[Run]:
         """Request page after page, and store each with its checkpoint."""
-        self._has_every_page = not self.run.position
-        if not self.run.dry_run:
+        self._has_every_page = not self.progress.run.position
+        if not self.progress.run.dry_run:
             self._changes.recover()
             self._repeat_creates()
         yield from super().steps()
@@ -87,15 +87,13 @@ class PairPull(Pull):
         """
         if not self.ports.ledger.announced(self._push_line, "", 1):
             return
-        push = PairPush(self.ports, self._pair_plan)
-        push.run = self.run
-        try:
+        pushing = RunInProgress(self.ports, self._pair_plan.push)
+        push = PairPush(pushing, self._pair_plan)
+        with self.progress.lend_run(pushing):
             push.repeat_creates_only()
-        finally:
-            self.run = push.run
         self._unanswered = UnansweredCreates(self.ports, self._pair_plan)
         if self._unanswered.count:
-            self.note_change(
+            self.progress.note_change(
                 Text(
                     "sent records whose create has no response yet: {count}; what may"
                     " be one of them at the API is not written here",
@@ -154,7 +152,7 @@ class PairPull(Pull):
             if match.key not in unclear
         ]
         self._disputed |= {row.key for row in decisions if row.is_disputed}
-        if self.run.dry_run:
+        if self.progress.run.dry_run:
             results = self._compare(decisions)
         else:
             results = self._write_and_store(decisions)
@@ -181,10 +179,10 @@ class PairPull(Pull):
         renamed = [
             row.match.record for row in decisions if row.match.record and row.keeps_name
         ]
-        mark_seen(self.ports, self.sync.target, renamed, self.run)
+        mark_seen(self.ports, self.sync.target, renamed, self.progress.run)
         results |= self._write_rows([row for row in decisions if not row.keeps_name])
         self._bookkeeping.store(without_refused(decisions, results))
-        self._changes.write_journal(self.run)
+        self._changes.write_journal(self.progress.run)
         return results
 
     def _write_rows(self, decisions: Sequence[RowDecision]) -> dict[str, Written]:
@@ -224,7 +222,7 @@ class PairPull(Pull):
         assigned = self.ports.records.assign(
             self.sync.target,
             values,
-            self.run.id,
+            self.progress.run.id,
             saves=self.sync.writes is Writes.MODEL,
         )
         refusal = Written(WriteOutcome.REFUSED, names[0], "taken")
@@ -237,13 +235,13 @@ class PairPull(Pull):
         return bool(self._agreements.conflicts(self._push_line, "", 1))
 
     def complete(self) -> Run:
-        """Store the run as done; end the conflicts that are about nothing any more."""
-        saw_all = self._has_every_page and has_read_all(self)
-        if saw_all and not self.run.dry_run:
-            with self.page_transaction():
+        """Store the run as done; delete conflicts that neither side has any more."""
+        saw_all = self._has_every_page and has_read_all(self.progress)
+        if saw_all and not self.progress.run.dry_run:
+            with self.progress.page_transaction():
                 self._removal.delete_conflicts(self._disputed)
         return super().complete()
 
     def retire(self) -> int:
         """Retire what is gone at the API and unchanged in the host."""
-        return self._removal.retire(self.run, super().retire)
+        return self._removal.retire(self.progress.run, super().retire)

@@ -21,8 +21,8 @@ from outkey.sync.engine.pull.record_mapper import key_of
 from outkey.sync.engine.push.ledger_push import STEP, LedgerPush
 from outkey.sync.engine.push.push import refused_record
 from outkey.sync.engine.push.push_jobs import Group, Job, Plan, Settled
-from outkey.sync.engine.runs.plan import Note, PairPlan, SyncPorts
-from outkey.sync.engine.runs.run_in_progress import is_refused
+from outkey.sync.engine.runs.plan import PairPlan
+from outkey.sync.engine.runs.run_in_progress import RunInProgress, is_refused
 
 SENT = frozenset({WriteOutcome.CREATED, WriteOutcome.UPDATED})
 MOST_ERRORS = 3  # of repeated creates in a run: then more would hardly succeed
@@ -32,12 +32,10 @@ SERVER_ERROR = 500
 class PairPush(LedgerPush):
     """Sends what the host has changed, without what waits for a user."""
 
-    def __init__(
-        self, ports: SyncPorts, pair: PairPlan, note: Note | None = None
-    ) -> None:
-        super().__init__(ports, pair.push, note)
+    def __init__(self, progress: RunInProgress, pair: PairPlan) -> None:
+        super().__init__(progress)
         self._agreements = pair.agreements
-        self._changes = PairChanges(ports, pair)
+        self._changes = PairChanges(self.ports, pair)
         self._keys = pair.pull.sync.keys
         self._fields: PairFields = pair_fields(pair.pull.sync, pair.push.sync)
         self._values: dict[str, Mapping[str, object]] = {}  # of the step's records
@@ -53,7 +51,7 @@ class PairPush(LedgerPush):
 
     def steps(self) -> Iterator[Run]:
         """Send what is new and changed, and then what is to be deleted."""
-        if not self.run.dry_run:
+        if not self.progress.run.dry_run:
             self._changes.recover()
         yield from super().steps()
 
@@ -119,7 +117,7 @@ class PairPush(LedgerPush):
             self._repeat_creates(is_of_outkey)
 
     def _send_records(self) -> Iterator[Run]:
-        if not self.run.dry_run:
+        if not self.progress.run.dry_run:
             self._repeat_creates(is_server_error)
         yield from super()._send_records()
 
@@ -153,10 +151,10 @@ class PairPush(LedgerPush):
         self, groups: Sequence[Group], results: Mapping[str, Settled | BaseException]
     ) -> None:
         settled = [part for part in results.values() if isinstance(part, Settled)]
-        with self.page_transaction():
+        with self.progress.page_transaction():
             self.store(settled)
-            saved = self.ports.runs.save(self.run)
-        self.run = saved
+            saved = self.ports.runs.save(self.progress.run)
+        self.progress.run = saved
         for job in (job for group in groups for job in group):
             result = results.get(job.record)
             if isinstance(result, BaseException):

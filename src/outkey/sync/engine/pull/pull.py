@@ -26,7 +26,7 @@ from outkey.sync.engine.pull.page_reader import PageReader
 from outkey.sync.engine.pull.record_mapper import RecordMapper, Row, key_of, write_rows
 from outkey.sync.engine.pull.record_screen import RecordScreen
 from outkey.sync.engine.pull.target_columns import TargetColumns
-from outkey.sync.engine.runs.plan import Effect, LinePlan, Note, SyncPorts
+from outkey.sync.engine.runs.plan import Effect
 from outkey.sync.engine.runs.run_in_progress import RunInProgress
 from outkey.sync.ports.sync import StorageBusy
 
@@ -43,14 +43,17 @@ class PageRows(NamedTuple):
     parents: Sequence[Sequence[ParentRow]]
 
 
-class Pull(RunInProgress):
+class Pull:
     """A run that brings records of the API into the host."""
 
-    def __init__(
-        self, ports: SyncPorts, plan: LinePlan, note: Note | None = None
-    ) -> None:
-        super().__init__(ports, plan, note)
-        self._pages = PageReader(ports, plan, self.guard)
+    def __init__(self, progress: RunInProgress) -> None:
+        ports = progress.ports
+        plan = progress.plan
+        self.progress = progress
+        self.ports = ports
+        self.plan = plan
+        self.sync = plan.sync
+        self._pages = PageReader(ports, plan, progress.guard)
         self._target_columns = TargetColumns(
             ports.records,
             plan.sync.target,
@@ -60,15 +63,15 @@ class Pull(RunInProgress):
         most_fields = MAX_FIELDS_WITH_CHILDREN if plan.sync.children else MAX_FIELDS
         self._screen = RecordScreen(
             plan.sync,
-            self.guard,
-            keep_working=self.keep_working,
+            progress.guard,
+            keep_working=progress.keep_working,
             most_fields=most_fields,
         )
         self._mapper = RecordMapper(
             ports,
             plan.sync.mappings,
             field_of=self._target_columns.field_for,
-            keep_working=self.keep_working,
+            keep_working=progress.keep_working,
             most_fields=most_fields,
         )
         self._children = [
@@ -76,7 +79,7 @@ class Pull(RunInProgress):
                 ports,
                 plan.sync,
                 number,
-                keep_working=self.keep_working,
+                keep_working=progress.keep_working,
                 screen=self._screen.reject_rows,
             )
             for number in range(len(plan.sync.children))
@@ -88,32 +91,38 @@ class Pull(RunInProgress):
         """Request the first page; return what would become of its first records."""
         self._pages.max_values = PREVIEW_VALUES
         with self._pages.batch:
-            records, _ = self._pages.fetch_page(self.position(), self.run.since)
-        self.limit_preview()
+            records, _ = self._pages.fetch_page(
+                self.progress.position(), self.progress.run.since
+            )
+        self.progress.limit_preview()
         screened = self._reject_secrets(records[:limit])
         rows = self._map(self._run_script(screened))
-        return self.guard.mask(self._write(rows))
+        return self.progress.guard.mask(self._write(rows))
 
     def steps(self) -> Iterator[Run]:
         """Request page after page, and store each with its checkpoint."""
         self._begin_target()
-        position = self.position()
+        position = self.progress.position()
         with self._pages.batch:
             while not position.ended:
-                self.keep_working()
-                records, position = self._pages.fetch_page(position, self.run.since)
-                self.expected = max(self.expected, self._pages.stated_total)
+                self.progress.keep_working()
+                records, position = self._pages.fetch_page(
+                    position, self.progress.run.since
+                )
+                self.progress.expected = max(
+                    self.progress.expected, self._pages.stated_total
+                )
                 cursor = self._greatest_cursor(records)
-                self.guard.refuse_secret(
+                self.progress.guard.refuse_secret(
                     "" if self._pages.is_numbered else position.value, cursor
                 )
                 screened = self._run_script(self._reject_secrets(records))
-                self.refuse_more_records(len(screened))
+                self.progress.refuse_more_records(len(screened))
                 page = self._read_page(screened)
                 saved, effects, children = self._store_page(page, position, cursor)
-                self.run = saved
-                self.report(effects, children)
-                yield self.run
+                self.progress.run = saved
+                self.progress.report(effects, children)
+                yield self.progress.run
         self._finish_target()
 
     def _store_page(
@@ -130,10 +139,10 @@ class Pull(RunInProgress):
     ) -> tuple[Run, Sequence[Effect], ChildEffects]:
         # The end of the run waits for the disk. A power failure before that may lose
         # the last pages with their checkpoints: they are pulled again.
-        with self.page_transaction(durable=False), self._target_transaction():
+        with self.progress.page_transaction(durable=False), self._target_transaction():
             effects = self._write(page.rows)
             children = self._write_children(page, effects)
-            saved = self.save_page(position, effects, cursor, children)
+            saved = self.progress.save_page(position, effects, cursor, children)
         return saved, effects, children
 
     def _begin_target(self) -> None:
@@ -141,21 +150,23 @@ class Pull(RunInProgress):
 
         If somebody has dropped the table or a column, everything is read again.
         """
-        if self.run.dry_run:
+        if self.progress.run.dry_run:
             return
         is_partial = False
         for target, columns in self._targets():
-            if not self.run.position:
-                self.ports.records.begin(target, self.run.id)
-            is_partial |= columns.begin(self.note_change, self.run.line)
+            if not self.progress.run.position:
+                self.ports.records.begin(target, self.progress.run.id)
+            is_partial |= columns.begin(
+                self.progress.note_change, self.progress.run.line
+            )
         if is_partial:
-            self.start_over()
+            self.progress.start_over()
 
     def _finish_target(self) -> None:
         """Make what no value told the type of; a file is replaced now."""
         for kind in self._children:
             if kind.finds_no_list:
-                self.note_change(
+                self.progress.note_change(
                     Text(
                         "children {list}: no record has a list there, so all children"
                         " stay as they are",
@@ -163,16 +174,16 @@ class Pull(RunInProgress):
                     )
                 )
         for target, columns in self._targets():
-            columns.finish(self.note_change, dry_run=self.run.dry_run)
-            if self.run.dry_run or self.run.retry_of:
+            columns.finish(self.progress.note_change, dry_run=self.progress.run.dry_run)
+            if self.progress.run.dry_run or self.progress.run.retry_of:
                 continue
             for note in self.ports.records.complete(
                 target,
-                self.run.id,
-                is_doubtful=self.position().doubtful,
-                may_lose=self.allows_removal,
+                self.progress.run.id,
+                is_doubtful=self.progress.position().doubtful,
+                may_lose=self.progress.allows_removal,
             ):
-                self.note_change(note)
+                self.progress.note_change(note)
 
     def _targets(self) -> Iterator[tuple[str, TargetColumns]]:
         """Yield the targets of the line and of its children, with their columns."""
@@ -181,13 +192,13 @@ class Pull(RunInProgress):
             yield kind.children.target, kind.columns
 
     def _greatest_cursor(self, records: Sequence[Record]) -> str:
-        cursor = self.run.cursor
+        cursor = self.progress.run.cursor
         # A retry leaves the next run where it is: it does not write all that it reads.
-        if self._pages.find_incremental is not None and not self.run.retry_of:
+        if self._pages.find_incremental is not None and not self.progress.run.retry_of:
             for record in records:
-                self.keep_working()
+                self.progress.keep_working()
                 value = self._pages.find_incremental(record)
-                self.guard.refuse_echo(value)
+                self.progress.guard.refuse_echo(value)
                 cursor = greater_value(cursor, value)
         return cursor
 
@@ -219,7 +230,7 @@ class Pull(RunInProgress):
         name = self.plan.line.name
         outputs: list[Record | Unmapped | None] = []
         for batch in groups_of(records, SCRIPT_BATCH):
-            self.keep_working()
+            self.progress.keep_working()
             outputs += scripts.transform(name, self.sync.script, batch)
         return outputs
 
@@ -229,9 +240,9 @@ class Pull(RunInProgress):
         Of a retry only those of records that the earlier run rejected.
         """
         rows = self._map(records)
-        if self.run.retry_of:
+        if self.progress.run.retry_of:
             keys = [key_text(key_of(self.sync.keys, row)) for row in rows]
-            rejected = self.ports.runs.still_rejected(self.run.retry_of, keys)
+            rejected = self.ports.runs.still_rejected(self.progress.run.retry_of, keys)
             chosen = [place for place, key in enumerate(keys) if key in rejected]
             records = [records[place] for place in chosen]
             rows = [rows[place] for place in chosen]
@@ -250,7 +261,7 @@ class Pull(RunInProgress):
     def _fit(self, rows: Sequence[Row]) -> Sequence[Row]:
         """Return rows as the columns of the target have them, which may be new."""
         return self._target_columns.fit(
-            rows, self.note_change, dry_run=self.run.dry_run
+            rows, self.progress.note_change, dry_run=self.progress.run.dry_run
         )
 
     def _upsert(self, rows: Sequence[Row]) -> Sequence[Written]:
@@ -258,8 +269,8 @@ class Pull(RunInProgress):
             self.sync.target,
             self.sync.keys,
             rows,
-            self.run.id,
-            dry_run=self.run.dry_run,
+            self.progress.run.id,
+            dry_run=self.progress.run.dry_run,
             saves=self.sync.writes is Writes.MODEL,
         )
 
@@ -268,17 +279,23 @@ class Pull(RunInProgress):
     ) -> ChildEffects:
         children = ChildEffects()
         for kind, parents in zip(self._children, page.parents, strict=True):
-            children.add(kind.write(parents, effects, self.run, self.note_change))
-        if not self.allows_removal:
+            children.add(
+                kind.write(
+                    parents, effects, self.progress.run, self.progress.note_change
+                )
+            )
+        if not self.progress.allows_removal:
             self._refuse_mass_removal(children)
         return children
 
     def _refuse_mass_removal(self, children: ChildEffects) -> None:
         """End the run, and take its page back, if too many children were deleted."""
         for target, count in children.deleted.items():
-            removed = self.run.removed.get(target, 0) + count
+            removed = self.progress.run.removed.get(target, 0) + count
             if target not in self._child_totals:
-                unseen = self.ports.records.unseen(target, self.run.line, self.run.id)
+                unseen = self.ports.records.unseen(
+                    target, self.progress.run.line, self.progress.run.id
+                )
                 self._child_totals[target] = unseen.total + removed
             refuse_mass_removal_of_children(
                 target, removed, self._child_totals[target], self.sync.guard_percent
@@ -291,15 +308,23 @@ class Pull(RunInProgress):
         targets = {children.target for children in self.sync.children}
         return self.ports.records.transaction({self.sync.target, *targets})
 
-    # ── what is missing upstream ─────────────────────────────────────────────────────
+    # ── the end of a run ─────────────────────────────────────────────────────────────
+
+    def complete(self) -> Run:
+        """Store the run as done; remove what is missing upstream if it saw all."""
+        return self.progress.complete(self.remove_missing, self.has_open_conflicts)
+
+    def has_open_conflicts(self) -> bool:
+        """Whether records of a pair wait for a user."""
+        return False
 
     def remove_missing(self) -> Counts:
-        """Archive or delete what is missing upstream if the run saw all; or tell it."""
-        missing = MissingRecords(self)
+        """Archive or delete missing records after a complete run; a dry run reports."""
+        missing = MissingRecords(self.progress)
         if not missing.are_certain():
             missing.note_empty()
             return Counts()
-        if self.run.dry_run:
+        if self.progress.run.dry_run:
             missing.note()
             return Counts()
         with self._target_transaction():
@@ -314,7 +339,7 @@ class Pull(RunInProgress):
 
     def retire(self) -> int:
         """Archive or delete what is missing upstream; return how many."""
-        run = self.run
+        run = self.progress.run
         return self.ports.records.retire(
             self.sync.target, run.line, run.id, self.sync.gone
         )
@@ -327,7 +352,11 @@ class Pull(RunInProgress):
         count = 0
         after = ""
         while parents := self.ports.records.missing(
-            self.sync.target, self.run.line, self.run.id, after, ORPHANS_BATCH
+            self.sync.target,
+            self.progress.run.line,
+            self.progress.run.id,
+            after,
+            ORPHANS_BATCH,
         ):
             values = [dict(parent.values) for parent in parents]
             count += sum(kind.delete_all_of(values) for kind in self._children)

@@ -20,8 +20,8 @@ from outkey.sync.core.run.run import Counts, Run
 from outkey.sync.engine.pull.children import ChildEffects
 from outkey.sync.engine.pull.pull import PageRows, Pull
 from outkey.sync.engine.pull.record_mapper import Row, key_of
-from outkey.sync.engine.runs.plan import Effect, LinePlan, SyncPorts
-from outkey.sync.engine.runs.run_in_progress import is_refused
+from outkey.sync.engine.runs.plan import Effect
+from outkey.sync.engine.runs.run_in_progress import RunInProgress, is_refused
 from outkey.sync.ports.sync import Key
 
 
@@ -48,54 +48,48 @@ class ReceivedPull(Pull):
     """A run whose pages are deliveries: nothing is requested, nothing is missing."""
 
     def __init__(
-        self, ports: SyncPorts, plan: LinePlan, pages: Iterable[ReceivedPage]
+        self,
+        progress: RunInProgress,
+        pages: Iterable[ReceivedPage],
+        marked_run: str = "",
     ) -> None:
-        super().__init__(ports, plan)
+        super().__init__(progress)
         self._received = pages
-        self.marked_run = ""  # the run that has seen what is received
-        mapping = version_mapping(plan.sync)
+        self._marked_run = marked_run  # the run that has seen the received records
+        mapping = version_mapping(self.sync)
         self._version_field = mapping.host if mapping else ""
         # Where records of the page are that have no version, and older ones.
         self._unversioned: set[int] = set()
         self._outdated: set[int] = set()
-        self._worked_before = 0.0  # seconds, on the deliveries that the run had before
-
-    def adopt(self, run: Run, began_at: float) -> Run:
-        """Begin the run, or extend it: the limit of time is for these deliveries."""
-        adopted = super().adopt(run, began_at)
-        self._worked_before = adopted.worked
-        self._began_at = began_at
-        return adopted
-
-    def _seconds_worked(self) -> float:
-        return self._worked_before + super()._seconds_worked()
 
     def steps(self) -> Iterator[Run]:
         """Store delivery after delivery, each with its checkpoint."""
         for _, columns in self._targets():
-            columns.begin(self.note_change, self.run.line)
+            columns.begin(self.progress.note_change, self.progress.run.line)
         for records, conclude in self._received:
-            self.keep_working()
+            self.progress.keep_working()
             screened = self._screen.reject_records(records, is_suspicious=True)
             page = self._read_page(self._run_script(screened))
-            with self.page_transaction(), self._target_transaction():
+            with self.progress.page_transaction(), self._target_transaction():
                 effects = self._write(page.rows)
                 children = self._write_children(page, effects)
-                position = Position(pages=self.run.pages + 1)
-                saved = self.save_page(position, effects, self.run.cursor, children)
+                position = Position(pages=self.progress.run.pages + 1)
+                saved = self.progress.save_page(
+                    position, effects, self.progress.run.cursor, children
+                )
                 every_effect = (*effects, *(effect for _, effect in children.effects))
                 conclude(
                     ReceivedOutcome(
                         effects,
                         len(self._outdated),
-                        self.run.id,
+                        self.progress.run.id,
                         has_rejected=any(map(is_refused, every_effect)),
                     )
                 )
-            self.run = saved
-            yield self.run
+            self.progress.run = saved
+            yield self.progress.run
         for _, columns in self._targets():
-            columns.finish(self.note_change, dry_run=False)
+            columns.finish(self.progress.note_change, dry_run=False)
 
     def remove_missing(self) -> Counts:
         """Remove nothing: a delivery says nothing about other records."""
@@ -195,12 +189,12 @@ class ReceivedPull(Pull):
 
         That one may be continued: it must not miss what it has seen itself.
         """
-        own = self.run
-        self.run = replace(own, id=self.marked_run or own.id)
+        own = self.progress.run
+        self.progress.run = replace(own, id=self._marked_run or own.id)
         try:
             return super()._upsert(rows)
         finally:
-            self.run = own
+            self.progress.run = own
 
 
 class ReceivedRow(NamedTuple):

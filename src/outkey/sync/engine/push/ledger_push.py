@@ -57,7 +57,7 @@ from outkey.sync.engine.push.push_jobs import (
     StepProgress,
 )
 from outkey.sync.engine.push.requests import LineRequest, RequestBatch, ResponseOrError
-from outkey.sync.engine.runs.plan import Effect, LinePlan, Note, SyncPorts
+from outkey.sync.engine.runs.plan import Effect
 from outkey.sync.engine.runs.run_in_progress import RunInProgress, is_about_request
 
 STEP = 1000  # records that are compared at a time
@@ -80,13 +80,16 @@ def push_expressions(sync: Sync) -> dict[str, str]:
     return {field: path for field, path in by_field.items() if path}
 
 
-class LedgerPush(RunInProgress):
+class LedgerPush:
     """A run that sends what the API does not have yet."""
 
-    def __init__(
-        self, ports: SyncPorts, plan: LinePlan, note: Note | None = None
-    ) -> None:
-        super().__init__(ports, plan, note)
+    def __init__(self, progress: RunInProgress) -> None:
+        ports = progress.ports
+        plan = progress.plan
+        self.progress = progress
+        self.ports = ports
+        self.plan = plan
+        self.sync = plan.sync
         self._line = plan.line.name  # whose ledger it is
         self._sender = RequestBatch(ports.sender, plan, plan.sync.parallel)
         self._params = parameters(plan.sync, Position(), "")
@@ -105,28 +108,34 @@ class LedgerPush(RunInProgress):
         """Return what would be sent of the first records; nothing is."""
         records = self.ports.records.read(self.sync.target, "", limit)
         plans = [expected(plan) for _, plan in self._plan(records)]
-        return self.guard.mask(
+        return self.progress.guard.mask(
             [plan.effect for plan in plans if isinstance(plan, Settled)]
         )
 
     def steps(self) -> Iterator[Run]:
         """Send what is new and changed, and then what is to be deleted."""
         with self._sender:
-            if self.position().phase != DELETIONS:
+            if self.progress.position().phase != DELETIONS:
                 yield from self._send_records()
-            if self.sync.delete and not is_in_vain(self.run):
+            if self.sync.delete and not is_in_vain(self.progress.run):
                 yield from self._send_deletions()
+
+    def complete(self) -> Run:
+        """Store the run as done."""
+        return self.progress.complete()
 
     # ── what is to be done ───────────────────────────────────────────────────────────
 
     def _send_records(self) -> Iterator[Run]:
         target = self.sync.target
-        while records := self.ports.records.read(target, self.position().at, STEP):
+        while records := self.ports.records.read(
+            target, self.progress.position().at, STEP
+        ):
             plans = self._plan(records)
             if any(self._is_first_create(plan) for _, plan in plans):
                 self._refuse_replaced_target()
             yield from self._work(plans)
-            if is_in_vain(self.run):
+            if is_in_vain(self.progress.run):
                 return
 
     def _is_first_create(self, plan: Plan) -> bool:
@@ -139,7 +148,7 @@ class LedgerPush(RunInProgress):
 
     def _refuse_replaced_target(self) -> None:
         """Refuse, once, to create what the API may have by the ids of lost records."""
-        if self._is_target_known or self.allows_removal:
+        if self._is_target_known or self.progress.allows_removal:
             return
         target = self.sync.target
         total = 0
@@ -162,7 +171,7 @@ class LedgerPush(RunInProgress):
         new = 0
         last = ""
         while records := self.ports.records.read(self.sync.target, last, STEP):
-            self.keep_working()
+            self.progress.keep_working()
             ids = [record.id for record in records]
             new += len(ids) - len(self.ports.ledger.read(self._line, ids))
             if new > known:
@@ -174,7 +183,7 @@ class LedgerPush(RunInProgress):
         """Return what is to be done with each record of a step."""
         ids = [record.id for record in records]
         entries = self.ports.ledger.read(self._line, ids)
-        skipped = {*self.position().ahead} | self.held_back(ids)
+        skipped = {*self.progress.position().ahead} | self.held_back(ids)
         if self.sync.delete:
             # An archived record is one to delete; if the response to its create was
             # lost, that is repeated to learn its id.
@@ -244,7 +253,7 @@ class LedgerPush(RunInProgress):
         if not missing:
             return
         kept = self._ids_in_use(missing)
-        position = self.position()
+        position = self.progress.position()
         if position.phase != DELETIONS:
             position = replace(position, phase=DELETIONS, at="", ahead=())
         while entries := self.ports.ledger.after(self._line, position.at, STEP):
@@ -252,13 +261,13 @@ class LedgerPush(RunInProgress):
                 (entry.record, self._plan_deletion(entry, kept, position.ahead))
                 for entry in self._missing_in_host(entries)
             ]
-            is_limited = len(plans) > self.records_left()
+            is_limited = len(plans) > self.progress.records_left()
             yield from self._work(plans, position)
-            if is_in_vain(self.run):
+            if is_in_vain(self.progress.run):
                 return
             # What the limit has left is refused by the next step.
-            at = self.position().at if is_limited else entries[-1].record
-            position = replace(position, pages=self.run.pages, at=at, ahead=())
+            at = self.progress.position().at if is_limited else entries[-1].record
+            position = replace(position, pages=self.progress.run.pages, at=at, ahead=())
 
     def _plan_deletion(
         self, entry: LedgerEntry, kept: set[str], ahead: Sequence[str]
@@ -280,7 +289,7 @@ class LedgerPush(RunInProgress):
             gone = self._missing_in_host(entries)
             count += len(gone)
             missing.update(entry.remote_id for entry in gone)
-        if not self.allows_removal:
+        if not self.progress.allows_removal:
             refuse_mass_removal(count, total, self.sync.guard_percent)
         return missing
 
@@ -300,7 +309,7 @@ class LedgerPush(RunInProgress):
     def _ledger(self) -> Iterator[Sequence[LedgerEntry]]:
         last = ""
         while entries := self.ports.ledger.after(self._line, last, STEP):
-            self.keep_working()
+            self.progress.keep_working()
             yield entries
             last = entries[-1].record
 
@@ -315,8 +324,8 @@ class LedgerPush(RunInProgress):
 
     def to_retry(self, entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
         """Return the entries that this run works on; of a retry, the rejected ones."""
-        retried = self.run.retry_of
-        if not retried or self.run.line != self._line:
+        retried = self.progress.run.retry_of
+        if not retried or self.progress.run.line != self._line:
             return list(entries)
         ids = [entry.record for entry in entries]
         rejected = self.ports.runs.still_rejected(retried, ids)
@@ -328,17 +337,17 @@ class LedgerPush(RunInProgress):
         self, plans: list[tuple[str, Plan]], position: Position | None = None
     ) -> Iterator[Run]:
         """Do what a step has to do, with a checkpoint after each group of requests."""
-        position = position or self.position()
-        self.keep_working()
+        position = position or self.progress.position()
+        self.progress.keep_working()
         if plans:
-            self.refuse_more_records(1)
-        plans = plans[: self.records_left()]
-        if self.run.dry_run:
+            self.progress.refuse_more_records(1)
+        plans = plans[: self.progress.records_left()]
+        if self.progress.run.dry_run:
             plans = [(record, expected(plan)) for record, plan in plans]
         progress = StepProgress(replace(position, pages=position.pages + 1), plans)
         jobs = [plan for _, plan in plans if isinstance(plan, Job)]
         groups = self._requests.groups(jobs)
-        while groups and not is_in_vain(self.run):
+        while groups and not is_in_vain(self.progress.run):
             width = self._sender.width
             results = self._send(groups[:width])
             groups = groups[width:]
@@ -352,22 +361,22 @@ class LedgerPush(RunInProgress):
                 if isinstance(result, BaseException):
                     raise result
             if groups:
-                yield self.run  # a slow API takes long for the others
+                yield self.progress.run  # a slow API takes long for the others
         if not groups:
             self._save(progress, {})
-        yield self.run
+        yield self.progress.run
 
     def _save(self, progress: StepProgress, settled: Mapping[str, Settled]) -> None:
         """Store entries and checkpoint; without a response the disk may take time."""
         results = progress.advance(settled)
-        if not results and progress.position.at == self.position().at:
+        if not results and progress.position.at == self.progress.position().at:
             return
         effects = [result.effect for result in results]
-        with self.page_transaction(durable=bool(settled)):
+        with self.progress.page_transaction(durable=bool(settled)):
             self.store(results)
-            saved = self.save_page(progress.position, effects)
-        self.run = saved
-        self.report(effects)
+            saved = self.progress.save_page(progress.position, effects)
+        self.progress.run = saved
+        self.progress.report(effects)
 
     # ── requests ─────────────────────────────────────────────────────────────────────
 
@@ -380,7 +389,7 @@ class LedgerPush(RunInProgress):
         while groups:
             following: list[Group] = []
             for some in groups_of(groups, self._sender.width):
-                self.keep_working()
+                self.progress.keep_working()
                 outcomes = self._exchange(some)
                 following += [
                     [job] for job in outcomes.values() if isinstance(job, Job)
@@ -438,10 +447,10 @@ class LedgerPush(RunInProgress):
         ]
         if changed:
             # Not on the disk at once: a kill loses nothing that was committed.
-            with self.page_transaction(durable=False):
+            with self.progress.page_transaction(durable=False):
                 self.store_announced(changed)
-                saved = self.ports.runs.save(self.run)
-            self.run = saved
+                saved = self.ports.runs.save(self.progress.run)
+            self.progress.run = saved
         return announced
 
     def _with_key(self, group: Group) -> Group:
@@ -496,7 +505,7 @@ class LedgerPush(RunInProgress):
             return self._refused_group(group, response.status)
         document = document_of(response)
         if job.action in {Action.CREATE, Action.FIND}:  # an id of it is stored
-            self._is_suspicious = self.guard.look_at(response, document)
+            self._is_suspicious = self.progress.guard.look_at(response, document)
         if not self._requests.takes_list(job.action):
             return {job.record: self._settle(job, document)}
         results = [document] * len(group)
@@ -617,7 +626,7 @@ class LedgerPush(RunInProgress):
     def _remote_id(self, field: str, result: object) -> str:
         """Return the id of a record in a response; "" for none, or for a secret."""
         remote_id = remote_id_of(self._find_id(field, result))
-        is_secret = self._is_suspicious and self.guard.is_in(remote_id)
+        is_secret = self._is_suspicious and self.progress.guard.is_in(remote_id)
         return "" if is_secret else remote_id
 
     def _find_id(self, field: str, result: object) -> object:

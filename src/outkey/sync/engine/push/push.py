@@ -20,7 +20,7 @@ from outkey.sync.core.paging.paging import Position, parameters
 from outkey.sync.core.run.pauses import raise_for_cause
 from outkey.sync.core.run.run import Run
 from outkey.sync.engine.push.requests import LineRequest, RequestBatch, ResponseOrError
-from outkey.sync.engine.runs.plan import Effect, LinePlan, Note, SyncPorts
+from outkey.sync.engine.runs.plan import Effect
 from outkey.sync.engine.runs.run_in_progress import RunInProgress, is_about_request
 
 BATCH = 100  # records that are read at a time
@@ -34,51 +34,56 @@ class PreparedRecord(NamedTuple):
     effect: Effect
 
 
-class Push(RunInProgress):
+class Push:
     """A run that sends records of the host to the API."""
 
-    def __init__(
-        self, ports: SyncPorts, plan: LinePlan, note: Note | None = None
-    ) -> None:
-        super().__init__(ports, plan, note)
-        self._batch = RequestBatch(ports.sender, plan, plan.sync.parallel)
-        self._params = parameters(plan.sync, Position(), "")  # only pulls have pages
+    def __init__(self, progress: RunInProgress) -> None:
+        self.progress = progress
+        self.ports = progress.ports
+        self.plan = progress.plan
+        self.sync = progress.sync
+        self._batch = RequestBatch(self.ports.sender, progress.plan, self.sync.parallel)
+        self._params = parameters(self.sync, Position(), "")  # only pulls have pages
 
     def sample(self, limit: int) -> Sequence[Effect]:
         """Return what would be sent of the first records; nothing is."""
         records = self.ports.records.read(self.sync.target, "", limit)
-        return self.guard.mask(
+        return self.progress.guard.mask(
             [expected_effect(self._prepare(record)) for record in records]
         )
 
     def steps(self) -> Iterator[Run]:
         """Send record after record, or some at a time, each time with a checkpoint."""
-        position = self.position()
+        position = self.progress.position()
         with self._batch:
-            batch = DRY_BATCH if self.run.dry_run else BATCH
+            batch = DRY_BATCH if self.progress.run.dry_run else BATCH
             while records := self.ports.records.read(
                 self.sync.target, position.at, batch
             ):
                 position = replace(position, pages=position.pages + 1)
                 unsent = [rec for rec in records if rec.id not in position.ahead]
                 while unsent:
-                    self.keep_working()
-                    self.refuse_more_records(1)
-                    width = min(self._width(), self.records_left())
+                    self.progress.keep_working()
+                    self.progress.refuse_more_records(1)
+                    width = min(self._width(), self.progress.records_left())
                     position = self._send(position, unsent[:width])
                     unsent = unsent[width:]
                     if unsent:
-                        yield self.run  # a slow API takes long for the others
+                        yield self.progress.run  # a slow API takes long for the others
                 passed = {record.id for record in records}
                 ahead = tuple(rec for rec in position.ahead if rec not in passed)
                 position = replace(position, at=records[-1].id, ahead=ahead)
-                yield self.run
-                if is_in_vain(self.run):
+                yield self.progress.run
+                if is_in_vain(self.progress.run):
                     return
+
+    def complete(self) -> Run:
+        """Store the run as done."""
+        return self.progress.complete()
 
     def _width(self) -> int:
         """Return how many records share a step and its checkpoint."""
-        return DRY_BATCH if self.run.dry_run else self._batch.width
+        return DRY_BATCH if self.progress.run.dry_run else self._batch.width
 
     def _send(self, position: Position, records: Sequence[HostRecord]) -> Position:
         """Send records, store what became of them, and return the position after them.
@@ -96,10 +101,10 @@ class Push(RunInProgress):
             ahead=position.ahead + tuple(effect.key for effect in effects[count:]),
         )
         if effects:
-            with self.page_transaction():
-                saved = self.save_page(position, effects)
-            self.run = saved
-            self.report(effects)
+            with self.progress.page_transaction():
+                saved = self.progress.save_page(position, effects)
+            self.progress.run = saved
+            self.progress.report(effects)
         if errors:
             raise errors[0]
         return position
@@ -108,7 +113,7 @@ class Push(RunInProgress):
         self, prepared: Sequence[Effect | PreparedRecord]
     ) -> Sequence[Effect | BaseException]:
         """Send what is prepared; return the effect or the error of each record."""
-        if self.run.dry_run:
+        if self.progress.run.dry_run:
             return [expected_effect(record) for record in prepared]
         requests = [
             record.request for record in prepared if isinstance(record, PreparedRecord)
@@ -157,7 +162,7 @@ class Push(RunInProgress):
             outcome = WriteOutcome.CREATED
             # The same after a kill: an API that supports the header creates no second
             # record (draft-ietf-httpapi-idempotency-key-header).
-            key = f"{self.run.id}-{quote(record.id, safe='')}"
+            key = f"{self.progress.run.id}-{quote(record.id, safe='')}"
             request["headers"] = {"Idempotency-Key": key}
         return PreparedRecord(request, Effect(outcome, record.id, row))
 

@@ -1,8 +1,7 @@
-"""A run under way: what both directions share, from its checkpoint to its end."""
+"""A run in progress, of either direction: its checkpoint, lease, limits and end."""
 
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -32,8 +31,8 @@ STATUSES_ABOUT_SENDER = frozenset({401, 403, 407, 408, 425, 429})
 NO_CHILDREN = ChildEffects()
 
 
-class RunInProgress(ABC):
-    """One run under way; until `adopt` it is a dry run that is not stored."""
+class RunInProgress:
+    """The state of one run; until `adopt` it is a dry run that is not stored."""
 
     def __init__(
         self, ports: SyncPorts, plan: LinePlan, note: Note | None = None
@@ -58,6 +57,7 @@ class RunInProgress(ABC):
         self._notes: dict[Text, None] = {}
         self.expected = 0  # records, as the API says; 0: it does not say
         self._began_at = ports.clock.monotonic()
+        self._worked_before = 0.0  # seconds; they do not count for the limit of time
         self._preview_ends_at = float("inf")
         self._renewed_at = self._began_at
 
@@ -74,7 +74,19 @@ class RunInProgress(ABC):
             self.start_over()
         self._renewed_at = began_at
         self._began_at = began_at - self.run.worked
+        if run.is_received:  # the limit of time is for the deliveries of now
+            self._worked_before = self.run.worked
+            self._began_at = began_at
         return self.run
+
+    @contextmanager
+    def lend_run(self, other: "RunInProgress") -> Iterator[None]:
+        """Let the work of another line be a part of this run."""
+        other.run = self.run
+        try:
+            yield
+        finally:
+            self.run = other.run
 
     def start_over(self) -> None:
         """Begin at the first page, and request all records."""
@@ -88,16 +100,12 @@ class RunInProgress(ABC):
         if len(self._notes) < MAX_NOTES:
             self._notes[note] = None
 
-    @abstractmethod
-    def sample(self, limit: int) -> Sequence[Effect]:
-        """Return what would become of the first records."""
-
-    @abstractmethod
-    def steps(self) -> Iterator[Run]:
-        """Continue from the run's position to the end; yield it after each page."""
-
-    def complete(self) -> Run:
-        """Store the run as done; remove what is missing upstream if it saw all.
+    def complete(
+        self,
+        remove_missing: Callable[[], Counts] = Counts,
+        has_open_conflicts: Callable[[], bool] = bool,
+    ) -> Run:
+        """Store the run as done, with the records that `remove_missing` removes.
 
         A run that rejected every record has failed, and is returned as such: only a
         user can help, so nothing is raised that a worker would retry. Nothing was
@@ -109,19 +117,11 @@ class RunInProgress(ABC):
         # The next run requests the rejected records and children again, and the
         # records of conflicts.
         rejected = run.counts.failed or run.counts.children.failed
-        if rejected or self.has_open_conflicts():
+        if rejected or has_open_conflicts():
             run = replace(run, cursor=run.since)
         with self.page_transaction():
-            run = replace(run, counts=run.counts + self.remove_missing())
+            run = replace(run, counts=run.counts + remove_missing())
             return self._finish(replace(run, state=RunState.DONE))
-
-    def remove_missing(self) -> Counts:
-        """Remove what is missing upstream, of which only a pull knows."""
-        return Counts()
-
-    def has_open_conflicts(self) -> bool:
-        """Whether records of a pair wait for a user."""
-        return False
 
     def fail(self, error: OutkeyError, *, restarts: bool) -> None:
         """End a run that failed.
@@ -169,10 +169,10 @@ class RunInProgress(ABC):
         cursor: str = "",
         children: ChildEffects = NO_CHILDREN,
     ) -> Run:
-        """Store a checkpoint with what became of the records since the last one.
+        """Store a checkpoint with the effects on the records since the last one.
 
-        Call it in a transaction, and assign the returned run to `self.run` only after
-        the commit.
+        Call it in a transaction, and assign the returned run to `run` only after the
+        commit.
         """
         run = self.run
         saved = self.ports.runs.save(
@@ -278,7 +278,8 @@ class RunInProgress(ABC):
 
     def _seconds_worked(self) -> float:
         """Return the seconds of work on this run, by earlier processes too."""
-        return self.ports.clock.monotonic() - self._began_at
+        now = self.ports.clock.monotonic()
+        return self._worked_before + (now - self._began_at)
 
 
 def failed_run(run: Run, error: OutkeyError) -> Run:

@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import PurePath
 from shlex import quote
+from typing import Protocol
 
 from outkey.foundation.core.errors import (
     REQUEST_ONLY,
@@ -88,6 +89,23 @@ def never() -> bool:
     return False
 
 
+class RunWork(Protocol):
+    """The work of one run: a pull or a push."""
+
+    @property
+    def progress(self) -> RunInProgress:
+        """The state of the run."""
+
+    def sample(self, limit: int) -> Sequence[Effect]:
+        """Return the effects of a run on the first records."""
+
+    def steps(self) -> Iterator[Run]:
+        """Continue from the run's position to the end; yield it after each page."""
+
+    def complete(self) -> Run:
+        """Store the run as done."""
+
+
 class SyncRunner:
     """Checks, previews and runs sync lines."""
 
@@ -110,7 +128,7 @@ class SyncRunner:
         Only a small page is requested: previews run in the host's web server.
         """
         with self._sampling(self._plan(name)) as plan:
-            return self._run_in_progress(plan).sample(limit)
+            return self._work(plan, self._ports).sample(limit)
 
     def suggest(self, name: str) -> Suggestion:
         """Return what a line can be completed with, from a sample: one request.
@@ -185,11 +203,11 @@ class SyncRunner:
             self._ports.runs.refuse_paused_configuration(plan.line.configuration)
         begun = self._ports.runs.begin(name, actor, dry_run=dry_run, run_id=run_id)
 
-        def open_target() -> RunInProgress:
-            progress = self._run_in_progress(plan, note)
-            progress.on_note = note_change
-            progress.allows_removal = allows_removal or begun.allows_removal
-            return progress
+        def open_target() -> RunWork:
+            work = self._work(plan, self._ports, note)
+            work.progress.on_note = note_change
+            work.progress.allows_removal = allows_removal or begun.allows_removal
+            return work
 
         yield from self._follow(open_target, begun, is_stopping)
 
@@ -213,11 +231,11 @@ class SyncRunner:
         self._ports.runs.refuse_paused_configuration(plan.line.configuration)
         begun = self._ports.runs.begin_retry(run_id, actor, retry_id)
 
-        def open_target() -> RunInProgress:
-            progress = self._run_in_progress(plan, note)
-            progress.on_note = note_change
-            progress.ports = replace(self._ports, retry_of=run_id)
-            return progress
+        def open_target() -> RunWork:
+            ports = replace(self._ports, retry_of=run_id)
+            work = self._work(plan, ports, note)
+            work.progress.on_note = note_change
+            return work
 
         yield from self._follow(open_target, begun, is_stopping)
 
@@ -245,12 +263,11 @@ class SyncRunner:
             name, actor, has_requests=has_requests
         )
 
-        def open_target() -> RunInProgress:
+        def open_target() -> RunWork:
             self._refuse_faults(plan)
-            progress = ReceivedPull(self._ports, plan, pages)
+            progress = RunInProgress(self._ports, plan)
             progress.guard.others = secrets
-            progress.marked_run = last
-            return progress
+            return ReceivedPull(progress, pages, marked_run=last)
 
         for run in self._follow(open_target, begun, is_stopping):
             begun = run
@@ -273,7 +290,7 @@ class SyncRunner:
 
     def _follow(
         self,
-        open_target: Callable[[], RunInProgress],
+        open_target: Callable[[], RunWork],
         begun: Run,
         is_stopping: Callable[[], bool],
     ) -> Generator[Run]:
@@ -285,14 +302,15 @@ class SyncRunner:
         began_at = self._ports.clock.monotonic()
         progress: RunInProgress | None = None
         try:
-            progress = open_target()
+            work = open_target()
+            progress = work.progress
             begun = progress.adopt(begun, began_at)
             yield begun
             refuse_stopping(is_stopping)
-            for run in progress.steps():
+            for run in work.steps():
                 yield run
                 refuse_stopping(is_stopping)
-            yield progress.complete()
+            yield work.complete()
         except RunStopped as stopped:
             if stopped.reason == STOPPING:
                 self._ports.runs.release(progress.run if progress else begun)
@@ -341,21 +359,19 @@ class SyncRunner:
         finally:
             self._ports.sender.flush_audit()
 
-    def _run_in_progress(
-        self, plan: LinePlan, note: Note | None = None
-    ) -> RunInProgress:
+    def _work(
+        self, plan: LinePlan, ports: SyncPorts, note: Note | None = None
+    ) -> RunWork:
+        """Return what a run of the line has to do."""
         self._refuse_faults(plan)
         vouched = self._with_vouched_script(plan)
         pair = self._pair_of(vouched)
-        if pair is not None and plan.sync.direction is Direction.PULL:
-            return PairPull(self._ports, pair, note)
-        if pair is not None:
-            return PairPush(self._ports, pair, note)
+        progress = RunInProgress(ports, vouched, note)
         if plan.sync.direction is Direction.PULL:
-            return Pull(self._ports, vouched, note)
-        if uses_ledger(plan.sync):
-            return LedgerPush(self._ports, vouched, note)
-        return Push(self._ports, vouched, note)
+            return Pull(progress) if pair is None else PairPull(progress, pair)
+        if pair is not None:
+            return PairPush(progress, pair)
+        return LedgerPush(progress) if uses_ledger(plan.sync) else Push(progress)
 
     def _pair_of(self, plan: LinePlan) -> PairPlan | None:
         """Return the pair that a line is in: whoever runs it, its rules hold.
@@ -602,7 +618,7 @@ def restarts_after(error: OutkeyError, begun: Run, progress: RunInProgress) -> b
     if error.reason in {GUARD, TARGET_REPLACED}:
         return True
     if error.reason == RUN_LIMIT:
-        return isinstance(progress, Pull)
+        return progress.sync.direction is Direction.PULL
     return is_stale_position(error, begun, progress.run)
 
 

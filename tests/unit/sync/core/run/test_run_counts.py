@@ -14,6 +14,7 @@ from outkey.sync.core.run.run import (
     sum_of_fields,
 )
 from outkey.sync.engine.pull.pull import Pull
+from outkey.sync.engine.runs.run_in_progress import RunInProgress
 from unit.sync.engine.pull.test_sync_run import PULL, Api, fake_sync, people
 
 
@@ -55,12 +56,13 @@ def test_the_notes_of_a_run_are_stored_once_and_told_each_time() -> None:
     steps = made.runner.run("contacts", "ada", note_change=told.append)
     next(steps)
     steps.close()
-    pull = Pull(made.ports, made.runner._plan("contacts"))
-    pull.on_note = told.append
+    progress = RunInProgress(made.ports, made.runner._plan("contacts"))
+    progress.on_note = told.append
+    pull = Pull(progress)
     made.kill()
-    pull.adopt(made.runs.begin("contacts", "ada", dry_run=False), began_at=0.0)
+    progress.adopt(made.runs.begin("contacts", "ada", dry_run=False), began_at=0.0)
     for number in range(MAX_NOTES + 5):
-        pull.note_change(Text("note {number}", number=number // 2))
+        progress.note_change(Text("note {number}", number=number // 2))
     for _run in pull.steps():
         pass
     done = pull.complete()
@@ -71,10 +73,11 @@ def test_the_notes_of_a_run_are_stored_once_and_told_each_time() -> None:
 
 def test_no_run_stores_more_notes_than_a_user_reads() -> None:
     made = fake_sync(answers=Api(people(1)))
-    pull = Pull(made.ports, made.runner._plan("contacts"))
-    pull.adopt(made.runs.begin("contacts", "ada", dry_run=False), began_at=0.0)
+    progress = RunInProgress(made.ports, made.runner._plan("contacts"))
+    pull = Pull(progress)
+    progress.adopt(made.runs.begin("contacts", "ada", dry_run=False), began_at=0.0)
     for number in range(MAX_NOTES + 5):
-        pull.note_change(Text("note {number}", number=number))
+        progress.note_change(Text("note {number}", number=number))
     for _run in pull.steps():
         pass
     assert len(pull.complete().notes) == MAX_NOTES

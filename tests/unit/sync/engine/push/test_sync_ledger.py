@@ -29,6 +29,7 @@ from outkey.sync.core.push.ledger import UNSURE, LedgerEntry, creation_key
 from outkey.sync.core.run.run import Counts, RunState
 from outkey.sync.engine.push.ledger_push import LedgerPush
 from outkey.sync.engine.runs.plan import Effect
+from outkey.sync.engine.runs.run_in_progress import RunInProgress
 from unit.fake_orders_api import OrdersApi, reply
 from unit.sync.engine.pull.test_sync_run import (
     FakeSync,
@@ -122,7 +123,7 @@ def test_a_large_value_does_not_fill_a_body_again_and_again() -> None:
     assert made.run().counts == Counts(created=2, failed=1)
     assert rejections(made) == [("2", "", "too_long")]
     assert api.calls() == ["POST /orders"] * 2
-    push = LedgerPush(made.ports, made.runner._plan("contacts"))
+    push = LedgerPush(RunInProgress(made.ports, made.runner._plan("contacts")))
     (record,) = made.records.by_id("contact", ["2"]).values()
     assert push.digest_now(record) == UNSURE
 
