@@ -5,7 +5,7 @@ ends a run in the middle, it is continued after the last page that was stored.
 No more pages are in memory than the line requests at a time, which is one by default.
 
     runner           what callers use: check, preview, run
-    run_in_progress  what both directions share: checkpoint, counts, the end
+    run_in_progress  a run of either direction: checkpoint, lease, limits and end
     pull             from the API into the host
     push             from the host to the API
     suggesting       one request for a sample, and what a line can be completed with

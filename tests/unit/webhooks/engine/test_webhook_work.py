@@ -19,7 +19,8 @@ from outkey.sync.core.paging.response import Record
 from outkey.sync.core.run.reasons import sync_failure
 from outkey.sync.core.run.run import RunState
 from outkey.sync.core.run.schedule import ATTEMPTS
-from outkey.sync.engine.pull.received_pull import ReceivedOutcome, ReceivedPull
+from outkey.sync.engine.pull.received_pull import ReceivedOutcome
+from outkey.sync.engine.pull.row_reader import RowReader
 from outkey.sync.engine.runs.runner import refuse_unreceivable
 from outkey.webhooks.core.inbox.inbox import DeliveryState, InboxDelivery, ReplayScope
 from outkey.webhooks.core.settings.handlers import parse_handlers
@@ -117,16 +118,16 @@ def test_a_delivery_that_ends_a_run_does_not_let_others_fail(
 ) -> None:
     working = Working()
     working.send({"id": "a"}, {"id": "endless"}, {"id": "b"}, {"id": "c"})
-    read = ReceivedPull._run_script
+    read = RowReader._run_script
 
     def run_script(
-        pull: ReceivedPull, records: Sequence[Record | Unmapped]
+        reader: RowReader, records: Sequence[Record | Unmapped]
     ) -> Sequence[Record | Unmapped]:
         if {"id": "endless"} in records:
             raise sync_failure("expression")
-        return read(pull, records)
+        return read(reader, records)
 
-    monkeypatch.setattr(ReceivedPull, "_run_script", run_script)
+    monkeypatch.setattr(RowReader, "_run_script", run_script)
     working.work.round()
     assert working.states() == [
         ("processed", "", 1),

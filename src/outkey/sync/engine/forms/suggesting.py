@@ -28,8 +28,8 @@ from outkey.sync.core.suggest.suggest import (
     last_word,
     suggest,
 )
+from outkey.sync.engine.pull.page_reader import PREVIEW_VALUES
 from outkey.sync.engine.pull.page_requests import page_location, page_request
-from outkey.sync.engine.pull.pull import PREVIEW_VALUES
 from outkey.sync.engine.pull.secret_guard import SecretGuard
 from outkey.sync.engine.runs.plan import LinePlan, SyncPorts
 

@@ -1,8 +1,10 @@
 """The pull of a pair: each record is compared with what both sides agreed on."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
 
 from outkey.foundation.core.errors import SyncFailed
 from outkey.foundation.core.text import Text
@@ -13,7 +15,7 @@ from outkey.sync.core.paging.response import Record
 from outkey.sync.core.pairs.pairs import Decision, pair_fields
 from outkey.sync.core.push.results import remote_id_of
 from outkey.sync.core.run.reasons import CREATE_UNANSWERED
-from outkey.sync.core.run.run import Run
+from outkey.sync.core.run.run import Counts
 from outkey.sync.engine.pairs.bookkeeping import PairBookkeeping
 from outkey.sync.engine.pairs.changes import PairChanges
 from outkey.sync.engine.pairs.decisions import (
@@ -25,9 +27,15 @@ from outkey.sync.engine.pairs.decisions import (
 from outkey.sync.engine.pairs.matches import Match, PairMatches
 from outkey.sync.engine.pairs.push import PairPush
 from outkey.sync.engine.pairs.removal import PairRemoval, mark_seen
+from outkey.sync.engine.pull.children import ChildEffects
 from outkey.sync.engine.pull.missing_records import has_read_all
+from outkey.sync.engine.pull.page_reader import PageReader
+from outkey.sync.engine.pull.pages import PageEffects, PageRows
 from outkey.sync.engine.pull.pull import Pull
-from outkey.sync.engine.pull.record_mapper import KeyTexts, Row, key_of
+from outkey.sync.engine.pull.record_mapper import KeyTexts, Row, key_of, write_rows
+from outkey.sync.engine.pull.record_screen import RecordScreen
+from outkey.sync.engine.pull.row_reader import RowReader
+from outkey.sync.engine.pull.target_writer import TargetWriter
 from outkey.sync.engine.push.unanswered_creates import UnansweredCreates
 from outkey.sync.engine.runs.plan import PairPlan
 from outkey.sync.engine.runs.run_in_progress import RunInProgress
@@ -36,92 +44,34 @@ UNCHANGED = Written(WriteOutcome.UNCHANGED)
 UPDATED = Written(WriteOutcome.UPDATED)
 
 
-class PairPull(Pull):
-    """Writes what only the API has changed; the rule decides what both have."""
+def pull_of_pair(progress: RunInProgress, plan: PairPlan) -> Pull:
+    """Return the pull of a line that is in a pair."""
+    source = PageReader(progress)
+    screen = RecordScreen(progress)
+    target = TargetWriter(progress, screen, is_locking=True)
+    rejected_keys = RejectedKeys(progress)
+    reader = RowReader(
+        progress, screen, target.columns, target.children, rejected_keys.add
+    )
+    return Pull(progress, source, reader, PairWriter(progress, plan, target))
 
-    def __init__(self, progress: RunInProgress, plan: PairPlan) -> None:
-        super().__init__(progress)
-        ports = progress.ports
-        self._pair_plan = plan
-        self._agreements = plan.agreements
-        self._push_line = plan.push.line.name
-        self._fields = pair_fields(self.sync, plan.push.sync)
-        self._changes = PairChanges(ports, plan)
-        self._matches = PairMatches(ports, plan)
-        self._decider = PairDecider(plan, self._matches, ports.zone)
-        self._bookkeeping = PairBookkeeping(ports, plan, self._matches, self._changes)
-        self._removal = PairRemoval(ports, plan, self._decider, self._changes)
-        paths = {mapping.host: mapping.api for mapping in self.sync.mappings}
+
+class RejectedKeys:
+    """Finds the keys of records that could not be mapped."""
+
+    def __init__(self, progress: RunInProgress) -> None:
+        sync = progress.sync
+        paths = {mapping.host: mapping.api for mapping in sync.mappings}
         self._find_keys = {
-            name: ports.finder.compile(paths[name], field="keys")
-            for name in self.sync.keys
+            name: progress.ports.finder.compile(paths[name], field="keys")
+            for name in sync.keys
             if paths[name]
         }
-        self._find_id = ports.finder.compile(paths[self.sync.keys[0]], field="keys")
-        path = plan.pair.api_changed
-        self._find_changed = (
-            ports.finder.compile(path, field="api_changed") if path else None
-        )
-        # By key: the record's ID at the API, and when it was changed there.
-        self._facts: dict[KeyTexts, tuple[str, object]] = {}
-        # The keys of the records in this run's pages that have a conflict.
-        self._disputed: set[str] = set()
-        self._has_every_page = False  # not of a run that another process began
-        self._unanswered: UnansweredCreates | None = None  # none
 
-    # ── creates without a response ───────────────────────────────────────────────────
+    def add(self, row: Unmapped, record: Record) -> Unmapped:
+        """Add the key fields to a rejection, so that the push skips the record.
 
-    def steps(self) -> Iterator[Run]:
-        """Request page after page, and store each with its checkpoint."""
-        self._has_every_page = not self.progress.run.position
-        if not self.progress.run.dry_run:
-            self._changes.recover()
-            self._repeat_creates()
-        yield from super().steps()
-
-    def _repeat_creates(self) -> None:
-        """Let the push repeat the creates that have no response.
-
-        Otherwise a page would bring their records a second time. What may be one that
-        still has no response is not written.
-        """
-        if not self.ports.ledger.announced(self._push_line, "", 1):
-            return
-        pushing = RunInProgress(self.ports, self._pair_plan.push)
-        push = PairPush(pushing, self._pair_plan)
-        with self.progress.lend_run(pushing):
-            push.repeat_creates_only()
-        self._unanswered = UnansweredCreates(self.ports, self._pair_plan)
-        if self._unanswered.count:
-            self.progress.note_change(
-                Text(
-                    "sent records whose create has no response yet: {count}; what may"
-                    " be one of them at the API is not written here",
-                    count=self._unanswered.count,
-                )
-            )
-
-    # ── what is written ──────────────────────────────────────────────────────────────
-
-    def _map(self, records: Sequence[Record | Unmapped]) -> list[Row | Unmapped]:
-        rows = super()._map(records)
-        self._facts = {}
-        for place, (record, row) in enumerate(zip(records, rows, strict=True)):
-            if isinstance(record, Unmapped):
-                continue
-            if isinstance(row, Unmapped):
-                rows[place] = self._with_keys(row, record)
-                continue
-            remote_id = remote_id_of(self._find_id(record))
-            changed = self._find_changed(record) if self._find_changed else None
-            facts = remote_id, changed
-            self._facts.setdefault(key_of(self.sync.keys, row), facts)
-        return rows
-
-    def _with_keys(self, row: Unmapped, record: Record) -> Unmapped:
-        """Return a rejection that tells of which record it is.
-
-        The push does not overwrite what nobody could read.
+        It does not overwrite what could not be read.
         """
         keys: dict[str, object] = {}
         for name, find in self._find_keys.items():
@@ -129,34 +79,126 @@ class PairPull(Pull):
                 keys[name] = remote_id_of(find(record))
         return replace(row, row={**keys, **row.row})
 
-    def _fit(self, rows: Sequence[Row]) -> Sequence[Row]:
-        fitted = super()._fit(rows)
-        keys = self.sync.keys
-        self._facts |= {
-            key_of(keys, after): self._facts[key_of(keys, before)]
-            for before, after in zip(rows, fitted, strict=True)
-        }
-        return fitted
 
-    def _target_transaction(self) -> AbstractContextManager[None]:
+class RowFacts(NamedTuple):
+    """What a record of the API has besides its row."""
+
+    remote_id: str
+    changed_at: object  # when it was changed at the API
+
+
+class PairWriter:
+    """Writes what only the API has changed; the rule decides what both have."""
+
+    def __init__(
+        self, progress: RunInProgress, plan: PairPlan, target: TargetWriter
+    ) -> None:
+        ports = progress.ports
+        self._progress = progress
+        self._ports = ports
+        self._sync = progress.sync
+        self._target = target
+        self._plan = plan
+        self._agreements = plan.agreements
+        self._push_line = plan.push.line.name
+        self._fields = pair_fields(self._sync, plan.push.sync)
+        self._changes = PairChanges(ports, plan)
+        self._matches = PairMatches(ports, plan)
+        self._decider = PairDecider(plan, self._matches, ports.zone)
+        self._bookkeeping = PairBookkeeping(ports, plan, self._matches, self._changes)
+        self._removal = PairRemoval(ports, plan, self._decider, self._changes)
+        paths = {mapping.host: mapping.api for mapping in self._sync.mappings}
+        self._find_id = ports.finder.compile(paths[self._sync.keys[0]], field="keys")
+        path = plan.pair.api_changed
+        self._find_changed = (
+            ports.finder.compile(path, field="api_changed") if path else None
+        )
+        # The keys of the records in this run's pages that have a conflict.
+        self._disputed: set[str] = set()
+        self._has_every_page = False  # not of a run that another process began
+        self._unanswered: UnansweredCreates | None = None  # none
+
+    # ── the begin of a run ───────────────────────────────────────────────────────────
+
+    def begin(self) -> None:
+        """Complete what a killed run has left, and make the table of the line."""
+        run = self._progress.run
+        self._has_every_page = not run.position
+        if not run.dry_run:
+            self._changes.recover()
+            self._repeat_creates()
+        self._target.begin()
+
+    def _repeat_creates(self) -> None:
+        """Let the push repeat the creates that have no response.
+
+        Otherwise a page would bring their records a second time. What may be one that
+        still has no response is not written.
+        """
+        if not self._ports.ledger.announced(self._push_line, "", 1):
+            return
+        pushing = RunInProgress(self._ports, self._plan.push)
+        push = PairPush(pushing, self._plan)
+        with self._progress.lend_run(pushing):
+            push.repeat_creates_only()
+        self._unanswered = UnansweredCreates(self._ports, self._plan)
+        if self._unanswered.count:
+            self._progress.note_change(
+                Text(
+                    "sent records whose create has no response yet: {count}; what may"
+                    " be one of them at the API is not written here",
+                    count=self._unanswered.count,
+                )
+            )
+
+    # ── the rows of a page ───────────────────────────────────────────────────────────
+
+    def transaction(self) -> AbstractContextManager[None]:
         """Lock the records that are compared until they are written."""
-        return self.ports.records.transaction({self.sync.target})
+        return self._target.transaction()
 
-    def _upsert(self, rows: Sequence[Row]) -> Sequence[Written]:
-        facts = [self._facts[key_of(self.sync.keys, row)] for row in rows]
-        matches = self._matches.find(rows, [remote_id for remote_id, _ in facts])
+    def write(self, page: PageRows) -> PageEffects:
+        """Write rows as the rule decides, or compare them in a dry run."""
+        keys = self._sync.keys
+        facts = self._facts(page)
+
+        def upsert(rows: Sequence[Row]) -> Sequence[Written]:
+            of_rows = [facts[key_of(keys, row)] for row in rows]
+            return self._write(self._target.fit(rows), of_rows)
+
+        return PageEffects(write_rows(keys, page.rows, upsert), ChildEffects())
+
+    def finish(self) -> None:
+        """Make the columns that had no value."""
+        self._target.finish()
+
+    def _facts(self, page: PageRows) -> dict[KeyTexts, RowFacts]:
+        """Return the facts of the records that were mapped, by key."""
+        facts: dict[KeyTexts, RowFacts] = {}
+        for record, row in zip(page.records, page.rows, strict=True):
+            if not isinstance(row, Unmapped):
+                remote_id = remote_id_of(self._find_id(record))
+                changed = self._find_changed(record) if self._find_changed else None
+                key = key_of(self._sync.keys, row)
+                facts.setdefault(key, RowFacts(remote_id, changed))
+        return facts
+
+    def _write(
+        self, rows: Sequence[Row], facts: Sequence[RowFacts]
+    ) -> Sequence[Written]:
+        matches = self._matches.find(rows, [of_row.remote_id for of_row in facts])
         unclear = {match.key for match in matches if self._may_be_ours(match)}
         decisions = [
-            self._decider.decide_row(match, changed_at)
-            for match, (_, changed_at) in zip(matches, facts, strict=True)
+            self._decider.decide_row(match, of_row.changed_at)
+            for match, of_row in zip(matches, facts, strict=True)
             if match.key not in unclear
         ]
         self._disputed |= {row.key for row in decisions if row.is_disputed}
-        if self.progress.run.dry_run:
+        if self._progress.run.dry_run:
             results = self._compare(decisions)
         else:
             results = self._write_and_store(decisions)
-        refusal = Written(WriteOutcome.REFUSED, self.sync.keys[0], CREATE_UNANSWERED)
+        refusal = Written(WriteOutcome.REFUSED, self._sync.keys[0], CREATE_UNANSWERED)
         results |= dict.fromkeys(unclear, refusal)
         return [results.get(match.key, UNCHANGED) for match in matches]
 
@@ -179,19 +221,19 @@ class PairPull(Pull):
         renamed = [
             row.match.record for row in decisions if row.match.record and row.keeps_name
         ]
-        mark_seen(self.ports, self.sync.target, renamed, self.progress.run)
+        mark_seen(self._ports, self._sync.target, renamed, self._progress.run)
         results |= self._write_rows([row for row in decisions if not row.keeps_name])
         self._bookkeeping.store(without_refused(decisions, results))
-        self._changes.write_journal(self.progress.run)
+        self._changes.write_journal(self._progress.run)
         return results
 
     def _write_rows(self, decisions: Sequence[RowDecision]) -> dict[str, Written]:
-        """Write the API's versions, and what the API alone has of others."""
+        """Write the rows that the API won; of others only the fields it owns."""
         results: dict[str, Written] = {}
         written = [row for row in decisions if row.is_written]
         kept = [row for row in decisions if row.is_kept]
         for group in filter(None, (written, kept)):
-            outcomes = super()._upsert([self._row_to_write(row) for row in group])
+            outcomes = self._target.upsert([self._row_to_write(row) for row in group])
             keys = [row.key for row in group]
             results |= dict(zip(keys, outcomes, strict=True))
         return results
@@ -204,7 +246,7 @@ class PairPull(Pull):
         row = decision.match.row
         if decision.is_written:
             return row
-        names = {*self.sync.keys}
+        names = {*self._sync.keys}
         if decision.decision is not Decision.ASK:
             names |= self._fields.pulled - self._fields.shared
         return {name: value for name, value in row.items() if name in names}
@@ -213,35 +255,35 @@ class PairPull(Pull):
         """Write the API's keys into records that have others; return the refusals."""
         if not decisions:
             return {}
-        names = self.sync.keys
+        names = self._sync.keys
         ids = {row.key: record_id(row) for row in decisions}
         values = {
             ids[row.key]: {name: row.match.row[name] for name in names}
             for row in decisions
         }
-        assigned = self.ports.records.assign(
-            self.sync.target,
+        assigned = self._ports.records.assign(
+            self._sync.target,
             values,
-            self.progress.run.id,
-            saves=self.sync.writes is Writes.MODEL,
+            self._progress.run.id,
+            saves=self._sync.writes is Writes.MODEL,
         )
         refusal = Written(WriteOutcome.REFUSED, names[0], "taken")
         return {key: refusal for key, record in ids.items() if record not in assigned}
 
     # ── the end of a run ─────────────────────────────────────────────────────────────
 
-    def has_open_conflicts(self) -> bool:
-        """Whether the API's version of a record is needed again, for a conflict."""
+    def settle_conflicts(self) -> bool:
+        """Delete conflicts about records that neither side has.
+
+        Return whether others are open: the next run needs the API's versions again.
+        """
+        saw_all = self._has_every_page and has_read_all(self._progress)
+        if saw_all and not self._progress.run.dry_run:
+            with self._progress.page_transaction():
+                self._removal.delete_conflicts(self._disputed)
         return bool(self._agreements.conflicts(self._push_line, "", 1))
 
-    def complete(self) -> Run:
-        """Store the run as done; delete conflicts that neither side has any more."""
-        saw_all = self._has_every_page and has_read_all(self.progress)
-        if saw_all and not self.progress.run.dry_run:
-            with self.progress.page_transaction():
-                self._removal.delete_conflicts(self._disputed)
-        return super().complete()
-
-    def retire(self) -> int:
+    def remove_missing(self) -> Counts:
         """Retire what is gone at the API and unchanged in the host."""
-        return self._removal.retire(self.progress.run, super().retire)
+        retire = partial(self._removal.retire, self._progress.run, self._target.retire)
+        return self._target.remove_missing_by(retire)

@@ -1,5 +1,6 @@
 """Reading pages: requests are sent, some ahead, and responses become records."""
 
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 from outkey.foundation.core.errors import Cause
@@ -18,6 +19,7 @@ from outkey.sync.core.paging.paging import (
 from outkey.sync.core.paging.response import (
     MAX_VALUES,
     Record,
+    greater_value,
     page_fingerprint,
     read_json,
     records_in,
@@ -30,20 +32,24 @@ from outkey.sync.engine.pull.page_requests import (
     page_location,
     page_request,
 )
-from outkey.sync.engine.pull.secret_guard import SecretGuard
+from outkey.sync.engine.pull.pages import SourcePage
 from outkey.sync.engine.push.requests import RequestBatch, ResponseOrError
-from outkey.sync.engine.runs.plan import LinePlan, SyncPorts
+from outkey.sync.engine.runs.run_in_progress import RunInProgress
 
 NO_CONTENT = 204
+PREVIEW_VALUES = 200_000
 
 
 class PageReader:
     """Requests the pages of a line, and finds the records in them."""
 
-    def __init__(self, ports: SyncPorts, plan: LinePlan, guard: SecretGuard) -> None:
+    def __init__(self, progress: RunInProgress) -> None:
+        ports = progress.ports
+        plan = progress.plan
+        self._progress = progress
         self._plan = plan
         self._sync = plan.sync
-        self._guard = guard
+        self._guard = progress.guard
         self._now = ports.runs.now
         finders = {
             field: ports.finder.compile(expression, field=field)
@@ -51,21 +57,54 @@ class PageReader:
         }
         self._find_records = finders.pop("records")
         self._find_cursor = finders.pop("pagination.cursor", None)
-        self.find_incremental = finders.pop("incremental.field", None)
-        self.is_numbered = plan.sync.pagination.kind in NUMBERED
-        parallel = plan.sync.parallel if self.is_numbered else 1
-        self.batch = RequestBatch(ports.sender, plan, parallel)
+        self._find_incremental = finders.pop("incremental.field", None)
+        self._is_numbered = plan.sync.pagination.kind in NUMBERED
+        parallel = plan.sync.parallel if self._is_numbered else 1
+        self._batch = RequestBatch(ports.sender, plan, parallel)
         # Responses to requests that were sent ahead, by the place of their page.
         self._responses: dict[str, ResponseOrError] = {}
         self._stride = plan.sync.pagination.size
-        self.max_values = MAX_VALUES
-        self.is_suspicious = False  # a secret may be in the last page
-        self.stated_total = 0  # records, as the last page says; 0: it does not say
+        self._max_values = MAX_VALUES
+        self._is_suspicious = False  # a secret may be in the last page
+        self._stated_total = 0  # records, as the last page says; 0: it does not say
 
-    def fetch_page(
-        self, position: Position, since: str
-    ) -> tuple[list[Record], Position]:
+    def first_page(self) -> SourcePage:
+        """Request one page, of which a preview shows some records."""
+        self._max_values = PREVIEW_VALUES
+        with self._batch:
+            records, position = self._fetch_page(self._progress.position())
+        return SourcePage(records, position, "", self._is_suspicious)
+
+    def pages(self) -> Generator[SourcePage]:
+        """Request page after page, from the position of the run to the end."""
+        progress = self._progress
+        position = progress.position()
+        with self._batch:
+            while not position.ended:
+                progress.keep_working()
+                records, position = self._fetch_page(position)
+                progress.expected = max(progress.expected, self._stated_total)
+                cursor = self._greatest_cursor(records)
+                self._guard.refuse_secret(
+                    "" if self._is_numbered else position.value, cursor
+                )
+                yield SourcePage(records, position, cursor, self._is_suspicious)
+
+    def _greatest_cursor(self, records: Sequence[Record]) -> str:
+        run = self._progress.run
+        cursor = run.cursor
+        # A retry leaves the next run where it is: it does not write all that it reads.
+        if self._find_incremental is not None and not run.retry_of:
+            for record in records:
+                self._progress.keep_working()
+                value = self._find_incremental(record)
+                self._guard.refuse_echo(value)
+                cursor = greater_value(cursor, value)
+        return cursor
+
+    def _fetch_page(self, position: Position) -> tuple[list[Record], Position]:
         """Return the records of a page, and the position after it."""
+        since = self._progress.run.since
         response = self._fetch(position, since)
         is_expired = response.cause is Cause.TOKEN_EXPIRED
         if not is_expired and is_past_the_end(self._sync, position, response.status):
@@ -75,20 +114,20 @@ class PageReader:
         is_empty = response.status == NO_CONTENT
         document: object = []
         if not is_empty:
-            document = read_json(response.body, most_values=self.max_values)
+            document = read_json(response.body, most_values=self._max_values)
         # Before anything is masked: a URL of the next page may repeat our parameters.
         cursor = self._find_cursor(document) if self._find_cursor else None
         refuse_deep_cursor(cursor)
         own_parameters = self._plan.configuration.parameter_names()
         if isinstance(cursor, str):
             cursor = without_parameters(cursor, own_parameters)
-        self.is_suspicious = self._guard.look_at(response, document)
-        if self.is_suspicious:
+        self._is_suspicious = self._guard.look_at(response, document)
+        if self._is_suspicious:
             document = self._guard.detector().masked(document)
             cursor = self._guard.detector().masked(cursor)
         self._guard.refuse_echo(cursor)
         records = [] if is_empty else records_in(document, self._find_records)
-        self.stated_total = total_of(document, response.headers)
+        self._stated_total = total_of(document, response.headers)
         page = Page(
             page_location(self._plan, position, since),
             response.headers,
@@ -107,10 +146,10 @@ class PageReader:
         place = place_of(self._sync, position)
         if place not in self._responses:
             positions = upcoming_positions(
-                self._sync, position, self.batch.width, self._stride
+                self._sync, position, self._batch.width, self._stride
             )
             places = [place_of(self._sync, upcoming) for upcoming in positions]
-            responses = self.batch.send(
+            responses = self._batch.send(
                 [page_request(self._plan, upcoming, since) for upcoming in positions]
             )
             self._responses = dict(zip(places, responses, strict=True))

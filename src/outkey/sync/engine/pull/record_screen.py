@@ -1,14 +1,19 @@
 """Records and rows that repeat a secret are rejected before anybody sees them."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from outkey.sending.engine.exchange.echoed_secrets import EchoDetector, has_masked_value
 from outkey.sync.core.line.line import INDEX, Sync, Transform
 from outkey.sync.core.mapping.mapping import Unmapped
-from outkey.sync.core.paging.response import Record, size_fault
+from outkey.sync.core.paging.response import (
+    MAX_FIELDS,
+    MAX_FIELDS_WITH_CHILDREN,
+    Record,
+    size_fault,
+)
 from outkey.sync.engine.pull.record_mapper import Row
-from outkey.sync.engine.pull.secret_guard import SecretGuard
+from outkey.sync.engine.runs.run_in_progress import RunInProgress
 
 PLAIN_PATH = re.compile(r'[\w."@*\[\] -]+')
 REPEATS_SECRET = Unmapped("", "secret_in_record")
@@ -17,18 +22,11 @@ REPEATS_SECRET = Unmapped("", "secret_in_record")
 class RecordScreen:
     """Rejects what repeats a secret of the configuration."""
 
-    def __init__(
-        self,
-        sync: Sync,
-        guard: SecretGuard,
-        *,
-        keep_working: Callable[[], None],
-        most_fields: int,
-    ) -> None:
-        self._guard = guard
-        self._keep_working = keep_working
-        self._most_fields = most_fields
-        self._assembles_values = assembles_values(sync)
+    def __init__(self, progress: RunInProgress) -> None:
+        self._guard = progress.guard
+        self._keep_working = progress.keep_working
+        self._most_fields = most_fields(progress.sync)
+        self._assembles_values = assembles_values(progress.sync)
 
     def reject_records(
         self, records: Sequence[Record], *, is_suspicious: bool
@@ -59,6 +57,11 @@ class RecordScreen:
             else row
             for row in rows
         ]
+
+
+def most_fields(sync: Sync) -> int:
+    """Return how many fields a record of a line may have."""
+    return MAX_FIELDS_WITH_CHILDREN if sync.children else MAX_FIELDS
 
 
 def assembles_values(sync: Sync) -> bool:

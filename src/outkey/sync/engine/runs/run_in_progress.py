@@ -215,8 +215,11 @@ class RunInProgress:
         return self.sync.max_records - self.run.counts.total
 
     def refuse_more_records(self, count: int) -> None:
-        """Refuse this many more records if they are more than the run may take."""
-        if count > self.records_left():
+        """Refuse this many more records if they are more than the run may take.
+
+        A run of deliveries is extended by later ones, and has no such limit.
+        """
+        if count > self.records_left() and not self.run.is_received:
             raise sync_failure(
                 RUN_LIMIT,
                 counted(

@@ -67,11 +67,11 @@ from outkey.sync.engine.forms.suggesting import (
     small_response,
 )
 from outkey.sync.engine.pairs.agreements import Agreements
-from outkey.sync.engine.pairs.pull import PairPull
+from outkey.sync.engine.pairs.pull import pull_of_pair
 from outkey.sync.engine.pairs.push import PairPush
 from outkey.sync.engine.pull.page_requests import every_expression
-from outkey.sync.engine.pull.pull import Pull
-from outkey.sync.engine.pull.received_pull import ReceivedPage, ReceivedPull
+from outkey.sync.engine.pull.pull import pull_from_api
+from outkey.sync.engine.pull.received_pull import ReceivedPage, pull_of_deliveries
 from outkey.sync.engine.pull.target_columns import NoteChange, ignore_change
 from outkey.sync.engine.push.ledger_push import LedgerPush, push_expressions
 from outkey.sync.engine.push.push import Push
@@ -267,7 +267,7 @@ class SyncRunner:
             self._refuse_faults(plan)
             progress = RunInProgress(self._ports, plan)
             progress.guard.others = secrets
-            return ReceivedPull(progress, pages, marked_run=last)
+            return pull_of_deliveries(progress, pages, marked_run=last)
 
         for run in self._follow(open_target, begun, is_stopping):
             begun = run
@@ -368,7 +368,9 @@ class SyncRunner:
         pair = self._pair_of(vouched)
         progress = RunInProgress(ports, vouched, note)
         if plan.sync.direction is Direction.PULL:
-            return Pull(progress) if pair is None else PairPull(progress, pair)
+            if pair is None:
+                return pull_from_api(progress)
+            return pull_of_pair(progress, pair)
         if pair is not None:
             return PairPush(progress, pair)
         return LedgerPush(progress) if uses_ledger(plan.sync) else Push(progress)

@@ -13,7 +13,7 @@ from outkey.sync.core.run.run import (
     RunState,
     sum_of_fields,
 )
-from outkey.sync.engine.pull.pull import Pull
+from outkey.sync.engine.pull.pull import pull_from_api
 from outkey.sync.engine.runs.run_in_progress import RunInProgress
 from unit.sync.engine.pull.test_sync_run import PULL, Api, fake_sync, people
 
@@ -58,7 +58,7 @@ def test_the_notes_of_a_run_are_stored_once_and_told_each_time() -> None:
     steps.close()
     progress = RunInProgress(made.ports, made.runner._plan("contacts"))
     progress.on_note = told.append
-    pull = Pull(progress)
+    pull = pull_from_api(progress)
     made.kill()
     progress.adopt(made.runs.begin("contacts", "ada", dry_run=False), began_at=0.0)
     for number in range(MAX_NOTES + 5):
@@ -74,7 +74,7 @@ def test_the_notes_of_a_run_are_stored_once_and_told_each_time() -> None:
 def test_no_run_stores_more_notes_than_a_user_reads() -> None:
     made = fake_sync(answers=Api(people(1)))
     progress = RunInProgress(made.ports, made.runner._plan("contacts"))
-    pull = Pull(progress)
+    pull = pull_from_api(progress)
     progress.adopt(made.runs.begin("contacts", "ada", dry_run=False), began_at=0.0)
     for number in range(MAX_NOTES + 5):
         progress.note_change(Text("note {number}", number=number))

@@ -8,6 +8,7 @@ from outkey.foundation.core.errors import ConfigError, LineBusy, UnknownConfigur
 from outkey.sending.core.audit.events import Change, Tag
 from outkey.sending.core.request.message import Response
 from outkey.sync.core.line.facts import run_facts
+from outkey.sync.core.mapping.records import WriteOutcome
 from outkey.sync.core.run.run import Counts, Run, RunState, RunTrigger
 from outkey.sync.core.run.states import (
     FOLDED_RECORDS,
@@ -16,7 +17,13 @@ from outkey.sync.core.run.states import (
     RunRequest,
     run_to_extend,
 )
-from outkey.sync.engine.runs.run_in_progress import RENEWAL_SECONDS, RENEWALS
+from outkey.sync.engine.pull.received_pull import ReceivedPage, pull_of_deliveries
+from outkey.sync.engine.runs.run_in_progress import (
+    RENEWAL_SECONDS,
+    RENEWALS,
+    RunInProgress,
+)
+from unit.sync.engine.pull.test_sync_run import fake_sync, people
 from unit.sync.engine.runs.test_audited_runs import host_with_line, rejecting_run
 from unit.webhooks.engine.test_webhook_confirmation import MOLLIE, form, receiving, urls
 from unit.webhooks.engine.test_webhook_reception import DOCUMENT
@@ -108,6 +115,24 @@ def test_the_limit_of_time_is_for_the_deliveries_of_one_round() -> None:
     deliver(working, {"id": "b"})
     assert working.states()[-1] == ("processed", "", 1)
     assert runs.get(run.id).worked >= 3000.0
+
+
+def test_a_run_of_deliveries_has_no_limit_of_records() -> None:
+    working = Working(DOCUMENT.replace("keys = [", "max_records = 1\nkeys = ["))
+    deliver(working, {"id": "a"}, {"id": "b"})
+    deliver(working, {"id": "c"})
+    assert listed(working) == [("1", "done", 3, 0)]
+    assert working.states() == [("processed", "", 1)] * 3
+
+
+def test_the_records_of_a_delivery_can_be_previewed() -> None:
+    made = fake_sync()
+    progress = RunInProgress(made.ports, made.runner._plan("contacts"))
+    page = ReceivedPage(people(1, 2, 3), lambda _outcome: None)
+    first, second = pull_of_deliveries(progress, [page]).sample(2)
+    assert (first.key, second.key) == ("1", "2")
+    assert first.outcome is second.outcome is WriteOutcome.CREATED
+    assert not made.records.table("contact")
 
 
 def test_a_killed_process_keeps_the_line_for_a_short_lease() -> None:

@@ -1,0 +1,38 @@
+"""A page on its way through a pull: its records, their rows, and the effects."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from outkey.sync.core.mapping.mapping import Unmapped
+from outkey.sync.core.paging.paging import Position
+from outkey.sync.core.paging.response import Record
+from outkey.sync.engine.pull.children import ChildEffects, ParentRow
+from outkey.sync.engine.pull.record_mapper import Row
+from outkey.sync.engine.runs.plan import Effect
+
+
+class PageRows(NamedTuple):
+    """The records of a page, their rows, and the parents of each list of the line."""
+
+    records: Sequence[Record | Unmapped]
+    rows: Sequence[Row | Unmapped]
+    parents: Sequence[Sequence[ParentRow]] = ()  # none in a preview
+
+
+class PageEffects(NamedTuple):
+    """The effects of a page on the target, and those of the lists in its records."""
+
+    effects: Sequence[Effect]
+    children: ChildEffects
+    outdated: int = 0  # how many rows were older than the host's records
+
+
+class SourcePage(NamedTuple):
+    """The records of a page, and where the run continues after it."""
+
+    records: Sequence[Record]
+    position: Position
+    cursor: str
+    is_suspicious: bool  # a secret may be in the records
+    # Stores how a delivery ended, in the transaction that writes its records.
+    conclude: Callable[[PageEffects], None] | None = None
