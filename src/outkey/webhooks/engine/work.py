@@ -24,7 +24,7 @@ from outkey.foundation.ports.expressions import PathCompiler
 from outkey.sending.core.audit.actors import WEBHOOK_ACTOR
 from outkey.sending.engine.exchange.sender import Sender
 from outkey.sync.core.mapping.records import WriteOutcome
-from outkey.sync.core.paging.response import Record, read_json, records_in
+from outkey.sync.core.paging.response import Record, checked_records, read_json
 from outkey.sync.core.run.reasons import ALL_REFUSED, sync_failure
 from outkey.sync.core.run.schedule import next_retry
 from outkey.sync.engine.pull.received_pull import ReceivedOutcome, ReceivedPage
@@ -486,8 +486,7 @@ class HookWork:
         value = find(document)
         if value is None:
             return []
-        values = value if isinstance(value, list) else [value]
-        return records_in(values, lambda records: records)
+        return checked_records(value if isinstance(value, list) else [value])
 
     def _fetch_objects(
         self, stored: StoredWebhook, delivery: InboxDelivery, body: bytes

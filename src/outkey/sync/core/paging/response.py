@@ -101,7 +101,11 @@ def _refuse_constant(_word: str) -> NoReturn:
 
 def records_in(document: object, find: Callable[[object], object]) -> list[Record]:
     """Return the records of a document, which must be a list of objects."""
-    records = find(document)
+    return checked_records(find(document))
+
+
+def checked_records(records: object) -> list[Record]:
+    """Return records; SyncFailed if they are not a list of objects, or too many."""
     if not isinstance(records, list):
         raise sync_failure("not_a_list")
     if not all(isinstance(record, dict) for record in records):
