@@ -6,8 +6,9 @@ No more pages are in memory than the line requests at a time, which is one by de
 
     runner           what callers use: check, preview, run
     run_in_progress  a run of either direction: checkpoint, lease, limits and end
-    pull             from the API into the host
-    push             from the host to the API
+    pull             from the API into the host: a source, a reader and a writer
+    push             from the host to the API: records, an exchange and a ledger
+    pairs            the writer and the ledger of two lines that keep records equal
     suggesting       one request for a sample, and what a line can be completed with
     form_errors      everything that is wrong with a line's form
     row_results      what the rows of a form make of a sample, and repairs

@@ -15,9 +15,8 @@ from outkey.sync.core.push.ledger import UNSURE, LedgerEntry
 from outkey.sync.engine.pairs.changes import PairChanges
 from outkey.sync.engine.pairs.decisions import RowDecision, record_id
 from outkey.sync.engine.pairs.matches import PairMatches
-from outkey.sync.engine.pairs.push import PairPush
+from outkey.sync.engine.push.outgoing import OutgoingRecords
 from outkey.sync.engine.runs.plan import PairPlan, SyncPorts
-from outkey.sync.engine.runs.run_in_progress import RunInProgress
 
 
 class PairBookkeeping:
@@ -35,7 +34,7 @@ class PairBookkeeping:
         self._push_line = plan.push.line.name
         self._matches = matches
         self._changes = changes
-        self._push = PairPush(RunInProgress(ports, plan.push), plan)
+        self._outgoing = OutgoingRecords(ports, plan.push)
         self._fields = pair_fields(plan.pull.sync, plan.push.sync)
         self._own = self._fields.sent - self._fields.shared - {*self._sync.keys}
 
@@ -122,7 +121,7 @@ class PairBookkeeping:
         elif row.match.is_present and self._has_own_changes(row, record):
             digest = UNSURE
         else:
-            digest = self._push.digest_now(record)
+            digest = self._outgoing.digest_now(record)
         return LedgerEntry(
             record.id,
             digest,

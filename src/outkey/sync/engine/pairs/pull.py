@@ -25,7 +25,7 @@ from outkey.sync.engine.pairs.decisions import (
     without_refused,
 )
 from outkey.sync.engine.pairs.matches import Match, PairMatches
-from outkey.sync.engine.pairs.push import PairPush
+from outkey.sync.engine.pairs.push import repeat_creates
 from outkey.sync.engine.pairs.removal import PairRemoval, mark_seen
 from outkey.sync.engine.pull.children import ChildEffects
 from outkey.sync.engine.pull.missing_records import has_read_all
@@ -138,9 +138,8 @@ class PairWriter:
         if not self._ports.ledger.announced(self._push_line, "", 1):
             return
         pushing = RunInProgress(self._ports, self._plan.push)
-        push = PairPush(pushing, self._plan)
         with self._progress.lend_run(pushing):
-            push.repeat_creates_only()
+            repeat_creates(pushing, self._plan)
         self._unanswered = UnansweredCreates(self._ports, self._plan)
         if self._unanswered.count:
             self._progress.note_change(

@@ -1,182 +1,305 @@
-"""Pushing: records of the host are sent to an API, each in a request of its own."""
+"""Pushing what changed: the ledger has what the API accepted of each record.
 
-import json
-from collections.abc import Iterator, Sequence
+A record is created, updated or deleted at the API. Its entry is stored with the
+checkpoint, after the response. Before a create is sent, its key and the digest of its
+values are stored: whatever happens to the process, the same create is repeated.
+
+    outgoing  the records as they are sent, and which request each of them needs
+    exchange  sends the requests, and reads the responses
+    ledger    stores the entries: of a line (LineLedger), or of a pair (PairLedger)
+    progress  stores each step with its checkpoint
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
-from urllib.parse import quote
 
-from outkey.foundation.core.errors import OutkeyError
-from outkey.sync.core.line.templates import fill_body, is_too_long
-from outkey.sync.core.mapping.mapping import (
-    Unmapped,
-    fill_path,
-    map_outgoing,
-    nest_values,
-)
 from outkey.sync.core.mapping.records import HostRecord, WriteOutcome
-from outkey.sync.core.mapping.transforms import MappingContext
-from outkey.sync.core.paging.paging import Position, parameters
-from outkey.sync.core.run.pauses import raise_for_cause
+from outkey.sync.core.paging.paging import DELETIONS, Position
+from outkey.sync.core.push.ledger import LedgerEntry
+from outkey.sync.core.run.guard import refuse_mass_removal, refuse_replaced_target
 from outkey.sync.core.run.run import Run
-from outkey.sync.engine.push.requests import LineRequest, RequestBatch, ResponseOrError
+from outkey.sync.engine.push.exchange import PushExchange
+from outkey.sync.engine.push.ledger import LineLedger, PushLedger, entries_to_retry
+from outkey.sync.engine.push.outgoing import OutgoingRecords
+from outkey.sync.engine.push.plain_push import rejects_everything
+from outkey.sync.engine.push.push_jobs import (
+    Action,
+    Job,
+    Plan,
+    Settled,
+    StepProgress,
+)
 from outkey.sync.engine.runs.plan import Effect
-from outkey.sync.engine.runs.run_in_progress import RunInProgress, is_about_request
+from outkey.sync.engine.runs.run_in_progress import RunInProgress
 
-BATCH = 100  # records that are read at a time
-DRY_BATCH = 1000  # of a dry run, which sends nothing: one checkpoint for all of them
+STEP = 1000  # records that are compared at a time
 
 
-class PreparedRecord(NamedTuple):
-    """A record that can be sent, and the effect of sending it."""
-
-    request: LineRequest
-    effect: Effect
+def push_of_line(progress: RunInProgress) -> "Push":
+    """Return the push of a line that is in no pair."""
+    ledger = LineLedger(progress.ports, progress.plan.line.name)
+    outgoing = OutgoingRecords(progress.ports, progress.plan)
+    return Push(progress, outgoing, PushExchange(progress, outgoing, ledger), ledger)
 
 
 class Push:
-    """A run that sends records of the host to the API."""
+    """A run that sends what the API does not have yet.
 
-    def __init__(self, progress: RunInProgress) -> None:
+    `repeat_creates` repeats those that had no response, before records are sent.
+    """
+
+    def __init__(
+        self,
+        progress: RunInProgress,
+        outgoing: OutgoingRecords,
+        exchange: PushExchange,
+        ledger: PushLedger,
+        repeat_creates: Callable[[], None] | None = None,
+    ) -> None:
         self.progress = progress
-        self.ports = progress.ports
-        self.plan = progress.plan
-        self.sync = progress.sync
-        self._batch = RequestBatch(self.ports.sender, progress.plan, self.sync.parallel)
-        self._params = parameters(self.sync, Position(), "")  # only pulls have pages
+        self._ports = progress.ports
+        self._sync = progress.sync
+        self._line = progress.plan.line.name  # whose ledger it is
+        self._outgoing = outgoing
+        self._requests = outgoing.requests
+        self._exchange = exchange
+        self._ledger = ledger
+        self._repeat_creates = repeat_creates
+        self._is_target_known = False  # whether it was compared with the ledger
 
     def sample(self, limit: int) -> Sequence[Effect]:
-        """Return what would be sent of the first records; nothing is."""
-        records = self.ports.records.read(self.sync.target, "", limit)
+        """Return the effects of sending the first records; nothing is sent."""
+        records = self._ports.records.read(self._sync.target, "", limit)
+        plans = [expected(plan) for _, plan in self._plan(records)]
         return self.progress.guard.mask(
-            [expected_effect(self._prepare(record)) for record in records]
+            [plan.effect for plan in plans if isinstance(plan, Settled)]
         )
 
     def steps(self) -> Iterator[Run]:
-        """Send record after record, or some at a time, each time with a checkpoint."""
-        position = self.progress.position()
-        with self._batch:
-            batch = DRY_BATCH if self.progress.run.dry_run else BATCH
-            while records := self.ports.records.read(
-                self.sync.target, position.at, batch
-            ):
-                position = replace(position, pages=position.pages + 1)
-                unsent = [rec for rec in records if rec.id not in position.ahead]
-                while unsent:
-                    self.progress.keep_working()
-                    self.progress.refuse_more_records(1)
-                    width = min(self._width(), self.progress.records_left())
-                    position = self._send(position, unsent[:width])
-                    unsent = unsent[width:]
-                    if unsent:
-                        yield self.progress.run  # a slow API takes long for the others
-                passed = {record.id for record in records}
-                ahead = tuple(rec for rec in position.ahead if rec not in passed)
-                position = replace(position, at=records[-1].id, ahead=ahead)
-                yield self.progress.run
-                if is_in_vain(self.progress.run):
-                    return
+        """Send what is new and changed, and then what is to be deleted."""
+        if not self.progress.run.dry_run:
+            self._ledger.recover()
+        with self._exchange:
+            if self.progress.position().phase != DELETIONS:
+                if self._repeat_creates is not None and not self.progress.run.dry_run:
+                    self._repeat_creates()
+                yield from self._send_records()
+            if self._sync.delete and not rejects_everything(self.progress.run):
+                yield from self._send_deletions()
 
     def complete(self) -> Run:
         """Store the run as done."""
         return self.progress.complete()
 
-    def _width(self) -> int:
-        """Return how many records share a step and its checkpoint."""
-        return DRY_BATCH if self.progress.run.dry_run else self._batch.width
+    # ── what is to be done ───────────────────────────────────────────────────────────
 
-    def _send(self, position: Position, records: Sequence[HostRecord]) -> Position:
-        """Send records, store what became of them, and return the position after them.
+    def _send_records(self) -> Iterator[Run]:
+        target = self._sync.target
+        while records := self._ports.records.read(
+            target, self.progress.position().at, STEP
+        ):
+            plans = self._plan(records)
+            if any(self._is_first_create(plan) for _, plan in plans):
+                self._refuse_replaced_target()
+            yield from self._work(plans)
+            if rejects_everything(self.progress.run):
+                return
 
-        An error that is not about a record ends the run there. The checkpoint lists
-        those after it that were sent, so that the next run does not send them again.
-        """
-        results = self._results([self._prepare(record) for record in records])
-        effects = [result for result in results if isinstance(result, Effect)]
-        errors = [result for result in results if isinstance(result, BaseException)]
-        count = results.index(errors[0]) if errors else len(results)
-        position = replace(
-            position,
-            at=effects[count - 1].key if count else position.at,
-            ahead=position.ahead + tuple(effect.key for effect in effects[count:]),
+    def _is_first_create(self, plan: Plan) -> bool:
+        """Whether a record is created of which the ledger knows nothing."""
+        return (
+            isinstance(plan, Job)
+            and self._requests.has_key(plan.action)
+            and plan.entry == LedgerEntry(plan.record)
         )
-        if effects:
-            with self.progress.page_transaction():
-                saved = self.progress.save_page(position, effects)
-            self.progress.run = saved
-            self.progress.report(effects)
-        if errors:
-            raise errors[0]
-        return position
 
-    def _results(
-        self, prepared: Sequence[Effect | PreparedRecord]
-    ) -> Sequence[Effect | BaseException]:
-        """Send what is prepared; return the effect or the error of each record."""
-        if self.progress.run.dry_run:
-            return [expected_effect(record) for record in prepared]
-        requests = [
-            record.request for record in prepared if isinstance(record, PreparedRecord)
-        ]
-        responses = iter(self._batch.send(requests) if requests else ())
+    def _refuse_replaced_target(self) -> None:
+        """Refuse, once, to create what the API may have by the ids of lost records."""
+        if self._is_target_known or self.progress.allows_removal:
+            return
+        target = self._sync.target
+        total = 0
+        known = 0
+        for entries in self._every_entry():
+            ids = [entry.record for entry in entries if entry.exists]
+            total += len(ids)
+            known += len(self._ports.records.by_id(target, ids)) if ids else 0
+        refuse_replaced_target(
+            target,
+            total - known,
+            total,
+            percent=self._sync.guard_percent,
+            has_more_new=self._has_more_new,
+        )
+        self._is_target_known = True
+
+    def _has_more_new(self, known: int) -> bool:
+        """Whether more records of the target than these are not in the ledger."""
+        new = 0
+        last = ""
+        while records := self._ports.records.read(self._sync.target, last, STEP):
+            self.progress.keep_working()
+            ids = [record.id for record in records]
+            new += len(ids) - len(self._ports.ledger.read(self._line, ids))
+            if new > known:
+                return True
+            last = ids[-1]
+        return False
+
+    def _plan(self, records: Sequence[HostRecord]) -> list[tuple[str, Plan]]:
+        """Return the plan for each record of a step."""
+        ids = [record.id for record in records]
+        entries = self._ports.ledger.read(self._line, ids)
+        skipped = {*self.progress.position().ahead} | self._ledger.held_back(ids)
+        if self._sync.delete:
+            # An archived record is one to delete; if the response to its create was
+            # lost, that is repeated to learn its id.
+            uncertain = {record for record, entry in entries.items() if entry.key}
+            active = self._ports.records.present(self._sync.target, ids)
+            skipped |= {*ids} - {*active} - uncertain
         return [
-            self._actual_effect(record.effect, next(responses))
-            if isinstance(record, PreparedRecord)
-            else record
-            for record in prepared
+            (
+                record.id,
+                record.id
+                if record.id in skipped
+                else self._outgoing.plan(
+                    record, entries.get(record.id, LedgerEntry(record.id))
+                ),
+            )
+            for record in records
         ]
 
-    def _actual_effect(
-        self, effect: Effect, response: ResponseOrError
-    ) -> Effect | BaseException:
-        """Return what became of a record, or an error that is not about the record."""
-        if isinstance(response, BaseException):
-            return response
-        if not is_about_request(response):
-            try:
-                raise_for_cause(response, self.ports.runs.now)
-            except OutkeyError as error:
-                return error
-        if response.status >= 300:
-            return refused_record(effect.key, "", f"status_{response.status}")
-        return effect
+    def _send_deletions(self) -> Iterator[Run]:
+        """Delete at the API what the ledger has and the host no longer has."""
+        missing = self._ids_to_delete()
+        if not missing:
+            return
+        kept = self._ids_in_use(missing)
+        position = self.progress.position()
+        if position.phase != DELETIONS:
+            position = replace(position, phase=DELETIONS, at="", ahead=())
+        while entries := self._ports.ledger.after(self._line, position.at, STEP):
+            plans = [
+                (entry.record, self._plan_deletion(entry, kept, position.ahead))
+                for entry in self._missing_in_host(entries)
+            ]
+            is_limited = len(plans) > self.progress.records_left()
+            yield from self._work(plans, position)
+            if rejects_everything(self.progress.run):
+                return
+            # What the limit has left is refused by the next step.
+            at = self.progress.position().at if is_limited else entries[-1].record
+            position = replace(position, pages=self.progress.run.pages, at=at, ahead=())
 
-    def _prepare(self, record: HostRecord) -> Effect | PreparedRecord:
-        """Return the request for a record, or why there is none."""
-        line = self.plan.line
-        path = fill_path(line.path, record.values)
-        if isinstance(path, Unmapped):
-            return refused_record(record.id, path.field, path.reason)
-        context = MappingContext(self.ports.zones)
-        row = map_outgoing(self.sync.mappings, record.values, context)
-        if isinstance(row, Unmapped):
-            return refused_record(record.id, row.field, row.reason)
-        if is_too_long(self.sync.body, row):
-            return refused_record(record.id, "", "too_long")
-        body: object = nest_values(self.sync.mappings, row)
-        if self.sync.body:
-            body = fill_body(json.loads(self.sync.body), row)
-        request = LineRequest(path=path, params=self._params, json=body)
-        outcome = WriteOutcome.UPDATED
-        if line.method == "POST":
-            outcome = WriteOutcome.CREATED
-            # The same after a kill: an API that supports the header creates no second
-            # record (draft-ietf-httpapi-idempotency-key-header).
-            key = f"{self.progress.run.id}-{quote(record.id, safe='')}"
-            request["headers"] = {"Idempotency-Key": key}
-        return PreparedRecord(request, Effect(outcome, record.id, row))
+    def _plan_deletion(
+        self, entry: LedgerEntry, kept: set[str], ahead: Sequence[str]
+    ) -> Plan:
+        if entry.record in ahead:
+            return entry.record
+        if entry.remote_id in kept:  # it is that of another record
+            unchanged = Effect(WriteOutcome.UNCHANGED, entry.record)
+            return Settled(unchanged, entry.delete())
+        return Job(Action.DELETE, entry, WriteOutcome.DELETED)
+
+    def _ids_to_delete(self) -> set[str]:
+        """Return the remote ids to delete; SyncFailed if they are too many."""
+        total = 0
+        count = 0
+        missing: set[str] = set()
+        for entries in self._every_entry():
+            total += sum(entry.exists for entry in entries)
+            gone = self._missing_in_host(entries)
+            count += len(gone)
+            missing.update(entry.remote_id for entry in gone)
+        if not self.progress.allows_removal:
+            refuse_mass_removal(count, total, self._sync.guard_percent)
+        return missing
+
+    def _ids_in_use(self, missing: set[str]) -> set[str]:
+        """Return those of the remote ids that records of the host still have."""
+        kept: set[str] = set()
+        for entries in self._every_entry():
+            shared = [entry for entry in entries if entry.remote_id in missing]
+            gone = {entry.record for entry in self._missing_in_host(shared)}
+            kept |= {
+                entry.remote_id
+                for entry in shared
+                if entry.exists and entry.record not in gone
+            }
+        return kept - {""}
+
+    def _every_entry(self) -> Iterator[Sequence[LedgerEntry]]:
+        last = ""
+        while entries := self._ports.ledger.after(self._line, last, STEP):
+            self.progress.keep_working()
+            yield entries
+            last = entries[-1].record
+
+    def _missing_in_host(self, entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
+        """Return the entries of records that the API has and the host has not."""
+        existing = [entry for entry in entries if entry.exists]
+        ids = [entry.record for entry in existing]
+        present = self._ports.records.present(self._sync.target, ids) if ids else ()
+        kept = {*present} | (self._ledger.held_back(ids) if ids else set())
+        gone = [entry for entry in existing if entry.record not in kept]
+        return entries_to_retry(self.progress, gone)
+
+    # ── one step ─────────────────────────────────────────────────────────────────────
+
+    def _work(
+        self, plans: list[tuple[str, Plan]], position: Position | None = None
+    ) -> Iterator[Run]:
+        """Do the jobs of a step, without those that cannot be done now."""
+        possible, error = self._ledger.possible(plans)
+        yield from self._do(possible, position or self.progress.position())
+        if error is not None:
+            raise error
+
+    def _do(self, plans: list[tuple[str, Plan]], position: Position) -> Iterator[Run]:
+        """Do the jobs of a step, with a checkpoint after each group of requests."""
+        self.progress.keep_working()
+        if plans:
+            self.progress.refuse_more_records(1)
+        plans = plans[: self.progress.records_left()]
+        if self.progress.run.dry_run:
+            plans = [(record, expected(plan)) for record, plan in plans]
+        progress = StepProgress(replace(position, pages=position.pages + 1), plans)
+        jobs = [plan for _, plan in plans if isinstance(plan, Job)]
+        groups = self._requests.groups(jobs)
+        while groups and not rejects_everything(self.progress.run):
+            width = self._exchange.width
+            results = self._exchange.send(groups[:width])
+            groups = groups[width:]
+            settled = {
+                record: result
+                for record, result in results.items()
+                if isinstance(result, Settled)
+            }
+            self._save(progress, settled)
+            for result in results.values():
+                if isinstance(result, BaseException):
+                    raise result
+            if groups:
+                yield self.progress.run  # a slow API takes long for the others
+        if not groups:
+            self._save(progress, {})
+        yield self.progress.run
+
+    def _save(self, progress: StepProgress, settled: Mapping[str, Settled]) -> None:
+        """Store entries and checkpoint; without a response the disk may take time."""
+        results = progress.advance(settled)
+        if not results and progress.position.at == self.progress.position().at:
+            return
+        effects = [result.effect for result in results]
+        with self.progress.page_transaction(durable=bool(settled)):
+            self._ledger.store(results)
+            saved = self.progress.save_page(progress.position, effects)
+        self.progress.run = saved
+        self.progress.report(effects)
 
 
-def is_in_vain(run: Run) -> bool:
-    """Whether so many records were rejected, and no other, that more would be."""
-    return run.counts.is_all_rejected and run.counts.failed >= BATCH
-
-
-def expected_effect(prepared: Effect | PreparedRecord) -> Effect:
-    """Return what sending a record would do."""
-    return prepared.effect if isinstance(prepared, PreparedRecord) else prepared
-
-
-def refused_record(key: str, field: str, reason: str) -> Effect:
-    """Return the effect of a record that was not sent, or that the API refused."""
-    return Effect(WriteOutcome.REFUSED, key, {}, field, reason)
+def expected(plan: Plan) -> Plan:
+    """Return the effect that a plan would have, without a change of the entry."""
+    if isinstance(plan, Job):
+        return Settled(Effect(plan.outcome, plan.record, plan.row))
+    return Settled(plan.effect) if isinstance(plan, Settled) else plan

@@ -58,10 +58,12 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What became of a record, and its entry if that has changed."""
+    """The effect on a record, and its entry if that has changed."""
 
     effect: Effect
     entry: LedgerEntry | None = None
+    # The host's, of a record that the API has accepted.
+    values: Mapping[str, object] = field(default_factory=dict, repr=False)
 
 
 Group = list[Job]  # the jobs of one request

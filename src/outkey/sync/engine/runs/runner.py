@@ -68,13 +68,14 @@ from outkey.sync.engine.forms.suggesting import (
 )
 from outkey.sync.engine.pairs.agreements import Agreements
 from outkey.sync.engine.pairs.pull import pull_of_pair
-from outkey.sync.engine.pairs.push import PairPush
+from outkey.sync.engine.pairs.push import push_of_pair
 from outkey.sync.engine.pull.page_requests import every_expression
 from outkey.sync.engine.pull.pull import pull_from_api
 from outkey.sync.engine.pull.received_pull import ReceivedPage, pull_of_deliveries
 from outkey.sync.engine.pull.target_columns import NoteChange, ignore_change
-from outkey.sync.engine.push.ledger_push import LedgerPush, push_expressions
-from outkey.sync.engine.push.push import Push
+from outkey.sync.engine.push.plain_push import PlainPush
+from outkey.sync.engine.push.push import push_of_line
+from outkey.sync.engine.push.responses import push_expressions
 from outkey.sync.engine.runs.plan import Effect, LinePlan, Note, PairPlan, SyncPorts
 from outkey.sync.engine.runs.run_in_progress import (
     RunInProgress,
@@ -372,8 +373,8 @@ class SyncRunner:
                 return pull_from_api(progress)
             return pull_of_pair(progress, pair)
         if pair is not None:
-            return PairPush(progress, pair)
-        return LedgerPush(progress) if uses_ledger(plan.sync) else Push(progress)
+            return push_of_pair(progress, pair)
+        return push_of_line(progress) if uses_ledger(plan.sync) else PlainPush(progress)
 
     def _pair_of(self, plan: LinePlan) -> PairPlan | None:
         """Return the pair that a line is in: whoever runs it, its rules hold.

@@ -4,6 +4,7 @@ Runs beside each other, creates that never succeed, rows that cannot be read, an
 records that neither side has any more.
 """
 
+import gc
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,9 +31,9 @@ from outkey.sync.core.line.sync_sections import ConflictRule, Pair
 from outkey.sync.core.pairs.pairs import PairConflict
 from outkey.sync.core.push.ledger import UNSURE, LedgerEntry
 from outkey.sync.core.run.run import Run, RunState
-from outkey.sync.engine.pairs.push import PairPush
+from outkey.sync.engine.pairs.push import PairLedger
 from outkey.sync.engine.pairs.runner import PairRunner
-from outkey.sync.engine.push.push_jobs import Settled
+from outkey.sync.engine.push.push_jobs import Job, Settled
 from outkey.sync.engine.sync_settings import SyncSettings
 from unit.fake_orders_api import Reply, reply
 from unit.sync.engine.pairs.test_pair_keys import (
@@ -276,18 +277,20 @@ def test_a_retry_of_a_push_repeats_only_rejected_creates() -> None:
 def test_a_push_has_the_values_of_one_step_in_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("outkey.sync.engine.push.ledger_push.STEP", 3)
+    monkeypatch.setattr("outkey.sync.engine.push.push.STEP", 3)
     held: list[int] = []
-    store = PairPush.store
+    store = PairLedger.store
 
-    def count_values(self: PairPush, results: Sequence[Settled]) -> None:
-        held.append(len(self._values))
+    def count_values(self: PairLedger, results: Sequence[Settled]) -> None:
+        jobs = [each for each in gc.get_objects() if isinstance(each, Job)]
+        held.append(len({job.record for job in jobs}))
         store(self, results)
 
-    monkeypatch.setattr(PairPush, "store", count_values)
+    monkeypatch.setattr(PairLedger, "store", count_values)
     made = agreed()
     for number in range(20):
         made.add(f"m{number}", "Ours")
+    gc.collect()
     made.run()
     assert made.ours() == made.theirs()
     assert max(held) == 3

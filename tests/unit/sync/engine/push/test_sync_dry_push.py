@@ -1,7 +1,7 @@
 """A dry run of a push, which sends nothing, takes no longer than reading."""
 
 from outkey.sync.core.run.run import Counts, RunState
-from outkey.sync.engine.push.push import DRY_BATCH
+from outkey.sync.engine.push.plain_push import DRY_BATCH
 from outkey.sync.engine.runs.plan import Effect
 from unit.sync.engine.pull.test_sync_run import PUSH, Api, FakeSync, fake_sync, stored
 

@@ -27,9 +27,8 @@ from outkey.sync.core.line.line import (
 from outkey.sync.core.mapping.records import HostRecord, WriteOutcome
 from outkey.sync.core.push.ledger import UNSURE, LedgerEntry, creation_key
 from outkey.sync.core.run.run import Counts, RunState
-from outkey.sync.engine.push.ledger_push import LedgerPush
+from outkey.sync.engine.push.outgoing import OutgoingRecords
 from outkey.sync.engine.runs.plan import Effect
-from outkey.sync.engine.runs.run_in_progress import RunInProgress
 from unit.fake_orders_api import OrdersApi, reply
 from unit.sync.engine.pull.test_sync_run import (
     FakeSync,
@@ -123,9 +122,9 @@ def test_a_large_value_does_not_fill_a_body_again_and_again() -> None:
     assert made.run().counts == Counts(created=2, failed=1)
     assert rejections(made) == [("2", "", "too_long")]
     assert api.calls() == ["POST /orders"] * 2
-    push = LedgerPush(RunInProgress(made.ports, made.runner._plan("contacts")))
+    outgoing = OutgoingRecords(made.ports, made.runner._plan("contacts"))
     (record,) = made.records.by_id("contact", ["2"]).values()
-    assert push.digest_now(record) == UNSURE
+    assert outgoing.digest_now(record) == UNSURE
 
 
 def test_a_record_that_is_deleted_or_archived_in_the_host_is_deleted_at_the_api() -> (
@@ -991,7 +990,7 @@ def test_records_that_are_put_under_keys_of_their_own_may_have_other_ids() -> No
 def test_only_a_run_that_creates_something_compares_its_target(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("outkey.sync.engine.push.ledger_push.STEP", 10)
+    monkeypatch.setattr("outkey.sync.engine.push.push.STEP", 10)
     made, _ = shop(GUARDED, count=15)
     made.run()
     compared: list[int] = []
@@ -1115,7 +1114,7 @@ def test_deletions_count_for_the_limit_too() -> None:
 def test_deletions_of_which_nothing_arrives_are_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("outkey.sync.engine.push.ledger_push.STEP", 120)
+    monkeypatch.setattr("outkey.sync.engine.push.push.STEP", 120)
     made, api = shop(count=250)
     made.run()
     made.records.table("contact").clear()
@@ -1148,7 +1147,7 @@ def test_a_retry_sends_and_deletes_only_what_was_rejected() -> None:
 def test_deletions_in_many_steps_continue_where_they_stopped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("outkey.sync.engine.push.ledger_push.STEP", 2)
+    monkeypatch.setattr("outkey.sync.engine.push.push.STEP", 2)
     made, api = shop(count=9)
     made.run()
     for record in "2479":
