@@ -33,7 +33,6 @@ from outkey.sync.engine.pull.page_reader import PageReader
 from outkey.sync.engine.pull.pages import PageEffects, PageRows
 from outkey.sync.engine.pull.pull import Pull
 from outkey.sync.engine.pull.record_mapper import KeyTexts, Row, key_of, write_rows
-from outkey.sync.engine.pull.record_screen import RecordScreen
 from outkey.sync.engine.pull.row_reader import RowReader
 from outkey.sync.engine.pull.target_writer import TargetWriter
 from outkey.sync.engine.push.unanswered_creates import UnansweredCreates
@@ -47,12 +46,8 @@ UPDATED = Written(WriteOutcome.UPDATED)
 def pull_of_pair(progress: RunInProgress, plan: PairPlan) -> Pull:
     """Return the pull of a line that is in a pair."""
     source = PageReader(progress)
-    screen = RecordScreen(progress)
-    target = TargetWriter(progress, screen, is_locking=True)
-    rejected_keys = RejectedKeys(progress)
-    reader = RowReader(
-        progress, screen, target.columns, target.children, rejected_keys.add
-    )
+    target = TargetWriter(progress, is_locking=True)
+    reader = RowReader(progress, target, RejectedKeys(progress).add)
     return Pull(progress, source, reader, PairWriter(progress, plan, target))
 
 

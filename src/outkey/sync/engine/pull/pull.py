@@ -14,7 +14,6 @@ from typing import Protocol
 from outkey.sync.core.run.run import Counts, Run
 from outkey.sync.engine.pull.page_reader import PageReader
 from outkey.sync.engine.pull.pages import PageEffects, PageRows, SourcePage
-from outkey.sync.engine.pull.record_screen import RecordScreen
 from outkey.sync.engine.pull.row_reader import RowReader
 from outkey.sync.engine.pull.target_writer import TargetWriter
 from outkey.sync.engine.runs.plan import Effect
@@ -132,7 +131,5 @@ class Pull:
 def pull_from_api(progress: RunInProgress) -> Pull:
     """Return the pull of a line that is in no pair."""
     source = PageReader(progress)
-    screen = RecordScreen(progress)
-    writer = TargetWriter(progress, screen)
-    reader = RowReader(progress, screen, writer.columns, writer.children)
-    return Pull(progress, source, reader, writer)
+    target = TargetWriter(progress)
+    return Pull(progress, source, RowReader(progress, target), target)

@@ -21,7 +21,6 @@ from outkey.sync.core.run.run import Counts
 from outkey.sync.engine.pull.pages import PageEffects, PageRows, SourcePage
 from outkey.sync.engine.pull.pull import Pull
 from outkey.sync.engine.pull.record_mapper import Row, key_of, write_rows
-from outkey.sync.engine.pull.record_screen import RecordScreen
 from outkey.sync.engine.pull.row_reader import RowReader
 from outkey.sync.engine.pull.target_writer import TargetWriter
 from outkey.sync.engine.runs.plan import Effect
@@ -59,9 +58,8 @@ def pull_of_deliveries(
     Records are marked as seen by the last ordinary run, `marked_run`. That one may be
     continued: it must not miss what it has seen itself.
     """
-    screen = RecordScreen(progress)
-    target = TargetWriter(progress, screen)
-    reader = RowReader(progress, screen, target.columns, target.children)
+    target = TargetWriter(progress)
+    reader = RowReader(progress, target)
     writer = DeliveryWriter(progress, target, marked_run)
     return Pull(progress, Deliveries(progress, pages), reader, writer)
 

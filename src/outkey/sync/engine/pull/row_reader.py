@@ -6,11 +6,10 @@ from outkey.foundation.core.groups import groups_of
 from outkey.sync.core.mapping.keys import key_text
 from outkey.sync.core.mapping.mapping import Unmapped
 from outkey.sync.core.paging.response import Record
-from outkey.sync.engine.pull.children import ChildTarget
 from outkey.sync.engine.pull.pages import PageRows
 from outkey.sync.engine.pull.record_mapper import RecordMapper, key_of
-from outkey.sync.engine.pull.record_screen import RecordScreen, most_fields
-from outkey.sync.engine.pull.target_columns import TargetColumns
+from outkey.sync.engine.pull.record_screen import most_fields
+from outkey.sync.engine.pull.target_writer import TargetWriter
 from outkey.sync.engine.runs.run_in_progress import RunInProgress
 
 SCRIPT_BATCH = 64  # records; a script has 250 ms for each, and the lease a minute
@@ -25,21 +24,19 @@ class RowReader:
     def __init__(
         self,
         progress: RunInProgress,
-        screen: RecordScreen,
-        columns: TargetColumns,
-        children: Sequence[ChildTarget],
+        target: TargetWriter,
         describe_rejection: DescribeRejection | None = None,
     ) -> None:
         self._progress = progress
         self._ports = progress.ports
         self._sync = progress.sync
-        self._screen = screen
-        self._children = children
+        self._screen = target.screen
+        self._children = target.children
         self._describe_rejection = describe_rejection
         self._mapper = RecordMapper(
             progress.ports,
             self._sync.mappings,
-            field_of=columns.field_for,
+            field_of=target.columns.field_for,
             keep_working=progress.keep_working,
             most_fields=most_fields(self._sync),
         )

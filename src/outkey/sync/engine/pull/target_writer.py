@@ -27,13 +27,12 @@ class TargetWriter:
     With `is_locking`, records that are compared are locked until they are written.
     """
 
-    def __init__(
-        self, progress: RunInProgress, screen: RecordScreen, *, is_locking: bool = False
-    ) -> None:
+    def __init__(self, progress: RunInProgress, *, is_locking: bool = False) -> None:
         self._progress = progress
         self._records = progress.ports.records
         self._sync = progress.sync
         self._is_locking = is_locking
+        self.screen = RecordScreen(progress)
         self.columns = TargetColumns(
             self._records,
             self._sync.target,
@@ -46,7 +45,7 @@ class TargetWriter:
                 self._sync,
                 number,
                 keep_working=progress.keep_working,
-                screen=screen.reject_rows,
+                screen=self.screen.reject_rows,
             )
             for number in range(len(self._sync.children))
         ]

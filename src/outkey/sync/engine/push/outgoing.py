@@ -24,7 +24,7 @@ class OutgoingRecords:
 
     def plan(self, record: HostRecord, entry: LedgerEntry) -> Job | Settled:
         """Return the request that a record needs, or that it needs none."""
-        row = self._row(record)
+        row = self.row(record)
         if isinstance(row, Unmapped):
             return Settled(refused_record(record.id, row.field, row.reason))
         digest = self._digest(record, row)
@@ -43,7 +43,7 @@ class OutgoingRecords:
 
     def digest_now(self, record: HostRecord) -> str:
         """Return the digest of a record as it is; UNSURE if it cannot be sent."""
-        row = self._row(record)
+        row = self.row(record)
         return UNSURE if isinstance(row, Unmapped) else self._digest(record, row)
 
     def body(self, row: Mapping[str, object], remote_id: str = "") -> object:
@@ -52,7 +52,8 @@ class OutgoingRecords:
             return nest_values(self._sync.mappings, row)
         return fill_body(self._template, {"remote_id": remote_id or None, **row})
 
-    def _row(self, record: HostRecord) -> Mapping[str, object] | Unmapped:
+    def row(self, record: HostRecord) -> Mapping[str, object] | Unmapped:
+        """Return the values of a record to send, or why it cannot be sent."""
         row = map_outgoing(self._sync.mappings, record.values, self._context)
         if not isinstance(row, Unmapped) and is_too_long(self._sync.body, row):
             return Unmapped("", "too_long")

@@ -1,25 +1,21 @@
-"""Pushing: records of the host are sent to an API, each in a request of its own."""
+"""Pushing without a ledger: every run sends all records, each in its own request.
 
-import json
+Nothing is known of the records at the API. So the key of a create is that of the run,
+and any response without an error status is an acceptance, whatever it says.
+"""
+
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 from urllib.parse import quote
 
 from outkey.foundation.core.errors import OutkeyError
-from outkey.sync.core.line.templates import fill_body, is_too_long
-from outkey.sync.core.mapping.mapping import (
-    Unmapped,
-    fill_path,
-    map_outgoing,
-    nest_values,
-)
+from outkey.sync.core.mapping.mapping import Unmapped, fill_path
 from outkey.sync.core.mapping.records import HostRecord, WriteOutcome
-from outkey.sync.core.mapping.transforms import MappingContext
 from outkey.sync.core.paging.paging import Position, parameters
 from outkey.sync.core.run.pauses import raise_for_cause
 from outkey.sync.core.run.run import Run
-from outkey.sync.engine.push.outgoing import refused_record
+from outkey.sync.engine.push.outgoing import OutgoingRecords, refused_record
 from outkey.sync.engine.push.requests import LineRequest, RequestBatch, ResponseOrError
 from outkey.sync.engine.runs.plan import Effect
 from outkey.sync.engine.runs.run_in_progress import RunInProgress, is_about_request
@@ -36,19 +32,22 @@ class PreparedRecord(NamedTuple):
 
 
 class PlainPush:
-    """A run that sends records of the host to the API."""
+    """A run that sends all records of the host to the API."""
 
     def __init__(self, progress: RunInProgress) -> None:
         self.progress = progress
-        self.ports = progress.ports
-        self.plan = progress.plan
-        self.sync = progress.sync
-        self._batch = RequestBatch(self.ports.sender, progress.plan, self.sync.parallel)
-        self._params = parameters(self.sync, Position(), "")  # only pulls have pages
+        self._ports = progress.ports
+        self._plan = progress.plan
+        self._sync = progress.sync
+        self._batch = RequestBatch(
+            self._ports.sender, progress.plan, self._sync.parallel
+        )
+        self._outgoing = OutgoingRecords(progress.ports, progress.plan)
+        self._params = parameters(self._sync, Position(), "")  # only pulls have pages
 
     def sample(self, limit: int) -> Sequence[Effect]:
-        """Return what would be sent of the first records; nothing is."""
-        records = self.ports.records.read(self.sync.target, "", limit)
+        """Return the effects of sending the first records; nothing is sent."""
+        records = self._ports.records.read(self._sync.target, "", limit)
         return self.progress.guard.mask(
             [expected_effect(self._prepare(record)) for record in records]
         )
@@ -58,8 +57,8 @@ class PlainPush:
         position = self.progress.position()
         with self._batch:
             batch = DRY_BATCH if self.progress.run.dry_run else BATCH
-            while records := self.ports.records.read(
-                self.sync.target, position.at, batch
+            while records := self._ports.records.read(
+                self._sync.target, position.at, batch
             ):
                 position = replace(position, pages=position.pages + 1)
                 unsent = [rec for rec in records if rec.id not in position.ahead]
@@ -130,12 +129,12 @@ class PlainPush:
     def _actual_effect(
         self, effect: Effect, response: ResponseOrError
     ) -> Effect | BaseException:
-        """Return what became of a record, or an error that is not about the record."""
+        """Return the effect on a record, or an error that is not about the record."""
         if isinstance(response, BaseException):
             return response
         if not is_about_request(response):
             try:
-                raise_for_cause(response, self.ports.runs.now)
+                raise_for_cause(response, self._ports.runs.now)
             except OutkeyError as error:
                 return error
         if response.status >= 300:
@@ -144,19 +143,14 @@ class PlainPush:
 
     def _prepare(self, record: HostRecord) -> Effect | PreparedRecord:
         """Return the request for a record, or why there is none."""
-        line = self.plan.line
+        line = self._plan.line
         path = fill_path(line.path, record.values)
         if isinstance(path, Unmapped):
             return refused_record(record.id, path.field, path.reason)
-        context = MappingContext(self.ports.zones)
-        row = map_outgoing(self.sync.mappings, record.values, context)
+        row = self._outgoing.row(record)
         if isinstance(row, Unmapped):
             return refused_record(record.id, row.field, row.reason)
-        if is_too_long(self.sync.body, row):
-            return refused_record(record.id, "", "too_long")
-        body: object = nest_values(self.sync.mappings, row)
-        if self.sync.body:
-            body = fill_body(json.loads(self.sync.body), row)
+        body = self._outgoing.body(row)
         request = LineRequest(path=path, params=self._params, json=body)
         outcome = WriteOutcome.UPDATED
         if line.method == "POST":
@@ -174,5 +168,5 @@ def rejects_everything(run: Run) -> bool:
 
 
 def expected_effect(prepared: Effect | PreparedRecord) -> Effect:
-    """Return what sending a record would do."""
+    """Return the effect that sending a record would have."""
     return prepared.effect if isinstance(prepared, PreparedRecord) else prepared

@@ -6,7 +6,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import PurePath
 from shlex import quote
-from typing import Protocol
 
 from outkey.foundation.core.errors import (
     REQUEST_ONLY,
@@ -70,11 +69,11 @@ from outkey.sync.engine.pairs.agreements import Agreements
 from outkey.sync.engine.pairs.pull import pull_of_pair
 from outkey.sync.engine.pairs.push import push_of_pair
 from outkey.sync.engine.pull.page_requests import every_expression
-from outkey.sync.engine.pull.pull import pull_from_api
+from outkey.sync.engine.pull.pull import Pull, pull_from_api
 from outkey.sync.engine.pull.received_pull import ReceivedPage, pull_of_deliveries
 from outkey.sync.engine.pull.target_columns import NoteChange, ignore_change
 from outkey.sync.engine.push.plain_push import PlainPush
-from outkey.sync.engine.push.push import push_of_line
+from outkey.sync.engine.push.push import Push, push_of_line
 from outkey.sync.engine.push.responses import push_expressions
 from outkey.sync.engine.runs.plan import Effect, LinePlan, Note, PairPlan, SyncPorts
 from outkey.sync.engine.runs.run_in_progress import (
@@ -84,27 +83,12 @@ from outkey.sync.engine.runs.run_in_progress import (
 )
 from outkey.sync.ports.sync import Records
 
+RunWork = Pull | Push | PlainPush
+
 
 def never() -> bool:
     """Return False: nothing tells the run to stop."""
     return False
-
-
-class RunWork(Protocol):
-    """The work of one run: a pull or a push."""
-
-    @property
-    def progress(self) -> RunInProgress:
-        """The state of the run."""
-
-    def sample(self, limit: int) -> Sequence[Effect]:
-        """Return the effects of a run on the first records."""
-
-    def steps(self) -> Iterator[Run]:
-        """Continue from the run's position to the end; yield it after each page."""
-
-    def complete(self) -> Run:
-        """Store the run as done."""
 
 
 class SyncRunner:
@@ -363,7 +347,7 @@ class SyncRunner:
     def _work(
         self, plan: LinePlan, ports: SyncPorts, note: Note | None = None
     ) -> RunWork:
-        """Return what a run of the line has to do."""
+        """Return the pull or the push of a line."""
         self._refuse_faults(plan)
         vouched = self._with_vouched_script(plan)
         pair = self._pair_of(vouched)
