@@ -1,4 +1,4 @@
-"""What both sides of a pair agreed on, as its runs ask for it."""
+"""The stored agreements of a pair, as its runs look them up."""
 
 from collections.abc import Collection, Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""What is stored with a page of a pair: agreements, and entries of the ledger."""
+"""Storing agreements and entries of the ledger with a page of a pair."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -86,7 +86,7 @@ class PairBookkeeping:
     def _agreement(
         self, row: RowDecision, record: HostRecord | None
     ) -> PairAgreement | None:
-        """Return what both sides agree on now, or have to agree on."""
+        """Return the agreement after a row, or the conflict that it has."""
         agreement = row.match.agreement
         if agreement and record:
             # What was deleted in the host, and is there again, has another id.

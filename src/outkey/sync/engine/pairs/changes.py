@@ -1,4 +1,4 @@
-"""What a run of a pair changes in the agreements and the ledger, safe from kills."""
+"""Changes of agreements and ledger by a run of a pair, safe from kills."""
 
 from collections.abc import Sequence
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""What the pull of a pair does with each row, and with what is gone at the API."""
+"""Deciding about each row of a pair, and about records that are gone at the API."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -74,7 +74,7 @@ class PairDecider:
         self._matches = matches
 
     def decide_row(self, match: Match, api_changed: object) -> RowDecision:
-        """Return what is done with a row; `api_changed` is when the API changed it."""
+        """Return the decision on a row; `api_changed` is when the API changed it."""
         names = self._names(is_renamed=match.is_renamed)
         api = plain_values(match.row, names)
         host = None
@@ -88,7 +88,7 @@ class PairDecider:
     def decide_missing(
         self, record: HostRecord, agreement: PairAgreement | None
     ) -> tuple[Decision, Values]:
-        """Return what is done with a record that is gone at the API, and its values."""
+        """Return the decision on a record that is gone at the API, and its values."""
         is_renamed = self._matches.has_new_key(record, agreement)
         host = plain_values(record.values, self._names(is_renamed=is_renamed))
         side = side_of_host(agreement, host)

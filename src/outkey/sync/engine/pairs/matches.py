@@ -63,7 +63,7 @@ class PairMatches:
             if record:
                 match = self._with_agreement(match, agreements.get(record.id))
             matches.append(match)
-        matches = self._with_others(matches, {*ids})
+        matches = self._match_by_remote_id_or_old_key(matches, {*ids})
         record_ids = [match.record.id for match in matches if match.record]
         gone = [
             match.agreement.record
@@ -103,10 +103,10 @@ class PairMatches:
             return replace(match, is_new_key=True)
         return replace(match, agreement=agreement)
 
-    def _with_others(
+    def _match_by_remote_id_or_old_key(
         self, matches: Sequence[Match], taken: Collection[str]
     ) -> list[Match]:
-        """Add what is known of rows whose keys tell too little.
+        """Match rows that no key found.
 
         A record that the host created does not have the API's key yet, and is found by
         the ID in the ledger. The key of another was changed by a user: the agreement
@@ -137,7 +137,7 @@ class PairMatches:
         records = self._records.by_id(self._target, {*ids.values()})
         agreements = self._agreements.read(self._push_line, {*ids.values()})
         return [
-            self._with_other(
+            self._with_record(
                 match,
                 records.get(other),
                 agreements.get(other),
@@ -148,7 +148,7 @@ class PairMatches:
             for match in matches
         ]
 
-    def _with_other(
+    def _with_record(
         self,
         match: Match,
         other: HostRecord | None,

@@ -76,7 +76,7 @@ class RejectedKeys:
 
 
 class RowFacts(NamedTuple):
-    """What a record of the API has besides its row."""
+    """The values of a record of the API that its row does not have."""
 
     remote_id: str
     changed_at: object  # when it was changed at the API
@@ -203,7 +203,7 @@ class PairWriter:
         return self._unanswered.may_be(match.row)
 
     def _compare(self, decisions: Sequence[RowDecision]) -> dict[str, Written]:
-        """Return what a run would write."""
+        """Return the results that a run would have."""
         results = {row.key: UPDATED for row in decisions if row.needs_key}
         same = [row for row in decisions if not row.match.has_other_key]
         return results | self._write_rows(same)
@@ -233,7 +233,7 @@ class PairWriter:
         return results
 
     def _row_to_write(self, decision: RowDecision) -> Row:
-        """Return what is written of a record.
+        """Return the fields of a record that are written.
 
         If its shared fields stay, the keys at least: this marks it as seen.
         """

@@ -1,4 +1,4 @@
-"""What callers use: run pairs by name, show their conflicts and resolve them."""
+"""The face of pairs: run them by name, show their conflicts and resolve them."""
 
 import hashlib
 import json

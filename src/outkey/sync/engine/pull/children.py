@@ -47,7 +47,7 @@ class ParentRow:
 
 @dataclass(slots=True)
 class ChildEffects:
-    """What became of the children of a page."""
+    """The effects on the children of a page."""
 
     # Each with the place of its parent on the page.
     effects: list[tuple[int, Effect]] = field(default_factory=list)
@@ -55,7 +55,7 @@ class ChildEffects:
     without_list: int = 0  # parents
 
     def add(self, other: "ChildEffects") -> None:
-        """Add what became of the children of another list."""
+        """Add the effects on the children of another list."""
         self.effects += other.effects
         self.deleted += other.deleted
         self.without_list += other.without_list
@@ -214,7 +214,7 @@ class ChildTarget:
         )
 
     def _parent_keys(self, rows: Sequence[Row]) -> list[Key | None]:
-        """Return what the children hold of each parent.
+        """Return the key or the link of each parent, as its children hold it.
 
         None: a link to a parent that a dry run has not written.
         """

@@ -71,7 +71,7 @@ class Pull:
         self._writer = writer
 
     def sample(self, limit: int) -> Sequence[Effect]:
-        """Request the first page; return what would become of its first records."""
+        """Request the first page; return the effects of its first records."""
         page = self._source.first_page()
         self.progress.limit_preview()
         records = self._reader.prepare(

@@ -29,7 +29,7 @@ from outkey.sync.ports.sync import Key
 
 
 class ReceivedOutcome(NamedTuple):
-    """What became of the records of one delivery."""
+    """The effects of one delivery."""
 
     effects: Sequence[Effect]
     outdated: int  # how many of the records were out of order

@@ -87,7 +87,7 @@ class RecordMapper:
         ]
 
     def _values_in(self, record: object) -> list[object] | Unmapped:
-        """Return what the expressions find in a record, one value a mapping."""
+        """Return the values that the expressions find in a record, one a mapping."""
         if isinstance(record, Unmapped):
             return record
         self._keep_working()

@@ -71,7 +71,7 @@ class PushExchange:
         return results
 
     def _exchange(self, groups: Sequence[Group]) -> dict[str, Outcome]:
-        """Send one request for each group; return what became of each record."""
+        """Send one request for each group; return the outcome of each record."""
         outcomes: dict[str, Outcome] = {}
         sendable = []
         for group in groups:

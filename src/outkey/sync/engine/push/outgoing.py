@@ -13,7 +13,7 @@ from outkey.sync.engine.runs.plan import Effect, LinePlan, SyncPorts
 
 
 class OutgoingRecords:
-    """Maps the records of a line, and tells what is to be done with each."""
+    """Maps the records of a line, and plans the request that each of them needs."""
 
     def __init__(self, ports: SyncPorts, plan: LinePlan) -> None:
         self._sync = plan.sync

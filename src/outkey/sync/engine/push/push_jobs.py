@@ -1,4 +1,4 @@
-"""What a push does with each record: to create, update or delete it, or nothing."""
+"""The jobs of a push: to create, update or delete a record, or to find it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ from outkey.sync.engine.runs.plan import Effect
 
 
 class Action(StrEnum):
-    """What a request does."""
+    """The purpose of a request."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -105,7 +105,7 @@ class PushRequests:
         return action is Action.CREATE and self[action].method != "PUT"
 
     def action_for(self, entry: LedgerEntry, digest: str) -> Action | None:
-        """Return what to do with a record of the host; None for nothing."""
+        """Return the action for a record of the host; None if it needs none."""
         sends_all = self._sync.pushed_records is PushedRecords.ALL
         if entry.exists and entry.digest == digest and not sends_all:
             return None

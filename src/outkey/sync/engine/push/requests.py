@@ -23,7 +23,7 @@ ResponseOrError = Response | BaseException
 
 
 class LineRequest(TypedDict, total=False):
-    """What one request has besides what all requests of a line have in common."""
+    """The parts of one request that other requests of the line do not have."""
 
     path: Required[str]
     method: str  # the line's own without one

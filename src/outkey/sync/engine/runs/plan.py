@@ -1,4 +1,4 @@
-"""What a run works with: its ports, its line, and its effects on records."""
+"""The ports and the line of a run, and its effects on records."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class SyncPorts:
 
     @property
     def records(self) -> Targets:
-        """What lines write to and read from: models, tables and files."""
+        """The targets of lines: models, tables and files."""
         if self.retry_of:
             return RetryTargets(
                 self.models,
@@ -66,7 +66,7 @@ class SyncPorts:
 
 @dataclass(frozen=True, slots=True)
 class PairPorts:
-    """What pairs need of a host."""
+    """The parts of a host that pairs need."""
 
     agreements: PairRows
     pairs: Callable[[], Mapping[str, Pair]]  # by name
@@ -96,7 +96,7 @@ class PairPlan:
 
 @dataclass(slots=True)  # not frozen: there is one for each record of a page
 class Effect:
-    """What a run does with one record, or would do."""
+    """The effect of a run on one record, or the one that it would have."""
 
     outcome: WriteOutcome
     key: str = ""

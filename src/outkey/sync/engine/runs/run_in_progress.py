@@ -309,7 +309,7 @@ def is_refused(effect: Effect) -> bool:
 
 
 def rejected_record(number: int, effect: Effect) -> RejectedRecord:
-    """Return what is stored of a record that was rejected; the effect is masked."""
+    """Return a rejected record as it is stored; the effect is masked."""
     return RejectedRecord(
         number,
         effect.key,

@@ -1,4 +1,4 @@
-"""What callers use: check, preview and run sync lines by name."""
+"""The face of sync lines: check, preview and run them by name."""
 
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -98,7 +98,7 @@ class SyncRunner:
         self._ports = ports
 
     def check(self, name: str) -> list[Finding]:
-        """Return what is wrong or risky about a line, given the host's own fields."""
+        """Return the findings about a line, given the host's own fields."""
         return self._findings(self._plan(name))
 
     def refuse_faults(self, name: str) -> None:
@@ -108,7 +108,7 @@ class SyncRunner:
         self._pair_of(plan)
 
     def preview(self, name: str, limit: int = 20) -> Sequence[Effect]:
-        """Return what a run would do with the first records; one request at most.
+        """Return the effects of a run on the first records; one request at most.
 
         Only a small page is requested: previews run in the host's web server.
         """
@@ -116,7 +116,7 @@ class SyncRunner:
             return self._work(plan, self._ports).sample(limit)
 
     def suggest(self, name: str) -> Suggestion:
-        """Return what a line can be completed with, from a sample: one request.
+        """Suggest how to complete a line, from a sample: one request.
 
         The line may name a call only, without a direction.
         """
@@ -141,7 +141,7 @@ class SyncRunner:
         *,
         demand_view: DemandView = demand_nothing,
     ) -> FormResults:
-        """Return what a form makes of one record of a sample, without a request.
+        """Return the results of a form for one record of a sample, without a request.
 
         A row that looks values up where the user may not see records has no result.
         """
@@ -470,7 +470,7 @@ class SyncRunner:
         return findings
 
     def _children_findings(self, sync: Sync, parent: Target) -> list[Finding]:
-        """Return what is wrong with the lists in the records of a line."""
+        """Return the findings about the lists in the records of a line."""
         records = self._ports.records
         findings: list[Finding] = []
         for number, children in enumerate(sync.children):
@@ -494,7 +494,7 @@ def uses_ledger(sync: Sync) -> bool:
 
 
 def script_findings(sync: Sync) -> list[Finding]:
-    """Return what is wrong with the script of a line."""
+    """Return the findings about the script of a line."""
     if not sync.script:
         return []
     if sync.direction is Direction.PUSH:

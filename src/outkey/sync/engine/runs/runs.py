@@ -230,7 +230,7 @@ class Runs:
         return self._rows.rejected(self.get(run_id).id, limit)
 
     def rejection_groups(self, run_id: str) -> list[RejectionGroup]:
-        """Return what a run rejected by reason and field, the most frequent first."""
+        """Count the rejected records of a run by reason and field, most first."""
         return group_rejections(self._every_rejected(self.get(run_id).id))
 
     def _every_rejected(self, run: str) -> Iterator[RejectedRecord]:
@@ -513,7 +513,7 @@ class Runs:
             self._change(run.id, run_states.pause)
 
     def rename_line(self, line: str, new_name: str) -> None:
-        """Let a paused line be paused under its new name."""
+        """Move the pause of a line to its new name."""
         paused = self._states.read(StateKind.PAUSED_LINE, [line])
         for state in paused.values():
             self._states.put(StateKind.PAUSED_LINE, {new_name: state.value, line: None})
