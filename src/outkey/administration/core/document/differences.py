@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from outkey.foundation.core.fields.changes import FieldChange
 from outkey.foundation.core.secret import MASK
 from outkey.sending.core.configuration.configuration import Configuration, SecretState
 from outkey.sending.core.configuration.custom_rows import CustomRow, is_row_secret
@@ -25,7 +26,7 @@ from outkey.sync.core.line.sync_sections import (
     database_table,
     pair_table,
 )
-from outkey.sync.core.line.versions import FieldChange, compare_lines, table_changes
+from outkey.sync.core.line.versions import compare_lines, table_changes
 from outkey.webhooks.core.settings.section import REFERENCES, webhook_table
 from outkey.webhooks.core.settings.settings import Webhook
 from outkey.webhooks.core.settings.stored import StoredWebhook
@@ -98,7 +99,7 @@ def without_credential(change: FieldChange) -> FieldChange:
         return hidden_change(change, hides_old=True, hides_new=True)
     old = _PARAMETER.sub(masked_parameter, change.old)
     new = _PARAMETER.sub(masked_parameter, change.new)
-    return replace(change, old=old, new=new)
+    return FieldChange(change.path, old, new)
 
 
 def masked_parameter(match: re.Match[str]) -> str:
@@ -139,7 +140,7 @@ def hidden_change(
         old = "not shown"
     if hides_new and new:
         new = "another value, not shown" if hides_old and old else "not shown"
-    return replace(change, old=old, new=new)
+    return FieldChange(change.path, old, new)
 
 
 def rows_by_path(configuration: Configuration | None) -> dict[str, CustomRow]:

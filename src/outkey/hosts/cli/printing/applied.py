@@ -13,8 +13,8 @@ from outkey.hosts.cli.printing.output import (
 if TYPE_CHECKING:
     from outkey.administration.core.document.differences import SectionDifference
     from outkey.administration.engine.editing.applying import Applied
+    from outkey.foundation.core.fields.changes import FieldChange
     from outkey.foundation.core.findings.checks import Finding
-    from outkey.sync.core.line.versions import FieldChange
 
 _STYLES = {"created": "green", "updated": "yellow", "unchanged": "dim"}
 _NOT_SET = "not set"

@@ -3,7 +3,9 @@
 import json
 import re
 from collections.abc import Mapping
+from typing import NamedTuple, Self
 
+from outkey.foundation.core.fields.changes import FieldChange
 from outkey.foundation.core.fields.choices import Choice
 from outkey.foundation.core.fields.field_kinds import Field, Kind
 from outkey.foundation.core.text import NO_TEXT, Text, as_text
@@ -14,6 +16,9 @@ from outkey.sync.core.line.fields import (
 )
 from outkey.sync.core.line.line import Transform
 from outkey.sync.core.line_form.schedule_choices import choice_of
+from outkey.sync.core.run.shown import shortened
+
+_MAX_IN_SENTENCE = 30
 
 # The parts of a row, as the form calls them.
 PART_LABELS: Mapping[str, Text] = {
@@ -36,6 +41,42 @@ ROW_KEYS = "|".join(field.key for field in MAPPING_FIELDS if field.key != "optio
 # Names may have dots themselves: what follows them is known.
 CHILD = re.compile(rf"children\.(.+?)(?:\.({CHILD_KEYS}|fields(?:\..+)?))?", re.DOTALL)
 ROW = re.compile(rf"fields\.(.+?)(?:\.({ROW_KEYS}|options\..+))?", re.DOTALL)
+
+
+class ChangeInWords(NamedTuple):
+    """A changed field with its label, and its values as the form shows them."""
+
+    label: Text
+    old: Text
+    new: Text
+
+    @classmethod
+    def of(cls, change: FieldChange) -> Self:
+        """Return a change in the words of the form."""
+        return cls(
+            label_of(change.path),
+            value_words(change.path, change.old),
+            value_words(change.path, change.new),
+        )
+
+    def sentence(self) -> Text:
+        """Return one sentence about the change."""
+        if not self.old:
+            return Text("{name}: {new}", name=self.label, new=_excerpt(self.new))
+        if not self.new:
+            return Text("{name} removed", name=self.label)
+        return Text(
+            "{name}: {old} → {new}",
+            name=self.label,
+            old=_excerpt(self.old),
+            new=_excerpt(self.new),
+        )
+
+
+def _excerpt(text: str) -> str:
+    """Return a text that fits into a sentence."""
+    # Choices are never as long; a text that is cut could not be translated.
+    return text if len(text) <= _MAX_IN_SENTENCE else shortened(text, _MAX_IN_SENTENCE)
 
 
 def label_of(path: str) -> Text:

@@ -5,53 +5,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.fields.changes import FieldChange
 from outkey.foundation.core.text import Text
 from outkey.foundation.core.toml.rows import are_rows, match_rows
-from outkey.sync.core.line.change_words import label_of, value_words
+from outkey.sync.core.line.change_words import ChangeInWords
 from outkey.sync.core.line.text import LineText
 from outkey.sync.core.run.shown import shortened, shortened_pair
 
 SYNC = "sync"
 MAX_SHOWN = 60
-MAX_IN_SUMMARY = 30
 NAMES_OF_ROWS = ("host", "list")
 NO_ENTRY = object()
-
-
-@dataclass(frozen=True, slots=True)
-class FieldChange:
-    """One field that differs; a text is empty where the field is not given."""
-
-    path: str  # such as pagination.size, or fields.born_on.transform
-    old: str
-    new: str
-
-    @property
-    def label(self) -> Text:
-        """What the form calls the field."""
-        return label_of(self.path)
-
-    @property
-    def old_words(self) -> Text:
-        """The old value as the form shows it."""
-        return value_words(self.path, self.old)
-
-    @property
-    def new_words(self) -> Text:
-        """The new value as the form shows it."""
-        return value_words(self.path, self.new)
-
-    def sentence(self) -> Text:
-        """Return the change in words."""
-        old = self.old_words
-        new = self.new_words
-        if not old:
-            return Text("{name}: {new}", name=self.label, new=excerpt(new))
-        if not new:
-            return Text("{name} removed", name=self.label)
-        return Text(
-            "{name}: {old} → {new}", name=self.label, old=excerpt(old), new=excerpt(new)
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +29,8 @@ class LineComparison:
         if not self.changes:
             return Text("nothing changed")
         if len(self.changes) == 1:
-            return self.changes[0].sentence()
+            return ChangeInWords.of(self.changes[0]).sentence()
         return Text("{count} fields changed", count=len(self.changes))
-
-
-def excerpt(text: str) -> str:
-    """Return a text that fits into a sentence."""
-    # Choices are never as long; a text that is cut could not be translated.
-    return text if len(text) <= MAX_IN_SUMMARY else shortened(text, MAX_IN_SUMMARY)
 
 
 def compare_lines(old: Mapping[str, str], new: Mapping[str, str]) -> LineComparison:

@@ -2,7 +2,9 @@
 
 import pytest
 
-from outkey.sync.core.line.versions import FieldChange, LineComparison, compare_lines
+from outkey.foundation.core.fields.changes import FieldChange
+from outkey.sync.core.line.change_words import ChangeInWords
+from outkey.sync.core.line.versions import LineComparison, compare_lines
 
 TEXT = """\
 direction = "pull"
@@ -140,7 +142,7 @@ def test_a_text_that_is_not_toml_is_compared_as_a_whole() -> None:
 
 def test_long_values_are_shortened_in_a_sentence() -> None:
     change = FieldChange("path", "/a" * 40, "/b" * 40)
-    assert len(change.sentence()) < 80
+    assert len(ChangeInWords.of(change).sentence()) < 80
 
 
 @pytest.mark.parametrize(
@@ -180,8 +182,7 @@ def test_long_values_are_shortened_in_a_sentence() -> None:
 def test_a_change_is_shown_in_the_words_of_the_form(
     path: str, old: str, new: str, words: tuple[str, str, str]
 ) -> None:
-    change = FieldChange(path, old, new)
-    assert (change.label, change.old_words, change.new_words) == words
+    assert ChangeInWords.of(FieldChange(path, old, new)) == words
 
 
 def test_a_table_that_is_new_or_gone_is_compared_by_its_keys() -> None:

@@ -84,11 +84,12 @@ from outkey.hosts.django.pages.shell import (
 )
 from outkey.hosts.django.translation import translate_text
 from outkey.hosts.django.wiring import records
+from outkey.sync.core.line.change_words import ChangeInWords
 from outkey.sync.core.line.history import LineVersion, compared_values
 from outkey.sync.core.line.line import Direction, Gone, Paging, Transform
 from outkey.sync.core.line.section import read_request
 from outkey.sync.core.line.sync_line import SyncLine
-from outkey.sync.core.line.versions import FieldChange, compare_lines
+from outkey.sync.core.line.versions import compare_lines
 from outkey.sync.core.line_form.inputs import posted_names
 from outkey.sync.core.line_form.line_form import ChildForm, LineForm, sample_sync
 from outkey.sync.core.line_form.sample import LineSample
@@ -142,7 +143,7 @@ class ShownConflict:
     number: int
     actor: str
     at: float
-    differences: Sequence[FieldChange]
+    differences: Sequence[ChangeInWords]
 
 
 @dataclass
@@ -767,9 +768,10 @@ def restore(
     )
 
 
-def line_differences(old: SyncLine, new: SyncLine) -> tuple[FieldChange, ...]:
+def line_differences(old: SyncLine, new: SyncLine) -> list[ChangeInWords]:
     """Return the fields in which two lines differ."""
-    return compare_lines(compared_values(old), compared_values(new)).changes
+    changes = compare_lines(compared_values(old), compared_values(new)).changes
+    return [ChangeInWords.of(change) for change in changes]
 
 
 def has_schedule_error(errors: Mapping[str, OutkeyError]) -> bool:

@@ -1,0 +1,14 @@
+"""A field that differs between two versions of what is stored."""
+
+from typing import NamedTuple
+
+
+class FieldChange(NamedTuple):
+    """One field that differs; a text is empty where there is none, or it is not shown.
+
+    The texts are those that its reader may see: the audit has fewer than a page.
+    """
+
+    path: str  # such as pagination.size, or fields.born_on.transform
+    old: str = ""
+    new: str = ""
