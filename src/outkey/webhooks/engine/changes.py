@@ -13,11 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from outkey.foundation.core.errors import ConfigError, UnknownConfiguration
+from outkey.foundation.core.fields.changes import FieldChange
+from outkey.foundation.core.fields.field_kinds import Audited
 from outkey.foundation.core.permission import Allowed, Requirement
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.expressions import PathCompiler
-from outkey.sending.core.audit.changed_values import expression_changes
+from outkey.sending.core.audit.changed_values import audited_texts
 from outkey.sending.core.audit.events import Change, Tag
 from outkey.sending.core.configuration.drafts import ConfigurationDraft
 from outkey.sending.core.configuration.permissions import ASK_ADMINISTRATOR
@@ -345,11 +347,15 @@ class WebhookAdministration:
         for webhook in webhooks:
             stored = known.get(webhook.name)
             old = stored.webhook.records if stored else WHOLE_BODY
+            changes: tuple[FieldChange, ...] = ()
+            if old != webhook.records:
+                texts = audited_texts(Audited.EXPRESSION, old, webhook.records)
+                changes = (FieldChange("records", *texts),)
             change = Change(
                 Tag.WEBHOOK_SAVED,
                 self.actor,
                 fields=(webhook.name,),
-                changes=tuple(expression_changes("records", old, webhook.records)),
+                changes=changes,
             )
             self.audit.note(change)
 

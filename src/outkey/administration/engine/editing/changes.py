@@ -9,10 +9,11 @@ from typing import Protocol
 from outkey.administration.core.findings.policy import refuse_blocked
 from outkey.administration.core.findings.posture import Policy
 from outkey.foundation.core.errors import ConfigError, HostError, UnknownConfiguration
+from outkey.foundation.core.fields.changes import FieldChange
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.expressions import PathCompiler
-from outkey.sending.core.audit.changed_values import ValueChange, configuration_changes
+from outkey.sending.core.audit.changed_values import configuration_changes
 from outkey.sending.core.audit.events import Change, ChangeEffect, Tag
 from outkey.sending.core.configuration.checks import refuse_unsavable
 from outkey.sending.core.configuration.configuration import (
@@ -447,7 +448,7 @@ class Administration:
         return pairs
 
     def _note_of_line(self, line: SyncLine) -> Change:
-        changes: tuple[ValueChange, ...] = ()
+        changes: tuple[FieldChange, ...] = ()
         effect = ""
         try:
             changes = tuple(line_changes(self.registry.line(line.name), line))
@@ -484,7 +485,7 @@ class Administration:
         self, stored: Configuration | None, made: Configuration
     ) -> Change:
         tag = Tag.CONFIGURATION_CREATED
-        changes: tuple[ValueChange, ...] = ()
+        changes: tuple[FieldChange, ...] = ()
         is_new_script = bool(made.script)
         if stored is not None:
             tag = Tag.CONFIGURATION_UPDATED
@@ -494,7 +495,7 @@ class Administration:
             tag,
             self.actor,
             made.name,
-            fields=tuple(change.field for change in changes),
+            fields=tuple(change.path for change in changes),
             key=f"script {fingerprint(made.script)}" if is_new_script else "",
             changes=changes,
         )

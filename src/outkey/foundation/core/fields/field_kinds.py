@@ -77,6 +77,17 @@ class Kind(StrEnum):
     TABLES = "list of tables"
 
 
+class Audited(StrEnum):
+    """What the audit shows of a changed field. It cannot be edited, so no free text."""
+
+    NAME = "name"  # only that it changed
+    VALUE = "value"  # chosen from a list, a number, or a list of names
+    WHOLE = "whole"  # a name, whatever its length
+    URL = "url"  # origin and path, without segments that may be an ID or a key
+    PATH = "path"  # without such segments
+    EXPRESSION = "expression"  # where it is a plain path before and after
+
+
 class Tab(StrEnum):
     """Where a field of a configuration is in the form."""
 
@@ -132,10 +143,14 @@ class Field:
     make: Callable[[Any], object] | None = None  # of the values of a table, or of texts
     is_nullable: bool = False  # a text that may be missing, which is not empty
     is_always_written: bool = False  # also where it is as by default
+    audited: Audited = Audited.NAME  # what the kind says, unless it is given
 
     def __post_init__(self) -> None:
-        """Make the label a text, and set the default of the kind if there is none."""
+        """Make the label a text, and set what the kind says if nothing is given."""
         object.__setattr__(self, "label", build_text(self.label, {}))
+        if self.audited is Audited.NAME:
+            audited = AUDITED_KINDS.get(self.kind, Audited.NAME)
+            object.__setattr__(self, "audited", audited)
         if self.default is None and not self.is_nullable:
             object.__setattr__(self, "default", EMPTY_VALUES.get(self.kind))
 
@@ -495,6 +510,16 @@ PARSERS: dict[Kind, Callable[[Field, object, str], object]] = {
     Kind.NAMES: parse_names,
     Kind.TABLE: parse_nested_table,
     Kind.TABLES: parse_tables,
+}
+AUDITED_KINDS: dict[Kind, Audited] = {
+    **dict.fromkeys(URL_PARSERS, Audited.URL),
+    Kind.CHOICE: Audited.VALUE,
+    Kind.FLAG: Audited.VALUE,
+    Kind.SECONDS: Audited.VALUE,
+    Kind.INTEGER: Audited.VALUE,
+    Kind.DATE: Audited.VALUE,
+    Kind.METHOD: Audited.VALUE,
+    Kind.STATUSES: Audited.VALUE,
 }
 EMPTY_VALUES: dict[Kind, object] = {
     **dict.fromkeys((Kind.TEXT, Kind.LONG_TEXT, *URL_PARSERS, Kind.SCRIPT), ""),

@@ -7,7 +7,7 @@ tested against it: the name of a field, its place, what it takes and when it app
 from functools import partial
 
 from outkey.foundation.core.fields import choices
-from outkey.foundation.core.fields.field_kinds import Field, Kind, Tab
+from outkey.foundation.core.fields.field_kinds import Audited, Field, Kind, Tab
 from outkey.sending.core.configuration.custom_rows import row_label
 
 BY_NONE = (("authentication_type", ("none",)),)
@@ -352,6 +352,7 @@ FIELDS: tuple[Field, ...] = (
         "login.path",
         "Login path",
         Kind.TEXT,
+        audited=Audited.PATH,
         required=True,
         help="The path below the Base URL that issues a token, such as /auth/login.",
     ),
@@ -418,6 +419,7 @@ FIELDS: tuple[Field, ...] = (
         "login.refresh_path",
         "Refresh path",
         Kind.TEXT,
+        audited=Audited.PATH,
         help="The path that renews a token; without it the login is repeated.",
     ),
     rare_login(
@@ -436,6 +438,7 @@ FIELDS: tuple[Field, ...] = (
         "login.logout_path",
         "Logout path",
         Kind.TEXT,
+        audited=Audited.PATH,
         help="The path that ends the session; used when the token is revoked.",
     ),
     Field(
@@ -596,6 +599,7 @@ FIELDS: tuple[Field, ...] = (
         "verification.test_path",
         "Test Path",
         Kind.TEXT,
+        audited=Audited.PATH,
         default="/",
         help="A path that succeeds only with valid credentials and changes nothing.",
     ),

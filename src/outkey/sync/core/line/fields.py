@@ -6,7 +6,7 @@ values in `sync/core/line/line.py`; a test compares the two.
 
 from functools import partial
 
-from outkey.foundation.core.fields.field_kinds import Field, Kind, LineTab
+from outkey.foundation.core.fields.field_kinds import Audited, Field, Kind, LineTab
 from outkey.foundation.core.paging_words import MAX_RECORDS
 from outkey.foundation.core.script_syntax import MAX_SOURCE
 from outkey.sync.core.line.line import (
@@ -45,6 +45,7 @@ CALL_FIELDS: tuple[Field, ...] = (
         "configuration",
         "Configuration",
         Kind.LONG_TEXT,
+        audited=Audited.WHOLE,
         required=True,
         help="The configuration whose credentials, limits and pauses apply.",
     ),
@@ -61,6 +62,7 @@ CALL_FIELDS: tuple[Field, ...] = (
         "path",
         "Path",
         Kind.LONG_TEXT,
+        audited=Audited.PATH,
         default="/",
         help=(
             "The path below the Base URL; in a push with the host's fields in braces,"
@@ -263,6 +265,7 @@ def request_fields(key: str, label: str) -> tuple[Field, ...]:
             f"{key}.path",
             f"Path of {label}",
             Kind.LONG_TEXT,
+            audited=Audited.PATH,
             required=True,
             help=(
                 "The path, with the host's fields and {remote_id} in braces, such as"
@@ -280,6 +283,7 @@ FIND_FIELDS: tuple[Field, ...] = (
         "find.path",
         "Path of finding",
         Kind.LONG_TEXT,
+        audited=Audited.PATH,
         required=True,
         help=(
             "The path that finds a record by the host's fields in braces, such as"
@@ -311,6 +315,7 @@ SYNC_FIELDS: tuple[Field, ...] = (
         "target",
         "Target",
         Kind.LONG_TEXT,
+        audited=Audited.VALUE,
         required=True,
         help=(
             "A model that the host opens, such as shop.order; table:NAME in the"
@@ -322,6 +327,7 @@ SYNC_FIELDS: tuple[Field, ...] = (
         "keys",
         "Keys",
         Kind.LIST,
+        audited=Audited.VALUE,
         when=PULL,
         required=True,
         help="The host's fields that identify a record; each must be mapped.",
@@ -353,6 +359,7 @@ SYNC_FIELDS: tuple[Field, ...] = (
         "records",
         "Records",
         Kind.LONG_TEXT,
+        audited=Audited.EXPRESSION,
         default="@",
         when=PULL,
         help=(
@@ -494,6 +501,7 @@ SYNC_FIELDS: tuple[Field, ...] = (
         "remote_id",
         "ID at the API",
         Kind.LONG_TEXT,
+        audited=Audited.EXPRESSION,
         when=PUSH,
         help=(
             "JMESPath of the new record's ID in the response of a create, such as"
@@ -521,6 +529,7 @@ SYNC_FIELDS: tuple[Field, ...] = (
         "results_at",
         "List in the response",
         Kind.LONG_TEXT,
+        audited=Audited.EXPRESSION,
         when=PUSH,
         help=(
             "JMESPath of the list of results in the response, in the order of the"
@@ -546,6 +555,7 @@ SYNC_FIELDS: tuple[Field, ...] = (
         "full_every",
         "Full run every",
         Kind.LONG_TEXT,
+        audited=Audited.VALUE,
         when=PULL,
         help=(
             "How often an incremental line reads all records, such as 7d or 12h, so"
@@ -557,6 +567,7 @@ SYNC_FIELDS: tuple[Field, ...] = (
         "schedule",
         "Schedule",
         Kind.LONG_TEXT,
+        audited=Audited.VALUE,
         help=(
             "A cron expression: minute, hour, day, month, weekday; in UTC, or after"
             " CRON_TZ=Europe/Berlin in that time zone."

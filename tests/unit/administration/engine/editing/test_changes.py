@@ -38,6 +38,7 @@ from outkey.foundation.core.errors import (
     SecretUnreadable,
     UnknownConfiguration,
 )
+from outkey.foundation.core.fields.changes import FieldChange
 from outkey.foundation.core.findings.checks import Finding, Level
 from outkey.foundation.core.secret import Secret
 from outkey.sending.adapters.audit.audit_chained import ChainedAudit
@@ -54,7 +55,7 @@ from outkey.sending.core.audit.chain import (
     Label,
     verify,
 )
-from outkey.sending.core.audit.changed_values import ValueChange, configuration_changes
+from outkey.sending.core.audit.changed_values import configuration_changes
 from outkey.sending.core.audit.events import Change, Tag
 from outkey.sending.core.configuration.configuration import Configuration, SecretState
 from outkey.sending.core.configuration.custom_rows import QueryParameter
@@ -507,7 +508,7 @@ def test_a_value_that_could_never_be_sent_does_not_replace_one_that_can(
 def test_a_change_of_the_query_is_recorded_by_its_name() -> None:
     before = configuration()
     after = configuration(query=(QueryParameter("a", "1", secret=False),))
-    assert list(configuration_changes(before, after)) == [ValueChange("query")]
+    assert list(configuration_changes(before, after)) == [FieldChange("query")]
 
 
 def test_the_password_of_a_proxy_is_entered_for_the_proxy() -> None:

@@ -1,17 +1,21 @@
 """Old and new values in the audit: choices, numbers and URLs, never a free text."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
 
+from outkey.foundation.core.fields.changes import FieldChange
+from outkey.foundation.core.fields.field_kinds import Audited, Field, Kind
 from outkey.sending.core.audit.changed_values import (
-    ValueChange,
+    audited_texts,
     configuration_changes,
-    shown_value,
 )
 from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.custom_rows import CustomHeader
+from outkey.sending.core.configuration.fields import BY_PATH, FIELDS
 from outkey.sync.core.line.audited_changes import line_changes
+from outkey.sync.core.line.fields import EVERY_LINE_FIELD
 from outkey.sync.core.line.line import (
     FieldMapping,
     Gone,
@@ -28,7 +32,7 @@ from outkey.testing import configuration
 CANARY = "canary-7c1f"
 
 
-def changes_between(**settings: object) -> list[ValueChange]:
+def changes_between(**settings: object) -> list[FieldChange]:
     return list(configuration_changes(configuration(), configuration(**settings)))
 
 
@@ -50,7 +54,7 @@ def changes_between(**settings: object) -> list[ValueChange]:
 def test_choices_numbers_and_urls_are_shown(
     path: str, old: object, new: object, shown: tuple[str, str]
 ) -> None:
-    assert (shown_value(path, old), shown_value(path, new)) == shown
+    assert audited_texts(BY_PATH[path].audited, old, new) == shown
 
 
 @pytest.mark.parametrize(
@@ -66,17 +70,16 @@ def test_choices_numbers_and_urls_are_shown(
         ("base_url", f"https://a.example/{CANARY}?key={CANARY}"),
         ("oauth2.token_url", f"https://{CANARY}@a.example/"),
         ("verification.test_path", f"/x/{CANARY}?key={CANARY}"),
-        ("no such field", CANARY),
         ("active", None),
     ],
 )
 def test_nothing_that_may_be_a_secret_is_shown(path: str, value: object) -> None:
-    assert CANARY not in shown_value(path, value)
+    assert CANARY not in str(audited_texts(BY_PATH[path].audited, "", value))
 
 
 def test_a_change_of_a_row_or_a_secret_has_the_name_alone() -> None:
     made = changes_between(headers=(CustomHeader("X-Key", CANARY, secret=False),))
-    assert made == [ValueChange("headers")]
+    assert made == [FieldChange("headers")]
 
 
 def line(path: str = "/orders", **settings: object) -> SyncLine:
@@ -106,14 +109,14 @@ def test_a_line_shows_its_schedule_rules_and_mapping() -> None:
         ),
     )
     assert list(line_changes(before, after)) == [
-        ValueChange("path", "/orders", "/orders/{}"),
-        ValueChange("keys", "id", "id, shop"),
-        ValueChange("gone", "keep", "archive"),
-        ValueChange("schedule", "0 6 * * *", "0 7 * * *"),
-        ValueChange("fields.born_on", "born, text", "born, date"),
-        ValueChange("fields.old", "old, as_is", ""),
-        ValueChange("fields.name", "", "text"),
-        ValueChange("body"),
+        FieldChange("path", "/orders", "/orders/{}"),
+        FieldChange("keys", "id", "id, shop"),
+        FieldChange("gone", "keep", "archive"),
+        FieldChange("schedule", "0 6 * * *", "0 7 * * *"),
+        FieldChange("fields.born_on", "born, text", "born, date"),
+        FieldChange("fields.old", "old, as_is", ""),
+        FieldChange("fields.name", "", "text"),
+        FieldChange("body"),
     ]
 
 
@@ -130,16 +133,16 @@ def test_nested_settings_have_names_and_only_harmless_values() -> None:
     )
     found = list(line_changes(before, after))
     assert found == [
-        ValueChange("changes", "", "all"),
-        ValueChange("recreate", "off", "on"),
-        ValueChange("records", "items", "data.rows"),
-        ValueChange("pagination.kind", "page", "cursor"),
-        ValueChange("pagination.size", "100", "50"),
-        ValueChange("pagination.cursor"),
-        ValueChange("create.method", "", "POST"),
-        ValueChange("create.path", "", "/contacts/{}"),
-        ValueChange("query"),
-        ValueChange("script"),
+        FieldChange("changes", "", "all"),
+        FieldChange("recreate", "off", "on"),
+        FieldChange("records", "items", "data.rows"),
+        FieldChange("pagination.kind", "page", "cursor"),
+        FieldChange("pagination.size", "100", "50"),
+        FieldChange("pagination.cursor"),
+        FieldChange("create.method", "", "POST"),
+        FieldChange("create.path", "", "/contacts/{}"),
+        FieldChange("query"),
+        FieldChange("script"),
     ]
     assert CANARY not in str(found)
 
@@ -147,21 +150,21 @@ def test_nested_settings_have_names_and_only_harmless_values() -> None:
 def test_an_expression_with_a_text_in_it_is_changed_without_its_values() -> None:
     before = line(records="items")
     after = line(records=f"items[?key=='{CANARY}']")
-    assert list(line_changes(before, after)) == [ValueChange("records")]
+    assert list(line_changes(before, after)) == [FieldChange("records")]
 
 
 def test_options_of_a_field_are_changed_without_their_values() -> None:
     before = line(mappings=(FieldMapping("id", "id", options={"values": CANARY}),))
     after = line(mappings=(FieldMapping("id", "id"),))
-    assert list(line_changes(before, after)) == [ValueChange("fields")]
+    assert list(line_changes(before, after)) == [FieldChange("fields")]
 
 
 def test_another_configuration_and_method_are_shown() -> None:
     before = SyncLine("ping", "shop", "GET", "/ping")
     after = SyncLine("ping", "crm", "POST", "/ping")
     assert list(line_changes(before, after)) == [
-        ValueChange("configuration", "shop", "crm"),
-        ValueChange("method", "GET", "POST"),
+        FieldChange("configuration", "shop", "crm"),
+        FieldChange("method", "GET", "POST"),
     ]
 
 
@@ -169,3 +172,47 @@ def test_equal_versions_have_no_changes() -> None:
     same: Configuration = configuration()
     assert list(configuration_changes(same, same)) == []
     assert list(line_changes(line(), line())) == []
+
+
+def paths_with(audited: Audited, fields: Iterable[Field]) -> set[str]:
+    return {field.path for field in fields if field.audited is audited}
+
+
+def test_of_the_free_texts_of_a_configuration_only_four_paths_are_shown() -> None:
+    texts = [field for field in FIELDS if field.kind in {Kind.TEXT, Kind.LONG_TEXT}]
+    shown = {field.path for field in texts if field.audited is not Audited.NAME}
+    assert shown == paths_with(Audited.PATH, FIELDS)
+    assert shown == {
+        "verification.test_path",
+        "login.path",
+        "login.refresh_path",
+        "login.logout_path",
+    }
+
+
+def test_of_the_texts_of_a_line_names_paths_and_expressions_are_shown() -> None:
+    texts = [
+        field
+        for field in EVERY_LINE_FIELD
+        if field.kind in {Kind.LONG_TEXT, Kind.LIST, Kind.TEXTS, Kind.NAMES}
+    ]
+    names = {"target", "keys", "full_every", "schedule"}
+    assert paths_with(Audited.VALUE, texts) == names
+    assert paths_with(Audited.WHOLE, texts) == {"configuration"}
+    expressions = {"records", "remote_id", "results_at"}
+    assert paths_with(Audited.EXPRESSION, texts) == expressions
+    assert paths_with(Audited.PATH, texts) == {
+        "path",
+        "create.path",
+        "update.path",
+        "delete.path",
+        "find.path",
+    }
+
+
+def test_long_values_are_cut_but_not_names() -> None:
+    (schedule,) = line_changes(line(), line(schedule="1," * 50))
+    assert len(schedule.new) == 80
+    before = SyncLine("ping", "shop", "GET", "/ping")
+    (name,) = line_changes(before, replace(before, configuration="x" * 90))
+    assert name.new == "x" * 90
