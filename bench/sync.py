@@ -87,7 +87,7 @@ from importlib.metadata import version
 from outkey.hosts.cli.session import open_application
 application = open_application()
 from outkey.hosts.demo_records.models import Contact
-runner = application.sync_runner()
+runner = application.sync.runner()
 for _ in range(2):
     timed(lambda: list(runner.run("contacts", "bench")))
 count = Contact.objects.count()

@@ -71,7 +71,7 @@ def finish(began, records):
 _OUTKEY = """
 from outkey.hosts.cli.session import open_application
 application = open_application()
-runner = application.sync_runner()
+runner = application.sync.runner()
 began = time.perf_counter()
 for run in runner.run("contacts", "bench"):
     pass

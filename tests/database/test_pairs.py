@@ -133,7 +133,7 @@ class Office:
     gone: str
 
     def run(self) -> list[Run]:
-        runs = self.application.pair_runner().run("contacts", "tester")
+        runs = self.application.sync.pair_runner().run("contacts", "tester")
         assert [run.state for run in runs] == [RunState.DONE, RunState.DONE]
         assert not any(run.counts.failed for run in runs)
         return runs
@@ -318,7 +318,7 @@ def test_a_user_decides_and_a_change_wins_over_a_deletion(opened: Opened) -> Non
     office.at_api("DELETE", "/n3")
     office.run()
     assert office.writes() == []
-    pairs = office.application.pair_runner()
+    pairs = office.application.sync.pair_runner()
     assert sorted(known.key for known in pairs.conflicts("contacts")) == [
         "n1",
         "n2",
@@ -354,7 +354,7 @@ def test_an_edit_between_comparing_and_writing_is_not_lost(
         return found
 
     monkeypatch.setattr(Targets, "matching", edit_meanwhile)
-    *_, pulled = office.application.sync_runner().run("contacts", "tester")
+    *_, pulled = office.application.sync.runner().run("contacts", "tester")
     assert pulled.state is RunState.DONE
     late_edit.join(30)
     assert office.ours()["n1"] == "Late"
@@ -420,7 +420,7 @@ def test_a_push_after_a_killed_pull_creates_nothing_twice(
     office = opened()
     office.at_api("POST", number="n4", name="New at the API")
     kill_after_commit(office, "page", monkeypatch)
-    list(office.application.sync_runner().run("send", "tester"))
+    list(office.application.sync.runner().run("send", "tester"))
     assert office.writes() == []
     office.run()
     assert office.ours() == office.theirs()
@@ -479,7 +479,7 @@ def test_a_preview_of_a_pair_writes_nothing(opened: Opened) -> None:
     office.at_api("PATCH", "/n1", name="By the API")
     office.host.edit("n2", "By the host")
     before = office.ours()
-    runner = office.application.sync_runner()
+    runner = office.application.sync.runner()
     changes = [dict(effect.changes) for effect in runner.preview("contacts")]
     assert changes == [{"name": ("Name n1", "By the API")}, {}, {}]
     for line in ("contacts", "send"):

@@ -141,7 +141,7 @@ def user(application: "Application") -> "Administration":
 
 
 def run(application: "Application", line: str) -> None:
-    for _ in application.sync_runner().run(line, "tester"):
+    for _ in application.sync.runner().run(line, "tester"):
         pass
 
 
@@ -221,7 +221,7 @@ def test_a_changed_line_sends_nothing_and_stops_no_other_schedule(
     with pytest.raises(SecretUnreadable):
         application.gateway.send("shop", "GET", "/orders", line="orders")
     assert api.received == []
-    planner = application.planner()
+    planner = application.sync.planner()
     application.states.put(StateKind.MARK, {"schedules": {"at": 1.0}})
     planner.plan("tester")
     for due in planner.due():
@@ -241,7 +241,7 @@ def test_a_planted_line_is_not_run(application: "Application", api: OrdersApi) -
     with pytest.raises(SecretUnreadable):
         run(application, "planted")
     assert api.received == []
-    application.remove_line(user(application), "planted")
+    application.lines.remove(user(application), "planted")
     assert changed(application) == []
 
 
@@ -263,14 +263,14 @@ def test_a_pause_that_was_deleted_does_not_let_a_line_run(
 ) -> None:
     from outkey.hosts.django.models import SharedStateRow
 
-    application.pause_line(user(application), "customers")
+    application.lines.pause(user(application), "customers")
     SharedStateRow.objects.filter(kind="paused_line").delete()
     api.received.clear()
     with pytest.raises(OutkeyError):
         run(application, "customers")
     assert api.received == []
     assert "customers" in application.runs.paused_lines()
-    application.resume_line(user(application), "customers")
+    application.lines.resume(user(application), "customers")
     run(application, "customers")
 
 

@@ -297,11 +297,11 @@ def test_an_installation_checks_its_lines_by_the_models_that_are_open(
     for row in application.vouched_rows.changed():  # the fixture has no key
         assert application.vouched_rows.confirm(row)
     with override_settings(OUTKEY={"RECORDS": {"demo.Contact": {}}}):
-        assert application.sync_runner().check("contacts") == []
+        assert application.sync.runner().check("contacts") == []
         with pytest.raises(ConfigError, match="for the permission to view it"):
-            application.sync_runner(wiring.records(Person())).check("contacts")
+            application.sync.runner(wiring.records(Person())).check("contacts")
     with pytest.raises(ConfigError, match="not open"):
-        application.sync_runner().check("contacts")
+        application.sync.runner().check("contacts")
     application.audit.close()
 
 

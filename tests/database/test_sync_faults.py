@@ -120,7 +120,7 @@ def shop(
     monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
     here = install(home, {})
     with override_settings(OUTKEY={"RECORDS": {"demo.Contact": {"active": False}}}):
-        yield Shop(here, here.sync_runner(), spar)
+        yield Shop(here, here.sync.runner(), spar)
     here.gateway.close()
     here.audit.close()
 

@@ -118,7 +118,7 @@ fields = {fields}
     )
     application.apply(administration, parse_document(text), dry_run=False)
     with override_settings(OUTKEY={"RECORDS": {"demo.Contact": {"active": False}}}):
-        yield application.sync_runner()
+        yield application.sync.runner()
     application.gateway.close()
     application.audit.close()
     gc.collect()

@@ -156,7 +156,7 @@ def test_deliveries_become_rows_of_a_table(application: "Application") -> None:
     assert application.hook_work().round() == 3
     states = {row.state for row in application.inbox().newest("shop")}
     assert states == {"processed"}
-    rows = application.stored_tables().rows("table:orders", "", 10)
+    rows = application.sync.tables().rows("table:orders", "", 10)
     assert [row.values["id"] for row in rows] == [0, 1, 2]
     (run,) = application.runs.newest(9)
     assert (run.trigger, run.pages, run.counts.created) == ("delivery", 3, 3)
@@ -180,7 +180,7 @@ def test_a_delivery_whose_state_cannot_be_stored_leaves_no_record(
     with monkeypatch.context() as patch:
         patch.setattr(rows, "swap", taken_over)
         work.round()
-    rows_left = application.stored_tables().rows("table:orders", "", 10)
+    rows_left = application.sync.tables().rows("table:orders", "", 10)
     assert [row.values["id"] for row in rows_left] == [0]
     delivery, _ = application.inbox().newest("shop")
     assert (delivery.state, delivery.reason) == ("received", "line_busy")

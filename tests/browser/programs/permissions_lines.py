@@ -59,7 +59,7 @@ threading.Thread(target=api.serve_forever, daemon=True).start()
 save_document(
     DOCUMENT.replace("{port}", str(api.server_port)) + PULL, "shop", token="a-token"
 )
-list(application.sync_runner(records(boss)).run("people", "boss"))
+list(application.sync.runner(records(boss)).run("people", "boss"))
 served["name"] = SENT
 line = f"{LINES}{SyncLine.objects.get().pk}/"
 

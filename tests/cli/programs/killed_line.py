@@ -37,4 +37,4 @@ def kill_at_third_call(moment: str, method: str) -> None:
 
 
 kill_at_third_call(moment=sys.argv[1], method=sys.argv[2])
-list(application.sync_runner().run("contacts", "tester"))
+list(application.sync.runner().run("contacts", "tester"))

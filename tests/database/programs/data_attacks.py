@@ -105,5 +105,5 @@ shown = boss.get(f"{BASE}orders/")
 assert shown.status_code in {404, 503}, shown.status_code
 refused = boss.post(f"{BASE}orders/export/", {"format": "csv"})
 assert refused.status_code in {404, 503}, refused.status_code
-assert installation().stored_tables().targets()
+assert installation().sync.tables().targets()
 print("passed")

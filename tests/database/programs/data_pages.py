@@ -32,7 +32,7 @@ def exported_as(name: str, **wanted: str) -> list[str]:
 def fill() -> None:
     """Make a table whose last row is archived."""
     line = SyncLine.objects.get(name="nightly")
-    tables = installation().stored_tables()
+    tables = installation().sync.tables()
     fields = (
         HostField("id", "id", FieldKind.NUMBER, required=True),
         HostField("note", "note", FieldKind.TEXT),

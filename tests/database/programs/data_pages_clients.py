@@ -27,7 +27,7 @@ def prepare(name: str, *columns: tuple[str, FieldKind]) -> None:
     fields = [HostField("id", "id", FieldKind.NUMBER, required=True)]
     fields += [HostField(column, column, kind) for column, kind in columns]
     shape = Shape(("id",), tuple(fields), archives=True, retires=True)
-    installation().stored_tables().prepare(f"table:{name}", shape)
+    installation().sync.tables().prepare(f"table:{name}", shape)
 
 
 def write(name: str, rows: Sequence[dict[str, object]]) -> None:
@@ -41,8 +41,6 @@ def write(name: str, rows: Sequence[dict[str, object]]) -> None:
         until=1,
     )
     results = (
-        installation()
-        .stored_tables()
-        .upsert(f"table:{name}", ["id"], rows, str(run.pk))
+        installation().sync.tables().upsert(f"table:{name}", ["id"], rows, str(run.pk))
     )
     assert not any(written.reason for written in results), results

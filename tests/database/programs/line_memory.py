@@ -26,7 +26,7 @@ def main() -> None:
     tenth = int(sys.argv[1]) // 10
     early = 0
     created = 0
-    for run in application.sync_runner().run("contacts", "tester"):
+    for run in application.sync.runner().run("contacts", "tester"):
         created = run.counts.created
         if created <= tenth:
             early = peak_memory()

@@ -123,7 +123,7 @@ class Checks:
             ).round()
 
         def plan() -> None:
-            application.planner().plan("outkey")
+            application.sync.planner().plan("outkey")
             # What was odd has begun anew, or schedules would stand still for ever.
             mark = application.states.read(StateKind.MARK, ["schedules"])
             assert mark["schedules"].value["at"]

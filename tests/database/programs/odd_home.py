@@ -99,7 +99,7 @@ def make_rows(name: str) -> None:
         administration.set_secret(name, field, Secret("spar-token"))
     application.gateway.send(name, "GET", "/bearer")
     application.test(administration, name)
-    runner = application.sync_runner()
+    runner = application.sync.runner()
     for line in (name, f"{name}-pull", f"{name}-push"):
         with suppress(OutkeyError):
             list(runner.run(line, "tester"))

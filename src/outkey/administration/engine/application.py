@@ -7,13 +7,12 @@ its pages, its commands and its background work. Callers that only send use a `G
 from collections.abc import (
     Callable,
     Collection,
-    Generator,
     Iterator,
     Mapping,
     Sequence,
 )
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +31,8 @@ from outkey.administration.engine.editing.drafts import CandidateConfiguration
 from outkey.administration.engine.editing.editing import Edit
 from outkey.administration.engine.editing.fixes import apply_fix
 from outkey.administration.engine.editing.key_steps import KeyAdministration
+from outkey.administration.engine.subjects.lines import LineActions
+from outkey.administration.engine.subjects.synchronization import Synchronization
 from outkey.administration.engine.watching.audit_trail import AuditTrail
 from outkey.administration.engine.watching.background import (
     BackgroundPorts,
@@ -59,7 +60,6 @@ from outkey.foundation.core.errors import (
     Sealed,
     UnknownConfiguration,
     configuration_exists,
-    line_exists,
     no_webhooks,
 )
 from outkey.foundation.core.fields.choices import Network
@@ -73,10 +73,9 @@ from outkey.foundation.core.text import Text
 from outkey.foundation.engine.duties import Duties
 from outkey.foundation.ports.clock import Clock
 from outkey.foundation.ports.database import Database, StateRows
-from outkey.sending.core.audit.events import ALLOW_REMOVAL, DRY_RUN, Change, Tag
+from outkey.sending.core.audit.events import Tag
 from outkey.sending.core.configuration.checks import configuration_findings
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.configuration.fields import BY_PATH
 from outkey.sending.core.diagnosis.evidence import Fix
 from outkey.sending.core.request.message import Response, Route
 from outkey.sending.engine.connection_test import ConnectionTest, Report
@@ -88,28 +87,18 @@ from outkey.sending.engine.gateway import Gateway
 from outkey.sending.engine.tokens.actions import TokenActions
 from outkey.sending.engine.tokens.discovery import discover
 from outkey.sending.ports.sending import Audit, Tokens
-from outkey.sync.core.line.sync_line import SyncLine
-from outkey.sync.core.line.sync_sections import ConflictRule, OtherDatabase
-from outkey.sync.core.mapping.records import Target
-from outkey.sync.core.mapping.targets import TABLE_PREFIX
-from outkey.sync.core.run.run import OPEN_STATES, Run
+from outkey.sync.core.run.run import Run
 from outkey.sync.engine.line_registry import Registry
 from outkey.sync.engine.runs.runs import Runs
 from outkey.sync.engine.sync_settings import SyncSettings
-from outkey.sync.ports.sync import LineSource, Models, Queue, StoredTables
+from outkey.sync.ports.sync import Queue
 
 if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none of it
     from outkey.administration.engine.access.api_tokens import ApiTokens
     from outkey.administration.engine.editing.dependents import Dependents
     from outkey.importing.core.reading import Import
-    from outkey.sync.core.line_form.sample import LineSample
-    from outkey.sync.core.suggest.suggest import Suggestion
-    from outkey.sync.engine.pairs.runner import Follow, PairRunner
-    from outkey.sync.engine.pull.target_columns import NoteChange
-    from outkey.sync.engine.record_rights import RecordRights, UserRecords
-    from outkey.sync.engine.runs.plan import Effect, Note, SyncPorts
-    from outkey.sync.engine.runs.planner import Planner
-    from outkey.sync.engine.runs.runner import SyncRunner
+    from outkey.sync.engine.record_rights import UserRecords
+    from outkey.sync.engine.runs.plan import SyncPorts
     from outkey.webhooks.core.inbox.inbox import InboxDelivery
     from outkey.webhooks.core.settings.facts import ShownWebhook
     from outkey.webhooks.core.settings.stored import StoredWebhook
@@ -209,13 +198,13 @@ class Application:
             settings=self.sync_settings,
             dry_run=dry_run,
             replaces=replaces,
-            targets=self._targets,
+            targets=self.sync.targets,
             hooks=partial(self.webhook_administration, administration)
             if self.hook_ports
             else None,
             progress=progress,
             check=check,
-            check_database=self._refuse_database,
+            check_database=self.sync.refuse_database,
         )
 
     @property
@@ -413,65 +402,17 @@ class Application:
 
     # ── synchronization ─────────────────────────────────────────────────────────────
 
-    def sync_runner(
-        self, records: Models | None = None, lines: LineSource | None = None
-    ) -> "SyncRunner":
-        """Return what checks and runs sync lines.
+    @property
+    def sync(self) -> Synchronization:
+        """Runs of sync lines and pairs: starting, retrying, cancelling them."""
+        return Synchronization(
+            self.registry, self.runs, self.audit, self.queue, self.sync_ports
+        )
 
-        `records` are those that one user may see; `lines` may be unsaved ones.
-        """
-        from outkey.sync.engine.runs.runner import SyncRunner  # noqa: PLC0415
-
-        ports = self._sync_ports(records)
-        if lines is not None:
-            ports = replace(ports, configurations=lines)
-        return SyncRunner(ports)
-
-    def pair_runner(self) -> "PairRunner":
-        """Return what runs pairs; ConfigError if the host has none."""
-        from outkey.sync.engine.pairs.runner import PairRunner  # noqa: PLC0415
-
-        pairing = self.sync_ports().pairing
-        if pairing is None:
-            raise ConfigError(Text("this installation has no pairs"))
-        return PairRunner(pairing, self.sync_runner(), self.runs)
-
-    def resolve_conflict(
-        self,
-        administration: Administration,
-        pair: str,
-        key: str,
-        choice: ConflictRule,
-        *,
-        rights: "RecordRights | None" = None,
-        version: str = "",
-    ) -> None:
-        """Store whose version of a record stays, and by whom.
-
-        The audit has the pair and the choice; a record's key may be personal data.
-        `rights` are those that the user has on records. `version` is that of the
-        conflict which the user has seen, "" for the current one.
-        """
-        runner = self.pair_runner()
-        line = self.registry.line(runner.get(pair).pull)
-        if rights is not None and line.sync is not None:
-            from outkey.sync.engine.record_rights import refuse_forbidden  # noqa: PLC0415
-
-            refuse_forbidden(rights, line.sync)
-            rights.demand(line.sync.target, "view")
-        runner.conflict(pair, key, version)
-        administration.note(Tag.CONFLICT_RESOLVED, line.configuration, pair, choice)
-        runner.resolve(pair, key, choice, version)
-
-    def planner(
-        self,
-        stopping: Callable[[], bool] = lambda: False,
-        records: Models | None = None,
-    ) -> "Planner":
-        """Return what queues runs of sync lines and performs them."""
-        from outkey.sync.engine.runs.planner import Planner  # noqa: PLC0415
-
-        return Planner(self._sync_ports(records), self.registry, self.queue(), stopping)
+    @property
+    def lines(self) -> LineActions:
+        """The sync lines: trying, pausing, renaming and deleting them."""
+        return LineActions(self.registry, self.runs, self.sync_settings, self.sync)
 
     def request_run(
         self,
@@ -488,20 +429,9 @@ class Application:
         that is active already. `allows_removal` turns the guard against the removal of
         many records off.
         """
-        self._refuse_forbidden(name, records, dry_run=dry_run)
-        self._note_run(name, actor, dry_run=dry_run, allows_removal=allows_removal)
-        return self.planner(records=records).request(
-            name, actor, dry_run=dry_run, allows_removal=allows_removal
+        return self.sync.request(
+            name, actor, records, dry_run=dry_run, allows_removal=allows_removal
         )
-
-    def request_retry(
-        self, run_id: str, actor: str, records: "UserRecords | None" = None
-    ) -> Run:
-        """Queue a retry of what a run rejected, with the rights of `request_run`."""
-        line = self.runs.get(run_id).line
-        self._refuse_forbidden(line, records)
-        self._note_line(Tag.RUN_RETRIED, self.registry.line(line), actor, run_id)
-        return self.planner(records=records).request_retry(run_id, actor)
 
     def retry_deliveries(
         self,
@@ -525,127 +455,13 @@ class Application:
                 field="run",
             )
         refuse_unended(run, has_rejected=bool(deliveries))
-        self._refuse_forbidden(run.line, records)
+        self.sync.refuse_forbidden(run.line, records)
         stored = inbox.settings.by_endpoint(deliveries[0].endpoint)
         if stored is None:  # it was just deleted, and its deliveries soon are
             raise UnknownConfiguration(field="webhook")
         ids = [delivery.id for delivery in deliveries]
         changes = self.webhook_administration(administration)
         return stored.name, changes.replay(stored.name, ids)
-
-    def run_line(
-        self,
-        name: str,
-        actor: str,
-        *,
-        dry_run: bool = False,
-        allows_removal: bool = False,
-        note: "Note | None" = None,
-        note_change: "NoteChange | None" = None,
-    ) -> Generator[Run]:
-        """Run a line in this process, as `SyncRunner.run` does, for a user."""
-        self._note_run(name, actor, dry_run=dry_run, allows_removal=allows_removal)
-        return self.sync_runner().run(
-            name,
-            actor,
-            dry_run=dry_run,
-            allows_removal=allows_removal,
-            note=note,
-            note_change=note_change or (lambda _change: None),
-        )
-
-    def retry_run(
-        self, run_id: str, actor: str, *, note: "Note", note_change: "NoteChange"
-    ) -> Generator[Run]:
-        """Retry what a run rejected in this process, for a user."""
-        line = self.registry.line(self.runs.get(run_id).line)
-        self._note_line(Tag.RUN_RETRIED, line, actor, run_id)
-        return self.sync_runner().retry(
-            run_id, actor, note=note, note_change=note_change
-        )
-
-    def run_pair(self, name: str, actor: str, follow: "Follow") -> list[Run]:
-        """Run both lines of a pair in this process, for a user."""
-        runner = self.pair_runner()
-        pair = runner.get(name)
-        for line in (pair.pull, pair.push):
-            self._note_run(line, actor)
-        return runner.run(name, actor, follow)
-
-    def cancel_run(self, run_id: str, actor: str) -> Run:
-        """Cancel a run that waits or runs; return it as it is then."""
-        run = self.runs.get(run_id)
-        if run.state in OPEN_STATES:
-            # Also of a line that cannot be read any more.
-            owners = [
-                line.configuration for line in self.registry.timetable([run.line])
-            ]
-            change = Change(
-                Tag.RUN_CANCELLED, actor, "".join(owners), fields=(run.line, run_id)
-            )
-            self.audit.note(change)
-        return self.runs.cancel(run_id)
-
-    def sample_line(
-        self, line: SyncLine, actor: str, runner: "SyncRunner"
-    ) -> "LineSample":
-        """Request the first page of a line, which may be unsaved, for a user."""
-        self._note_line(Tag.LINE_SAMPLED, line, actor)
-        return runner.sample(line.name)
-
-    def suggest_line(self, line: SyncLine, actor: str) -> "Suggestion":
-        """Return what a line can be completed with, from its first page."""
-        self._note_line(Tag.LINE_SAMPLED, line, actor)
-        return self.sync_runner().suggest(line.name)
-
-    def preview_line(
-        self, line: SyncLine, actor: str, runner: "SyncRunner"
-    ) -> "Sequence[Effect]":
-        """Return what a run of a line, which may be unsaved, would do at first."""
-        self._note_line(Tag.LINE_CHECKED, line, actor)
-        return runner.preview(line.name)
-
-    def _note_run(
-        self,
-        line: str,
-        actor: str,
-        *,
-        dry_run: bool = False,
-        allows_removal: bool = False,
-    ) -> None:
-        """Record that a user starts a run, and what it may do."""
-        options = {DRY_RUN: dry_run, ALLOW_REMOVAL: allows_removal}
-        chosen = [name for name, is_chosen in options.items() if is_chosen]
-        self._note_line(Tag.RUN_REQUESTED, self.registry.line(line), actor, *chosen)
-
-    def _note_line(self, tag: Tag, line: SyncLine, actor: str, *more: str) -> None:
-        fields = (line.name, *more)
-        self.audit.note(Change(tag, actor, line.configuration, fields=fields))
-
-    def _refuse_forbidden(
-        self, line: str, records: "UserRecords | None", *, dry_run: bool = False
-    ) -> None:
-        """Raise ConfigError if a user lacks the rights on the records of a line.
-
-        A worker has no user whose rights it could check.
-        """
-        from outkey.sync.engine.record_rights import refuse_forbidden  # noqa: PLC0415
-
-        sync = self.registry.line(line).sync
-        if sync is not None and records is not None:
-            refuse_forbidden(records, sync, dry_run=dry_run)
-
-    def pause_line(self, administration: Administration, name: str) -> None:
-        """Pause a sync line: no run of it begins, and the one under way stops."""
-        configuration = self.registry.owner_of_line(name)
-        administration.note(Tag.LINE_PAUSED, configuration, name)
-        self.runs.pause_line(name)
-
-    def resume_line(self, administration: Administration, name: str) -> None:
-        """Resume a sync line; workers continue what was stopped."""
-        configuration = self.registry.owner_of_line(name)
-        administration.note(Tag.LINE_RESUMED, configuration, name)
-        self.runs.resume_lines(name)
 
     def is_on_hold(self) -> bool:
         """Whether it was restored, and does nothing by itself until it is resumed."""
@@ -658,34 +474,6 @@ class Application:
             administration.note(Tag.INSTALLATION_RESUMED)
             self.states.put(StateKind.HOLD, dict.fromkeys(holds))
         return bool(holds)
-
-    def rename_line(
-        self, administration: Administration, name: str, new_name: str
-    ) -> None:
-        """Give a sync line another name; runs, records and its pair follow it.
-
-        LineBusy while a run of it, or of the other line of its pair, is in progress:
-        such a run knows it by its name.
-        """
-        line = self.registry.line(name)
-        new_name = str(BY_PATH["name"].parse(new_name))
-        if new_name == name:
-            return
-        if self.registry.timetable([new_name]):
-            raise line_exists()
-        pairs = self.sync_settings.pairs()
-        involved = {name}
-        for pair in self.sync_settings.pairs_of([name]):
-            involved |= {pairs[pair].pull, pairs[pair].push}
-        for each_name in sorted(involved):
-            self.runs.refuse_running(each_name)
-
-        def follow() -> None:
-            self.runs.rename_line(name, new_name)
-            for target in tables_of(line):
-                self.stored_tables().rename_line(target, name, new_name)
-
-        administration.rename_line(name, new_name, self.sync_settings, follow)
 
     def dependents(
         self, administration: Administration, *, configuration: str = "", line: str = ""
@@ -701,55 +489,9 @@ class Application:
             lines=[line] if line else (),
         )
 
-    def remove_line(self, administration: Administration, name: str) -> list[str]:
-        """Delete a sync line with its runs; the records that it brought stay.
-
-        The pair that it is in is deleted too; return its name.
-        """
-        pairs = administration.remove_line(name, self.sync_settings)
-        self.runs.resume_lines(name)
-        return pairs
-
     def next_runs(self, names: Collection[str]) -> dict[str, float | None]:
         """Return when these lines run next; None without a valid schedule."""
-        return self.planner().next_runs(names)
-
-    def line_findings(self, document: Document) -> Iterator[tuple[str, Finding]]:
-        """Yield what is wrong or risky about a document's lines, by configuration."""
-        from outkey.sync.engine.forms.unsaved_lines import DocumentLines  # noqa: PLC0415
-
-        databases = self.sync_settings.databases() if document.databases else {}
-        pairs = [*self.sync_settings.pairs().values(), *document.pairs]
-        lines = DocumentLines(self.registry, document, databases, pairs)
-        return lines.findings(self.sync_runner(lines=lines))
-
-    def stored_tables(self) -> StoredTables:
-        """Return the tables that lines write to and users look at."""
-        tables = self.sync_ports().tables
-        if tables is None:
-            raise ConfigError(
-                Text("this installation has no tables"),
-                hint=Text("Its sync lines write to models of the host."),
-            )
-        return tables
-
-    def interrupt_targets(self) -> None:
-        """End what runs of this process wait for in other databases: it stops."""
-        tables = self.sync_ports().tables
-        if tables is not None:
-            tables.interrupt()
-
-    def _refuse_database(self, database: OtherDatabase) -> None:
-        tables = self.sync_ports().tables
-        if tables is not None:
-            tables.refuse_database(database)
-
-    def _targets(self) -> Sequence[Target]:
-        return self.sync_ports().records.targets()
-
-    def _sync_ports(self, records: Models | None) -> "SyncPorts":
-        ports = self.sync_ports()
-        return ports if records is None else replace(ports, models=records)
+        return self.sync.planner().next_runs(names)
 
     # ── webhooks ────────────────────────────────────────────────────────────────────
 
@@ -895,9 +637,9 @@ class Application:
                 database=ports.database,
                 finder=ports.finder,
                 lines=self.registry,
-                runner=self.sync_runner(),
+                runner=self.sync.runner(),
                 runs=self.runs,
-                planner=self.planner(stopping),
+                planner=self.sync.planner(stopping),
                 handler=self.handler,
                 listed_handlers=self.listed_handlers,
                 sender=self.sender,
@@ -977,11 +719,3 @@ class Application:
             is_on_hold=self.is_on_hold,
         )
         return BackgroundWork(ports, verify_hours=verify_hours, pause=pause)
-
-
-def tables_of(line: SyncLine) -> list[str]:
-    """Return the tables among the targets of a line."""
-    if line.sync is None:
-        return []
-    targets = (line.sync.target, *(child.target for child in line.sync.children))
-    return [target for target in targets if target.startswith(TABLE_PREFIX)]

@@ -184,13 +184,13 @@ def lines_host() -> MemoryHost:
 
 def test_lines_run_now_or_wait_in_the_queue() -> None:
     host = lines_host()
-    *_, last = host.application.sync_runner().run("contacts", "ada")
+    *_, last = host.application.sync.runner().run("contacts", "ada")
     assert last.state is RunState.DONE
-    queued = host.application.planner().request("contacts", "ada")
+    queued = host.application.sync.planner().request("contacts", "ada")
     assert host.queue.runs == [queued.id]
     nothing_open = MemorySync(host.registry, {}, host.world.clock).records
     with pytest.raises(ConfigError, match="not open"):
-        host.application.planner(records=nothing_open).request("contacts", "ada")
+        host.application.sync.planner(records=nothing_open).request("contacts", "ada")
 
 
 class RecordsOfUser(MemoryRecords):
@@ -223,13 +223,13 @@ def test_a_user_requests_a_retry_only_with_the_rights_on_its_records() -> None:
     host = memory_host(OPEN, answers=[Response(200, body=b'[{"id": "1"}, {"id": []}]')])
     host.registry.put_line(parse_document(LINES).lines[0])
     application = host.application
-    *_, rejecting = application.sync_runner().run("contacts", "ada")
+    *_, rejecting = application.sync.runner().run("contacts", "ada")
     assert rejecting.counts.failed == 1
     records = RecordsOfUser(FIELDS, MemoryRunRows(host.registry))
     with pytest.raises(ConfigError, match="permission"):
-        application.request_retry(rejecting.id, "ada", records)
+        application.sync.request_retry(rejecting.id, "ada", records)
     records.rights = ("view", "add", "change")
-    queued = application.request_retry(rejecting.id, "ada", records)
+    queued = application.sync.request_retry(rejecting.id, "ada", records)
     assert host.queue.runs == [queued.id]
     assert (queued.retry_of, queued.actor) == (rejecting.id, "ada")
 
@@ -238,7 +238,7 @@ def test_who_requests_a_run_of_a_busy_line_learns_which_run_is_active() -> None:
     application = lines_host().application
     active = application.runs.begin("contacts", "ada", dry_run=False)
     with pytest.raises(LineBusy) as caught:
-        application.planner().request("contacts", "ben")
+        application.sync.planner().request("contacts", "ben")
     assert caught.value.run == active.id
     assert application.runs.open_run_id("contacts", dry_run=True) == ""
 
@@ -266,7 +266,7 @@ def test_a_host_learns_when_lines_run_next() -> None:
 
 
 def test_the_lines_of_a_document_are_checked_before_it_is_saved() -> None:
-    findings = list(lines_host().application.line_findings(parse_document(LINES)))
+    findings = list(lines_host().application.lines.findings(parse_document(LINES)))
     places = [(name, finding.id, finding.field) for name, finding in findings]
     assert places == [("new", "L014", "line.closed.target")]
 
@@ -300,7 +300,7 @@ def test_two_lines_that_write_the_same_file_are_reported() -> None:
     line = PULL_AND_PUSH.partition("[line.")[2].partition("[line.")[0]
     line = f"[line.{line}".replace('"contact"', '"file:same.csv"')
     document = parse_document(line + line.replace("line.orders", "line.others"))
-    found = [finding for _, finding in application.line_findings(document)]
+    found = [finding for _, finding in application.lines.findings(document)]
     shared = [finding for finding in found if finding.id == "L024"]
     assert [finding.field for finding in shared] == [
         "line.orders.target",
@@ -312,7 +312,7 @@ def test_two_lines_that_write_the_same_file_are_reported() -> None:
 def test_a_push_that_creates_what_a_pull_brought_is_warned_of() -> None:
     application = lines_host().application
     document = parse_document(PULL_AND_PUSH)
-    ((name, finding),) = application.line_findings(document)
+    ((name, finding),) = application.lines.findings(document)
     assert (name, finding.id, finding.field) == (
         "acme",
         "L040",
@@ -320,7 +320,7 @@ def test_a_push_that_creates_what_a_pull_brought_is_warned_of() -> None:
     )
     assert "the line contacts brings" in str(finding.message)
     paired = parse_document(PULL_AND_PUSH + PAIR)
-    assert list(application.line_findings(paired)) == []
+    assert list(application.lines.findings(paired)) == []
 
 
 def test_an_unsaved_line_is_checked_with_the_stored_configuration() -> None:
@@ -329,9 +329,9 @@ def test_an_unsaved_line_is_checked_with_the_stored_configuration() -> None:
     _, stray, _ = parse_document(LINES).lines
     unsaved = WithLine(host.registry, replace(stray, configuration="acme"))
     with pytest.raises(ConfigError, match="not open"):
-        host.application.sync_runner(records, unsaved).check("closed")
+        host.application.sync.runner(records, unsaved).check("closed")
     with pytest.raises(UnknownConfiguration):
-        host.application.sync_runner(records, WithLine(host.registry, stray)).check(
+        host.application.sync.runner(records, WithLine(host.registry, stray)).check(
             "closed"
         )
 
@@ -409,9 +409,9 @@ def test_a_command_that_a_host_does_not_have_is_refused(
 def test_an_application_without_tables_says_so() -> None:
     host = memory_host()
     with pytest.raises(ConfigError, match="no tables"):
-        host.application.stored_tables()
+        host.application.sync.tables()
     application = with_tables(host.application)
-    assert isinstance(application.stored_tables(), TableStore)
+    assert isinstance(application.sync.tables(), TableStore)
 
 
 def with_tables(application: Application) -> Application:
@@ -524,8 +524,8 @@ def test_a_process_that_stops_ends_what_runs_wait_for_in_other_databases() -> No
     interrupted = []
     tables = SimpleNamespace(interrupt=lambda: interrupted.append(True))
     ports = replace(application.sync_ports(), tables=tables)  # type: ignore[arg-type]
-    replace(application, sync_ports=lambda: ports).interrupt_targets()
+    replace(application, sync_ports=lambda: ports).sync.interrupt()
     assert interrupted == [True]
     without = replace(ports, tables=None)
-    replace(application, sync_ports=lambda: without).interrupt_targets()
+    replace(application, sync_ports=lambda: without).sync.interrupt()
     assert interrupted == [True]

@@ -306,7 +306,7 @@ class ApiAccess:
         """Cancel a run that waits or runs; return it as it is then."""
         self.token.demand(Scope.RUN)
         self._run(run_id)
-        return self.application.cancel_run(run_id, self.token.actor)
+        return self.application.sync.cancel(run_id, self.token.actor)
 
     # ── webhooks ────────────────────────────────────────────────────────────────────
 

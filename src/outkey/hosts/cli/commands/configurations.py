@@ -89,7 +89,7 @@ def apply(
         trial = application.apply(
             administration, document, dry_run=True, replaces=replaces
         )
-        findings = [*trial.findings, *application.line_findings(document)]
+        findings = [*trial.findings, *application.lines.findings(document)]
         if error := warnings_error(findings):
             print_strict_error(error, findings, as_json=as_json)
             return exit_code_of(error)
@@ -103,7 +103,7 @@ def apply(
         )
     findings = [
         (name, with_command(name, finding))
-        for name, finding in (*applied.findings, *application.line_findings(document))
+        for name, finding in (*applied.findings, *application.lines.findings(document))
     ]
     print_applied(applied, findings, dry_run=dry_run, as_json=as_json)
     return 0

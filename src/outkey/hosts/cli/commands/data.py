@@ -39,7 +39,7 @@ TableArgument = Annotated[
 @data_app.command("list")
 def list_tables(*, as_json: AsJson = False) -> None:
     """List the tables that sync lines have made."""
-    tables = open_application().stored_tables()
+    tables = open_application().sync.tables()
     targets = tables.targets()
     facts = [listed_facts(tables, target) for target in targets]
     if as_json:
@@ -75,7 +75,7 @@ def show_table(
     as_json: AsJson = False,
 ) -> None:
     """Show the columns and the first rows of a table."""
-    tables = open_application().stored_tables()
+    tables = open_application().sync.tables()
     target = find_table(tables, table)
     rows = tables.rows(target.name, after, limit)
     if as_json:
@@ -115,7 +115,7 @@ def export_table(
 ) -> None:
     """Write all rows of a table."""
     application = open_application()
-    tables = application.stored_tables()
+    tables = application.sync.tables()
     target = find_table(tables, table)
     if not output and (format_ is FileFormat.PARQUET or as_json):
         raise ConfigError(

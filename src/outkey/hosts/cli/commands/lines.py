@@ -123,7 +123,7 @@ def show_line(name: Line, *, as_json: AsJson = False) -> None:
     with naming_the_list():
         line = application.registry.shown_line(name)
     is_checked = line.sync is not None and line.error is None
-    findings = application.sync_runner().check(name) if is_checked else []
+    findings = application.sync.runner().check(name) if is_checked else []
     paused = application.runs.paused_lines()
     if as_json:
         facts = [finding_facts(finding, line.configuration) for finding in findings]
@@ -146,7 +146,7 @@ def suggest_line(name: Line, *, as_json: AsJson = False) -> None:
     application = open_application()
     line = find_line(application, name)
     actor = administration_of(application).actor
-    suggestion = application.suggest_line(line, actor)
+    suggestion = application.lines.suggest(line, actor)
     print_suggestion(suggestion, line, as_json=as_json)
 
 
@@ -175,7 +175,7 @@ def run_line(
     find_line(application, name)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C
     effects = FirstEffects(dry_run=dry_run)
-    steps = application.run_line(
+    steps = application.sync.run_line(
         name,
         administration_of(application).actor,
         dry_run=dry_run,
@@ -232,7 +232,7 @@ def pause_line(name: Line, *, as_json: AsJson = False) -> None:
     """Pause a sync line. No run begins, and the active one stops."""
     application = open_application()
     with naming_the_list():
-        application.pause_line(administration_of(application), name)
+        application.lines.pause(administration_of(application), name)
     print_done("paused", as_json=as_json, line=name)
 
 
@@ -241,7 +241,7 @@ def resume_line(name: Line, *, as_json: AsJson = False) -> None:
     """Resume a sync line. Workers continue what was stopped."""
     application = open_application()
     with naming_the_list():
-        application.resume_line(administration_of(application), name)
+        application.lines.resume(administration_of(application), name)
     print_done("resumed", as_json=as_json, line=name)
 
 
@@ -255,7 +255,7 @@ def rename_line(
     """Rename a sync line. Its runs, records and pair stay with it."""
     application = open_application()
     find_line(application, name)
-    application.rename_line(administration_of(application), name, new_name)
+    application.lines.rename(administration_of(application), name, new_name)
     if as_json:
         print_done("renamed", as_json=True, line=new_name)
     else:
@@ -281,7 +281,7 @@ def delete_line(
     if not dependents.webhooks:  # else it is refused, and there is nothing to ask
         also = dependents_text(dependents).removeprefix(", ")
         confirm(f"Delete {also}?", yes=yes)
-    deleted = application.remove_line(administration, name)
+    deleted = application.lines.remove(administration, name)
     also = "".join(f", with the pair {pair}" for pair in deleted)
     print_done("deleted", as_json=as_json, also=also, line=name)
 
@@ -416,7 +416,7 @@ def cancel_run(run: RunId, *, as_json: AsJson = False) -> None:
     """Cancel a waiting run, or stop a running one at its next page."""
     application = open_application()
     before = application.runs.get(run)
-    after = application.cancel_run(run, administration_of(application).actor)
+    after = application.sync.cancel(run, administration_of(application).actor)
     has_ended = (
         before.state is RunState.CANCELLED or after.state is not RunState.CANCELLED
     )
@@ -458,7 +458,7 @@ def retry_run(run: RunId, *, as_json: AsJson = False) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C
     effects = FirstEffects(dry_run=False)
     actor = administration_of(application).actor
-    steps = application.retry_run(
+    steps = application.sync.retry(
         run, actor, note=effects.note, note_change=effects.changes_to_target.append
     )
     return perform_run(application, line, steps, effects, as_json=as_json)

@@ -63,7 +63,7 @@ Key = Annotated[
 def list_pairs(*, as_json: AsJson = False) -> None:
     """List the pairs with their open conflicts."""
     application = open_application()
-    runner = application.pair_runner()
+    runner = application.sync.pair_runner()
     pairs = runner.pairs().values()
     warn_unreadable(application.sync_settings.unreadable()[StateKind.PAIR])
     if as_json:
@@ -94,7 +94,7 @@ def show_pair(name: Name, *, as_json: AsJson = False) -> None:
     from outkey.sync.engine.pairs.runner import fields_by_owner
 
     application = open_application()
-    runner = application.pair_runner()
+    runner = application.sync.pair_runner()
     pair = runner.get(name)
     pull = find_line(application, pair.pull).sync
     push = find_line(application, pair.push).sync
@@ -112,7 +112,7 @@ def show_pair(name: Name, *, as_json: AsJson = False) -> None:
 def run_pair(name: Name, *, as_json: AsJson = False) -> int:
     """Pull and then push. An interrupted run is resumed."""
     application = open_application()
-    runner = application.pair_runner()
+    runner = application.sync.pair_runner()
     pair = runner.get(name)
     find_line(application, pair.pull)
     find_line(application, pair.push)
@@ -121,7 +121,7 @@ def run_pair(name: Name, *, as_json: AsJson = False) -> int:
     error: OutkeyError | None
     try:
         actor = administration_of(application).actor
-        application.run_pair(name, actor, report.follow)
+        application.sync.run_pair(name, actor, report.follow)
     except OutkeyError as failure:
         error = failure
         code = exit_code_of(failure)
@@ -138,7 +138,7 @@ def run_pair(name: Name, *, as_json: AsJson = False) -> int:
 @pairs_app.command("conflicts")
 def list_conflicts(name: Name, *, as_json: AsJson = False) -> None:
     """List the records that both sides have changed."""
-    conflicts = list(open_application().pair_runner().conflicts(name))
+    conflicts = list(open_application().sync.pair_runner().conflicts(name))
     if as_json:
         print_json([conflict_facts(known) for known in conflicts])
         return
@@ -169,7 +169,7 @@ def resolve_conflict(
             field="side",
         )
     application = open_application()
-    application.resolve_conflict(
+    application.sync.resolve_conflict(
         administration_of(application), name, key, ConflictRule(side)
     )
     also = f"; the next run applies it: outkey pair run {quote(name)}"

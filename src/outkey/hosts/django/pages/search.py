@@ -220,7 +220,7 @@ def find_tables(
     if not may(request, Permission.VIEW_DATA):
         return
     try:
-        targets = list(installation().stored_tables().targets())
+        targets = list(installation().sync.tables().targets())
     except OutkeyError:  # the search has other results
         return
     for target in targets:

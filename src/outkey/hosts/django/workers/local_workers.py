@@ -26,13 +26,13 @@ class LocalWorkers:
     def __init__(self, application: Application, limit: int = RUNS_AT_ONCE) -> None:
         self._stop_signal = stop_signal = threading.Event()
         self.loop = RunLoop(
-            application.planner(stop_signal.is_set),
+            application.sync.planner(stop_signal.is_set),
             start_thread,
             stop_signal,
             is_sealed=application.keys.is_sealed,
             limit=limit,
         )
-        self._interrupt_targets = application.interrupt_targets
+        self._interrupt_targets = application.sync.interrupt
         self._webhooks = webhook_thread(application, stop_signal)
         self._heartbeat = heartbeat_thread(application, stop_signal)
         self._thread: threading.Thread | None = None

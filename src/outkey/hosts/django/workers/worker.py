@@ -53,7 +53,7 @@ class QueueWorker:
         self._report_run = report_run
         self._stop_signal = threading.Event()
         self._interrupting: asyncio.Task[None] | None = None
-        self._planner = application.planner(self._stop_signal.is_set)
+        self._planner = application.sync.planner(self._stop_signal.is_set)
         self._runs = application.runs
         self._webhooks = webhook_thread(application, self._stop_signal)
         self._heartbeat = heartbeat_thread(application, self._stop_signal)
@@ -97,7 +97,7 @@ class QueueWorker:
         """End what runs wait for in databases that do not respond."""
         await asyncio.sleep(TARGET_SECONDS)
         while True:
-            self._application.interrupt_targets()
+            self._application.sync.interrupt()
             await asyncio.sleep(1.0)
 
     async def _work(self) -> None:

@@ -143,7 +143,7 @@ def run_of(granted: ApiAccess) -> str:
     """Return the id of a run of the line contacts."""
     application = granted.application
     open_run = application.runs.open_run_id("contacts", dry_run=False)
-    return open_run or application.planner().request("contacts", "ada").id
+    return open_run or application.sync.planner().request("contacts", "ada").id
 
 
 @pytest.mark.parametrize("scope", Scope)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.administration.engine.application import Application
+from outkey.administration.engine.subjects.synchronization import Synchronization
 from outkey.foundation.core.errors import (
     ConfigError,
     EditConflict,
@@ -32,7 +32,7 @@ def with_lines() -> MemoryHost:
 
 def rename(host: MemoryHost, new_name: str, name: str = "people") -> None:
     application = host.application
-    application.rename_line(application.administration("ada"), name, new_name)
+    application.lines.rename(application.administration("ada"), name, new_name)
 
 
 def test_a_renamed_line_keeps_what_it_does_and_its_versions() -> None:
@@ -119,7 +119,7 @@ def test_the_rows_of_its_tables_follow_a_line(monkeypatch: pytest.MonkeyPatch) -
     line = replace(PEOPLE, name="filled", sync=into_tables)
     host.application.administration("ada").save_lines([line])
     tables = RecordedRenames()
-    monkeypatch.setattr(Application, "stored_tables", lambda _: tables)
+    monkeypatch.setattr(Synchronization, "tables", lambda _: tables)
     rename(host, "filled again", name="filled")
     assert tables.renames == [
         ("table:people", "filled", "filled again"),

@@ -57,14 +57,14 @@ def host_with_conflict() -> tuple[MemoryHost, Application, PairRunner]:
     pairing = PairPorts(rows, lambda: {"orders": pair})
     ports = replace(host.application.sync_ports(), pairing=pairing)
     application = replace(host.application, sync_ports=lambda: ports)
-    return host, application, application.pair_runner()
+    return host, application, application.sync.pair_runner()
 
 
 def test_a_decision_is_stored_and_audited_without_the_key_of_the_record() -> None:
     host, application, pairs = host_with_conflict()
     assert pairs.count_open("orders") == 1
     office = application.administration("ada")
-    application.resolve_conflict(office, "orders", "n1", ConflictRule.HOST)
+    application.sync.resolve_conflict(office, "orders", "n1", ConflictRule.HOST)
     assert pairs.conflict("orders", "n1") == CONFLICT.resolve(ConflictRule.HOST)
     assert pairs.count_open("orders") == 0
     (event,) = host.audit.events
@@ -78,7 +78,7 @@ def test_who_may_not_change_the_records_decides_nothing() -> None:
     office = application.administration("ada")
     rights = Rights(has_all=False)
     with pytest.raises(ConfigError):
-        application.resolve_conflict(
+        application.sync.resolve_conflict(
             office, "orders", "n1", ConflictRule.API, rights=rights
         )
     assert rights.demanded == [("contact", "view", "add", "change", "delete")]
@@ -92,7 +92,7 @@ def test_a_decision_about_other_versions_than_were_seen_is_refused() -> None:
     rights = Rights(has_all=True)
     seen = replace(CONFLICT, conflict=PairConflict({"name": "A"}, {"name": "Other"}))
     with pytest.raises(ConfigError, match="has changed since"):
-        application.resolve_conflict(
+        application.sync.resolve_conflict(
             office,
             "orders",
             "n1",
@@ -101,7 +101,7 @@ def test_a_decision_about_other_versions_than_were_seen_is_refused() -> None:
             version=conflict_version(seen),
         )
     assert (pairs.count_open("orders"), list(host.audit.events)) == (1, [])
-    application.resolve_conflict(
+    application.sync.resolve_conflict(
         office,
         "orders",
         "n1",
@@ -121,7 +121,7 @@ def test_a_choice_does_not_make_another_version_of_a_conflict() -> None:
 
 def test_a_host_without_pairs_refuses_them() -> None:
     with pytest.raises(ConfigError, match="no pairs"):
-        memory_host(configuration()).application.pair_runner()
+        memory_host(configuration()).application.sync.pair_runner()
 
 
 def test_a_caller_follows_the_run_of_each_line() -> None:

@@ -37,7 +37,7 @@ def changes(host: MemoryHost) -> list[tuple[Tag, str, str, tuple[str, ...]]]:
 
 
 def rejecting_run(application: Application) -> Run:
-    *_, run = application.sync_runner().run("contacts", "worker")
+    *_, run = application.sync.runner().run("contacts", "worker")
     assert run.counts.failed == 1
     return run
 
@@ -56,7 +56,7 @@ def test_a_run_that_a_user_queues_is_recorded_with_what_it_may_do() -> None:
 def test_a_run_in_this_process_is_recorded_before_it_begins() -> None:
     host = host_with_line()
     application = host.application
-    steps = application.run_line("contacts", "ada", allows_removal=True)
+    steps = application.sync.run_line("contacts", "ada", allows_removal=True)
     assert changes(host) == [
         (Tag.RUN_REQUESTED, "ada", "acme", ("contacts", "allow_removal")),
     ]
@@ -69,11 +69,11 @@ def test_retries_are_recorded_in_this_process_and_in_the_queue() -> None:
     host = host_with_line()
     application = host.application
     run = rejecting_run(application)
-    steps = application.retry_run(
+    steps = application.sync.retry(
         run.id, "ada", note=lambda _effect: None, note_change=lambda _change: None
     )
     assert [step.retry_of for step in steps][-1] == run.id
-    application.request_retry(run.id, "ben")
+    application.sync.request_retry(run.id, "ben")
     retried = ("contacts", run.id)
     assert changes(host) == [
         (Tag.RUN_RETRIED, "ada", "acme", retried),
@@ -85,8 +85,8 @@ def test_a_cancelled_run_is_recorded_unless_it_had_ended() -> None:
     host = host_with_line()
     application = host.application
     run = application.runs.request("contacts", "worker")
-    assert application.cancel_run(run.id, "ada").state is RunState.CANCELLED
-    assert application.cancel_run(run.id, "ada").state is RunState.CANCELLED
+    assert application.sync.cancel(run.id, "ada").state is RunState.CANCELLED
+    assert application.sync.cancel(run.id, "ada").state is RunState.CANCELLED
     assert changes(host) == [
         (Tag.RUN_CANCELLED, "ada", "acme", ("contacts", run.id)),
     ]
@@ -103,11 +103,11 @@ def test_what_is_refused_is_not_recorded() -> None:
 def test_samples_and_checks_of_a_line_are_recorded() -> None:
     host = host_with_line()
     application = host.application
-    runner = application.sync_runner()
+    runner = application.sync.runner()
     line = host.registry.line("contacts")
-    assert len(application.sample_line(line, "ada", runner).records) == 2
-    assert application.suggest_line(line, "ada").count == 2
-    assert len(application.preview_line(line, "ada", runner)) == 2
+    assert len(application.lines.sample(line, "ada", runner).records) == 2
+    assert application.lines.suggest(line, "ada").count == 2
+    assert len(application.lines.preview(line, "ada", runner)) == 2
     assert changes(host) == [
         (Tag.LINE_SAMPLED, "ada", "acme", ("contacts",)),
         (Tag.LINE_SAMPLED, "ada", "acme", ("contacts",)),
@@ -117,14 +117,14 @@ def test_samples_and_checks_of_a_line_are_recorded() -> None:
 
 def test_a_run_of_a_pair_is_recorded_for_both_lines() -> None:
     host, application, _pairs = host_with_conflict()
-    pair = application.pair_runner().get("orders")
+    pair = application.sync.pair_runner().get("orders")
     done: list[str] = []
 
     def follow(line: str, _begin: object) -> Run:
         done.append(line)
         return Run("1", line, "ada", started_at=host.world.clock.now() + 1)
 
-    application.run_pair("orders", "ada", follow)
+    application.sync.run_pair("orders", "ada", follow)
     assert done == [pair.pull]  # it is not done, so nothing is pushed
     assert [(tag, actor, fields) for tag, actor, _, fields in changes(host)] == [
         (Tag.RUN_REQUESTED, "ada", (pair.pull,)),

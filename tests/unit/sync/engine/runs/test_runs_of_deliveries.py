@@ -291,7 +291,7 @@ def test_a_delivery_whose_object_is_deleted_leaves_nothing_to_retry() -> None:
 def test_the_runner_does_not_retry_deliveries_by_reading_the_line() -> None:
     working = rejecting()
     with pytest.raises(ConfigError, match="webhook deliveries"):
-        working.application.planner().request_retry("1", "ada")
+        working.application.sync.planner().request_retry("1", "ada")
     assert working.host.queue.runs == []
 
 
@@ -314,7 +314,7 @@ def test_an_ordinary_retry_names_the_run_that_it_repairs() -> None:
     application = host_with_line().application
     runs = application.runs
     first = rejecting_run(application)
-    *_, again = application.sync_runner().retry(first.id, "ada")
+    *_, again = application.sync.runner().retry(first.id, "ada")
     assert runs.get(first.id).repaired_by == ""  # it was rejected again
     key = runs.rejected(first.id, 1)[0].key
     runs.remove_rejected(first.id, [], again.id)

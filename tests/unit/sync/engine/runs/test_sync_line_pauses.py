@@ -159,15 +159,15 @@ def test_pausing_resuming_and_deleting_a_line_is_audited() -> None:
     application = host.application
     host.registry.put_line(SyncLine("people", "acme", "GET", "/", PULL))
     office = application.administration("ada")
-    application.pause_line(office, "people")
+    application.lines.pause(office, "people")
     assert application.runs.paused_lines() == {"people"}
-    application.resume_line(office, "people")
+    application.lines.resume(office, "people")
     assert application.runs.paused_lines() == set()
-    application.pause_line(office, "people")
-    application.remove_line(office, "people")
+    application.lines.pause(office, "people")
+    application.lines.remove(office, "people")
     assert application.runs.paused_lines() == set()
     with pytest.raises(UnknownConfiguration):
-        application.pause_line(office, "people")
+        application.lines.pause(office, "people")
     assert [event.tag for event in host.audit.events] == [
         Tag.LINE_PAUSED,
         Tag.LINE_RESUMED,

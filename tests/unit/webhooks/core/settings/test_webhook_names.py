@@ -33,7 +33,7 @@ def test_a_renamed_configuration_and_line_keep_their_webhooks() -> None:
     before = hooks.settings.all()
     administration = hooks.application.administration("tester")
     administration.rename("acme", "crm", 7.0)
-    hooks.application.rename_line(administration, "orders", "sales")
+    hooks.application.lines.rename(administration, "orders", "sales")
     after = webhooks(hooks)
     assert [webhook.configuration for webhook in after.values()] == [
         "",
@@ -53,11 +53,11 @@ def test_what_a_webhook_names_is_not_deleted() -> None:
     with pytest.raises(ConfigError, match="called, shop, starter"):
         administration.remove("acme", hooks.application.sync_settings)
     with pytest.raises(ConfigError, match="webhooks need it: shop, starter"):
-        hooks.application.remove_line(administration, "orders")
+        hooks.application.lines.remove(administration, "orders")
     assert hooks.tags() == []
     for name in ("shop", "starter", "called"):
         hooks.changes.remove(name)
-    hooks.application.remove_line(administration, "orders")
+    hooks.application.lines.remove(administration, "orders")
     administration.remove("acme", hooks.application.sync_settings)
     with pytest.raises(UnknownConfiguration):
         hooks.application.registry.get("acme")
@@ -70,7 +70,7 @@ def test_a_line_that_is_renamed_meanwhile_fails_no_delivery(
     working.send({"id": "a"})
     stale = [working.settings.get("shop")]
     administration = working.application.administration("tester")
-    working.application.rename_line(administration, "orders", "sales")
+    working.application.lines.rename(administration, "orders", "sales")
     by_endpoint = HookSettings.by_endpoint
 
     def read(settings: HookSettings, endpoint: str) -> StoredWebhook | None:

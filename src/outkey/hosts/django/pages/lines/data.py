@@ -74,7 +74,7 @@ class ListedRow:
 def list_page(request: HttpRequest) -> HttpResponse:
     """List the tables."""
     require(request, Permission.VIEW_DATA)
-    tables = installation().stored_tables()
+    tables = installation().sync.tables()
     listed = [listed_table(tables, target) for target in tables.targets()]
     return page(request, "outkey/data.html", {"title": _("Data"), "tables": listed})
 
@@ -82,7 +82,7 @@ def list_page(request: HttpRequest) -> HttpResponse:
 def table_page(request: HttpRequest, name: str) -> HttpResponse:
     """Show the rows of a table, some at a time."""
     require(request, Permission.VIEW_DATA)
-    tables = installation().stored_tables()
+    tables = installation().sync.tables()
     target = table_at(tables, name)
     after = request.GET.get("after", "").strip()
     wanted = wanted_of(request.GET, target)
@@ -115,7 +115,7 @@ def table_page(request: HttpRequest, name: str) -> HttpResponse:
 def export(request: HttpRequest, name: str) -> HttpResponseBase:
     """Return the rows of a table that its page lists as a file, all pages of them."""
     require(request, Permission.VIEW_DATA)
-    tables = installation().stored_tables()
+    tables = installation().sync.tables()
     target = table_at(tables, name)
     format_ = posted_format(request)
     administration_for(request.user).note(Tag.DATA_EXPORTED, "", target.name)

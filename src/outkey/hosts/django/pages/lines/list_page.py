@@ -137,7 +137,7 @@ def delete_page(request: HttpRequest, record: int) -> HttpResponse:
     error = None
     if request.method == "POST":
         try:
-            pairs = application.remove_line(administration, row.name)
+            pairs = application.lines.remove(administration, row.name)
         except ConfigError as problem:
             error = problem
         else:
@@ -165,7 +165,7 @@ def rename_page(request: HttpRequest, record: int) -> HttpResponse:
     if request.method == "POST":
         administration = administration_for(request.user)
         try:
-            installation().rename_line(administration, row.name, new_name)
+            installation().lines.rename(administration, row.name, new_name)
         except ConfigError as problem:
             error = problem
         else:
@@ -190,10 +190,10 @@ def pause(request: HttpRequest, record: int) -> HttpResponse:
     row = get_object_or_404(models.SyncLine, pk=record)
     administration = administration_for(request.user)
     if "resume" in request.POST:
-        installation().resume_line(administration, row.name)
+        installation().lines.resume(administration, row.name)
         messages.success(request, _("The sync line %s was resumed.") % row.name)
     else:
-        installation().pause_line(administration, row.name)
+        installation().lines.pause(administration, row.name)
         messages.success(request, _("The sync line %s was paused.") % row.name)
     if "list" in request.POST:
         return HttpResponseRedirect(reverse("admin:outkey_syncline_changelist"))
@@ -229,6 +229,6 @@ def findings_of(request: HttpRequest, stored: SyncLine | None) -> list[Finding]:
     """Return the findings of a stored line, if the user may see its records."""
     if stored is not None and stored.sync is not None:
         with suppress(ConfigError):
-            runner = installation().sync_runner(records(user_of(request)))
+            runner = installation().sync.runner(records(user_of(request)))
             return runner.check(stored.name)
     return []

@@ -385,7 +385,7 @@ class LinePage:
         try:
             line = self._sampled_line()
             with limited_concurrency(), limited_concurrency(running_samples):
-                sample = installation().sample_line(
+                sample = installation().lines.sample(
                     line, self._actor, self._runner(line)
                 )
         except OutkeyError as error:
@@ -440,7 +440,7 @@ class LinePage:
                 rights = records(user_of(self.request))
                 refuse_forbidden(rights, edit.line.sync, dry_run=True)
             with limited_concurrency(), limited_concurrency(running_samples):
-                effects = installation().preview_line(
+                effects = installation().lines.preview(
                     edit.line, self._actor, self._runner(edit.line)
                 )
         except OutkeyError as error:
@@ -460,14 +460,14 @@ class LinePage:
     def _runner(self, line: SyncLine) -> SyncRunner:
         application = installation()
         unsaved = WithLine(application.registry, line)
-        return application.sync_runner(records(user_of(self.request)), unsaved)
+        return application.sync.runner(records(user_of(self.request)), unsaved)
 
     def results(self) -> FormResults | None:
         """Return what the form makes of the record that is shown."""
         if self.state.sample is None or self.edited.direction != Direction.PULL:
             return None
         rights = records(user_of(self.request))
-        runner = installation().sync_runner(rights)
+        runner = installation().sync.runner(rights)
         try:
             return runner.evaluate(
                 self.edited.form,
@@ -643,7 +643,7 @@ class LinePage:
 
     def _form_errors(self) -> dict[str, OutkeyError]:
         """Return everything that is wrong with the form, by input."""
-        runner = installation().sync_runner(records(user_of(self.request)))
+        runner = installation().sync.runner(records(user_of(self.request)))
         return {**runner.form_errors(self.edited.form, self.edited.values["sync"])}
 
     def _next_times(self) -> list[str]:
@@ -760,7 +760,7 @@ def restore(
     LineEdit(stored, restored).save(
         administration_for(request.user),
         allowed=partial(may, request),
-        runner=application.sync_runner(
+        runner=application.sync.runner(
             records(user), WithLine(application.registry, restored)
         ),
         rights=records(user),
@@ -801,7 +801,7 @@ def open_targets(request: HttpRequest) -> list[Target]:
     targets = [*records(user_of(request)).targets()]
     if may(request, Permission.VIEW_DATA):
         with suppress(OutkeyError):
-            targets += installation().stored_tables().targets()
+            targets += installation().sync.tables().targets()
     return targets
 
 

@@ -111,7 +111,7 @@ class ListedConflict:
 def list_page(request: HttpRequest) -> HttpResponse:
     """List the pairs."""
     require(request, Permission.VIEW_LINE)
-    runner = installation().pair_runner()
+    runner = installation().sync.pair_runner()
     pairs = [
         ListedPair(pair, runner.count_open(pair.name))
         for pair in runner.pairs().values()
@@ -137,7 +137,7 @@ def pair_page(request: HttpRequest) -> HttpResponse:
         "rule": pair.conflict.label,
         "lines": lines,
         "fields": fields_of(pair),
-        "open_count": installation().pair_runner().count_open(pair.name),
+        "open_count": installation().sync.pair_runner().count_open(pair.name),
         "runs": runs,
         "run_chart": newest_chart(runs),
         "paused": installation().runs.paused_lines(),
@@ -160,7 +160,7 @@ def conflicts_page(request: HttpRequest) -> HttpResponse:
         "pair": pair,
         "conflicts": conflicts[:PAGE_SIZE],
         "sees_values": sees_values,
-        "open_count": installation().pair_runner().count_open(pair.name),
+        "open_count": installation().sync.pair_runner().count_open(pair.name),
         "may_resolve": may(request, Permission.RUN_LINE),
         "number": number,
         "next": number + 1 if len(conflicts) > PAGE_SIZE else None,
@@ -179,7 +179,7 @@ def resolve(request: HttpRequest) -> HttpResponse:
         raise Http404
     key = request.POST.get("key", "")
     try:
-        installation().resolve_conflict(
+        installation().sync.resolve_conflict(
             administration_for(request.user),
             pair.name,
             key,
@@ -215,7 +215,7 @@ def url_of_pair(name: str, view: str = "pair") -> str:
 def pair_at(name: str) -> Pair:
     """Return the pair of a page, or respond with 404."""
     try:
-        return installation().pair_runner().get(name)
+        return installation().sync.pair_runner().get(name)
     except UnknownConfiguration:
         raise Http404 from None
 
@@ -255,7 +255,7 @@ def may_view_records_of(request: HttpRequest, pair: Pair) -> bool:
 
 def conflicts_of(pair: Pair) -> Iterator[ListedConflict]:
     """Yield the conflicts of a pair."""
-    for known in installation().pair_runner().conflicts(pair.name):
+    for known in installation().sync.pair_runner().conflicts(pair.name):
         if known.conflict is not None:
             yield ListedConflict.of(known, known.conflict)
 

@@ -120,7 +120,7 @@ def shown_targets(request: HttpRequest, run: models.Run) -> list[tuple[str, str]
     stored: set[str] = set()
     if may(request, Permission.VIEW_DATA):
         with suppress(OutkeyError):  # another database; the run is shown all the same
-            tables = installation().stored_tables().targets()
+            tables = installation().sync.tables().targets()
             stored = {table.name for table in tables}
     return [
         (target, url_of_table(target) if target in stored else "")

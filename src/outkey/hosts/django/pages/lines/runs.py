@@ -256,7 +256,7 @@ def retry(request: HttpRequest, record: int) -> HttpResponse:
     require(request, Permission.RUN_LINE)
     actor = administration_for(request.user).actor
     return show_requested(
-        lambda: installation().request_retry(str(run.pk), actor, rights)
+        lambda: installation().sync.request_retry(str(run.pk), actor, rights)
     )
 
 
@@ -298,7 +298,7 @@ def cancel(request: HttpRequest, record: int) -> HttpResponse:
     require(request, Permission.RUN_LINE)
     run = get_object_or_404(models.Run, pk=record)
     actor = administration_for(request.user).actor
-    installation().cancel_run(str(run.pk), actor)
+    installation().sync.cancel(str(run.pk), actor)
     messages.success(request, _("The run is cancelled; what it has written stays."))
     return HttpResponseRedirect(url_of_run(run.pk))
 

@@ -1,0 +1,1 @@
+"""The parts of an application, each about one subject: webhooks, lines, runs."""

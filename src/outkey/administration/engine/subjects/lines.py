@@ -1,0 +1,115 @@
+"""What a user does with sync lines, each recorded first."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from outkey.administration.core.document.document import Document
+from outkey.administration.engine.editing.changes import Administration
+from outkey.administration.engine.subjects.synchronization import Synchronization
+from outkey.foundation.core.errors import line_exists
+from outkey.foundation.core.findings.checks import Finding
+from outkey.sending.core.audit.events import Tag
+from outkey.sending.core.configuration.fields import BY_PATH
+from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.mapping.targets import TABLE_PREFIX
+from outkey.sync.engine.line_registry import Registry
+from outkey.sync.engine.runs.runs import Runs
+from outkey.sync.engine.sync_settings import SyncSettings
+
+if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none of it
+    from outkey.sync.core.line_form.sample import LineSample
+    from outkey.sync.core.suggest.suggest import Suggestion
+    from outkey.sync.engine.runs.plan import Effect
+    from outkey.sync.engine.runs.runner import SyncRunner
+
+
+@dataclass(frozen=True, slots=True)
+class LineActions:
+    """Tries, pauses, renames and deletes sync lines."""
+
+    registry: Registry
+    runs: Runs
+    settings: SyncSettings
+    sync: Synchronization
+
+    def sample(self, line: SyncLine, actor: str, runner: "SyncRunner") -> "LineSample":
+        """Request the first page of a line, which may be unsaved, for a user."""
+        self.sync.note_line(Tag.LINE_SAMPLED, line, actor)
+        return runner.sample(line.name)
+
+    def suggest(self, line: SyncLine, actor: str) -> "Suggestion":
+        """Return what a line can be completed with, from its first page."""
+        self.sync.note_line(Tag.LINE_SAMPLED, line, actor)
+        return self.sync.runner().suggest(line.name)
+
+    def preview(
+        self, line: SyncLine, actor: str, runner: "SyncRunner"
+    ) -> "Sequence[Effect]":
+        """Return what a run of a line, which may be unsaved, would do at first."""
+        self.sync.note_line(Tag.LINE_CHECKED, line, actor)
+        return runner.preview(line.name)
+
+    def pause(self, administration: Administration, name: str) -> None:
+        """Pause a sync line: no run of it begins, and the one under way stops."""
+        configuration = self.registry.owner_of_line(name)
+        administration.note(Tag.LINE_PAUSED, configuration, name)
+        self.runs.pause_line(name)
+
+    def resume(self, administration: Administration, name: str) -> None:
+        """Resume a sync line; workers continue what was stopped."""
+        configuration = self.registry.owner_of_line(name)
+        administration.note(Tag.LINE_RESUMED, configuration, name)
+        self.runs.resume_lines(name)
+
+    def rename(self, administration: Administration, name: str, new_name: str) -> None:
+        """Give a sync line another name; runs, records and its pair follow it.
+
+        LineBusy while a run of it, or of the other line of its pair, is in progress:
+        such a run knows it by its name.
+        """
+        line = self.registry.line(name)
+        new_name = str(BY_PATH["name"].parse(new_name))
+        if new_name == name:
+            return
+        if self.registry.timetable([new_name]):
+            raise line_exists()
+        pairs = self.settings.pairs()
+        involved = {name}
+        for pair in self.settings.pairs_of([name]):
+            involved |= {pairs[pair].pull, pairs[pair].push}
+        for each_name in sorted(involved):
+            self.runs.refuse_running(each_name)
+
+        def follow() -> None:
+            self.runs.rename_line(name, new_name)
+            for target in _tables_of(line):
+                self.sync.tables().rename_line(target, name, new_name)
+
+        administration.rename_line(name, new_name, self.settings, follow)
+
+    def remove(self, administration: Administration, name: str) -> list[str]:
+        """Delete a sync line with its runs; the records that it brought stay.
+
+        The pair that it is in is deleted too; return its name.
+        """
+        pairs = administration.remove_line(name, self.settings)
+        self.runs.resume_lines(name)
+        return pairs
+
+    def findings(self, document: Document) -> Iterator[tuple[str, Finding]]:
+        """Yield what is wrong or risky about a document's lines, by configuration."""
+        from outkey.sync.engine.forms.unsaved_lines import DocumentLines  # noqa: PLC0415
+
+        databases = self.settings.databases() if document.databases else {}
+        pairs = [*self.settings.pairs().values(), *document.pairs]
+        lines = DocumentLines(self.registry, document, databases, pairs)
+        return lines.findings(self.sync.runner(lines=lines))
+
+
+def _tables_of(line: SyncLine) -> list[str]:
+    """Return the tables among the targets of a line."""
+    if line.sync is None:
+        return []
+    targets = (line.sync.target, *(child.target for child in line.sync.children))
+    return [target for target in targets if target.startswith(TABLE_PREFIX)]
