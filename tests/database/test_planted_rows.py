@@ -130,7 +130,7 @@ def application(database: str, home: Path, api: OrdersApi) -> Iterator["Applicat
     made = install(home, {"OUTKEY_SQLITE_FOLDERS": str(home.parent)})
     text = DOCUMENT.format(url=api.url, folder=home.parent)
     made.apply(user(made), parse_document(text), dry_run=False)
-    hooks = made.webhook_administration(user(made))
+    hooks = made.webhooks.administration(user(made))
     hooks.set_secret("shop", Secret("hook-secret"))
     yield made
     made.gateway.close()
@@ -277,8 +277,8 @@ def test_a_pause_that_was_deleted_does_not_let_a_line_run(
 def test_a_webhook_that_was_changed_accepts_nothing(
     application: "Application",
 ) -> None:
-    stored = application.webhook_ports().settings.get("shop")
-    reception = application.reception()
+    stored = application.webhooks.ports().settings.get("shop")
+    reception = application.webhooks.reception()
     delivery = Delivery("POST", f"/hooks/{stored.endpoint}", (), b'{"id": 7}')
     assert reception.receive(stored.endpoint, delivery).status == 401
     settings = write("webhook", "shop")["settings"]
@@ -286,9 +286,12 @@ def test_a_webhook_that_was_changed_accepts_nothing(
     del changes["signature_header"]
     write("webhook", "shop", settings=changes)
     assert reception.receive(stored.endpoint, delivery).status == 503
-    assert application.reception().receive(stored.endpoint, delivery).status == 503
-    assert application.stored_webhooks()["shop"].webhook.scheme == "unverified"
-    hooks = application.webhook_administration(user(application))
+    assert (
+        application.webhooks.reception().receive(stored.endpoint, delivery).status
+        == 503
+    )
+    assert application.webhooks.stored()["shop"].webhook.scheme == "unverified"
+    hooks = application.webhooks.administration(user(application))
     with pytest.raises(SecretUnreadable):
         hooks.pause("shop")
     hooks.remove("shop")
@@ -300,11 +303,11 @@ def test_a_replaced_secret_of_a_webhook_does_not_come_back(
     application: "Application",
 ) -> None:
     old = write("webhook", "shop")
-    hooks = application.webhook_administration(user(application))
+    hooks = application.webhooks.administration(user(application))
     hooks.set_secret("shop", Secret("another"))
     put_back("webhook", "shop", old)
     with pytest.raises(SecretUnreadable):
-        application.webhook_ports().settings.get("shop")
+        application.webhooks.ports().settings.get("shop")
 
 
 def test_an_endpoint_is_not_given_to_another_webhook(
@@ -312,7 +315,7 @@ def test_an_endpoint_is_not_given_to_another_webhook(
 ) -> None:
     endpoint = "A" * 22
     write("hook_endpoint", endpoint, webhook="shop")
-    settings = application.webhook_ports().settings
+    settings = application.webhooks.ports().settings
     with pytest.raises(SecretUnreadable):
         settings.by_endpoint(endpoint)
     with pytest.raises(UnknownConfiguration):
@@ -332,7 +335,7 @@ line = "customers"
 """
     application.apply(user(application), parse_document(text), dry_run=False)
     for name in ("shop", "other"):
-        settings = application.webhook_ports().settings
+        settings = application.webhooks.ports().settings
         stored = settings.get(name)
         body = b'{"id": 1}'
         headers: tuple[tuple[str, str], ...] = ()
@@ -340,10 +343,10 @@ line = "customers"
             code = digest(b"hook-secret", body, sha256).hex()
             headers = (("X-Signature", code),)
         delivery = Delivery("POST", f"/hooks/{stored.endpoint}", headers, body)
-        response = application.reception().receive(stored.endpoint, delivery)
+        response = application.webhooks.reception().receive(stored.endpoint, delivery)
         assert response.status == 200
     endpoint = write("webhook", "shop", paused=False, planted=True)["endpoint"]
-    work = application.hook_work()
+    work = application.webhooks.work()
     assert work.round() == 2
     assert work.round() == 0, "it waits for a moment"
     states = {row.endpoint: row.state for row in DeliveryRow.objects.all()}
@@ -446,7 +449,7 @@ def test_secrets_of_an_unconfirmed_webhook_follow_a_rotation_and_stay_unconfirme
     confirm_rows(
         user(application), application.vouched_rows, application.vouched_rows.changed()
     )
-    settings = application.webhook_ports().settings
+    settings = application.webhooks.ports().settings
     opened = settings.open_secrets(settings.get("shop"))
     assert opened.current == Secret("hook-secret")
     steps.retire(first)
@@ -460,7 +463,7 @@ def test_without_a_key_nothing_runs_and_all_is_listed(
     (home / "config" / "key").rename(home / "config" / "elsewhere")
     sealed = install(home, {"OUTKEY_SQLITE_FOLDERS": str(home.parent)})
     assert [each.name for each in sealed.registry.lines()]
-    assert sealed.stored_webhooks().keys() == {"shop"}
+    assert sealed.webhooks.stored().keys() == {"shop"}
     with pytest.raises(OutkeyError) as caught:
         run(sealed, "customers")
     assert caught.value.code == "sealed"

@@ -35,14 +35,14 @@ def application(
     made = replace(install(home, {}), public_url="https://outkey.example/")
     administration = made.administration("tester")
     made.apply(administration, parse_document(DOCUMENT), dry_run=False)
-    made.webhook_administration(administration).set_secret("shop", Secret(KEY))
+    made.webhooks.administration(administration).set_secret("shop", Secret(KEY))
     monkeypatch.setattr(hooks, "installation", lambda: made)
     yield made
     made.audit.close()
 
 
 def endpoint(application: "Application") -> str:
-    return application.inbox().settings.get("shop").endpoint
+    return application.webhooks.inbox().settings.get("shop").endpoint
 
 
 def headers(body: bytes, event: str = "e1") -> dict[str, str]:
@@ -63,8 +63,8 @@ def test_the_view_stores_what_was_sent(application: "Application") -> None:
     assert "Content-Type" not in response
     assert receive.csrf_exempt  # type: ignore[attr-defined]
     assert receive._non_atomic_requests == {"default"}  # type: ignore[attr-defined]
-    (delivery,) = application.inbox().newest("shop")
-    assert application.inbox().content("shop", delivery.id).body == BODY
+    (delivery,) = application.webhooks.inbox().newest("shop")
+    assert application.webhooks.inbox().content("shop", delivery.id).body == BODY
 
 
 def test_a_body_that_a_middleware_has_read_is_received_too(
@@ -184,7 +184,7 @@ def test_an_offered_secret_is_noted_with_the_address_of_its_sender(
     document = document.replace("[webhook.shop]", "[webhook.tasks]")
     administration = application.administration("tester")
     application.apply(administration, parse_document(document), dry_run=False)
-    stored = application.inbox().settings.get("tasks")
+    stored = application.webhooks.inbox().settings.get("tasks")
     request = RequestFactory().post(
         f"/hooks/{stored.endpoint}",
         HTTP_X_HOOK_SECRET="a" * 32,
@@ -194,7 +194,7 @@ def test_an_offered_secret_is_noted_with_the_address_of_its_sender(
     gate = HookGate(lambda *_: [], ClientAddress())
     environ = request.environ | {"wsgi.input": BytesIO(b"")}
     assert b"".join(gate(environ, lambda *_: None)) == b""  # type: ignore[arg-type, return-value]
-    stored = application.inbox().settings.get("tasks")
+    stored = application.webhooks.inbox().settings.get("tasks")
     assert stored.secrets["secret"].offered_from == address
     assert receive(request, stored.endpoint).status_code == 200  # the same one again
 

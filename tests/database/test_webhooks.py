@@ -52,7 +52,7 @@ def application(database: str, tmp_path: Path) -> Iterator["Application"]:
     made = install(home, {})
     administration = made.administration("tester")
     made.apply(administration, parse_document(DOCUMENT), dry_run=False)
-    made.webhook_administration(administration).set_secret("shop", Secret(KEY))
+    made.webhooks.administration(administration).set_secret("shop", Secret(KEY))
     yield made
     made.audit.close()
 
@@ -70,19 +70,19 @@ def signed(body: bytes, event: str, key: str = KEY) -> Delivery:
 
 
 def receive(application: "Application", delivery: Delivery) -> "HookResponse":
-    endpoint = application.inbox().settings.get("shop").endpoint
-    return application.reception().receive(endpoint, delivery)
+    endpoint = application.webhooks.inbox().settings.get("shop").endpoint
+    return application.webhooks.reception().receive(endpoint, delivery)
 
 
 def only_body(application: "Application") -> bytes:
-    (delivery,) = application.inbox().newest("shop")
-    return application.inbox().content("shop", delivery.id).body
+    (delivery,) = application.webhooks.inbox().newest("shop")
+    return application.webhooks.inbox().content("shop", delivery.id).body
 
 
 def at_once(application: "Application", deliveries: list[Delivery]) -> list[int]:
     """Receive deliveries in several threads; return the statuses."""
-    endpoint = application.inbox().settings.get("shop").endpoint
-    reception = application.reception()
+    endpoint = application.webhooks.inbox().settings.get("shop").endpoint
+    reception = application.webhooks.reception()
     started = threading.Barrier(AT_ONCE)
     is_first = threading.local()
 
@@ -104,7 +104,7 @@ def test_an_event_that_comes_many_times_at_once_is_stored_once(
 ) -> None:
     statuses = at_once(application, [signed(b'{"id": 1}', "e1")] * DUPLICATES)
     assert set(statuses) == {200}
-    assert len(application.inbox().newest("shop")) == 1
+    assert len(application.webhooks.inbox().newest("shop")) == 1
 
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
@@ -112,8 +112,8 @@ def test_an_event_that_comes_many_times_at_once_is_stored_once(
 def test_a_delivery_on_a_connection_that_has_ended_is_stored(
     application: "Application", monkeypatch: pytest.MonkeyPatch, known: str
 ) -> None:
-    reception = application.reception()
-    endpoint = application.inbox().settings.get("shop").endpoint
+    reception = application.webhooks.reception()
+    endpoint = application.webhooks.inbox().settings.get("shop").endpoint
     assert reception.receive(endpoint, signed(b"{}", "e1")).status == 200
     if known == "look-up":
         end_connection()
@@ -126,7 +126,7 @@ def test_a_delivery_on_a_connection_that_has_ended_is_stored(
 
         monkeypatch.setattr(reception._ports.settings, "open_secrets", end_first)
     assert reception.receive(endpoint, signed(b"[]", "e2")).status == 200
-    assert len(application.inbox().newest("shop")) == 2
+    assert len(application.webhooks.inbox().newest("shop")) == 2
 
 
 def end_connection() -> None:
@@ -146,15 +146,15 @@ def test_every_refusal_is_counted_also_of_many_at_once(
 ) -> None:
     statuses = at_once(application, [signed(b"{}", "e1", "wrong")] * DUPLICATES)
     assert set(statuses) == {401}
-    assert application.refused_deliveries("shop") == {"wrong_signature": DUPLICATES}
+    assert application.webhooks.refused("shop") == {"wrong_signature": DUPLICATES}
 
 
 def test_deliveries_become_rows_of_a_table(application: "Application") -> None:
     for number in range(3):
         body = f'{{"id": {number}, "total": "{number}.50"}}'.encode()
         assert receive(application, signed(body, f"e{number}")).status == 200
-    assert application.hook_work().round() == 3
-    states = {row.state for row in application.inbox().newest("shop")}
+    assert application.webhooks.work().round() == 3
+    states = {row.state for row in application.webhooks.inbox().newest("shop")}
     assert states == {"processed"}
     rows = application.sync.tables().rows("table:orders", "", 10)
     assert [row.values["id"] for row in rows] == [0, 1, 2]
@@ -165,7 +165,7 @@ def test_deliveries_become_rows_of_a_table(application: "Application") -> None:
 def test_a_delivery_whose_state_cannot_be_stored_leaves_no_record(
     application: "Application", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    work = application.hook_work()
+    work = application.webhooks.work()
     assert receive(application, signed(b'{"id": 0}', "e0")).status == 200
     assert work.round() == 1
     assert receive(application, signed(b'{"id": 1}', "e1")).status == 200
@@ -182,7 +182,7 @@ def test_a_delivery_whose_state_cannot_be_stored_leaves_no_record(
         work.round()
     rows_left = application.sync.tables().rows("table:orders", "", 10)
     assert [row.values["id"] for row in rows_left] == [0]
-    delivery, _ = application.inbox().newest("shop")
+    delivery, _ = application.webhooks.inbox().newest("shop")
     assert (delivery.state, delivery.reason) == ("received", "line_busy")
 
 

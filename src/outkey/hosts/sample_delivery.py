@@ -31,7 +31,7 @@ def signed_sample(
     base: str,
 ) -> Delivery:
     """Return a sample for the endpoint of a webhook, signed with its secret."""
-    settings = application.inbox().settings
+    settings = application.webhooks.inbox().settings
     stored = settings.get(name)
     if not base:
         raise ConfigError(
@@ -78,7 +78,7 @@ def refusal_of(
     """Return why a sample is refused; None if it would be accepted."""
     from outkey.webhooks.core.verification.explanation import explain
 
-    settings = application.inbox().settings
+    settings = application.webhooks.inbox().settings
     parts = urlsplit(sample.url)
     known = application.public_url.rstrip("/") or f"{parts.scheme}://{parts.netloc}"
     url = f"{known}{path_with_query(parts)}"

@@ -69,15 +69,15 @@ def make_samples() -> None:
         save_document(INNER, "inner", token="spar-token")
     if not SyncLine.objects.filter(name="orders").exists():
         save_document(CONSENT + LINE, "consent", client_secret="spar-client-secret")
-    if "shop" not in application.stored_webhooks():
+    if "shop" not in application.webhooks.stored():
         apply_text(HOOK)
     if "sample" not in {token.name for token in application.api_tokens.all()}:
         wish = TokenWish(name="sample", scopes=frozenset({Scope.READ}))
         application.api_tokens.create(administration, wish)
-    if not application.inbox().newest("shop", limit=1):
-        endpoint = application.stored_webhooks()["shop"].endpoint
+    if not application.webhooks.inbox().newest("shop", limit=1):
+        endpoint = application.webhooks.stored()["shop"].endpoint
         delivery = Delivery("POST", "", (), b'{"id": "1"}')
-        assert application.reception().receive(endpoint, delivery).status == OK
+        assert application.webhooks.reception().receive(endpoint, delivery).status == OK
     if not User.objects.filter(username="somebody").exists():
         User.objects.create_user("somebody", is_staff=True)
     Group.objects.get_or_create(name="Nobody")
@@ -101,7 +101,7 @@ def path_of(route: str) -> str:
     path = path.replace("<path:object_id>", str(object_id))
     path = path.replace("<id>", str(somebody))
     if path.startswith("/outkey/webhook/"):
-        newest = application.inbox().newest("shop", limit=1)
+        newest = application.webhooks.inbox().newest("shop", limit=1)
         path += f"?name=shop&id={newest[0].id}"
     if path.startswith("/outkey/apitoken/"):
         path += "?name=sample"

@@ -135,7 +135,7 @@ class Checks:
             WorkerHeartbeat(application.states, application.database).beat()
 
         def deliver() -> None:
-            while application.hook_work().round():
+            while application.webhooks.work().round():
                 pass
 
         rounds: list[Callable[[], object]] = [

@@ -153,7 +153,7 @@ def make_states(name: str) -> None:
     for kind, value in values.items():
         states.put(kind, {name: value})
     states.put(StateKind.PAUSED_LINE, {f"{ODD}-push": {"at": now}})
-    webhook = application.stored_webhooks()[name]
+    webhook = application.webhooks.stored()[name]
     states.put(
         StateKind.HOOK_ACTIVITY,
         {webhook.endpoint: {"last_at": now, "count": 5, "gaps": [[20000, 70.0]]}},
@@ -162,7 +162,7 @@ def make_states(name: str) -> None:
 
 def make_sync_rows(name: str) -> None:
     """Add deliveries, rejected records, marks, entries and a conflict."""
-    webhook = application.stored_webhooks()[name]
+    webhook = application.webhooks.stored()[name]
     now = time.time()
     for state in ("received", "failed", "processed"):
         models.Delivery.objects.create(

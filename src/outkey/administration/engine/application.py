@@ -7,7 +7,6 @@ its pages, its commands and its background work. Callers that only send use a `G
 from collections.abc import (
     Callable,
     Collection,
-    Iterator,
     Mapping,
     Sequence,
 )
@@ -33,6 +32,7 @@ from outkey.administration.engine.editing.fixes import apply_fix
 from outkey.administration.engine.editing.key_steps import KeyAdministration
 from outkey.administration.engine.subjects.lines import LineActions
 from outkey.administration.engine.subjects.synchronization import Synchronization
+from outkey.administration.engine.subjects.webhooks import Webhooks
 from outkey.administration.engine.watching.audit_trail import AuditTrail
 from outkey.administration.engine.watching.background import (
     BackgroundPorts,
@@ -58,13 +58,10 @@ from outkey.foundation.core.errors import (
     ConfigError,
     OutkeyError,
     Sealed,
-    UnknownConfiguration,
     configuration_exists,
-    no_webhooks,
 )
 from outkey.foundation.core.fields.choices import Network
 from outkey.foundation.core.findings.checks import Finding
-from outkey.foundation.core.findings.conditions import Condition
 from outkey.foundation.core.permission import Allowed
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import StateKind
@@ -99,16 +96,8 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.importing.core.reading import Import
     from outkey.sync.engine.record_rights import UserRecords
     from outkey.sync.engine.runs.plan import SyncPorts
-    from outkey.webhooks.core.inbox.inbox import InboxDelivery
-    from outkey.webhooks.core.settings.facts import ShownWebhook
-    from outkey.webhooks.core.settings.stored import StoredWebhook
-    from outkey.webhooks.engine.changes import WebhookAdministration
-    from outkey.webhooks.engine.hook_settings import HookSettings
-    from outkey.webhooks.engine.inbox import Inbox
-    from outkey.webhooks.engine.overview import WebhookOverview
-    from outkey.webhooks.engine.reception import Reception, ReceptionPorts
-    from outkey.webhooks.engine.watch import HookWatch
-    from outkey.webhooks.engine.work import Handler, HookWork
+    from outkey.webhooks.engine.reception import ReceptionPorts
+    from outkey.webhooks.engine.work import Handler
 
 
 def no_handlers(name: str) -> "Handler":
@@ -168,7 +157,7 @@ class Application:
             actor,
             self.policy,
             self.sender.context.paths,
-            self._naming_webhooks,
+            self.webhooks.naming,
         )
 
     def key_administration(self, administration: Administration) -> KeyAdministration:
@@ -199,7 +188,7 @@ class Application:
             dry_run=dry_run,
             replaces=replaces,
             targets=self.sync.targets,
-            hooks=partial(self.webhook_administration, administration)
+            hooks=partial(self.webhooks.administration, administration)
             if self.hook_ports
             else None,
             progress=progress,
@@ -269,7 +258,7 @@ class Application:
             "configuration": self.registry.unreadable(),
             "line": self.registry.unreadable_lines(),
             **self.sync_settings.unreadable(),
-            StateKind.WEBHOOK: self.unreadable_webhooks(),
+            StateKind.WEBHOOK: self.webhooks.unreadable(),
             StateKind.API_TOKEN: self.api_tokens.unreadable(),
         }
         for kind in StateKind:
@@ -414,6 +403,25 @@ class Application:
         """The sync lines: trying, pausing, renaming and deleting them."""
         return LineActions(self.registry, self.runs, self.sync_settings, self.sync)
 
+    @property
+    def webhooks(self) -> Webhooks:
+        """The webhooks: their settings, inboxes, findings and work."""
+        return Webhooks(
+            database=self.database,
+            states=self.states,
+            registry=self.registry,
+            runs=self.runs,
+            sender=self.sender,
+            clock=self.clock,
+            settings=self.sync_settings,
+            sync=self.sync,
+            open_ports=self.hook_ports,
+            handler=self.handler,
+            listed_handlers=self.listed_handlers,
+            public_url=self.public_url,
+            is_on_hold=self.is_on_hold,
+        )
+
     def request_run(
         self,
         name: str,
@@ -432,36 +440,6 @@ class Application:
         return self.sync.request(
             name, actor, records, dry_run=dry_run, allows_removal=allows_removal
         )
-
-    def retry_deliveries(
-        self,
-        administration: Administration,
-        run_id: str,
-        records: "UserRecords | None" = None,
-    ) -> "tuple[str, list[InboxDelivery]]":
-        """Process the deliveries again of which a run has rejected records.
-
-        Return the name of their webhook, and the deliveries.
-        """
-        from outkey.sync.engine.runs.runner import refuse_unended  # noqa: PLC0415
-
-        run = self.runs.get(run_id)
-        inbox = self.inbox()
-        deliveries = inbox.rejected_by(run_id)
-        if not deliveries and self.runs.rejected(run_id, 1):
-            raise ConfigError(
-                Text("the deliveries of this run are not known any more"),
-                hint=Text("Replay those that have failed in the inbox of the webhook."),
-                field="run",
-            )
-        refuse_unended(run, has_rejected=bool(deliveries))
-        self.sync.refuse_forbidden(run.line, records)
-        stored = inbox.settings.by_endpoint(deliveries[0].endpoint)
-        if stored is None:  # it was just deleted, and its deliveries soon are
-            raise UnknownConfiguration(field="webhook")
-        ids = [delivery.id for delivery in deliveries]
-        changes = self.webhook_administration(administration)
-        return stored.name, changes.replay(stored.name, ids)
 
     def is_on_hold(self) -> bool:
         """Whether it was restored, and does nothing by itself until it is resumed."""
@@ -492,183 +470,6 @@ class Application:
     def next_runs(self, names: Collection[str]) -> dict[str, float | None]:
         """Return when these lines run next; None without a valid schedule."""
         return self.sync.planner().next_runs(names)
-
-    # ── webhooks ────────────────────────────────────────────────────────────────────
-
-    def reception(self, end_thread: Callable[[], object] | None = None) -> "Reception":
-        """Return what receives deliveries; ConfigError if the host has no webhooks.
-
-        With `end_thread`, which releases what a thread holds of the host, refusals are
-        counted in a thread of their own a moment later.
-        """
-        from outkey.webhooks.engine.reception import Reception  # noqa: PLC0415
-        from outkey.webhooks.engine.refusals import LaterRefusals  # noqa: PLC0415
-
-        ports = self.webhook_ports()
-        if end_thread is None:
-            return Reception(ports)
-        later = LaterRefusals(
-            ports.refusals, self.clock, self.sender.threads, end_thread
-        )
-        return Reception(ports, later)
-
-    def stored_webhooks(self) -> "dict[str, StoredWebhook]":
-        """Return the webhooks by name; none in a host without them."""
-        if self.hook_ports is None or not self.states.read(StateKind.WEBHOOK):
-            return {}
-        return self.hook_ports().settings.all()
-
-    def unreadable_webhooks(self) -> list[str]:
-        """Return the names of webhooks that cannot be read."""
-        if self.hook_ports is None or not self.states.read(StateKind.WEBHOOK):
-            return []
-        return self.hook_ports().settings.unreadable()
-
-    def inbox(self) -> "Inbox":
-        """Return the deliveries of webhooks."""
-        from outkey.webhooks.engine.inbox import Inbox  # noqa: PLC0415
-
-        ports = self.webhook_ports()
-        return Inbox(ports.settings, ports.deliveries, ports.database)
-
-    def refused_deliveries(self, webhook: str) -> dict[str, int]:
-        """Return how many deliveries of a webhook were refused, by reason."""
-        return self.webhook_ports().refusals.totals(webhook)
-
-    def webhook_findings(self, stored: "StoredWebhook") -> list[Finding]:
-        """Return what is wrong with a webhook, and what happened to it."""
-        from outkey.webhooks.core.settings.checks import handler_findings  # noqa: PLC0415
-
-        return [
-            *self.webhook_ports().settings.findings(stored),
-            *handler_findings(stored.webhook, self.listed_handlers),
-            *self._hook_watch().findings(stored),
-        ]
-
-    def explained_refusals(self, webhook: str) -> dict[str, tuple[Text, Text]]:
-        """Return text and hint of each reason for which deliveries were refused."""
-        from outkey.webhooks.core.verification.refusals import refusal_texts  # noqa: PLC0415
-
-        refusals = self.webhook_ports().refusals
-        explained = refusals.explanations(webhook)
-        return {
-            reason: explained.get(reason) or refusal_texts(reason)
-            for reason in refusals.totals(webhook)
-        }
-
-    def _hook_watch(self) -> "HookWatch":
-        from outkey.webhooks.engine.watch import HookWatch  # noqa: PLC0415
-
-        ports = self.webhook_ports()
-        return HookWatch(
-            states=self.states,
-            deliveries=ports.deliveries,
-            refusals=ports.refusals,
-            runs=self.runs,
-            database=self.database,
-        )
-
-    def _webhook_conditions(self) -> Iterator[Condition]:
-        for stored in self.stored_webhooks().values():
-            yield from self._hook_watch().conditions(stored)
-
-    def shown_webhook(self, stored: "StoredWebhook") -> "ShownWebhook":
-        """Return a webhook with its URL, its refusals and its findings."""
-        from outkey.webhooks.core.settings.facts import ShownWebhook  # noqa: PLC0415
-
-        return ShownWebhook(
-            stored,
-            endpoint=self.endpoint_url(stored.endpoint),
-            refused=self.refused_deliveries(stored.name),
-            explained=self.explained_refusals(stored.name),
-            findings=self.webhook_findings(stored),
-        )
-
-    def webhook_overviews(self, name: str = "") -> "list[WebhookOverview]":
-        """Return all webhooks as a user looks at them, or the one of a name."""
-        from outkey.webhooks.engine.overview import history_begin, overviews  # noqa: PLC0415
-
-        webhooks = self.stored_webhooks()
-        if name:
-            webhooks = {name: self.webhook_ports().settings.listed(name)}
-        if not webhooks:
-            return []
-        ports = self.webhook_ports()
-        endpoint = webhooks[name].endpoint if name else ""
-        return overviews(
-            [(stored, self.webhook_findings(stored)) for stored in webhooks.values()],
-            ports.deliveries.count_by_hour(
-                history_begin(self.database.now()), endpoint
-            ),
-            ports.refusals.summaries(),
-        )
-
-    def webhook_administration(
-        self, administration: Administration
-    ) -> "WebhookAdministration":
-        """Return what a user changes webhooks with."""
-        from outkey.webhooks.engine.changes import WebhookAdministration  # noqa: PLC0415
-
-        return WebhookAdministration(
-            registry=administration.registry,
-            audit=administration.audit,
-            actor=administration.actor,
-            settings=self.webhook_ports().settings,
-            inbox=self.inbox(),
-            paths=self.sender.context.paths,
-            pairs=self.sync_settings,
-            public_url=self.public_url,
-            listed_handlers=self.listed_handlers,
-            sent_secrets=self._secrets_of,
-        )
-
-    def _secrets_of(self, configuration: str) -> list[Secret]:
-        return sent_secrets(self.sender.context, self.registry.get(configuration))
-
-    def hook_work(self, stopping: Callable[[], bool] = lambda: False) -> "HookWork":
-        """Return what processes deliveries; a worker calls its `round`."""
-        from outkey.webhooks.engine.work import HookWork, WorkPorts  # noqa: PLC0415
-
-        ports = self.webhook_ports()
-        return HookWork(
-            WorkPorts(
-                settings=ports.settings,
-                deliveries=ports.deliveries,
-                database=ports.database,
-                finder=ports.finder,
-                lines=self.registry,
-                runner=self.sync.runner(),
-                runs=self.runs,
-                planner=self.sync.planner(stopping),
-                handler=self.handler,
-                listed_handlers=self.listed_handlers,
-                sender=self.sender,
-                monotonic=self.clock.monotonic,
-                is_on_hold=self.is_on_hold,
-            ),
-            stopping,
-        )
-
-    def endpoint_url(self, endpoint: str) -> str:
-        """Return the URL of an endpoint; only its path if the public URL is unknown."""
-        return f"{self.public_url.rstrip('/')}/hooks/{endpoint}"
-
-    def _naming_webhooks(self) -> "HookSettings | None":
-        return self.inbox().settings if self.stored_webhooks() else None
-
-    def _note_refused_deliveries(self) -> None:
-        if self.states.read(StateKind.HOOK_REFUSALS):
-            self.webhook_ports().refusals.note_past_minutes()
-
-    def _prune_deliveries(self, before: float) -> None:
-        if self.stored_webhooks():
-            self.inbox().prune(before)
-
-    def webhook_ports(self) -> "ReceptionPorts":
-        """Return the ports of webhooks; ConfigError if the host has none."""
-        if self.hook_ports is None:
-            raise no_webhooks()
-        return self.hook_ports()
 
     # ── background work ─────────────────────────────────────────────────────────────
 
@@ -701,7 +502,7 @@ class Application:
             audit=self.audit_trail.rows,
             runs=self.line_runs,
             registry=self.registry,
-            webhook_conditions=self._webhook_conditions,
+            webhook_conditions=self.webhooks.conditions,
         )
         ports = BackgroundPorts(
             duties=Duties(self.states, self.database),
@@ -714,8 +515,8 @@ class Application:
             runs=self.runs,
             delete_older_than=delete_older_than,
             clock=clock or self.clock,
-            note_refused_deliveries=self._note_refused_deliveries,
-            prune_deliveries=self._prune_deliveries,
+            note_refused_deliveries=self.webhooks.note_refused,
+            prune_deliveries=self.webhooks.prune,
             is_on_hold=self.is_on_hold,
         )
         return BackgroundWork(ports, verify_hours=verify_hours, pause=pause)

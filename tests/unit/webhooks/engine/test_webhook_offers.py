@@ -65,7 +65,7 @@ def test_a_notice_shows_where_an_offer_came_from() -> None:
     assert stored.secrets[SECRET].offered_from == "203.0.113.7"
     (notice,) = [
         finding
-        for finding in hooks.application.webhook_findings(stored)
+        for finding in hooks.application.webhooks.findings(stored)
         if finding.id == "H014"
     ]
     assert notice.level is Level.NOTICE
@@ -76,7 +76,7 @@ def test_a_notice_shows_where_an_offer_came_from() -> None:
     assert hooks.settings.get("shop") == stored
     hooks.changes.set_secret("shop", Secret("entered"))
     entered = hooks.settings.get("shop")
-    findings = hooks.application.webhook_findings(entered)
+    findings = hooks.application.webhooks.findings(entered)
     assert "H014" not in {finding.id for finding in findings}
 
 

@@ -122,7 +122,7 @@ def test_the_instructions_fit_the_sender(name: str, words: str) -> None:
 
 
 def overview_of(*counts: DeliveryCount) -> WebhookOverview:
-    (overview,) = Hooks().application.webhook_overviews("shop")
+    (overview,) = Hooks().application.webhooks.overviews("shop")
     return WebhookOverview(overview.stored, (), counts, RefusalSummary())
 
 
@@ -163,18 +163,18 @@ def test_days_are_those_of_the_time_zone() -> None:
 
 def test_overviews_have_counts_refusals_and_findings() -> None:
     working = Working()
-    (new,) = working.application.webhook_overviews()
+    (new,) = working.application.webhooks.overviews()
     assert (new.state, new.last_at, new.refused) == (HookState.NEW, None, 0)
     working.send({"id": "a"}, b"not json")
     working.work.round()
-    (failing,) = working.application.webhook_overviews("shop")
+    (failing,) = working.application.webhooks.overviews("shop")
     assert failing.state is HookState.FAILING
     assert failing.facts.failed == 1
     assert failing.label == "some failed"
     assert "inbox" in failing.sentence
     working.host.world.clock.advance(5)
     working.receive(signed(BODY, key="wrong"))
-    (refusing,) = working.application.webhook_overviews()
+    (refusing,) = working.application.webhooks.overviews()
     assert refusing.state is HookState.REFUSING
     assert refusing.refusals.totals == {"wrong_signature": 1}
     assert refusing.refusals.last_at == working.host.world.clock.now()
@@ -187,10 +187,10 @@ def test_a_silent_sender_is_a_state() -> None:
         clock.advance(600)
         hooks.receive(signed(event=f"e{number}"))
     clock.advance(600)
-    (overview,) = hooks.application.webhook_overviews()
+    (overview,) = hooks.application.webhooks.overviews()
     assert overview.state is HookState.RECEIVING
     clock.advance(3600)
-    (overview,) = hooks.application.webhook_overviews()
+    (overview,) = hooks.application.webhooks.overviews()
     assert overview.state is HookState.SILENT
     assert "H004" in [finding.id for finding in overview.other_findings]
 
@@ -201,26 +201,26 @@ def test_what_the_state_says_is_no_finding_beside_it() -> None:
     working.work.round()
     for _ in range(5):
         working.receive(signed(BODY, key="wrong"))
-    (overview,) = working.application.webhook_overviews()
+    (overview,) = working.application.webhooks.overviews()
     assert {finding.id for finding in overview.findings} == {"H005", "H007"}
     assert overview.other_findings == []
 
 
 def test_a_webhook_without_a_secret_is_not_ready() -> None:
-    (overview,) = Hooks(secret="").application.webhook_overviews()
+    (overview,) = Hooks(secret="").application.webhooks.overviews()
     assert overview.state is HookState.NOT_READY
     assert [finding.id for finding in overview.findings] == ["H001"]
 
 
 def test_without_webhooks_there_is_nothing_to_show() -> None:
     application = memory_host().application
-    assert application.webhook_overviews() == []
+    assert application.webhooks.overviews() == []
     with pytest.raises(UnknownConfiguration):
-        application.webhook_overviews("shop")
+        application.webhooks.overviews("shop")
 
 
 def test_a_stored_webhook_is_the_one_of_its_overview() -> None:
     hooks = Hooks()
-    (overview,) = hooks.application.webhook_overviews("shop")
+    (overview,) = hooks.application.webhooks.overviews("shop")
     assert isinstance(overview.stored, StoredWebhook)
     assert overview.stored.endpoint == hooks.endpoint

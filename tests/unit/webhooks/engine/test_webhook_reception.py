@@ -115,21 +115,21 @@ class Hooks:
     @property
     def changes(self) -> WebhookAdministration:
         administration = self.application.administration("tester")
-        return self.application.webhook_administration(administration)
+        return self.application.webhooks.administration(administration)
 
     @property
     def settings(self) -> HookSettings:
-        return self.application.inbox().settings
+        return self.application.webhooks.inbox().settings
 
     @property
     def endpoint(self) -> str:
         return self.settings.get("shop").endpoint
 
     def receive(self, delivery: Delivery) -> HookResponse:
-        return self.application.reception().receive(self.endpoint, delivery)
+        return self.application.webhooks.reception().receive(self.endpoint, delivery)
 
     def refused(self) -> dict[str, int]:
-        return self.application.refused_deliveries("shop")
+        return self.application.webhooks.refused("shop")
 
     def tags(self) -> list[Tag]:
         return [event.tag for event in self.host.audit.events]
@@ -149,7 +149,7 @@ def test_a_verified_delivery_is_stored_sealed_and_answered() -> None:
     assert stored.state is DeliveryState.RECEIVED
     assert stored.received_at == hooks.host.world.clock.now()
     assert BODY not in stored.body
-    assert hooks.application.inbox().content("shop", stored.id).body == BODY
+    assert hooks.application.webhooks.inbox().content("shop", stored.id).body == BODY
 
 
 def test_the_same_event_again_is_answered_alike_and_stored_once() -> None:
@@ -172,7 +172,7 @@ def test_a_wrong_signature_is_refused_with_an_empty_body_and_counted() -> None:
 def test_refusals_are_one_row_of_the_audit_for_each_reason_and_minute() -> None:
     hooks = Hooks()
     clock = hooks.host.world.clock
-    work = hooks.application._note_refused_deliveries
+    work = hooks.application.webhooks.note_refused
     work()
     for _ in range(3):
         hooks.receive(signed(key="wrong"))
@@ -209,7 +209,7 @@ def test_a_refusal_that_another_process_counts_first_is_counted_too(
     monkeypatch.setattr(states, "swap", lambda *_: False)
     hooks.receive(signed(key="wrong"))
     hooks.host.world.clock.sleep(61)
-    hooks.application._note_refused_deliveries()
+    hooks.application.webhooks.note_refused()
     assert hooks.tags() == []
 
 
@@ -249,7 +249,7 @@ def test_the_previous_secret_is_accepted_until_it_is_cleared() -> None:
 
 def test_an_unknown_endpoint_is_404_and_a_deleted_one_410() -> None:
     hooks = Hooks()
-    reception = hooks.application.reception()
+    reception = hooks.application.webhooks.reception()
     for endpoint in ("x", "x" * 22, "x" * 23, "../" * 7 + "x", "\x00" * 22):
         assert reception.receive(endpoint, signed()).status == 404
     endpoint = hooks.endpoint
@@ -265,7 +265,7 @@ def test_an_unknown_endpoint_is_404_and_a_deleted_one_410() -> None:
 def test_what_no_webhook_receives_is_neither_counted_nor_stored() -> None:
     hooks = Hooks()
     hooks.receive(signed(key="wrong"))
-    reception = hooks.application.reception()
+    reception = hooks.application.webhooks.reception()
     assert reception.receive("x" * 22, signed(key="wrong")).status == 404
     assert hooks.refused() == {"wrong_signature": 1}
     assert hooks.host.deliveries.rows == {}
@@ -311,7 +311,7 @@ def test_a_look_up_on_an_old_connection_is_tried_once_more(
             raise StorageUnavailable
         return read(*arguments)  # type: ignore[arg-type]
 
-    reception = hooks.application.reception()
+    reception = hooks.application.webhooks.reception()
     monkeypatch.setattr(states, "read", fail_first)
     assert reception.receive(endpoint, signed()).status == status
 
@@ -382,7 +382,7 @@ def sns_message() -> bytes:
 def test_a_certificate_is_fetched_where_the_sender_has_it() -> None:
     hooks = Hooks(LINE + SNS, secret="")
     fetched: list[str] = []
-    ports = hooks.application.webhook_ports()
+    ports = hooks.application.webhooks.ports()
 
     def fetch(url: str) -> bytes:
         fetched.append(url)
@@ -415,7 +415,7 @@ def test_a_certificate_that_has_verified_a_delivery_is_fetched_once(
         fetched.append(url)
         return b"certificate"
 
-    ports = hooks.application.webhook_ports()
+    ports = hooks.application.webhooks.ports()
     reception = Reception(replace(ports, fetch=fetch, keys=keys))
     delivery = Delivery("POST", "", (), sns_message())
     # A forged one has nothing kept: it may have named what is no certificate.
@@ -522,12 +522,12 @@ def test_refusals_are_counted_a_moment_later_in_a_thread_of_their_own(
 ) -> None:
     hooks = Hooks()
     ended: list[str] = []
-    refusals = hooks.application.webhook_ports().refusals
+    refusals = hooks.application.webhooks.ports().refusals
     later = LaterRefusals(
         refusals, SystemClock(), SystemThreads(), lambda: ended.append("ended")
     )
     later.join(0)  # nothing to wait for
-    reception = Reception(hooks.application.webhook_ports(), later)
+    reception = Reception(hooks.application.webhooks.ports(), later)
     for _ in range(3):
         assert reception.receive(hooks.endpoint, signed(key="wrong")).status == 401
     assert reception.receive("x" * 22, signed()).status == 404
@@ -551,7 +551,7 @@ def test_refusals_are_counted_a_moment_later_in_a_thread_of_their_own(
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_refusals_are_counted_again_after_an_error() -> None:
     hooks = Hooks()
-    counted = hooks.application.webhook_ports().refusals
+    counted = hooks.application.webhooks.ports().refusals
     refusals = LaterRefusals(counted, SystemClock(), SystemThreads(), lambda: None)
 
     def fail() -> Refused:
@@ -567,7 +567,7 @@ def test_refusals_are_counted_again_after_an_error() -> None:
 def test_a_host_may_have_refusals_counted_later() -> None:
     hooks = Hooks()
     ended = threading.Event()
-    reception = hooks.application.reception(end_thread=ended.set)
+    reception = hooks.application.webhooks.reception(end_thread=ended.set)
     assert reception.receive(hooks.endpoint, signed(key="wrong")).status == 401
     assert ended.wait(30)
     assert hooks.refused() == {"wrong_signature": 1}
@@ -575,7 +575,7 @@ def test_a_host_may_have_refusals_counted_later() -> None:
 
 def test_changes_of_a_webhook_take_effect_at_the_next_delivery() -> None:
     hooks = Hooks()
-    reception = hooks.application.reception()
+    reception = hooks.application.webhooks.reception()
     endpoint = hooks.endpoint
     assert reception.receive(endpoint, signed()).status == 200
     assert reception.receive(endpoint, signed()).status == 200
@@ -591,7 +591,7 @@ def test_changes_of_a_webhook_take_effect_at_the_next_delivery() -> None:
 
 def test_a_webhook_that_is_made_again_is_another_one() -> None:
     hooks = Hooks()
-    reception = hooks.application.reception()
+    reception = hooks.application.webhooks.reception()
     before = hooks.endpoint
     assert reception.receive(before, signed()).status == 200
     hooks.changes.remove("shop")
@@ -609,7 +609,7 @@ def test_the_inbox_lists_deliveries_newest_first_and_by_state() -> None:
     hooks = Hooks()
     for number in range(3):
         hooks.receive(signed(event=f"e{number}"))
-    inbox = hooks.application.inbox()
+    inbox = hooks.application.webhooks.inbox()
     assert [row.event_id for row in inbox.newest("shop", limit=2)] == ["e2", "e1"]
     assert inbox.newest("shop", "failed") == []
     for wrong in ("", "99", "x"):
@@ -654,9 +654,9 @@ def test_old_deliveries_are_pruned() -> None:
     hooks.receive(signed())
     clock.sleep(100)
     hooks.receive(signed(event="e2"))
-    hooks.application._prune_deliveries(clock.now() - 50)
+    hooks.application.webhooks.prune(clock.now() - 50)
     assert [row.event_id for row in hooks.host.deliveries.rows.values()] == ["e2"]
-    memory_host().application._prune_deliveries(clock.now())
+    memory_host().application.webhooks.prune(clock.now())
 
 
 # ── settings and secrets ────────────────────────────────────────────────────────────
@@ -692,7 +692,7 @@ def test_the_audit_tells_that_the_records_of_a_webhook_were_changed() -> None:
 
 def test_what_is_exported_can_be_applied_and_has_no_secret() -> None:
     hooks = Hooks()
-    text = render([], [], webhooks=hooks.application.stored_webhooks().values())
+    text = render([], [], webhooks=hooks.application.webhooks.stored().values())
     assert KEY not in text
     assert "# secret: set " in text
     assert "bodies" not in text
@@ -757,7 +757,7 @@ fields = [{ api = "id", host = "number" }]
 """
     with pytest.raises(ConfigError, match=message):
         hooks.apply(f"{lines}[webhook.shop]\n{section}\n")
-    assert hooks.application.stored_webhooks() == {}
+    assert hooks.application.webhooks.stored() == {}
 
 
 def test_with_a_public_url_a_scheme_may_sign_it() -> None:
@@ -767,13 +767,15 @@ def test_with_a_public_url_a_scheme_may_sign_it() -> None:
     application.apply(
         application.administration("tester"), parse_document(section), dry_run=False
     )
-    assert application.endpoint_url("E").startswith("https://hooks.example/x/hooks/E")
+    assert application.webhooks.endpoint_url("E").startswith(
+        "https://hooks.example/x/hooks/E"
+    )
 
 
 def test_a_host_without_deliveries_has_no_webhooks() -> None:
     application = replace(Hooks().application, hook_ports=None)
-    assert application.stored_webhooks() == {}
-    for use in (application.reception, application.inbox):
+    assert application.webhooks.stored() == {}
+    for use in (application.webhooks.reception, application.webhooks.inbox):
         with pytest.raises(ConfigError, match="has no webhooks"):
             use()
     with pytest.raises(ConfigError, match="has no webhooks"):
@@ -854,7 +856,7 @@ def test_a_key_rotation_takes_the_secrets_of_webhooks_along() -> None:
     assert not rows.swap(None, None)
     only_new = new_keyring()
     keys.kept = replace(only_new, keys=(keys.ring().primary,))  # type: ignore[attr-defined]
-    assert hooks.application.inbox().content("shop", "1").body == BODY
+    assert hooks.application.webhooks.inbox().content("shop", "1").body == BODY
     assert hooks.receive(signed(event="e2")).status == 200
 
 
@@ -889,7 +891,7 @@ def test_a_handshake_is_confirmed_by_fetching_its_url() -> None:
         fetched.append(url)
         return b""
 
-    reception = Reception(replace(hooks.application.webhook_ports(), fetch=fetch))
+    reception = Reception(replace(hooks.application.webhooks.ports(), fetch=fetch))
     handshake = HandshakeResponse(fetch_url="https://sns.example/?x")
     stored = hooks.settings.get("shop")
     assert reception._shake_hands(stored, handshake).status == 200
@@ -928,7 +930,7 @@ def test_deliveries_that_others_change_do_not_hold_up_the_pruning(
 
     monkeypatch.setattr(rows, "swap", swap_others)
     later = hooks.host.world.clock.now() + 1
-    assert hooks.application.inbox().prune(later) == 1
+    assert hooks.application.webhooks.inbox().prune(later) == 1
     assert [row.event_id for row in rows.rows.values()] == ["e1"]
 
 
@@ -963,8 +965,8 @@ def test_deliveries_are_counted_by_webhook_and_state_except_of_unknown_ones() ->
     for event in ("e1", "e2"):
         hooks.receive(signed(event=event))
     assert count_deliveries(hooks.application) == {"shop": {"received": 2}}
-    deliveries = hooks.application.webhook_ports().deliveries
-    first, _ = hooks.application.inbox().newest("shop")
+    deliveries = hooks.application.webhooks.ports().deliveries
+    first, _ = hooks.application.webhooks.inbox().newest("shop")
     assert deliveries.swap(first, replace(first, endpoint="another"))
     assert count_deliveries(hooks.application) == {"shop": {"received": 1}}
 

@@ -47,7 +47,7 @@ def test_the_mark_is_not_stored_with_the_headers() -> None:
         hooks.receive(sample)
     assert len(sample.header_values(HEADER)) == 1
     (row,) = hooks.host.deliveries.rows.values()
-    content = hooks.application.inbox().content("shop", row.id)
+    content = hooks.application.webhooks.inbox().content("shop", row.id)
     names = {name.lower() for name, _ in content.headers}
     assert names == {name.lower() for name, _ in signed().headers}
 

@@ -56,7 +56,7 @@ class SlowApi(Working):
 
     def deliver(self, name: str, delivery: Delivery) -> None:
         endpoint = self.settings.get(name).endpoint
-        response = self.application.reception().receive(endpoint, delivery)
+        response = self.application.webhooks.reception().receive(endpoint, delivery)
         assert response.status == 200
 
     def states_of(self, name: str) -> list[str]:

@@ -36,12 +36,12 @@ STRIPE = DOCUMENT.replace('"shopify"', '"slack"')
 
 def finding(working: Working, identity: str) -> Finding | None:
     stored = working.settings.get("shop")
-    findings = working.application.webhook_findings(stored)
+    findings = working.application.webhooks.findings(stored)
     return next((one for one in findings if one.id == identity), None)
 
 
 def conditions(working: Working) -> list[Condition]:
-    return list(working.application._webhook_conditions())
+    return list(working.application.webhooks.conditions())
 
 
 def hourly(document: str = DOCUMENT, number: int = 6) -> Working:
@@ -154,7 +154,7 @@ def test_what_is_usual_outlives_the_deliveries(monkeypatch: pytest.MonkeyPatch) 
     conditions(working)
     assert states.read(StateKind.HOOK_ACTIVITY)[endpoint] == before  # nothing is new
     working.work.round()
-    working.application.inbox().prune(working.host.world.clock.now() + 1)
+    working.application.webhooks.inbox().prune(working.host.world.clock.now() + 1)
     working.host.world.clock.sleep(4 * HOUR)
     assert finding(working, "H004") is not None
     for _ in range(3):  # as many as are read at a time: there may be more
@@ -186,7 +186,7 @@ def test_refusals_are_counted_by_what_explains_them() -> None:
         "wrong_signature": 1,
         "other_scheme": 1,
     }
-    texts = working.application.explained_refusals("shop")
+    texts = working.application.webhooks.explained_refusals("shop")
     assert "another form" in texts["body_changed"][0]
     assert "GitHub" in texts["other_scheme"][0]
     assert texts["wrong_signature"][1]
@@ -204,14 +204,14 @@ def test_a_clock_that_is_hours_off_is_explained() -> None:
         ("X-Slack-Request-Timestamp", str(now)),
     )
     assert working.receive(Delivery("POST", "/x", headers, BODY)).status == 401
-    message, hint = working.application.explained_refusals("shop")["too_old"]
+    message, hint = working.application.webhooks.explained_refusals("shop")["too_old"]
     assert "8 h" in message
     assert "time zone" in hint
 
 
 def test_refusals_of_a_clock_that_was_ahead_are_not_recent() -> None:
     working = Working()
-    counted = working.application.webhook_ports().refusals
+    counted = working.application.webhooks.ports().refusals
     counted.count("shop", "wrong_signature")
     assert counted.within_two_hours("shop") == {"wrong_signature": 1}
     working.host.world.clock.advance(-86_400)
@@ -225,7 +225,9 @@ def test_many_refusals_are_a_finding_with_the_reason() -> None:
         working.receive(signed(event=f"e{number}", key="wrong"))
     found = finding(working, "H005")
     assert found is not None
-    message, hint = working.application.explained_refusals("shop")["wrong_signature"]
+    message, hint = working.application.webhooks.explained_refusals("shop")[
+        "wrong_signature"
+    ]
     assert found.message == f"refused deliveries within two hours: 5; {message}"
     assert found.hint.startswith(hint)
     assert conditions(working) == [Condition("S-webhook-refusing", "", "shop")]
@@ -242,7 +244,9 @@ def test_a_secret_that_was_replaced_or_removed_is_recognized() -> None:
     working.changes.set_secret("shop", Secret("newer"))
     assert working.receive(signed()).status == 401
     assert working.refused() == {"previous_secret": 1}
-    text, hint = working.application.explained_refusals("shop")["previous_secret"]
+    text, hint = working.application.webhooks.explained_refusals("shop")[
+        "previous_secret"
+    ]
     assert "replaced or removed" in text
     assert "--previous" in hint
     assert working.receive(signed(key="other")).status == 401

@@ -56,7 +56,7 @@ class Working(Hooks):
 
         if functions:
             self.application = replace(self.application, handler=handler)
-        self.work: HookWork = self.application.hook_work(lambda: self.stopping)
+        self.work: HookWork = self.application.webhooks.work(lambda: self.stopping)
 
     def send(self, *values: object) -> None:
         for value in values:
@@ -408,7 +408,7 @@ def test_only_functions_on_the_list_of_the_operator_are_named_and_called() -> No
     assert len(calls) == 1
     unlisted = replace(working.application, listed_handlers=())
     working.receive(hmac_signed(b"[]"))
-    unlisted.hook_work().round()
+    unlisted.webhooks.work().round()
     assert working.states()[1] == ("failed", "handler_refused", None)
     assert len(calls) == 1
 
@@ -515,9 +515,11 @@ def test_a_replay_is_bounded_and_leaves_what_waits(
     with pytest.raises(ConfigError, match="more than 1 deliveries"):
         working.changes.replay_scope("shop", ReplayScope())
     monkeypatch.setattr(inbox, "MAX_REPLAYED", 2)
-    deliveries = working.application.inbox().in_scope("shop", ReplayScope())
-    assert working.application.inbox().replay_all(deliveries[:1]) == 1
-    assert working.application.inbox().replay_all(deliveries) == 1  # one has changed
+    deliveries = working.application.webhooks.inbox().in_scope("shop", ReplayScope())
+    assert working.application.webhooks.inbox().replay_all(deliveries[:1]) == 1
+    assert (
+        working.application.webhooks.inbox().replay_all(deliveries) == 1
+    )  # one has changed
 
 
 def test_what_a_document_removes_of_a_webhook_is_a_warning() -> None:

@@ -315,15 +315,15 @@ class ApiAccess:
         self.token.demand(Scope.READ)
         names = self._names()
         return [
-            self.application.shown_webhook(stored)
-            for stored in self.application.stored_webhooks().values()
+            self.application.webhooks.shown(stored)
+            for stored in self.application.webhooks.stored().values()
             if names is None or stored.webhook.configuration in names
         ]
 
     def webhook(self, name: str) -> ShownWebhook:
         """Return one webhook."""
         self.token.demand(Scope.READ)
-        return self.application.shown_webhook(self._webhook(name))
+        return self.application.webhooks.shown(self._webhook(name))
 
     def deliveries(
         self, webhook: str, limit: int, state: str = ""
@@ -331,7 +331,7 @@ class ApiAccess:
         """Return the newest deliveries of a webhook, without their bodies."""
         self.token.demand(Scope.READ)
         self._webhook(webhook)
-        return self.application.inbox().newest(webhook, state, limit)
+        return self.application.webhooks.inbox().newest(webhook, state, limit)
 
     # ── audit ───────────────────────────────────────────────────────────────────────
 
@@ -414,7 +414,7 @@ class ApiAccess:
         One without a configuration belongs to the whole installation, so that only a
         token for all configurations has it.
         """
-        stored = self.application.stored_webhooks().get(name)
+        stored = self.application.webhooks.stored().get(name)
         names = self._names()
         if stored is None or (
             names is not None and stored.webhook.configuration not in names

@@ -71,7 +71,7 @@ def future_times(application: Application) -> Iterator[Text]:
         yield Text("runs of sync lines: {names}", names=first_names(lines))
     if application.hook_ports is not None:
         query = DeliveryQuery(received_from=now + SKEW_SECONDS + 1, limit=1)
-        if application.webhook_ports().deliveries.find(query):
+        if application.webhooks.ports().deliveries.find(query):
             yield Text("deliveries of webhooks")
 
 

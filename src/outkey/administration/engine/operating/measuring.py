@@ -32,12 +32,12 @@ def measure(application: Application) -> Metrics:
 
 def count_deliveries(application: Application) -> dict[str, dict[str, int]]:
     """Return how many deliveries are in the inbox, by webhook and state."""
-    webhooks = application.stored_webhooks()
+    webhooks = application.webhooks.stored()
     if not webhooks:
         return {}
     names = {stored.endpoint: name for name, stored in webhooks.items()}
     counts: dict[str, dict[str, int]] = {name: {} for name in names.values()}
-    deliveries = application.webhook_ports().deliveries
+    deliveries = application.webhooks.ports().deliveries
     for row in deliveries.count_by_hour(since=application.database.now()):
         if row.endpoint in names:  # those of deleted webhooks have no name
             states = counts[names[row.endpoint]]

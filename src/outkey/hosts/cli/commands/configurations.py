@@ -217,7 +217,7 @@ def export(
     settings = application.sync_settings
     databases = () if names else settings.databases().values()
     pairs = () if names else settings.pairs().values()
-    webhooks = () if names else application.stored_webhooks().values()
+    webhooks = () if names else application.webhooks.stored().values()
     print_line(render(chosen, lines, databases, pairs, webhooks).rstrip("\n"))
     if not names:
         # A document without them must not pass for a complete one.

@@ -467,7 +467,7 @@ def retry_run(run: RunId, *, as_json: AsJson = False) -> int:
 def retry_deliveries(application: "Application", run: str, *, as_json: bool) -> int:
     """Let workers process the deliveries again of which a run has rejected records."""
     administration = administration_of(application)
-    name, deliveries = application.retry_deliveries(administration, run)
+    name, deliveries = application.webhooks.retry(administration, run)
     ids = [delivery.id for delivery in deliveries]
     if as_json:
         print_json({"done": "replayed", "webhook": name, "deliveries": ids})

@@ -52,8 +52,8 @@ State = Annotated[
 def list_webhooks(*, as_json: AsJson = False) -> None:
     """List the webhooks with their endpoints."""
     application = open_application()
-    webhooks = application.stored_webhooks().values()
-    warn_unreadable(application.unreadable_webhooks())
+    webhooks = application.webhooks.stored().values()
+    warn_unreadable(application.webhooks.unreadable())
     if as_json:
         print_json([webhook_facts(application, stored) for stored in webhooks])
         return
@@ -70,7 +70,7 @@ def list_webhooks(*, as_json: AsJson = False) -> None:
             stored.webhook.scheme,
             state_text(application, stored),
             effect_of(stored),
-            application.endpoint_url(stored.endpoint),
+            application.webhooks.endpoint_url(stored.endpoint),
         )
         for stored in webhooks
     )
@@ -105,7 +105,7 @@ def show_webhook(
         return
     if body:
         raise ConfigError(Text("--body needs --delivery"), field="--body")
-    stored = application.inbox().settings.listed(name)
+    stored = application.webhooks.inbox().settings.listed(name)
     facts = webhook_facts(application, stored)
     if as_json:
         print_json(facts)
@@ -121,16 +121,16 @@ def show_webhook(
     print_table(("Field", "Value"), rows)
     print_public_url_hint(application)
     print_refusals(application, name)
-    findings = application.webhook_findings(stored)
+    findings = application.webhooks.findings(stored)
     print_findings((name, finding) for finding in findings)
 
 
 def print_refusals(application: "Application", name: str) -> None:
     """Print why deliveries were refused, how often, and what to do about it."""
-    counts = application.refused_deliveries(name)
+    counts = application.webhooks.refused(name)
     if not counts:
         return
-    texts = application.explained_refusals(name)
+    texts = application.webhooks.explained_refusals(name)
     rows = ((reason, count, *texts[reason]) for reason, count in counts.items())
     print_table(("Refused", "Count", "Why", "What to do"), rows)
 
@@ -144,7 +144,7 @@ def show_delivery(
     as_json: bool,
 ) -> None:
     """Print a delivery; its body may have personal data, so that is recorded."""
-    found = application.inbox().get(name, delivery_id)
+    found = application.webhooks.inbox().get(name, delivery_id)
     if not body:
         facts = delivery_facts(found)
         if as_json:
@@ -188,7 +188,7 @@ def list_deliveries(
     """List the deliveries of a webhook, newest first."""
     if state:
         parse_state(state)
-    deliveries = open_application().inbox().newest(name, state, limit)
+    deliveries = open_application().webhooks.inbox().newest(name, state, limit)
     if as_json:
         print_json([delivery_facts(delivery) for delivery in deliveries])
         return
@@ -292,7 +292,7 @@ def replay_deliveries(  # noqa: PLR0913 - each is an option
 def replay_scope(name: str, scope: ReplayScope, *, yes: bool, as_json: bool) -> None:
     """Show how many deliveries these are, and process them again."""
     application = open_application()
-    total = len(application.inbox().in_scope(name, scope))
+    total = len(application.webhooks.inbox().in_scope(name, scope))
     count = 0
     if total:
         deliveries = count_text(total, "delivery", "deliveries")
@@ -339,7 +339,7 @@ def delete_webhook(name: Name, *, yes: Yes = False, as_json: AsJson = False) -> 
     Its endpoint responds with 410 from then on.
     """
     application = open_application()
-    application.inbox().settings.endpoint_of(name)
+    application.webhooks.inbox().settings.endpoint_of(name)
     confirm(f"Delete {name} with its deliveries?", yes=yes)
     changes_of(application).remove(name)
     print_done("deleted", as_json=as_json, webhook=name)
@@ -384,7 +384,7 @@ def set_webhook_secret(
         return
     field = PREVIOUS if previous else VERIFY_TOKEN if verify_token else SECRET
     application = open_application()
-    application.inbox().settings.get(name)
+    application.webhooks.inbox().settings.get(name)
     secret = Secret(read_secret(field, f"the webhook {name}"))
     changes_of(application).set_secret(name, secret, field)
     print_done("set", as_json=as_json, webhook=name, field=field)
@@ -437,7 +437,7 @@ def send_sample(
         content_type=content_type,
         base=base,
     )
-    inbox = application.inbox()
+    inbox = application.webhooks.inbox()
     known = {delivery.id for delivery in inbox.newest(name)}
     with changes_of(application).sending_test(name, sample, event_id) as marked:
         status = post_sample(marked)
@@ -477,7 +477,7 @@ def print_public_url_hint(application: "Application") -> None:
 
 def changes_of(application: "Application") -> "WebhookAdministration":
     """Return what changes webhooks in the name of the user of the command."""
-    return application.webhook_administration(administration_of(application))
+    return application.webhooks.administration(administration_of(application))
 
 
 def effect_of(stored: "StoredWebhook") -> str:
@@ -495,7 +495,7 @@ def state_text(application: "Application", stored: "StoredWebhook") -> str:
     from outkey.webhooks.core.inbox.health import LABELS, HookState
     from outkey.webhooks.core.settings.facts import webhook_state
 
-    findings = application.webhook_findings(stored)
+    findings = application.webhooks.findings(stored)
     has_error = any(finding.level is Level.ERROR for finding in findings)
     if has_error and not stored.is_paused:
         return LABELS[HookState.NOT_READY]
@@ -508,7 +508,7 @@ def webhook_facts(
     """Return a webhook as programs read it; its secrets are only set or not."""
     from outkey.webhooks.core.settings import facts
 
-    return facts.webhook_facts(application.shown_webhook(stored))
+    return facts.webhook_facts(application.webhooks.shown(stored))
 
 
 def delivery_facts(delivery: InboxDelivery) -> dict[str, object]:

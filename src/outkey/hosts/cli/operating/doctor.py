@@ -227,8 +227,8 @@ def examine_all(
         findings += sending_errors(application, configurations)
     return findings + [
         (f"webhook {stored.name}", finding)
-        for stored in application.stored_webhooks().values()
-        for finding in application.webhook_findings(stored)
+        for stored in application.webhooks.stored().values()
+        for finding in application.webhooks.findings(stored)
     ]
 
 

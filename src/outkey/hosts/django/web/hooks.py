@@ -141,7 +141,7 @@ def receive_delivery(
 @lru_cache(maxsize=4)
 def reception_of(application: Application) -> Reception:
     """Return what receives the deliveries of an installation, made once."""
-    return application.reception(end_thread=connections.close_all)
+    return application.webhooks.reception(end_thread=connections.close_all)
 
 
 @contextmanager

@@ -48,4 +48,4 @@ class WebhookRounds:
 
     @cached_property
     def _work(self) -> "HookWork":
-        return self._application.hook_work(self._stop_signal.is_set)
+        return self._application.webhooks.work(self._stop_signal.is_set)

@@ -741,7 +741,7 @@ def test_a_limited_token_sees_the_webhooks_of_its_configurations() -> None:
 
 def test_a_paused_webhook_says_so() -> None:
     host = prepared()
-    host.application.inbox().settings.set_paused("contacts", is_paused=True)
+    host.application.webhooks.inbox().settings.set_paused("contacts", is_paused=True)
     assert webhook_facts(access(host).webhook("contacts"))["state"] == "paused"
 
 

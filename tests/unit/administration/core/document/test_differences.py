@@ -81,7 +81,7 @@ class Documents:
         }
 
     def set_hook_secret(self, field: str = "secret") -> None:
-        changes = self.host.application.webhook_administration(self.administration)
+        changes = self.host.application.webhooks.administration(self.administration)
         changes.set_secret("shop", Secret("stored by hand"), field)
 
 
@@ -271,7 +271,7 @@ def test_a_reference_that_names_nothing_keeps_the_stored_secret_of_a_webhook(
         assert finding.message == (
             "env:HOOK_SECRET cannot be read, so the stored secret stays"
         )
-    changes = documents.host.application.webhook_administration(
+    changes = documents.host.application.webhooks.administration(
         documents.administration
     )
     stored = changes.settings.get("shop")

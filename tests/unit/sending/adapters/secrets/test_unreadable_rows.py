@@ -152,13 +152,13 @@ def test_odd_webhooks_are_listed_as_unreadable_and_their_secrets_are_skipped() -
     working = Working()
     application = working.application
     application.states.put(StateKind.WEBHOOK, {"odd": ODD})
-    assert "odd" not in application.stored_webhooks()
-    assert application.unreadable_webhooks() == ["odd"]
+    assert "odd" not in application.webhooks.stored()
+    assert application.webhooks.unreadable() == ["odd"]
     with pytest.raises(RowUnreadable):
         StoredWebhook.from_facts("odd", ODD)
     secrets = SecretsWithWebhooks(memory_storage().secrets, application.states)
     assert "odd" not in str(secrets.key_uses())
-    assert memory_host().application.unreadable_webhooks() == []
+    assert memory_host().application.webhooks.unreadable() == []
 
 
 def test_an_unreadable_webhook_is_deleted_without_the_deliveries_of_others() -> None:
@@ -166,7 +166,7 @@ def test_an_unreadable_webhook_is_deleted_without_the_deliveries_of_others() -> 
     working.send({"id": "a"})
     working.application.states.put(StateKind.WEBHOOK, {"odd": ODD})
     working.changes.remove("odd")
-    assert working.application.unreadable_webhooks() == []
+    assert working.application.webhooks.unreadable() == []
     assert len(working.host.deliveries.rows) == 1
     with pytest.raises(UnknownConfiguration, match="no webhook with this name"):
         working.changes.remove("odd")
@@ -215,7 +215,7 @@ def test_deliveries_of_an_unreadable_webhook_wait_and_the_others_are_processed()
     rows = working.host.deliveries.rows
     (stored,) = rows.values()
     endpoint = stored.endpoint
-    (name,) = working.application.stored_webhooks()
+    (name,) = working.application.webhooks.stored()
     working.application.states.put(StateKind.WEBHOOK, {name: ODD})
     assert working.work.round() == 1
     assert working.states() == [("received", "row_unreadable", None)]

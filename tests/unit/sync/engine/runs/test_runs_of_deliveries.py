@@ -225,7 +225,7 @@ def rejecting(document: str = DOCUMENT) -> Working:
 
 def retry(working: Working, run: str = "1") -> list[str]:
     administration = working.application.administration("ada")
-    name, deliveries = working.application.retry_deliveries(administration, run)
+    name, deliveries = working.application.webhooks.retry(administration, run)
     assert name == "shop"
     return [delivery.id for delivery in deliveries]
 
@@ -300,7 +300,7 @@ def test_deliveries_of_a_webhook_that_was_just_deleted_are_not_retried() -> None
     working.settings.remove("shop")
     with pytest.raises(UnknownConfiguration):
         retry(working)
-    assert working.application.inbox().rejected_by("") == ()
+    assert working.application.webhooks.inbox().rejected_by("") == ()
 
 
 def test_a_run_whose_deliveries_were_deleted_leads_to_the_inbox() -> None:
@@ -327,7 +327,7 @@ def test_an_ordinary_retry_names_the_run_that_it_repairs() -> None:
 
 
 def conditions(working: Working) -> list[str]:
-    return [kind for kind, *_ in working.application._webhook_conditions()]
+    return [kind for kind, *_ in working.application.webhooks.conditions()]
 
 
 def test_rejected_records_of_deliveries_are_reported_once_and_until_retried() -> None:
@@ -335,7 +335,7 @@ def test_rejected_records_of_deliveries_are_reported_once_and_until_retried() ->
     deliver(working, [{"id": None}, {"id": "a"}])
     assert conditions(working) == ["S-webhook-rejecting"]
     stored = working.settings.get("shop")
-    (finding,) = working.application.webhook_findings(stored)
+    (finding,) = working.application.webhooks.findings(stored)
     assert (finding.id, "1; the newest in run 1" in finding.message) == ("H015", True)
     deliver(working, {"id": None})
     assert conditions(working) == ["S-webhook-failing"]  # not both

@@ -77,7 +77,7 @@ def test_the_state_of_graph_is_masked_before_it_is_stored() -> None:
     assert hooks.receive(graph({"id": "a"}, {"id": "b"})).status == 200
     assert KEY not in stored_text(hooks)
     (row,) = hooks.host.deliveries.rows.values()
-    body = json.loads(hooks.application.inbox().content("shop", row.id).body)
+    body = json.loads(hooks.application.webhooks.inbox().content("shop", row.id).body)
     assert body["value"][1] == {"id": "b", "clientState": "***"}
 
 

@@ -435,7 +435,7 @@ def test_what_anybody_can_send_is_limited_by_the_minute(
     settings = {"configuration": "acme"} if scheme == "mollie_classic" else {}
     action = 'run = "orders"' if settings else 'line = "orders"'
     hooks = PublicHooks(document_of(scheme, action, **settings))
-    receiving = hooks.application.reception()
+    receiving = hooks.application.webhooks.reception()
 
     def send(number: int) -> HookResponse:
         body = b"id=tr_%d" % number
@@ -466,7 +466,7 @@ def test_one_address_does_not_use_up_what_anybody_can_send(
     monkeypatch.setattr(reception, "UNSIGNED_OF_ADDRESS", 3)
     document = document_of("mollie_classic", 'run = "orders"', configuration="acme")
     hooks = PublicHooks(document)
-    receiving = hooks.application.reception()
+    receiving = hooks.application.webhooks.reception()
     numbers = iter(range(100))
 
     def send(address: str) -> int:
@@ -492,7 +492,7 @@ def test_what_names_an_object_that_waits_already_is_not_counted(
     monkeypatch.setattr(reception, "UNSIGNED_PER_MINUTE", 3)
     document = document_of("mollie_classic", 'run = "orders"', configuration="acme")
     hooks = PublicHooks(document)
-    receiving = hooks.application.reception()
+    receiving = hooks.application.webhooks.reception()
 
     def send(number: int) -> int:
         delivery = post(b"id=tr_%d" % number, FORM)

@@ -174,7 +174,7 @@ def webhook_of(request: HttpRequest, run: models.Run) -> tuple[str, str]:
         return "", ""
     name = run.actor.removeprefix(WEBHOOK_ACTOR)
     is_open = may(request, Permission.VIEW_WEBHOOK)
-    is_stored = name in installation().stored_webhooks()
+    is_stored = name in installation().webhooks.stored()
     return name, webhook_url(name) if is_open and is_stored else ""
 
 
@@ -183,7 +183,7 @@ def rejected_deliveries(request: HttpRequest, run: models.Run) -> list[tuple[str
     name, url = webhook_of(request, run)
     if not url or not may(request, Permission.VIEW_DELIVERY):
         return []
-    deliveries = installation().inbox().rejected_by(str(run.pk))
+    deliveries = installation().webhooks.inbox().rejected_by(str(run.pk))
     return [
         (delivery.id, webhook_url(name, "webhook_delivery", id=delivery.id))
         for delivery in deliveries[:DELIVERIES_SIZE]

@@ -265,7 +265,7 @@ def retry_deliveries(
 ) -> HttpResponse:
     """Process the deliveries of a run again, and show the first of them."""
     try:
-        name, deliveries = installation().retry_deliveries(
+        name, deliveries = installation().webhooks.retry(
             administration_for(request.user), str(run.pk), rights
         )
     except ConfigError as error:

@@ -118,7 +118,7 @@ def inbox_page(request: HttpRequest) -> HttpResponse:
         state = ""
     found = (
         installation()
-        .inbox()
+        .webhooks.inbox()
         .newest(stored.name, state, PAGE_SIZE + 1, request.GET.get("before", ""))
     )
     deliveries = listed_deliveries(stored, found[:PAGE_SIZE])
@@ -268,7 +268,9 @@ def send_sample(
         content_type="application/json",
         base=server_url(application),
     )
-    known = {delivery.id for delivery in application.inbox().newest(stored.name)}
+    known = {
+        delivery.id for delivery in application.webhooks.inbox().newest(stored.name)
+    }
     with changes_of(request).sending_test(stored.name, signed, event_id) as marked:
         status = post_sample(marked)
     if status != OK:
@@ -276,7 +278,7 @@ def send_sample(
         return {"status": status, "refused": refused}
     new = [
         delivery
-        for delivery in application.inbox().newest(stored.name)
+        for delivery in application.webhooks.inbox().newest(stored.name)
         if delivery.id not in known
     ]
     # The sender's own deliveries may arrive at the same time.
@@ -306,7 +308,7 @@ def listed_deliveries(
 def delivery_at(stored: StoredWebhook, delivery_id: str) -> InboxDelivery:
     """Return the delivery of a page, or respond with 404."""
     try:
-        return installation().inbox().get(stored.name, delivery_id)
+        return installation().webhooks.inbox().get(stored.name, delivery_id)
     except ConfigError:
         raise Http404 from None
 

@@ -126,12 +126,12 @@ def list_page(request: HttpRequest) -> HttpResponse:
             ListedWebhook(overview, url_of(overview.stored.name)),
             overview.days(now, zone),
         )
-        for overview in installation().webhook_overviews()
+        for overview in installation().webhooks.overviews()
     ]
     context = {
         "title": _("Webhooks"),
         "rows": rows,
-        "unreadable": installation().unreadable_webhooks(),
+        "unreadable": installation().webhooks.unreadable(),
         "may_add": may(request, Permission.ADD_WEBHOOK),
     }
     return page(request, "outkey/webhooks.html", context)
@@ -258,13 +258,13 @@ def delete_page(request: HttpRequest) -> HttpResponse:
 def changes_of(request: HttpRequest) -> WebhookAdministration:
     """Return what changes webhooks in the name of the user."""
     administration = administration_for(request.user)
-    return installation().webhook_administration(administration)
+    return installation().webhooks.administration(administration)
 
 
 def stored_at(name: str) -> StoredWebhook:
     """Return the webhook of a page, or respond with 404."""
     try:
-        return installation().inbox().settings.listed(name)
+        return installation().webhooks.inbox().settings.listed(name)
     except UnknownConfiguration:
         raise Http404 from None
 
@@ -272,7 +272,7 @@ def stored_at(name: str) -> StoredWebhook:
 def overview_at(name: str) -> WebhookOverview:
     """Return the webhook of a page with its counts, or respond with 404."""
     stored_at(name)
-    (overview,) = installation().webhook_overviews(name)
+    (overview,) = installation().webhooks.overviews(name)
     return overview
 
 
@@ -296,7 +296,7 @@ def url_of(name: str, view: str = "webhook", **more: str) -> str:
 
 def endpoint_of(request: HttpRequest, stored: StoredWebhook) -> str:
     """Return the URL for the sender; by this request if the public URL is unknown."""
-    url = installation().endpoint_url(stored.endpoint)
+    url = installation().webhooks.endpoint_url(stored.endpoint)
     return request.build_absolute_uri(url)
 
 
@@ -311,7 +311,7 @@ def line_url(request: HttpRequest, name: str) -> str:
 def refusals_of(overview: WebhookOverview) -> list[ListedRefusal]:
     """Return why deliveries were refused, the most frequent reason first."""
     totals = sorted(overview.refusals.totals.items(), key=lambda total: -total[1])
-    texts = installation().explained_refusals(overview.stored.name)
+    texts = installation().webhooks.explained_refusals(overview.stored.name)
     return [ListedRefusal(*texts[reason], count=count) for reason, count in totals]
 
 
