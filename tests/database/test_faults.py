@@ -80,7 +80,7 @@ def work(application: "Application", number: int) -> None:
     application.apply(administration, parse_document(text), dry_run=False)
     administration.set_secret("acme", "token", Secret("spar-token"))
     application.gateway.send("acme", "GET", "/bearer")
-    application.test(administration, "acme")
+    administration.test(application.sender, "acme")
 
 
 def test_whichever_call_fails_nothing_is_sent_unrecorded_and_everything_goes_on(
@@ -173,8 +173,8 @@ grant = "refresh_token"
         )
         for number in range(1, 100):
             with failing_at(monkeypatch, number) as calls, suppress(HostError):
-                application.change_token(
-                    administration, "shop", Tag.TOKEN_RENEWED
+                administration.token(
+                    application.sender, "shop", Tag.TOKEN_RENEWED
                 ).renew()
                 application.gateway.send("shop", "GET", "/oauth/api")
             assert application.gateway.send("shop", "GET", "/oauth/api").status == 200

@@ -26,6 +26,7 @@ from outkey.foundation.core.secret import Secret
 from outkey.sending.core.audit.chain import ChainVerdict, verify
 from outkey.sending.core.configuration.reference import parse_reference
 from outkey.sending.core.vault import voucher
+from outkey.sending.engine.exchange.scripts import try_script
 from outkey.spar import Spar
 from outkey.testing.canary import Canaries
 
@@ -166,7 +167,9 @@ def test_a_script_that_was_changed_by_sql_gets_no_secret(
             continue
         with pytest.raises(ScriptFailed, match="was changed outside of outkey"):
             application.gateway.send("acme", "GET", "/echo")
-        assert not application.try_script(application.registry.get("acme")).ok
+        assert not try_script(
+            application.sender.context, application.registry.get("acme")
+        ).ok
         assert spar.journal == []
 
 

@@ -160,7 +160,7 @@ def test_a_round_verifies_what_is_old_and_tells_what_fails_and_recovers(
     administration = Administration(
         application.registry, application.secrets, application.audit, "tester"
     )
-    report = application.test(administration, "acme")
+    report = administration.test(application.sender, "acme")
     assert not report.ok
     running = background(application, clock_of_now())
     running.round()

@@ -128,7 +128,10 @@ def a_consent_comes_back_to_the_session_that_began_it_once() -> None:
     assert sent["code_verifier"][0] not in str(dict(admin.session.items()))
     assert admin.get(callback, back).status_code == 422
     assert (
-        application.token(application.registry.get("consent")).status().state == "fresh"
+        application.sender.token_actions(application.registry.get("consent"))
+        .status()
+        .state
+        == "fresh"
     )
 
 

@@ -98,7 +98,7 @@ def make_rows(name: str) -> None:
     for field in ("token", "header:X-Key"):
         administration.set_secret(name, field, Secret("spar-token"))
     application.gateway.send(name, "GET", "/bearer")
-    application.test(administration, name)
+    administration.test(application.sender, name)
     runner = application.sync.runner()
     for line in (name, f"{name}-pull", f"{name}-push"):
         with suppress(OutkeyError):

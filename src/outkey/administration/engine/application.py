@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from outkey.administration.core.document.document import Document
-from outkey.administration.core.findings.monitoring import Notice
 from outkey.administration.core.findings.posture import Policy
 from outkey.administration.core.presets.presets import Preset, PresetMethod
 from outkey.administration.engine.access.token_memory import TokenMemory
@@ -28,7 +27,6 @@ from outkey.administration.engine.editing.changes import (
 )
 from outkey.administration.engine.editing.drafts import CandidateConfiguration
 from outkey.administration.engine.editing.editing import Edit
-from outkey.administration.engine.editing.fixes import apply_fix
 from outkey.administration.engine.editing.key_steps import KeyAdministration
 from outkey.administration.engine.subjects.lines import LineActions
 from outkey.administration.engine.subjects.synchronization import Synchronization
@@ -42,8 +40,6 @@ from outkey.administration.engine.watching.doctor import Doctor
 from outkey.administration.engine.watching.monitoring import (
     Monitor,
     MonitoredRows,
-    has_monitored,
-    open_notices,
 )
 from outkey.administration.ports.installation import (
     Keys,
@@ -63,7 +59,6 @@ from outkey.foundation.core.errors import (
 from outkey.foundation.core.fields.choices import Network
 from outkey.foundation.core.findings.checks import Finding
 from outkey.foundation.core.permission import Allowed
-from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.stored_values import OddRow, is_odd
 from outkey.foundation.core.text import Text
@@ -73,15 +68,11 @@ from outkey.foundation.ports.database import Database, StateRows
 from outkey.sending.core.audit.events import Tag
 from outkey.sending.core.configuration.checks import configuration_findings
 from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.diagnosis.evidence import Fix
-from outkey.sending.core.request.message import Response, Route
-from outkey.sending.engine.connection_test import ConnectionTest, Report
-from outkey.sending.engine.exchange.echoed_secrets import sent_secrets
+from outkey.sending.engine.connection_test import ConnectionTest
 from outkey.sending.engine.exchange.preview import Preview
-from outkey.sending.engine.exchange.scripts import ScriptTrial, try_script
+from outkey.sending.engine.exchange.scripts import ScriptTrial
 from outkey.sending.engine.exchange.sender import Sender
 from outkey.sending.engine.gateway import Gateway
-from outkey.sending.engine.tokens.actions import TokenActions
 from outkey.sending.engine.tokens.discovery import discover
 from outkey.sending.ports.sending import Audit, Tokens
 from outkey.sync.core.run.run import Run
@@ -223,10 +214,6 @@ class Application:
             limit=limit,
         )
 
-    def apply_fix(self, administration: Administration, name: str, fix: Fix) -> None:
-        """Change a configuration as a diagnosis proposed."""
-        apply_fix(administration, self.sender.context, name, fix)
-
     def findings(self, configuration: Configuration) -> list[Finding]:
         """Return what is wrong or risky about a configuration."""
         secret = self.sender.context.opener(configuration)
@@ -300,28 +287,6 @@ class Application:
 
         return ApiTokens(self.states, self.database, self.registry, self.token_memory)
 
-    # ── requests, tests and scripts ─────────────────────────────────────────────────
-
-    def test(self, administration: Administration, name: str) -> Report:
-        """Test a stored configuration and store the result."""
-        return administration.test(self.sender, name)
-
-    def try_script(
-        self, configuration: Configuration, at: float | None = None
-    ) -> ScriptTrial:
-        """Run a script once for the test request, with its clock stopped at `at`."""
-        return try_script(self.sender.context, configuration, at)
-
-    def sent_secrets(
-        self, configuration: Configuration, response: Response
-    ) -> list[Secret]:
-        """Return the secrets that a response may repeat."""
-        return sent_secrets(self.sender.context, configuration, response)
-
-    def route_to(self, configuration: Configuration) -> Route:
-        """Return the vetted route to a configuration's Base URL."""
-        return self.sender.route_to(configuration)
-
     # ── forms: a configuration before it is saved ───────────────────────────────────
 
     def save_edit(
@@ -371,16 +336,6 @@ class Application:
         return candidate.run_script(administration, self.sender.context, at)
 
     # ── tokens ──────────────────────────────────────────────────────────────────────
-
-    def token(self, configuration: Configuration) -> TokenActions:
-        """Return what a user can do with a configuration's token."""
-        return self.sender.token_actions(configuration)
-
-    def change_token(
-        self, administration: Administration, name: str, tag: Tag
-    ) -> TokenActions:
-        """Record what a user is about to do with a token, and return what does it."""
-        return administration.token(self.sender, name, tag)
 
     def discover(
         self, issuer: str, network: Network, ca_file: str = ""
@@ -472,14 +427,6 @@ class Application:
         return self.sync.planner().next_runs(names)
 
     # ── background work ─────────────────────────────────────────────────────────────
-
-    def open_notices(self) -> list[Notice]:
-        """Return what monitoring has noticed and what has not recovered yet."""
-        return open_notices(self.states)
-
-    def has_monitored(self) -> bool:
-        """Whether monitoring has run at least once."""
-        return has_monitored(self.states)
 
     def background_work(
         self,

@@ -113,7 +113,7 @@ def webhook(
     return WebhookNotices(
         location=location,
         transport=Urllib3Transport(),
-        route=lambda: application.route_to(configuration),
+        route=lambda: application.sender.route_to(configuration),
         clock=SystemClock(),
         key=Secret(key) if key else None,
     )

@@ -134,5 +134,5 @@ def add_samples(application: Application, url: str) -> None:
     for name, (field, value) in _SECRETS.items():
         administration.set_secret(name, field, Secret(value))
     for draft in document.drafts:
-        application.test(administration, draft.name)
+        administration.test(application.sender, draft.name)
     application.audit.flush()

@@ -12,7 +12,9 @@ from outkey.administration.core.findings.posture import InstallationFacts
 from outkey.administration.engine.application import Application
 from outkey.administration.engine.editing import dependents
 from outkey.administration.engine.editing.editing import Edit
+from outkey.administration.engine.editing.fixes import apply_fix
 from outkey.administration.engine.watching.background import DAY
+from outkey.administration.engine.watching.monitoring import has_monitored, open_notices
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import (
     ConfigError,
@@ -31,6 +33,8 @@ from outkey.sending.adapters.secrets.secrets_reference import ReferencedSecrets
 from outkey.sending.core.audit.events import Change, Tag
 from outkey.sending.core.diagnosis.evidence import Fix
 from outkey.sending.core.request.message import Response
+from outkey.sending.engine.exchange.echoed_secrets import sent_secrets
+from outkey.sending.engine.exchange.scripts import try_script
 from outkey.sync.adapters.tables.databases import NamedDatabases
 from outkey.sync.adapters.tables.sqlite_files import SqliteFiles
 from outkey.sync.adapters.tables.store import TableStore
@@ -75,9 +79,9 @@ def test_a_document_is_applied_tested_and_fixed_in_the_name_of_an_actor() -> Non
     assert application.apply(administration, document, dry_run=False).created == (
         "acme",
     )
-    assert application.test(administration, "acme").ok
+    assert administration.test(application.sender, "acme").ok
     fix = Fix("Use another path", (("verification.test_path", "/me"),))
-    application.apply_fix(administration, "acme", fix)
+    apply_fix(administration, application.sender.context, "acme", fix)
     assert host.registry.get("acme").verification.test_path == "/me"
     actors = {event.actor for event in host.audit.events if isinstance(event, Change)}
     assert actors == {"ada"}
@@ -146,14 +150,15 @@ def test_a_form_is_tried_before_it_is_saved() -> None:
     application.save_edit(administration, edit, allowed=lambda _: True)
     stored = host.registry.get("acme")
     assert stored.script == SCRIPT
-    assert application.try_script(replace(stored, record="")).ok
+    assert try_script(application.sender.context, replace(stored, record="")).ok
 
 
 def test_secrets_that_were_sent_and_the_route_are_known() -> None:
     host = memory_host(OPEN)
     response = Response(200, sent=(Secret("signature"),))
-    assert host.application.sent_secrets(OPEN, response) == [Secret("signature")]
-    assert host.application.route_to(OPEN).addresses == ("93.184.215.14",)
+    sender = host.application.sender
+    assert sent_secrets(sender.context, OPEN, response) == [Secret("signature")]
+    assert sender.route_to(OPEN).addresses == ("93.184.215.14",)
 
 
 def test_what_a_user_does_with_a_token_is_recorded_first() -> None:
@@ -166,11 +171,11 @@ def test_what_a_user_does_with_a_token_is_recorded_first() -> None:
     host = memory_host(made, answers=[Response(404), Response(404)])
     application = host.application
     administration = application.administration("ada")
-    application.change_token(administration, "acme", Tag.TOKEN_FORGOTTEN).forget()
+    administration.token(application.sender, "acme", Tag.TOKEN_FORGOTTEN).forget()
     assert [event.tag for event in host.audit.events if isinstance(event, Change)] == [
         Tag.TOKEN_FORGOTTEN
     ]
-    assert application.token(made).status().state == "none"
+    assert application.sender.token_actions(made).status().state == "none"
     with pytest.raises(TokenEndpointFailed, match="no metadata"):
         application.discover("https://api.acme.example", Network.PUBLIC)
 
@@ -353,7 +358,8 @@ def test_a_round_in_the_background_monitors_and_prunes() -> None:
         application.runs.finish(replace(run, state=RunState.FAILED))
         host.world.clock.advance(application.policy().retention_days * DAY - 1)
     deleted: list[int] = []
-    assert (application.has_monitored(), application.open_notices()) == (False, [])
+    assert not has_monitored(application.states)
+    assert open_notices(application.states) == []
     work = application.background_work(
         application.administration("outkey"),
         [],
@@ -362,7 +368,7 @@ def test_a_round_in_the_background_monitors_and_prunes() -> None:
         delete_older_than=deleted.append,
     )
     work.round()
-    assert application.has_monitored()
+    assert has_monitored(application.states)
     assert deleted == [application.policy().retention_days]
     assert [stored.id for stored in application.runs.newest(9)] == [run.id]
 

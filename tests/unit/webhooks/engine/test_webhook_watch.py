@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from outkey.administration.core.findings.monitoring import NOTICE_KINDS
+from outkey.administration.engine.watching.monitoring import open_notices
 from outkey.foundation.core.findings.checks import Finding
 from outkey.foundation.core.findings.conditions import Condition
 from outkey.foundation.core.moments import DAY_SECONDS
@@ -359,7 +360,7 @@ def test_monitoring_opens_and_closes_notices_of_webhooks() -> None:
         working.receive(signed(event=f"e{number}", key="wrong"))
     (opened,) = monitor.look()
     assert opened.condition == Condition("S-webhook-refusing", "", "shop")
-    assert application.open_notices() == [opened]
+    assert open_notices(application.states) == [opened]
     assert monitor.look() == []
     working.host.world.clock.sleep(2 * HOUR)
     (closed,) = monitor.look()

@@ -223,7 +223,7 @@ class ApiAccess:
         """Test a configuration; that sends a request."""
         self.token.demand(Scope.SEND)
         self._configuration(name)
-        return self.application.test(self.administration, name)
+        return self.administration.test(self.application.sender, name)
 
     def preview(
         self, name: str, method: str, path: str | None, content: RequestContent

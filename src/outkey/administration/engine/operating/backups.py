@@ -72,6 +72,6 @@ def has_refresh_token(application: Application, configuration: Configuration) ->
     if configuration.oauth2.grant is Grant.REFRESH_TOKEN:
         return True  # it was entered
     try:
-        return application.token(configuration).would_lose_consent()
+        return application.sender.token_actions(configuration).would_lose_consent()
     except OutkeyError:
         return True

@@ -4,6 +4,7 @@ from outkey.administration.core.operating.metrics import Metrics
 from outkey.administration.engine.application import Application
 from outkey.administration.engine.operating.counting import SendCounter
 from outkey.administration.engine.operating.workers import count_workers
+from outkey.administration.engine.watching.monitoring import open_notices
 from outkey.foundation.core.shared_state import StateKind
 from outkey.sync.engine.runs.counting import run_counts
 
@@ -25,7 +26,7 @@ def measure(application: Application) -> Metrics:
         waiting_runs=len(application.runs.due()),
         running_runs=application.runs.count_running(),
         workers=count_workers(states, application.database),
-        open_notices=len(application.open_notices()),
+        open_notices=len(open_notices(application.states)),
         is_sealed=application.keys.is_sealed(),
     )
 

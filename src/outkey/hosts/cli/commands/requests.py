@@ -24,6 +24,7 @@ from outkey.hosts.cli.printing.presenters import (
 from outkey.hosts.cli.session import AsJson, Name, open_application
 from outkey.hosts.preview_facts import preview_facts
 from outkey.sending.core.request.message import Response, ResponseHeaders
+from outkey.sending.engine.exchange.echoed_secrets import sent_secrets
 
 if TYPE_CHECKING:
     from outkey.administration.engine.application import Application
@@ -143,7 +144,7 @@ def mask_echoes(application: "Application", name: str, response: Response) -> Re
     from outkey.foundation.core.secret import MASK
 
     configuration = application.registry.get(name)
-    secrets = application.sent_secrets(configuration, response)
+    secrets = sent_secrets(application.sender.context, configuration, response)
     username = configuration.username
     pairs = scrub_headers(response.headers, secrets, username)
     body = scrub(response.body, secrets, username)

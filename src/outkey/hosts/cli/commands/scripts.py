@@ -13,6 +13,7 @@ from outkey.hosts.cli.printing.output import (
     print_table,
 )
 from outkey.hosts.cli.session import AsJson, Name, open_application
+from outkey.sending.engine.exchange.scripts import try_script
 
 scripts_app = Commands(help="Try a signing script.")
 
@@ -34,7 +35,7 @@ def run(
     Prints the names and lengths of the headers, never a value.
     """
     application = open_application()
-    trial = application.try_script(application.registry.get(name), at)
+    trial = try_script(application.sender.context, application.registry.get(name), at)
     if as_json:
         headers = [{"name": name, "length": length} for name, length in trial.headers]
         error = trial.error.facts() if trial.error else None

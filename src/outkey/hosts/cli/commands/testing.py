@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from outkey.administration.engine.editing.fixes import apply_fix
 from outkey.foundation.core.findings.checks import Finding, Level
 from outkey.foundation.core.text import join_texts
 from outkey.hosts.cli.printing.finding_commands import with_command
@@ -44,7 +45,7 @@ def check_connection(
     """Test a configuration step by step, with cause and remedy."""
     application = open_application()
     administration = administration_of(application)
-    report = application.test(administration, name)
+    report = administration.test(application.sender, name)
     proposal = report.suspicions[0].fix if fix and report.suspicions else None
     if proposal:
         from outkey.administration.engine.editing.fixes import difference
@@ -54,8 +55,8 @@ def check_connection(
             print_report(report)
             print_table(("Field", "Now", "Then"), rows)
         confirm(f"{proposal.label}?", yes=yes)
-        application.apply_fix(administration, name, proposal)
-        report = application.test(administration, name)
+        apply_fix(administration, application.sender.context, name, proposal)
+        report = administration.test(application.sender, name)
     if as_json:
         print_json(report_facts(report))
         return report_exit_code(report)

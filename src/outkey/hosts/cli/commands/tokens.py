@@ -52,7 +52,7 @@ def status(
 ) -> None:
     """Show the state of a token, never the token itself."""
     application = open_application()
-    token = application.token(application.registry.get(name))
+    token = application.sender.token_actions(application.registry.get(name))
     active = token.introspect() if introspect else None
     print_status(token.status(), as_json=as_json, active=active)
 
@@ -77,7 +77,7 @@ def forget(name: Name, *, as_json: AsJson = False) -> None:
     """Delete the token here, without notifying the provider."""
     application = open_application()
     if sys.stdin.isatty():
-        stored = application.token(application.registry.get(name))
+        stored = application.sender.token_actions(application.registry.get(name))
         if stored.would_lose_consent():
             typer.confirm(
                 "The refresh token is lost then, and a user must agree again. Go on?",
@@ -114,7 +114,7 @@ def authorize(name: Name, *, as_json: AsJson = False) -> None:
 
 def change_token(application: "Application", name: str, tag: Tag) -> "TokenActions":
     """Record what the user is about to do with a token, and return what does it."""
-    return application.change_token(administration_of(application), name, tag)
+    return administration_of(application).token(application.sender, name, tag)
 
 
 @tokens_app.command("discover")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from outkey.administration.core.findings.monitoring import Notice
+from outkey.administration.engine.watching.monitoring import has_monitored, open_notices
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.printing.output import (
@@ -76,13 +77,13 @@ def notices(*, as_json: AsJson = False) -> None:
     A notice disappears when its cause has ended. The monitoring runs in `outkey serve`.
     """
     application = open_application()
-    open_notices = application.open_notices()
+    found = open_notices(application.states)
     if as_json:
-        print_json([notice.facts() for notice in open_notices])
-    elif open_notices:
+        print_json([notice.facts() for notice in found])
+    elif found:
         titles = ("Since", "Level", "Id", "Configuration", "What", "What to do")
-        print_table(titles, map(notice_row, open_notices))
-    elif application.has_monitored():
+        print_table(titles, map(notice_row, found))
+    elif has_monitored(application.states):
         print_line("There are no open notices. Nothing needs attention.")
     else:
         process = current_host().background_process

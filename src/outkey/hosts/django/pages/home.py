@@ -24,6 +24,7 @@ from outkey.administration.engine.watching.attention import (
 )
 from outkey.administration.engine.watching.audit_trail import last_chain_check
 from outkey.administration.engine.watching.charts import hourly_chart
+from outkey.administration.engine.watching.monitoring import open_notices
 from outkey.administration.engine.watching.overview import Overview, build_overview
 from outkey.administration.engine.watching.run_history import (
     HISTORY_DAYS,
@@ -151,7 +152,7 @@ def installation_overview() -> Overview:
     working = statuses_by_rank.index(Status.WORKING)
     unwell = active.filter(rank__lt=working).order_by("rank", "name")
     names = list(unwell.values_list("name", flat=True)[:ATTENTION_SIZE])
-    notices = application.open_notices()
+    notices = open_notices(application.states)
     rows = rows_by_name(
         [*names, *(notice.condition.configuration for notice in notices)]
     )

@@ -62,7 +62,7 @@ def sign(
 
 
 def try_script(
-    context: SendContext, configuration: Configuration, at: float | None
+    context: SendContext, configuration: Configuration, at: float | None = None
 ) -> ScriptTrial:
     """Run the script once for the test request, with its clock stopped at `at`.
 

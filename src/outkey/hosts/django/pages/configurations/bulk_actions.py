@@ -200,9 +200,8 @@ def check(request: HttpRequest, record: UUID) -> HttpResponse:
     else:
         try:
             with limited_concurrency():
-                report = installation().test(
-                    administration_for(request.user), stored.name
-                )
+                administration = administration_for(request.user)
+                report = administration.test(installation().sender, stored.name)
         except OutkeyError as error:
             context["problem"] = message_of(error)
         else:

@@ -8,7 +8,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from outkey.administration.engine.editing.fixes import changed_field, permissions_for
+from outkey.administration.engine.editing.fixes import (
+    apply_fix,
+    changed_field,
+    permissions_for,
+)
 from outkey.foundation.core.errors import EditConflict, OutkeyError
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.text import Text
@@ -46,7 +50,12 @@ def apply_shown_fix(request: HttpRequest, record: UUID) -> HttpResponse:
             raise EditConflict
         fix = Fix(label, tuple((path, text) for path, text in changes), tidied)
         require(request, *permissions_for(fix, stored))
-        installation().apply_fix(administration_for(request.user), stored.name, fix)
+        apply_fix(
+            administration_for(request.user),
+            installation().sender.context,
+            stored.name,
+            fix,
+        )
     except signing.BadSignature:
         messages.error(request, _("This proposal is too old. Test again."))
     except OutkeyError as error:

@@ -79,7 +79,7 @@ def panel_for(request: HttpRequest, stored: Configuration) -> TokenPanel | None:
     application = installation()
     if application.keys.is_sealed():
         return TokenPanel(stored, problem=Sealed())
-    token = application.token(stored)
+    token = application.sender.token_actions(stored)
     try:
         status = token.status()
     except OutkeyError as error:

@@ -100,11 +100,8 @@ def act_on_token(
     stored = configuration_at(record)
     try:
         with limited_concurrency():
-            act(
-                installation().change_token(
-                    administration_for(request.user), stored.name, tag
-                )
-            )
+            administration = administration_for(request.user)
+            act(administration.token(installation().sender, stored.name, tag))
             messages.success(request, success)
     except OutkeyError as error:
         messages.error(request, message_of(error))
@@ -165,8 +162,8 @@ def connect(request: HttpRequest, record: UUID) -> HttpResponse:
     stored = configuration_at(record)
     try:
         administration = administration_for(request.user)
-        actions = installation().change_token(
-            administration, stored.name, Tag.TOKEN_AUTHORIZED
+        actions = administration.token(
+            installation().sender, stored.name, Tag.TOKEN_AUTHORIZED
         )
         url = consents_of(request).begin(actions, redirect_url(request, record))
         origin = parse_endpoint(url, "").origin
@@ -192,7 +189,7 @@ def leave(request: HttpRequest, record: UUID) -> HttpResponse:
     """
     require(request, Permission.SET_SECRET)
     stored = configuration_at(record)
-    actions = installation().token(stored)
+    actions = installation().sender.token_actions(stored)
     url = consents_of(request).url(actions, redirect_url(request, record))
     return HttpResponseRedirect(url) if url else redirect_to_token(stored)
 
@@ -208,7 +205,7 @@ def callback(request: HttpRequest, record: UUID) -> HttpResponse:
     )
     try:
         consents.redeem(
-            installation().token(stored),
+            installation().sender.token_actions(stored),
             parameters,
             state=state,
             redirect_url=redirect_url(request, record),
