@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from outkey.administration.core.access.token_owners import TokenOwner
 from outkey.administration.core.operating.checklist import ProductionFacts
@@ -18,7 +17,6 @@ from outkey.foundation.core.errors import ConfigError, OutkeyError, Sealed
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.printing.output import print_line
 from outkey.hosts.command_host import (
-    AccountFacts,
     CommandHost,
     Restored,
     UserAccounts,
@@ -41,9 +39,6 @@ from outkey.hosts.server.logs import logging_settings
 from outkey.sending.adapters.secrets.keyring_file import KeySource
 from outkey.sending.core.audit.events import Tag
 from outkey.sync.core.run.run import Run
-
-if TYPE_CHECKING:
-    from outkey.administration.engine.editing.changes import Administration
 
 
 def django_host() -> CommandHost:
@@ -107,6 +102,8 @@ def record_restore(application: Application, folder: Path) -> None:
 def open_users() -> tuple[Application, UserAccounts]:
     """Open the embedded home with the accounts of its pages."""
     application = application_at(prepare(PAGES))
+    from outkey.hosts.server.users.accounts import EmbeddedAccounts
+
     return application, EmbeddedAccounts(application)
 
 
@@ -265,93 +262,3 @@ def run_worker(
     log(f"running sync lines, {runs_at_once} at a time; stop with Ctrl-C or SIGTERM")
     QueueWorker(application, runs_at_once, log, log_run).run()
     log("ended")
-
-
-class EmbeddedAccounts:
-    """The accounts of the embedded home's pages."""
-
-    def __init__(self, application: Application) -> None:
-        self._application = application
-
-    def add(
-        self, name: str, *, role: str, password: str, administration: "Administration"
-    ) -> str | None:
-        """Create a user; return the password if it was generated."""
-        from outkey.hosts.server.users import accounts
-
-        return accounts.add_user(
-            name, role=role, password=password, administration=administration
-        )
-
-    def refuse_new(self, name: str, role: str) -> None:
-        """Refuse a name that is taken or invalid, and an unknown role."""
-        from outkey.hosts.server.users import accounts
-
-        accounts.new_user(name, role)
-
-    def list_users(self) -> list[AccountFacts]:
-        """Return the facts of all accounts, by name."""
-        from outkey.hosts.server.users import accounts
-
-        return accounts.list_users(self._application.api_tokens)
-
-    def disable(self, name: str, *, administration: "Administration") -> list[str]:
-        """Refuse further sign-ins of a user, but not of the last administrator."""
-        from outkey.hosts.server.users import accounts
-
-        accounts.disable_user(name, administration)
-        return self.revoke_tokens(name, administration=administration)
-
-    def set_password(
-        self, name: str, *, password: str, administration: "Administration"
-    ) -> str | None:
-        """Replace a password; return it if it was generated."""
-        from outkey.hosts.server.users import accounts
-
-        return accounts.set_password(name, password, administration)
-
-    def audit_key(self, name: str) -> str:
-        """Return what an account is called in the audit."""
-        from outkey.hosts.server.users import personal
-        from outkey.hosts.server.users.user_changes import key_of
-
-        return key_of(personal.user_named(name))
-
-    def export(self, name: str) -> dict[str, object]:
-        """Return everything that is stored about a user."""
-        from outkey.hosts.server.users import personal
-
-        user = personal.user_named(name)
-        application = self._application
-        return personal.data_about(
-            user, application.audit_trail.rows, application.api_tokens
-        )
-
-    def refuse_erasure(self, name: str) -> None:
-        """Refuse to erase the last administrator."""
-        from outkey.hosts.server.users import personal
-
-        personal.refuse_last_administrator(personal.user_named(name))
-
-    def revoke_tokens(
-        self, name: str, *, administration: "Administration"
-    ) -> list[str]:
-        """Revoke the API tokens that a user has created; return their names."""
-        from outkey.hosts.django.pages.access import web_actor
-
-        tokens = self._application.api_tokens
-        return tokens.revoke_all_of(administration, web_actor(name))
-
-    def erase(self, name: str) -> str:
-        """Delete an account; return the name that replaces it beside secrets."""
-        from outkey.hosts.server.users import personal
-
-        user = personal.user_named(name)
-        application = self._application
-        return personal.erase(user, application.registry, application.api_tokens)
-
-    def prune(self, days: int) -> int:
-        """Delete sign-ins older than this and ended sessions; return how many."""
-        from outkey.hosts.server.users import personal
-
-        return personal.delete_old(days)

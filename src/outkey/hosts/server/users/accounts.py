@@ -10,13 +10,16 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from outkey.administration.core.access.roles import ROLES
-from outkey.administration.engine.access.api_tokens import ApiTokens
+from outkey.administration.engine.application import Application
 from outkey.administration.engine.editing.changes import Administration
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.hosts.command_host import AccountFacts
 from outkey.hosts.django.pages.access import web_actor
 from outkey.hosts.server.users.personal import (
+    data_about,
+    delete_old,
+    erase,
     refuse_last_administrator,
     sessions_of,
     user_named,
@@ -27,18 +30,110 @@ from outkey.sending.core.audit.events import Tag
 ADMINISTRATOR = "Administrator"
 
 
-def add_user(
-    name: str, role: str, password: str, administration: Administration
-) -> str | None:
-    """Create a user with a role; return the password if it was generated."""
-    user, groups = new_user(name, role)
-    generated = choose_password(user, password)
-    fields = ["is_superuser"] if user.is_superuser else []
-    fields += [f"groups +{group.name}" for group in groups]
-    administration.note(Tag.USER_CREATED, "", *fields, key=key_of(user))
-    user.save()
-    user.groups.set(groups)
-    return generated
+class EmbeddedAccounts:
+    """The accounts of the embedded home's pages."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+
+    def add(
+        self, name: str, *, role: str, password: str, administration: Administration
+    ) -> str | None:
+        """Create a user with a role; return the password if it was generated."""
+        user, groups = new_user(name, role)
+        generated = choose_password(user, password)
+        fields = ["is_superuser"] if user.is_superuser else []
+        fields += [f"groups +{group.name}" for group in groups]
+        administration.note(Tag.USER_CREATED, "", *fields, key=key_of(user))
+        user.save()
+        user.groups.set(groups)
+        return generated
+
+    def refuse_new(self, name: str, role: str) -> None:
+        """Refuse a name that is taken or invalid, and an unknown role."""
+        new_user(name, role)
+
+    def list_users(self) -> list[AccountFacts]:
+        """Return the facts of all accounts, by name."""
+        counts = Counter(
+            token.created_by for token in self._application.api_tokens.active()
+        )
+        users = User.objects.prefetch_related("groups").order_by("username")
+        return [
+            {
+                "name": user.username,
+                "active": user.is_active,
+                "superuser": user.is_superuser,
+                "groups": sorted(group.name for group in user.groups.all()),
+                "last_login": user.last_login,
+                "tokens": counts[web_actor(user.username)],
+            }
+            for user in users
+        ]
+
+    def disable(self, name: str, *, administration: Administration) -> list[str]:
+        """Refuse further sign-ins of a user and end the sessions; the account stays.
+
+        The API tokens of the user are revoked; return their names.
+        """
+        user = user_named(name)
+        refuse_last_administrator(user)
+        administration.note(Tag.USER_UPDATED, "", "is_active", key=key_of(user))
+        with transaction.atomic():
+            # Two commands at once must not disable the last two administrators.
+            list(
+                User.objects.select_for_update()
+                .filter(is_superuser=True)
+                .order_by("pk")
+            )
+            refuse_last_administrator(user)
+            user.is_active = False
+            user.save(update_fields=["is_active"])
+            for session in sessions_of(
+                user
+            ):  # or they would go on if it is enabled again
+                session.delete()
+        return self.revoke_tokens(name, administration=administration)
+
+    def set_password(
+        self, name: str, *, password: str, administration: Administration
+    ) -> str | None:
+        """Replace a user's password and unlock the sign-in; their sessions end."""
+        user = user_named(name)
+        generated = choose_password(user, password)
+        administration.note(Tag.PASSWORD_SET, key=key_of(user))
+        user.save(update_fields=["password"])
+        reset(username=name)
+        return generated
+
+    def audit_key(self, name: str) -> str:
+        """Return what an account is called in the audit."""
+        return key_of(user_named(name))
+
+    def export(self, name: str) -> dict[str, object]:
+        """Return everything that is stored about a user."""
+        application = self._application
+        return data_about(
+            user_named(name), application.audit_trail.rows, application.api_tokens
+        )
+
+    def refuse_erasure(self, name: str) -> None:
+        """Refuse to erase the last administrator."""
+        refuse_last_administrator(user_named(name))
+
+    def revoke_tokens(self, name: str, *, administration: Administration) -> list[str]:
+        """Revoke the API tokens that a user has created; return their names."""
+        tokens = self._application.api_tokens
+        return tokens.revoke_all_of(administration, web_actor(name))
+
+    def erase(self, name: str) -> str:
+        """Delete an account; return the name that replaces it beside secrets."""
+        application = self._application
+        return erase(user_named(name), application.registry, application.api_tokens)
+
+    def prune(self, days: int) -> int:
+        """Delete sign-ins older than this and ended sessions; return how many."""
+        return delete_old(days)
 
 
 def new_user(name: str, role: str) -> tuple[User, list[Group]]:
@@ -99,47 +194,3 @@ def choose_password(user: User, password: str) -> str | None:
         ) from None
     user.set_password(password)
     return None
-
-
-def set_password(
-    name: str, password: str, administration: Administration
-) -> str | None:
-    """Replace a user's password and unlock the sign-in; their sessions end."""
-    user = user_named(name)
-    generated = choose_password(user, password)
-    administration.note(Tag.PASSWORD_SET, key=key_of(user))
-    user.save(update_fields=["password"])
-    reset(username=name)
-    return generated
-
-
-def disable_user(name: str, administration: Administration) -> None:
-    """Refuse further sign-ins of a user and end the sessions; the account stays."""
-    user = user_named(name)
-    refuse_last_administrator(user)
-    administration.note(Tag.USER_UPDATED, "", "is_active", key=key_of(user))
-    with transaction.atomic():
-        # Two commands at once must not disable the last two administrators.
-        list(User.objects.select_for_update().filter(is_superuser=True).order_by("pk"))
-        refuse_last_administrator(user)
-        user.is_active = False
-        user.save(update_fields=["is_active"])
-        for session in sessions_of(user):  # or they would go on if it is enabled again
-            session.delete()
-
-
-def list_users(tokens: ApiTokens) -> list[AccountFacts]:
-    """Return the facts of all accounts, by name."""
-    counts = Counter(token.created_by for token in tokens.active())
-    users = User.objects.prefetch_related("groups").order_by("username")
-    return [
-        {
-            "name": user.username,
-            "active": user.is_active,
-            "superuser": user.is_superuser,
-            "groups": sorted(group.name for group in user.groups.all()),
-            "last_login": user.last_login,
-            "tokens": counts[web_actor(user.username)],
-        }
-        for user in users
-    ]
