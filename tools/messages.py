@@ -26,7 +26,7 @@ from django.conf import settings
 from django.utils.translation.template import templatize
 
 from outkey.administration.core.findings.catalogue import ALL_CHECKS
-from outkey.administration.core.findings.monitoring import NOTICE_KINDS
+from outkey.administration.core.findings.notice_checks import NOTICE_CHECKS
 from outkey.administration.core.operating.checklist import CHECKLIST
 from outkey.foundation.core import errors
 from outkey.foundation.core.errors import BadAnswer, Cause, OutkeyError
@@ -165,8 +165,8 @@ def table_texts() -> Iterator[str]:
     yield from (text for line in CHECKLIST for text in (line.text, line.hint))
     for reason in REASONS.values():
         yield from (reason.title, reason.remedy)
-    for kind in NOTICE_KINDS.values():
-        yield from (kind.message, kind.hint)
+    for check in NOTICE_CHECKS:
+        yield from (check.message, check.hint)
     for error in vars(errors).values():
         if isinstance(error, type) and issubclass(error, OutkeyError):
             yield error.default_hint

@@ -20,5 +20,5 @@ class LoggedNotices:
     def send(self, notices: Sequence[Notice]) -> None:
         """Log what has opened and what has recovered."""
         for notice in notices:
-            level = LEVELS[notice.kind.level]
+            level = LEVELS[notice.check.level]
             logger.log(level, "%s %s", notice.condition.kind, notice.text())

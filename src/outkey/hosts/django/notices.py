@@ -22,7 +22,7 @@ class MailedNotices:
         """Send what has opened and what has recovered."""
         lines = []
         for notice in notices[:MAX_NOTICES]:
-            lines += [notice.text(), f"  {notice.kind.hint}"]
+            lines += [notice.text(), f"  {notice.hint}"]
         if len(notices) > MAX_NOTICES:
             lines.append(f"and {len(notices) - MAX_NOTICES} more: outkey notices")
         subject = f"outkey: {lines[0]}"

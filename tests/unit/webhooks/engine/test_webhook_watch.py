@@ -5,7 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.administration.core.findings.monitoring import NOTICE_KINDS
+from outkey.administration.core.findings.notice_checks import (
+    NOTICE_CHECK_BY_ID,
+    Opens,
+)
 from outkey.administration.engine.watching.monitoring import open_notices
 from outkey.foundation.core.findings.checks import Finding
 from outkey.foundation.core.findings.conditions import Condition
@@ -342,7 +345,12 @@ def test_a_function_that_is_not_listed_any_more_is_a_finding() -> None:
 
 
 def test_every_condition_has_words() -> None:
-    assert set(NOTICE_OF_CHECK.values()) <= set(NOTICE_KINDS)
+    of_webhooks = {
+        check.id
+        for check in NOTICE_CHECK_BY_ID.values()
+        if check.opens is Opens.WEBHOOK
+    }
+    assert set(NOTICE_OF_CHECK.values()) == of_webhooks
 
 
 def test_monitoring_opens_and_closes_notices_of_webhooks() -> None:

@@ -7,13 +7,16 @@ from datetime import date
 from statistics import median
 from typing import Any, NamedTuple, Self
 
-from outkey.foundation.core.findings.checks import Level
+from outkey.administration.core.findings.notice_checks import (
+    NOTICE_CHECK_BY_ID,
+    NoticeCheck,
+)
 from outkey.foundation.core.findings.conditions import Condition
-from outkey.foundation.core.moments import DAY_SECONDS, day_of, iso_moment, iso_or_none
+from outkey.foundation.core.moments import day_of, iso_moment, iso_or_none
 from outkey.foundation.core.stored_times import SKEW_SECONDS, is_recent
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.events import CHALLENGED
-from outkey.sending.core.configuration.expiry import NEW_TOKEN_HINT, warning_stage
+from outkey.sending.core.configuration.expiry import warning_stage
 from outkey.sending.core.configuration.health import Health, Status, Summary
 from outkey.sync.core.run.run import Run, RunState
 from outkey.sync.core.run.states import is_alive, is_due
@@ -31,169 +34,6 @@ MAX_ORIGINS = 50
 OVERDUE_SECONDS = 300.0
 
 
-class NoticeKind(NamedTuple):
-    """The texts of a notice.
-
-    One with a `duration` is about an event and closes after it; any other is about a
-    state, and closes when that recovers.
-    """
-
-    level: Level
-    message: Text
-    hint: Text
-    duration: float = 0.0
-    reports_recovery: bool = True
-
-
-CERTIFICATE_HINT = Text(
-    "Report it to the API's provider, or renew it where the API is your own."
-)
-NOTICE_KINDS: Mapping[str, NoticeKind] = {
-    "S-failing": NoticeKind(
-        Level.ERROR,
-        Text("the last test failed"),
-        Text("Open the configuration, and test it."),
-    ),
-    "S-paused": NoticeKind(
-        Level.ERROR,
-        Text("sending is paused, since the credentials were refused again and again"),
-        Text("Enter the right credentials, or test the configuration."),
-    ),
-    "S-person-needed": NoticeKind(
-        Level.ERROR,
-        Text("the provider requires a user to allow access again"),
-        Text(
-            "Press Connect on the configuration's page, or enter a new refresh token."
-        ),
-    ),
-    "S-refused-burst": NoticeKind(
-        Level.WARNING,
-        Text("the API refused the credentials ten times within a minute"),
-        Text("Check the audit for what sends, and test the configuration."),
-    ),
-    "S-host-failing": NoticeKind(
-        Level.ERROR,
-        Text("several configurations fail at one host"),
-        Text("Check whether the provider has an outage before you change credentials."),
-    ),
-    "S-new-origin": NoticeKind(
-        Level.WARNING,
-        Text("requests go to a host that was never used before"),
-        Text(
-            "Check the configuration's history for who changed the URL, and whether"
-            " on purpose."
-        ),
-        duration=DAY_SECONDS,
-    ),
-    "S-accepted-after-refusals": NoticeKind(
-        Level.NOTICE,
-        Text("the credentials were accepted after a series of refusals"),
-        Text(
-            "If no user has corrected them, they may have been guessed: check the"
-            " audit."
-        ),
-        duration=DAY_SECONDS,
-    ),
-    "S-line-failing": NoticeKind(
-        Level.ERROR,
-        Text("the last run of a sync line failed"),
-        Text("Open the run to see the cause, and run the line again."),
-    ),
-    "S-no-worker": NoticeKind(
-        Level.ERROR,
-        Text("runs of sync lines wait, and no worker takes them"),
-        Text("Start outkey worker, or check why it ended; it needs the key."),
-    ),
-    "S-volume": NoticeKind(
-        Level.WARNING,
-        Text("more than ten times as many requests as usual"),
-        Text("Check the audit for what sends, or set a rate limit."),
-    ),
-    "S-sign-ins": NoticeKind(
-        Level.WARNING,
-        Text("many sign-ins of a user have failed within an hour"),
-        Text(
-            "The password may be guessed by an attacker. Ask the user, and restrict who"
-            " can reach the pages."
-        ),
-        duration=DAY_SECONDS,
-    ),
-    "S-webhook-silent": NoticeKind(
-        Level.WARNING,
-        Text("a webhook has had no delivery for three times the usual gap"),
-        Text("Check the settings at the sender, and run its sync line."),
-    ),
-    "S-webhook-refusing": NoticeKind(
-        Level.ERROR,
-        Text("many deliveries of a webhook are refused"),
-        Text("See the reasons with outkey webhook show, before the sender gives up."),
-    ),
-    "S-webhook-waiting": NoticeKind(
-        Level.ERROR,
-        Text("deliveries of a webhook wait, and are not processed"),
-        Text("Check that a worker is running, and the sync line of the webhook."),
-    ),
-    "S-webhook-failing": NoticeKind(
-        Level.WARNING,
-        Text("deliveries of a webhook have failed"),
-        Text(
-            "See the inbox of the webhook, and replay them when the cause is removed."
-        ),
-    ),
-    "S-webhook-rejecting": NoticeKind(
-        Level.WARNING,
-        Text("records of a webhook's deliveries were rejected"),
-        Text("Open the run to see why, correct the cause, and retry them."),
-    ),
-    "S-token-ends-0": NoticeKind(
-        Level.ERROR,
-        Text("the token has ended"),
-        NEW_TOKEN_HINT,
-        reports_recovery=False,
-    ),
-    "S-token-ends-1": NoticeKind(
-        Level.WARNING,
-        Text("the token ends within a day"),
-        NEW_TOKEN_HINT,
-        reports_recovery=False,
-    ),
-    "S-token-ends-7": NoticeKind(
-        Level.WARNING,
-        Text("the token ends within a week"),
-        NEW_TOKEN_HINT,
-        reports_recovery=False,
-    ),
-    "S-token-ends-30": NoticeKind(
-        Level.WARNING,
-        Text("the token ends within 30 days"),
-        NEW_TOKEN_HINT,
-        reports_recovery=False,
-    ),
-    "S-certificate-ends-0": NoticeKind(
-        Level.ERROR,
-        Text("the server's certificate has ended"),
-        CERTIFICATE_HINT,
-        reports_recovery=False,
-    ),
-    "S-certificate-ends-1": NoticeKind(
-        Level.WARNING,
-        Text("the server's certificate ends within a day"),
-        CERTIFICATE_HINT,
-        reports_recovery=False,
-    ),
-    "S-certificate-ends-7": NoticeKind(
-        Level.WARNING,
-        Text("the server's certificate ends within a week"),
-        CERTIFICATE_HINT,
-        reports_recovery=False,
-    ),
-    "S-certificate-ends-30": NoticeKind(
-        Level.WARNING,
-        Text("the server's certificate ends within 30 days"),
-        CERTIFICATE_HINT,
-        reports_recovery=False,
-    ),
-}
 KIND_OF_STATUS = {
     Status.FAILING: "S-failing",
     Status.PAUSED: "S-paused",
@@ -210,9 +50,19 @@ class Notice:
     closed_at: float | None = None
 
     @property
-    def kind(self) -> NoticeKind:
-        """The level and the texts."""
-        return NOTICE_KINDS[self.condition.kind]
+    def check(self) -> NoticeCheck:
+        """The row of the table, with its level."""
+        return NOTICE_CHECK_BY_ID[self.condition.kind]
+
+    @property
+    def message(self) -> Text:
+        """The state or event."""
+        return self.check.texts()[0]
+
+    @property
+    def hint(self) -> Text:
+        """What to do about it."""
+        return self.check.texts()[1]
 
     @classmethod
     def from_state(cls, value: Mapping[str, Any]) -> Self:
@@ -228,29 +78,29 @@ class Notice:
         """Return the notice as programs read it."""
         return {
             "id": self.condition.kind,
-            "level": str(self.kind.level),
+            "level": str(self.check.level),
             "configuration": self.condition.configuration,
             "about": self.condition.about,
-            "message": self.kind.message,
-            "hint": self.kind.hint,
+            "message": self.message,
+            "hint": self.hint,
             "opened_at": iso_moment(self.opened_at),
             "closed_at": iso_or_none(self.closed_at),
         }
 
     def text(self) -> str:
         """Return the notice as one line for users."""
-        state = str(self.kind.level) if self.closed_at is None else "recovered"
+        state = str(self.check.level) if self.closed_at is None else "recovered"
         _, configuration, about = self.condition
-        parts = (state, configuration, self.kind.message, about)
+        parts = (state, configuration, self.message, about)
         return ": ".join(part for part in parts if part)
 
     def is_over(self, now: float) -> bool:
         """Whether an event is old enough, so that its notice closes."""
-        return not is_recent(self.opened_at, now, self.kind.duration)
+        return not is_recent(self.opened_at, now, self.check.duration)
 
     def reports_recovery(self) -> bool:
         """Whether users are notified when it closes."""
-        return self.kind.reports_recovery and not self.kind.duration
+        return self.check.reports_recovery and not self.check.duration
 
 
 class EndedAttempt(NamedTuple):

@@ -9,7 +9,9 @@ from enum import IntEnum, StrEnum
 from types import MappingProxyType
 
 from outkey.administration.core.findings.monitoring import Notice
+from outkey.administration.core.findings.notice_checks import Opens
 from outkey.administration.engine.watching.overview import AttentionEntry
+from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.moments import day_of
 from outkey.foundation.core.permission import Allowed, Permission
 from outkey.foundation.core.text import NO_TEXT, Text, counted
@@ -17,11 +19,8 @@ from outkey.sending.core.configuration.health import Health, Status
 from outkey.sync.core.run.reasons import rejection_text
 from outkey.sync.core.run.remedies import summary_of
 from outkey.sync.core.run.run import Counts, RejectionGroup, RunState
-from outkey.webhooks.core.settings.checks import NOTICE_OF_CHECK
 
 NO_CONFLICTS: Mapping[str, int] = MappingProxyType({})
-# Notices that the list shows as the state of a line, with more than they say.
-REPEATED_NOTICES = frozenset({"S-line-failing"})
 
 
 class Urgency(IntEnum):
@@ -115,20 +114,11 @@ URGENCY_OF_STATUS = {
     Status.EXPIRING_SOON: Urgency.SOON,
     Status.NEVER_TESTED: Urgency.LATER,
 }
-URGENCY_OF_LEVEL = {"error": Urgency.NOW, "warning": Urgency.SOON}
-# What helps with a notice; the others lead to their configuration.
+URGENCY_OF_LEVEL = {Level.ERROR: Urgency.NOW, Level.WARNING: Urgency.SOON}
+# What helps with a notice, by where it leads.
 NOTICE_ACTIONS = {
-    "S-refused-burst": (HelpfulAction.OPEN_AUDIT, Permission.VIEW_AUDIT),
-    "S-new-origin": (HelpfulAction.OPEN_AUDIT, Permission.VIEW_AUDIT),
-    "S-accepted-after-refusals": (HelpfulAction.OPEN_AUDIT, Permission.VIEW_AUDIT),
-    "S-volume": (HelpfulAction.OPEN_AUDIT, Permission.VIEW_AUDIT),
-    "S-no-worker": (HelpfulAction.OPEN_RUNS, Permission.VIEW_RUN),
-    "S-sign-ins": (HelpfulAction.OPEN_AUDIT, Permission.VIEW_AUDIT),
-}
-# Instead of a hint that names a command, which needs a terminal.
-NOTICE_DETAILS = {
-    "S-no-worker": Text("The administrator of the server starts one."),
-    "S-webhook-refusing": Text("See the reasons before the sender gives up."),
+    Opens.AUDIT: (HelpfulAction.OPEN_AUDIT, Permission.VIEW_AUDIT),
+    Opens.RUNS: (HelpfulAction.OPEN_RUNS, Permission.VIEW_RUN),
 }
 
 
@@ -191,7 +181,7 @@ def attention_items(
     items += [
         notice_item(notice, allowed)
         for notice in notices
-        if notice.condition.kind not in REPEATED_NOTICES
+        if notice.check.opens is not Opens.LINE  # a line's state says more
     ]
     # Stable: what is equally urgent stays in the order in which it came.
     return sorted(items, key=lambda item: item.urgency)
@@ -336,37 +326,36 @@ def with_rejection(item: AttentionItem, group: RejectionGroup) -> AttentionItem:
 
 def webhook_item(notice: Notice, allowed: Allowed) -> AttentionItem:
     """Return a notice about a webhook."""
-    kind = notice.kind
     may_open = allowed(Permission.VIEW_WEBHOOK)
     return AttentionItem(
-        urgency=URGENCY_OF_LEVEL.get(str(kind.level), Urgency.LATER),
+        urgency=URGENCY_OF_LEVEL.get(notice.check.level, Urgency.LATER),
         subject=Subject.WEBHOOK,
         name=notice.condition.about,
-        reason=kind.message,
+        reason=notice.message,
         since=notice.opened_at,
-        detail=NOTICE_DETAILS.get(notice.condition.kind, kind.hint),
+        detail=notice.check.page_hint or notice.hint,
         action=HelpfulAction.OPEN_WEBHOOK if may_open else None,
     )
 
 
 def notice_item(notice: Notice, allowed: Allowed) -> AttentionItem:
     """Return a notice that says more than a status."""
-    kind_id, name, about = notice.condition
-    if kind_id in NOTICE_OF_CHECK.values():
+    check = notice.check
+    if check.opens is Opens.WEBHOOK:
         return webhook_item(notice, allowed)
-    kind = notice.kind
+    _, name, about = notice.condition
     action, permission = NOTICE_ACTIONS.get(
-        kind_id, (HelpfulAction.OPEN, Permission.VIEW)
+        check.opens, (HelpfulAction.OPEN, Permission.VIEW)
     )
-    message = kind.message
+    message = notice.message
     if about:
         message = Text("{message} ({about})", message=message, about=about)
     return AttentionItem(
-        urgency=URGENCY_OF_LEVEL.get(str(kind.level), Urgency.LATER),
+        urgency=URGENCY_OF_LEVEL.get(check.level, Urgency.LATER),
         subject=Subject.CONFIGURATION if name else Subject.INSTALLATION,
         name=name,
         reason=message,
         since=notice.opened_at,
-        detail=NOTICE_DETAILS.get(kind_id, kind.hint),
+        detail=check.page_hint or notice.hint,
         action=action if allowed(permission) else HelpfulAction.OPEN,
     )

@@ -7,7 +7,6 @@ from itertools import groupby
 from operator import attrgetter
 
 from outkey.administration.core.findings.monitoring import (
-    NOTICE_KINDS,
     RECENT_SECONDS,
     Baseline,
     EndedAttempt,
@@ -18,6 +17,7 @@ from outkey.administration.core.findings.monitoring import (
     run_conditions,
     update_baseline,
 )
+from outkey.administration.core.findings.notice_checks import NOTICE_CHECK_BY_ID
 from outkey.administration.ports.monitoring import LineRuns, Notifier
 from outkey.foundation.core.findings.conditions import Condition
 from outkey.foundation.core.shared_state import StateKind
@@ -232,7 +232,7 @@ def open_notices(states: StateRows) -> list[Notice]:
         if not is_odd(state.value)
     ]
     return sorted(
-        (notice for notice in notices if notice.condition.kind in NOTICE_KINDS),
+        (notice for notice in notices if notice.condition.kind in NOTICE_CHECK_BY_ID),
         key=attrgetter("opened_at", "condition"),
     )
 

@@ -29,12 +29,6 @@ All = Annotated[
         "--all", help="End the hold of a restored installation, on all machines."
     ),
 ]
-_COMMANDS = {
-    "S-failing": "See: outkey test {name}",
-    "S-paused": "See: outkey test {name}",
-    "S-refused-burst": "See: outkey test {name}",
-    "S-line-failing": "See: outkey run list --line {about} --state failed",
-}
 
 
 def resume(
@@ -106,7 +100,8 @@ def notice_row(notice: Notice) -> tuple[object, ...]:
 
 def command_of(notice: Notice) -> str:
     """Return the command that shows the cause of a notice, if there is one."""
-    facts = notice.facts()
-    template = _COMMANDS.get(str(facts["id"]), "")
-    name = quote(str(facts["configuration"] or ""))
-    return template.format(name=name, about=quote(notice.condition.about))
+    if not notice.check.command:
+        return ""
+    name = quote(notice.condition.configuration)
+    about = quote(notice.condition.about)
+    return f"See: {notice.check.command.format(name=name, about=about)}"

@@ -15,7 +15,6 @@ import pytest
 from outkey.administration.adapters.notices_log import LoggedNotices
 from outkey.administration.adapters.notices_webhook import WebhookNotices
 from outkey.administration.core.findings.monitoring import (
-    NOTICE_KINDS,
     Baseline,
     EndedAttempt,
     LineRun,
@@ -27,6 +26,7 @@ from outkey.administration.core.findings.monitoring import (
     run_conditions,
     update_baseline,
 )
+from outkey.administration.core.findings.notice_checks import NOTICE_CHECKS
 from outkey.administration.engine.editing.changes import Administration
 from outkey.administration.engine.watching.audit_trail import AuditTrail
 from outkey.administration.engine.watching.background import (
@@ -415,10 +415,10 @@ def test_what_is_paused_says_so_before_what_fails() -> None:
 
 
 def test_every_kind_of_notice_says_what_to_do() -> None:
-    for kind, words in NOTICE_KINDS.items():
-        assert kind.startswith("S-")
-        assert words.message
-        assert words.hint.endswith(".")
+    for check in NOTICE_CHECKS:
+        assert check.id.startswith("S-")
+        assert check.message
+        assert check.hint.endswith(".")
 
 
 # ── runs ──────────────────────────────────────────────────────────────────────────────
