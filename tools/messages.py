@@ -26,8 +26,6 @@ from django.conf import settings
 from django.utils.translation.template import templatize
 
 from outkey.administration.core.findings.catalogue import ALL_CHECKS
-from outkey.administration.core.findings.notice_checks import NOTICE_CHECKS
-from outkey.administration.core.operating.checklist import CHECKLIST
 from outkey.foundation.core import errors
 from outkey.foundation.core.errors import BadAnswer, Cause, OutkeyError
 from outkey.foundation.core.fields.field_kinds import Tab
@@ -162,11 +160,8 @@ def table_texts() -> Iterator[str]:
     yield from FIXES.values()
     yield from (text for pair in FAILURES.values() for text in pair)
     yield from (text for check in ALL_CHECKS for text in (check.message, check.hint))
-    yield from (text for line in CHECKLIST for text in (line.text, line.hint))
     for reason in REASONS.values():
         yield from (reason.title, reason.remedy)
-    for check in NOTICE_CHECKS:
-        yield from (check.message, check.hint)
     for error in vars(errors).values():
         if isinstance(error, type) and issubclass(error, OutkeyError):
             yield error.default_hint

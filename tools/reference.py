@@ -18,7 +18,7 @@ from reference_recipes import recipes_page
 from reference_webhooks import webhooks_page
 from rooms import rooms_page
 
-from outkey.administration.core.findings.catalogue import ALL_CHECKS
+from outkey.administration.core.findings.catalogue import FINDING_CHECKS
 from outkey.administration.core.findings.posture import (
     ANY_NAME,
     CONFIGURATION_CHECKS,
@@ -116,7 +116,7 @@ def _findings() -> Iterator[str]:
     yield "The findings of `outkey doctor` are in [Posture](posture.md).\n"
     yield "| Id | Level | Meaning | What to do |"
     yield "|---|---|---|---|"
-    for check in ALL_CHECKS:
+    for check in FINDING_CHECKS:
         if check not in POSTURE_CHECKS:
             message = readable(check.message)
             hint = readable(check.hint)

@@ -28,7 +28,7 @@ AS_ROOT = {"user"} if os.geteuid() == 0 else set()
 def codes(outkey: Terminal, *, passed: bool | None) -> set[str]:
     done = outkey("doctor", "--production", "--json")
     lines = done.json["checklist"]
-    assert [line["code"] for line in lines] == [line.code for line in CHECKLIST]
+    assert [line["code"] for line in lines] == [check.id for check in CHECKLIST]
     is_failed = any(line["passed"] is False for line in lines)
     assert (done.code, done.json["ok"]) == ((2, False) if is_failed else (0, True))
     assert all(bool(line["hint"]) is (line["passed"] is not True) for line in lines)
@@ -102,7 +102,7 @@ def test_the_list_is_printed_line_by_line_with_what_to_do(outkey: Terminal) -> N
     done = outkey("doctor", "--production", **SETTINGS)
     lines = done.out.splitlines()
     assert lines[0] == "Each line says what must be true in production:"
-    assert lines[1].split() == ["passed", "public-url", *CHECKLIST[0].text.split()]
+    assert lines[1].split() == ["passed", "public-url", *CHECKLIST[0].message.split()]
     (failed,) = [number for number, line in enumerate(lines) if " backup  " in line]
     assert lines[failed].startswith("failed  backup")
     assert lines[failed + 1].strip().startswith("Run outkey backup once a day.")

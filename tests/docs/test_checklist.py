@@ -13,7 +13,7 @@ def test_the_guide_has_every_line_of_the_check_list_in_its_order() -> None:
     _, _, rest = GUIDE.read_text("utf-8").partition(HEADING)
     table = rest.partition("\n\n")[0].strip().splitlines()[1:]
     assert table == [
-        f"| `{line.code}` | {line.text} | {line.hint} |" for line in CHECKLIST
+        f"| `{check.id}` | {check.message} | {check.hint} |" for check in CHECKLIST
     ]
 
 
@@ -25,4 +25,4 @@ def test_the_sample_of_the_guide_has_lines_of_the_check_list() -> None:
         re.MULTILINE,
     )
     assert len(lines) == 3
-    assert set(lines) <= {(line.code, line.text) for line in CHECKLIST}
+    assert set(lines) <= {(check.id, check.message) for check in CHECKLIST}

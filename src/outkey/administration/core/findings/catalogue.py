@@ -2,7 +2,9 @@
 
 from types import ModuleType
 
+from outkey.administration.core.findings.notice_checks import NOTICE_CHECKS
 from outkey.administration.core.findings.posture import POSTURE_CHECKS
+from outkey.administration.core.operating.checklist import CHECKLIST
 from outkey.foundation.core.findings.checks import Check
 from outkey.sending.core.configuration import checks as configuration_checks
 from outkey.sync.core.line import checks as line_checks
@@ -15,7 +17,8 @@ def checks_of(module: ModuleType) -> list[Check]:
     return [value for value in vars(module).values() if isinstance(value, Check)]
 
 
-ALL_CHECKS: tuple[Check, ...] = (
+# What is reported as a finding; the id of a finding is one of these.
+FINDING_CHECKS: tuple[Check, ...] = (
     *checks_of(configuration_checks),
     *checks_of(line_checks),
     children_checks.WRONG_PARENT,  # it shares the others with `line_checks`
@@ -23,3 +26,4 @@ ALL_CHECKS: tuple[Check, ...] = (
     *checks_of(webhook_checks),
     *POSTURE_CHECKS,
 )
+ALL_CHECKS: tuple[Check, ...] = (*FINDING_CHECKS, *NOTICE_CHECKS, *CHECKLIST)

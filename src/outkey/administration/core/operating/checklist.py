@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
+from outkey.foundation.core.findings.checks import Check, Level
 from outkey.foundation.core.moments import DAY_SECONDS
 from outkey.foundation.core.stored_times import is_recent
-from outkey.foundation.core.text import NO_TEXT, Text, build_text
+from outkey.foundation.core.text import NO_TEXT, Text
 
 BACKUP_DAYS = 2
 LEAST_FREE_BYTES = 1024**3
@@ -57,12 +58,11 @@ Rule = Callable[[ProductionFacts], Verdict]
 
 
 @dataclass(frozen=True, slots=True)
-class ChecklistLine:
+class ProductionCheck(Check):
     """One thing that must be right, and what to do where it is not or is not seen."""
 
-    code: str
-    text: str
-    hint: str
+    # A production site has all of them right.
+    level: Level = field(default=Level.ERROR, kw_only=True)
     rule: Rule
 
 
@@ -78,14 +78,14 @@ class CheckedLine:
 
 def checked(facts: ProductionFacts) -> list[CheckedLine]:
     """Return the check list with the verdict on each line."""
-    return [checked_line(line, facts) for line in CHECKLIST]
+    return [checked_line(check, facts) for check in CHECKLIST]
 
 
-def checked_line(line: ChecklistLine, facts: ProductionFacts) -> CheckedLine:
+def checked_line(check: ProductionCheck, facts: ProductionFacts) -> CheckedLine:
     """Return one line with its verdict."""
-    passed = line.rule(facts)
-    hint = NO_TEXT if passed else build_text(line.hint, {})
-    return CheckedLine(line.code, passed, build_text(line.text, {}), hint)
+    passed = check.rule(facts)
+    text, hint = check.texts()
+    return CheckedLine(check.id, passed, text, NO_TEXT if passed else hint)
 
 
 def part(name: str) -> Rule:
@@ -210,171 +210,171 @@ def opposite(value: object) -> Verdict:
     return None if value is None else not value
 
 
-CHECKLIST = (
-    ChecklistLine(
+CHECKLIST: tuple[ProductionCheck, ...] = (
+    ProductionCheck(
         "public-url",
         "OUTKEY_PUBLIC_URL is the https URL that users and senders of webhooks use",
         "Set it to https://NAME: without it, cookies are also sent without TLS.",
         has_https_url,
     ),
-    ChecklistLine(
+    ProductionCheck(
         "proxies",
         "OUTKEY_PROXIES lists the reverse proxies and nobody else",
         "Set it to the IP addresses of the proxies: the forwarding headers that they"
         " send are believed.",
         names_proxies,
     ),
-    ChecklistLine(
+    ProductionCheck(
         "server-address",
         "only the reverse proxy reaches the port of outkey serve",
         "Let it listen on 127.0.0.1, or check that a firewall blocks the port for"
         " everybody else.",
         is_behind_proxy,
     ),
-    ChecklistLine(
+    ProductionCheck(
         "user",
         "outkey runs as a user of its own, not as root",
         "Run the server, the workers and this command as the user outkey: files that"
         " root creates cannot be read by it.",
         lambda facts: opposite(facts.is_superuser),
     ),
-    ChecklistLine(
+    ProductionCheck(
         "files",
         "no other user can read the files of the installation",
         "Set the permissions of the folders to 700 and of the files to 600.",
         without("P-files-readable"),
     ),
-    ChecklistLine(
+    ProductionCheck(
         "key",
         "the key opens the stored secrets",
         "Restore the key file, or set OUTKEY_KEY_FILE to its path.",
         part("key"),
     ),
-    ChecklistLine(
+    ProductionCheck(
         "key-file",
         "no other user can read the key",
         "Set the permissions of the key file to 600. If the key is in the environment,"
         " check who can read the file that sets it.",
         has_private_key,
     ),
-    ChecklistLine(
+    ProductionCheck(
         "key-copy",
         "a copy of the key is stored in another place than the backups",
         "Check it yourself: without the key, the secrets in a backup cannot be opened,"
         " and with it, everybody who finds the backup can open them.",
         never_seen,
     ),
-    ChecklistLine(
+    ProductionCheck(
         "database",
         "the database responds and can be written",
         "Check OUTKEY_DATABASE_URL and OUTKEY_HOME, and whether the database is"
         " running.",
         part("database"),
     ),
-    ChecklistLine(
+    ProductionCheck(
         "database-tls",
         "the database is on this machine, or the connection to it is encrypted",
         "Add ?sslmode=verify-full&sslrootcert=FILE to OUTKEY_DATABASE_URL.",
         reaches_database_safely,
     ),
-    ChecklistLine(
+    ProductionCheck(
         "workers",
         "a worker runs, if there are sync lines or webhooks",
         "Start outkey serve, or on PostgreSQL outkey worker.",
         part("workers"),
     ),
-    ChecklistLine(
+    ProductionCheck(
         "scripts",
         "the kernel of this machine can lock scripts in",
         "Use Linux 5.13 or newer with Landlock and seccomp, on x86_64 or aarch64.",
         part("scripts"),
     ),
-    ChecklistLine(
+    ProductionCheck(
         "audit",
         "the audit can be written",
         "Check the disk and the permissions of the folder config: without a record"
         " nothing is sent.",
         part("audit"),
     ),
-    ChecklistLine(
+    ProductionCheck(
         "audit-chain",
         "the audit is intact",
         "Find out what was changed: outkey audit verify. Without the key it cannot be"
         " verified.",
         without("P-audit-broken", "P-database", "P-sealed"),
     ),
-    ChecklistLine(
+    ProductionCheck(
         "audit-checkpoints",
         "the checkpoints of the audit are copied to another machine",
         "Check it yourself: who can change this machine can cut the audit and its"
         " checkpoints, but not a copy elsewhere.",
         never_seen,
     ),
-    ChecklistLine(
+    ProductionCheck(
         "backup",
         "a backup was made within the last two days",
         "Run outkey backup once a day. If another program copies the database, check"
         " that one.",
         has_recent_backup,
     ),
-    ChecklistLine(
+    ProductionCheck(
         "restore",
         "a backup was restored on another machine, as a trial",
         "Try it before you need it: outkey restore FILE.",
         never_seen,
     ),
-    ChecklistLine(
+    ProductionCheck(
         "notices",
         "notices are sent to a user, not only logged",
         "Set OUTKEY_NOTICE_EMAIL or OUTKEY_NOTICE_WEBHOOK.",
         lambda facts: facts.notices,
     ),
-    ChecklistLine(
+    ProductionCheck(
         "administrator",
         "an administrator can sign in",
         "Create one: outkey user add NAME --role Administrator.",
         has_administrator,
     ),
-    ChecklistLine(
+    ProductionCheck(
         "demo",
         "the samples of the demo are not in this home",
         "Use a home that was never served with --demo, and unset OUTKEY_DEMO.",
         lambda facts: opposite(facts.is_demo),
     ),
-    ChecklistLine(
+    ProductionCheck(
         "debugging",
         "no setting for developers is on",
         "Set OUTKEY_LOG_LEVEL to INFO or WARNING; unset PYTHONDEVMODE, and DEBUG in the"
         " settings of a project.",
         lambda facts: opposite(facts.debugging),
     ),
-    ChecklistLine(
+    ProductionCheck(
         "tls-library",
         "the TLS library of this Python supports TLS 1.3",
         "Use a Python with OpenSSL 3 or newer.",
         without("P-tls-library"),
     ),
-    ChecklistLine(
+    ProductionCheck(
         "disk",
         "the disk of the home has at least 1 GiB and 5 % free",
         "Free some space, or move OUTKEY_HOME: a full disk stops the audit, and with it"
         " every request.",
         has_disk_space,
     ),
-    ChecklistLine(
+    ProductionCheck(
         "clock",
         "the clock of this machine is right",
         "Synchronize the clocks of all machines by NTP: signatures and tokens depend on"
         " them.",
         has_plausible_clock,
     ),
-    ChecklistLine(
+    ProductionCheck(
         "descriptors",
         "a process may open at least 1024 files and connections",
         "Set LimitNOFILE in the unit, or ulimit -n in the shell.",
         has_descriptors,
     ),
-    ChecklistLine(
+    ProductionCheck(
         "findings",
         "outkey doctor finds no error",
         "See the findings and what to do about them: outkey doctor.",

@@ -1,13 +1,13 @@
 """Findings as data that every interface can show, and the checks that they come from.
 
-A check is one row: id, level, message and hint. The rows about configurations are in
-`configuration_checks.py`, those about sync lines in `line_checks.py`, those of the
-doctor in `posture.py`; `catalogue.py` lists them all. An id may have several rows, one
-for each message.
+A check is one row: id, level, message and hint. Rows that need more are checks with
+more columns: those of the doctor in `posture.py`, of monitoring in `notice_checks.py`,
+of the production check list in `checklist.py`. `catalogue.py` lists them all. An id may
+have several rows, one for each message.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from outkey.foundation.core.errors import OutkeyError
@@ -41,6 +41,8 @@ class Check:
     level: Level
     message: str
     hint: str
+    # The notice that is open while there is such a finding; most open none.
+    notice: str = field(default="", kw_only=True)
 
     def finding(self, field: str | None, **values: object) -> Finding:
         """Return a finding about a field, with these values in its message and hint."""

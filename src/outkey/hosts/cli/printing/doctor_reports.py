@@ -134,7 +134,7 @@ def checklist_text(
     lines: Iterable[CheckedLine], columns: int | None, *, colours: bool
 ) -> str:
     """Return the check list for a terminal, as wide as its columns if it is one."""
-    width = max(len(line.code) for line in CHECKLIST)
+    width = max(len(check.id) for check in CHECKLIST)
     indent = " " * (width + 10)
     rows = ["Each line says what must be true in production:"]
     for line in lines:

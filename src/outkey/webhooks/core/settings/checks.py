@@ -49,6 +49,7 @@ SILENT = Check(
     Level.WARNING,
     "no delivery for {silence}, more than three times the usual gap of {gap}",
     "Check the settings and the list of deliveries at the sender.",
+    notice="S-webhook-silent",
 )
 SILENT_LINE = Check(
     "H004",
@@ -57,12 +58,14 @@ SILENT_LINE = Check(
     " run of {line} since",
     "Check the settings and the list of deliveries at the sender. Fetch what was missed"
     " with outkey line run {line}.",
+    notice="S-webhook-silent",
 )
 REFUSED = Check(
     "H005",
     Level.WARNING,
     "refused deliveries within two hours: {count}; {reason}",
     "{hint} The reasons are listed by outkey webhook show {name}.",
+    notice="S-webhook-refusing",
 )
 WAITING = Check(
     "H006",
@@ -71,6 +74,7 @@ WAITING = Check(
     " since {since}",
     "Check that outkey serve or outkey worker is running, and that the sync line is"
     " neither paused nor busy.",
+    notice="S-webhook-waiting",
 )
 FAILED = Check(
     "H007",
@@ -78,6 +82,7 @@ FAILED = Check(
     "failed deliveries within a week: {count}; the newest by {reason}",
     "See them with outkey webhook inbox {name} --state failed, and process them again"
     " with outkey webhook replay {name} --state failed.",
+    notice="S-webhook-failing",
 )
 HANDLER_UNLISTED = Check(
     "H008",
@@ -131,6 +136,7 @@ REJECTED = Check(
     "rejected records in deliveries of a week: {count}; the newest in run {run}",
     "See them with outkey run show {run}, and process the deliveries again with outkey"
     " run retry {run}.",
+    notice="S-webhook-rejecting",
 )
 CHANGED_OUTSIDE = Check(
     "H016",
@@ -147,13 +153,9 @@ MANY_REFUSALS = 5
 WAITING_SECONDS = 900.0
 FAILED_SECONDS = 7.0 * DAY_SECONDS  # older ones are known, or nobody cares
 MOST_COUNTED = 1000  # deliveries of a state
-# Who is notified of what: the notice that stays open while there is such a finding.
+# What the watch finds, with the notice that is open meanwhile.
 NOTICE_OF_CHECK = {
-    SILENT.id: "S-webhook-silent",
-    REFUSED.id: "S-webhook-refusing",
-    WAITING.id: "S-webhook-waiting",
-    FAILED.id: "S-webhook-failing",
-    REJECTED.id: "S-webhook-rejecting",
+    check.id: check.notice for check in (SILENT, REFUSED, WAITING, FAILED, REJECTED)
 }
 
 

@@ -4,17 +4,20 @@ import re
 
 import pytest
 
-from outkey.administration.core.findings.catalogue import ALL_CHECKS
+from outkey.administration.core.findings.catalogue import ALL_CHECKS, FINDING_CHECKS
+from outkey.administration.core.findings.notice_checks import NOTICE_CHECKS
+from outkey.administration.core.operating.checklist import CHECKLIST
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.findings.checks import Check, Level
 from outkey.foundation.core.text import Text
+from outkey.webhooks.core.settings.checks import NOTICE_OF_CHECK
 
 ID = re.compile(r"[HWNL]\d{3}|P(-[a-z0-9]+)+")
 
 
 def test_every_id_has_its_form_and_one_level() -> None:
-    levels = {check.id: check.level for check in ALL_CHECKS}
-    for check in ALL_CHECKS:
+    levels = {check.id: check.level for check in FINDING_CHECKS}
+    for check in FINDING_CHECKS:
         assert ID.fullmatch(check.id)
         assert check.level is levels[check.id]
     numbers = sorted(check for check in levels if not check.startswith("P-"))
@@ -25,6 +28,18 @@ def test_every_id_has_its_form_and_one_level() -> None:
         "N001",
         *(f"W{number:03}" for number in range(1, 12)),
     ]
+
+
+def test_notices_and_lines_of_the_check_list_have_ids_of_their_own() -> None:
+    others = [check.id for check in (*NOTICE_CHECKS, *CHECKLIST)]
+    assert len(set(others)) == len(others)
+    assert set(others).isdisjoint(check.id for check in FINDING_CHECKS)
+
+
+def test_a_finding_opens_a_notice_that_there_is() -> None:
+    opened = {check.notice for check in ALL_CHECKS if check.notice}
+    assert opened <= {check.id for check in NOTICE_CHECKS}
+    assert opened == set(NOTICE_OF_CHECK.values())
 
 
 def test_no_message_is_written_twice() -> None:
