@@ -3,10 +3,11 @@
 Everything is computed from facts that lists have anyway: no secret is opened.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
+from typing import NamedTuple
 
 from outkey.administration.core.findings.monitoring import Notice
 from outkey.administration.core.findings.notice_checks import Opens
@@ -76,44 +77,51 @@ ACTION_LABELS = {
     HelpfulAction.RESUME_LINE: Text("Resume"),
     HelpfulAction.DECIDE: Text("Decide"),
 }
-# The actions that help with a status, the best first, with what a user needs for each.
-STATUS_ACTIONS: Mapping[
-    Status, Sequence[tuple[HelpfulAction, tuple[Permission, ...]]]
-] = {
-    Status.NEEDS_SECRET: (
-        (HelpfulAction.ENTER_SECRET, (Permission.CHANGE, Permission.SET_SECRET)),
+
+
+class AttentionRow(NamedTuple):
+    """Why a status needs attention, how soon, and what helps."""
+
+    # The best first, each with the permissions that a user needs for it.
+    actions: tuple[tuple[HelpfulAction, tuple[Permission, ...]], ...] = ()
+    # Where `reason_of` does not know more.
+    reason: Text = Text("its stored row cannot be read")
+    urgency: Urgency = Urgency.NOW
+    # A test helps; otherwise a user must do something first, and a test of refused
+    # credentials could lock an account.
+    is_testable: bool = False
+
+
+_TEST = (HelpfulAction.TEST, (Permission.TEST,))
+_FIX = (HelpfulAction.FIX, (Permission.CHANGE, Permission.TEST))
+_MAY_SET = (Permission.CHANGE, Permission.SET_SECRET)
+ATTENTION_ROWS: Mapping[Status, AttentionRow] = {
+    Status.NEEDS_SECRET: AttentionRow(
+        ((HelpfulAction.ENTER_SECRET, _MAY_SET),), Text("a secret is missing")
     ),
-    Status.REAUTHORIZATION_NEEDED: ((HelpfulAction.CONNECT, (Permission.SET_SECRET,)),),
-    Status.SEALED: ((HelpfulAction.OPEN_KEYS, (Permission.VIEW_KEYS,)),),
-    Status.PAUSED: (
-        (HelpfulAction.FIX, (Permission.CHANGE, Permission.TEST)),
-        (HelpfulAction.TEST, (Permission.TEST,)),
+    Status.REAUTHORIZATION_NEEDED: AttentionRow(
+        ((HelpfulAction.CONNECT, (Permission.SET_SECRET,)),),
+        Text("consent is needed"),
     ),
-    Status.EXPIRED: (
-        (HelpfulAction.REPLACE, (Permission.CHANGE, Permission.SET_SECRET)),
+    Status.SEALED: AttentionRow(
+        ((HelpfulAction.OPEN_KEYS, (Permission.VIEW_KEYS,)),),
+        Text("its secret cannot be opened without the key"),
     ),
-    Status.FAILING: (
-        (HelpfulAction.FIX, (Permission.CHANGE, Permission.TEST)),
-        (HelpfulAction.TEST, (Permission.TEST,)),
+    Status.PAUSED: AttentionRow((_FIX, _TEST)),
+    Status.EXPIRED: AttentionRow(((HelpfulAction.REPLACE, _MAY_SET),)),
+    Status.FAILING: AttentionRow((_FIX, _TEST), is_testable=True),
+    Status.EXPIRING_SOON: AttentionRow(
+        ((HelpfulAction.REPLACE, _MAY_SET),), urgency=Urgency.SOON
     ),
-    Status.EXPIRING_SOON: (
-        (HelpfulAction.REPLACE, (Permission.CHANGE, Permission.SET_SECRET)),
+    Status.NEVER_TESTED: AttentionRow(
+        (_TEST,), Text("never tested"), urgency=Urgency.LATER, is_testable=True
     ),
-    Status.NEVER_TESTED: ((HelpfulAction.TEST, (Permission.TEST,)),),
 }
-# A test helps with these; with the others a user must do something first, and a test
-# of refused credentials could lock an account.
-TESTABLE = frozenset({Status.FAILING, Status.NEVER_TESTED})
-STATUS_REASONS = {
-    Status.NEEDS_SECRET: Text("a secret is missing"),
-    Status.REAUTHORIZATION_NEEDED: Text("consent is needed"),
-    Status.SEALED: Text("its secret cannot be opened without the key"),
-    Status.NEVER_TESTED: Text("never tested"),
-}
-URGENCY_OF_STATUS = {
-    Status.EXPIRING_SOON: Urgency.SOON,
-    Status.NEVER_TESTED: Urgency.LATER,
-}
+# The database counts by columns that may be odd, as text in the place of a number.
+_UNKNOWN = AttentionRow()
+TESTABLE = frozenset(
+    status for status, row in ATTENTION_ROWS.items() if row.is_testable
+)
 URGENCY_OF_LEVEL = {Level.ERROR: Urgency.NOW, Level.WARNING: Urgency.SOON}
 # What helps with a notice, by where it leads.
 NOTICE_ACTIONS = {
@@ -192,15 +200,16 @@ def configuration_item(
 ) -> AttentionItem:
     """Return a configuration that is not working, and what helps."""
     status = entry.status
+    row = ATTENTION_ROWS.get(status, _UNKNOWN)
     health = entry.summary.health
     since = entry.notice.opened_at if entry.notice else since_of(status, health)
     return AttentionItem(
-        urgency=URGENCY_OF_STATUS.get(status, Urgency.NOW),
+        urgency=row.urgency,
         subject=Subject.CONFIGURATION,
         name=entry.summary.name,
         reason=reason_of(status, health, now),
         since=since,
-        action=first_allowed(STATUS_ACTIONS.get(status, ()), allowed),
+        action=first_allowed(row.actions, allowed),
         status=status,
     )
 
@@ -235,8 +244,7 @@ def reason_of(status: Status, health: Health, now: float) -> Text:
         return Text("consent is needed again")
     if status is Status.NEVER_TESTED and health.tested_at is not None:
         return Text("changed since the last test")
-    # The database counts by columns that may be odd, as text in the place of a number.
-    return STATUS_REASONS.get(status, Text("its stored row cannot be read"))
+    return ATTENTION_ROWS.get(status, _UNKNOWN).reason
 
 
 def expiry_text(days: int) -> Text:
