@@ -122,6 +122,14 @@ class Edit:
     secrets: Mapping[str, Secret] = field(default_factory=dict)
     references: Mapping[str, Reference] = field(default_factory=dict)
     cleared: tuple[str, ...] = ()
+    # The permissions that saving needs, each with its field.
+    needed: tuple[Requirement, ...] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Find out what saving needs: the form shows it, and saving refuses it."""
+        touched = (*self.secrets, *self.references, *self.cleared)
+        found = requirements(self.stored, self.configuration, touched)
+        object.__setattr__(self, "needed", tuple(found))
 
     @classmethod
     def read(
@@ -140,19 +148,14 @@ class Edit:
         offered = {str(reference): reference for reference in references}
         return FormReader(values, stored, offered, locked).edit()
 
-    def requirements(self) -> list[Requirement]:
-        """Return the permissions that saving needs, each with its field."""
-        touched = (*self.secrets, *self.references, *self.cleared)
-        return requirements(self.stored, self.configuration, touched)
-
     def needs(self) -> set[Permission]:
         """Return the permissions that saving needs."""
-        return {requirement.permission for requirement in self.requirements()}
+        return {requirement.permission for requirement in self.needed}
 
     def errors(self, allowed: Allowed) -> Errors:
         """Return the fields that the user may not change, and unusable secrets."""
         errors: Errors = {}
-        for requirement in self.requirements():
+        for requirement in self.needed:
             if not allowed(requirement.permission):
                 message = requirement.message
                 add_error(
