@@ -18,6 +18,7 @@ PROGRAMS = (
     "permissions_pages",
     "permissions_imports",
     "permissions_lines",
+    "permissions_rights",
 )
 
 

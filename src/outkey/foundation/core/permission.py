@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 from outkey.foundation.core.text import Text
 
@@ -49,3 +50,19 @@ class Requirement:
 
 
 Allowed = Callable[[Permission], bool]  # of one user
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What one user may do, as a value; it is an `Allowed` too."""
+
+    permissions: frozenset[Permission] = frozenset()
+
+    @classmethod
+    def of(cls, allowed: Allowed) -> Self:
+        """Return the rights of a user, each asked once."""
+        return cls(frozenset(filter(allowed, Permission)))
+
+    def __call__(self, permission: Permission) -> bool:
+        """Whether the user has a permission."""
+        return permission in self.permissions

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 
 from outkey.administration.engine.editing.changes import Administration
 from outkey.administration.engine.editing.editing import Editor
-from outkey.foundation.core.permission import Permission
+from outkey.foundation.core.permission import Permission, Rights
 from outkey.hosts.django.installed import installation
 from outkey.sending.core.configuration.reference import Reference, parse_reference
 
@@ -19,9 +19,12 @@ __all__ = (
     "may",
     "offered_references",
     "require",
+    "rights_of",
     "user_of",
     "web_actor",
 )
+
+_ON_REQUEST = "outkey_rights"
 
 
 def administration_for(user: AbstractBaseUser | AnonymousUser) -> Administration:
@@ -40,7 +43,7 @@ def web_actor(name: str) -> str:
 def editor_for(request: HttpRequest) -> Editor:
     """Return the user of a request as one who edits configurations."""
     return Editor(
-        allowed=lambda permission: may(request, permission),
+        allowed=rights_of(request),
         references=tuple(offered_references()),
     )
 
@@ -53,8 +56,20 @@ def require(request: HttpRequest, *permissions: Permission) -> None:
 
 def may(request: HttpRequest, permission: Permission) -> bool:
     """Whether the user has a permission."""
+    return rights_of(request)(permission)
+
+
+def rights_of(request: HttpRequest) -> Rights:
+    """Return what the user may do; a request asks for it once."""
     user = request.user
-    return isinstance(user, PermissionsMixin) and user.has_perm(f"outkey.{permission}")
+    known: tuple[object, Rights] | None = getattr(request, _ON_REQUEST, None)
+    if known is not None and known[0] is user:  # signing in makes it another user's
+        return known[1]
+    rights = Rights()
+    if isinstance(user, PermissionsMixin):
+        rights = Rights.of(lambda permission: user.has_perm(f"outkey.{permission}"))
+    setattr(request, _ON_REQUEST, (user, rights))
+    return rights
 
 
 def user_of(request: HttpRequest) -> PermissionsMixin:

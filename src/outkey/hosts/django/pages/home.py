@@ -4,7 +4,6 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from urllib.parse import urlencode
 
 from django.db.models import Count, F, IntegerField, Max, OuterRef, Subquery
@@ -34,7 +33,7 @@ from outkey.administration.engine.watching.run_history import (
 from outkey.foundation.core.chart import CHART_HOURS, Chart
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.models import AuditRecord, Configuration, Run, SyncLine
-from outkey.hosts.django.pages.access import installation, may, require
+from outkey.hosts.django.pages.access import installation, may, require, rights_of
 from outkey.hosts.django.pages.lines.pairs import open_conflicts, url_of_pair
 from outkey.hosts.django.pages.lines.runs import ListedRun, ordinary_runs
 from outkey.hosts.django.pages.shell import page
@@ -101,7 +100,7 @@ def home_page(request: HttpRequest) -> HttpResponse:
         overview.attention,
         [facts for facts, _at in lines.values()],
         overview.notices,
-        allowed=partial(may, request),
+        allowed=rights_of(request),
         now=now,
         conflicts=open_conflicts() if may(request, Permission.VIEW_LINE) else {},
     )

@@ -36,6 +36,7 @@ from outkey.hosts.django.pages.access import (
     installation,
     may,
     require,
+    rights_of,
     user_of,
 )
 from outkey.hosts.django.pages.lines.check import ShownCheck, shown_check
@@ -759,7 +760,7 @@ def restore(
     user = user_of(request)
     LineEdit(stored, restored).save(
         administration_for(request.user),
-        allowed=partial(may, request),
+        allowed=rights_of(request),
         runner=application.sync.runner(
             records(user), WithLine(application.registry, restored)
         ),

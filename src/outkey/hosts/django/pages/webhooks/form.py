@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -15,7 +14,13 @@ from outkey.foundation.core.fields.field_kinds import Field, Kind
 from outkey.foundation.core.permission import Permission
 from outkey.foundation.core.secret import Secret
 from outkey.hosts.django import models
-from outkey.hosts.django.pages.access import installation, may, require, user_of
+from outkey.hosts.django.pages.access import (
+    installation,
+    may,
+    require,
+    rights_of,
+    user_of,
+)
 from outkey.hosts.django.pages.shell import OFFERED_CONFIGURATIONS, page
 from outkey.hosts.django.pages.webhooks.pages import changes_of, stored_at, url_of
 from outkey.hosts.django.wiring import records
@@ -102,7 +107,7 @@ def edit(request: HttpRequest, stored: StoredWebhook | None) -> HttpResponse:
         errors = form.save(
             changes_of(request),
             records(user_of(request)),
-            allowed=partial(may, request),
+            allowed=rights_of(request),
         )
         if not errors:
             text = _("The webhook %s was saved.")

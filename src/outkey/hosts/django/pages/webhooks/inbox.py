@@ -5,7 +5,6 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -22,6 +21,7 @@ from outkey.hosts.django.pages.access import (
     installation,
     may,
     require,
+    rights_of,
     user_of,
 )
 from outkey.hosts.django.pages.shell import limited_concurrency, message_of, page
@@ -256,7 +256,7 @@ def send_sample(
 ) -> dict[str, object]:
     """Send a sample, and return what became of it."""
     changes_of(request).refuse_forbidden_test(
-        stored.webhook, records(user_of(request)), allowed=partial(may, request)
+        stored.webhook, records(user_of(request)), allowed=rights_of(request)
     )
     application = installation()
     event_id = str(uuid.uuid4())
