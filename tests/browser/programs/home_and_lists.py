@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from html import unescape
 
 from clients import HOME, LIST, admin, application, apply_text, client_of, client_with
 from django.contrib.auth.models import Group, User
@@ -257,6 +258,45 @@ def a_notice_of_a_webhook_leads_to_it_if_the_user_may_see_it() -> None:
     states.put(StateKind.NOTICE, {notice.condition.key(): None})
 
 
+def long_lists_lead_to_their_other_pages_and_keep_their_filters() -> None:
+    def pages(path: str, label: str, row: str) -> list[list[str]]:
+        found = []
+        while path:
+            page = page_of(admin, path)
+            found.append(re.findall(row, page))
+            pager = page.partition('aria-label="Pages"')[2].partition("</nav>")[0]
+            link = re.search(rf'href="([^"]*)">{label}<', pager)
+            path = path.partition("?")[0] + unescape(link[1]) if link else ""
+        return found
+
+    line = SyncLine.objects.get(name="orders")
+    run = Run.objects.get()
+    for number in range(110):
+        SyncLine.objects.create(
+            name=f"&= {number:03}", configuration=line.configuration, path="/", sync={}
+        )
+        run.pk = None
+        run.save(force_insert=True)
+        Configuration.objects.create(
+            name=f"many {number:03}", base_url="https://a.example"
+        )
+    for path, label, row in (
+        ("/outkey/syncline/", "Next", r'<a href="/outkey/syncline/(\d+)/">'),
+        ("/outkey/run/?line=orders&state=done", "Older", r'run/(\d+)/">#'),
+        (f"{LIST}?q=many&sort=-name", "Next", r"<a[^>]*>(many \d+)<"),
+    ):
+        listed = pages(path, label, row)
+        rows = [name for names in listed for name in names]
+        assert [len(names) for names in listed[:2]] == [50, 50], path
+        assert len(listed) == 3, path
+        assert len(set(rows)) == len(rows) >= 110, path
+    page = page_of(admin, f"{LIST}?q=many&sort=-name&page=2")
+    assert "51–100 of 110" in page
+    assert 'rel="prev" href="?q=many&amp;sort=-name&amp;page=1"' in page
+    assert 'rel="next" href="?q=many&amp;sort=-name&amp;page=3"' in page
+    assert "101–110 of 110" in page_of(admin, f"{LIST}?q=many&page={'9' * 5000}")
+
+
 an_empty_installation_has_a_first_step_for_those_who_may_take_it()
 who_may_read_only_the_audit_is_sent_there()
 fill()
@@ -270,4 +310,5 @@ a_notice_of_a_webhook_leads_to_it_if_the_user_may_see_it()
 an_export_has_no_secret_and_is_recorded()
 one_configuration_is_tested_from_a_list()
 many_are_switched_off_and_on_after_a_question()
+long_lists_lead_to_their_other_pages_and_keep_their_filters()
 spar.close()

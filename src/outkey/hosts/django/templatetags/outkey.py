@@ -29,7 +29,7 @@ from outkey.foundation.core.moments import (
 from outkey.foundation.core.stored_values import is_odd
 from outkey.foundation.core.text import Text
 from outkey.hosts.django.pages.configurations.form import FormField
-from outkey.hosts.django.pages.sorting import Sorting
+from outkey.hosts.django.pages.lists import Sorting, query_with
 from outkey.hosts.django.translation import translate_text
 from outkey.sending.core.configuration.fields import (
     BY_PATH,
@@ -325,18 +325,6 @@ def sort_header(
         "state": sorting.state_of(column),
         "query": query_with(request, sort=sorting.next_of(column), page=""),
     }
-
-
-@register.simple_tag
-def query_with(request: HttpRequest, **changed: object) -> str:
-    """Return the query of the page with some of it changed."""
-    query = request.GET.copy()
-    for name, value in changed.items():
-        if value:
-            query[name] = str(value)
-        else:
-            query.pop(name, None)
-    return query.urlencode()
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from outkey.hosts.django import models
 from outkey.hosts.django.pages.access import installation, may, require
 from outkey.hosts.django.pages.bulk import allowed_actions
 from outkey.hosts.django.pages.configurations.bulk_actions import bulk_actions
+from outkey.hosts.django.pages.lists import Sorting, read_choices, read_page
 from outkey.hosts.django.pages.shell import page
-from outkey.hosts.django.pages.sorting import Sorting, read_page
 from outkey.hosts.django.rows.listed_rows import ends_of_tokens, rows_with_key
 from outkey.hosts.django.rows.statuses import status_conditions, status_rank
 from outkey.hosts.django.rows.storage import health_of
@@ -49,21 +49,20 @@ class ListedConfiguration:
 def list_page(request: HttpRequest) -> HttpResponse:
     """List configurations, fifty at a time; opens no secret."""
     require(request, Permission.VIEW)
-    names = (*COLUMN_FILTERS, "status", "q")
-    choices = {name: request.GET.get(name, "").strip() for name in names}
+    choices = read_choices(request, *COLUMN_FILTERS, "status", "q")
     sorting = Sorting.read(request, SORTS, "name")
     rows = filtered_rows(choices)
     if sorting.column == "status":
         rows = rows.annotate(rank=status_rank())
-    shown = read_page(sorting.apply(rows, "name"), request.GET.get("page", ""))
+    shown, pager = read_page(request, sorting.apply(rows, "name"))
     context = {
         "title": _("API Sync Configurations"),
-        "listed": listed_rows(shown.rows),
-        "shown": shown,
+        "rows": listed_rows(shown),
+        "pager": pager,
         "sorting": sorting,
         "actions": allowed_actions(request, bulk_actions()),
         "chosen": choices,
-        "filtered": any(choices.values()),
+        "is_filtered": any(choices.values()),
         "filters": [BY_PATH[name] for name in COLUMN_FILTERS],
         "statuses": [status for status in Status if status is not Status.SEALED],
         "may_add": may(request, Permission.ADD),

@@ -49,6 +49,7 @@ from outkey.hosts.django.pages.installation.activity_rows import (
     listed_requests,
     run_spans,
 )
+from outkey.hosts.django.pages.lists import PAGE_SIZE, pager_to, read_choices
 from outkey.hosts.django.pages.shell import (
     attachment,
     configuration_names,
@@ -60,7 +61,6 @@ from outkey.sending.core.audit.chain import CHANGE, FAILURE, SIGN_IN
 from outkey.sending.core.audit.events import Tag
 from outkey.sending.core.configuration.configuration import Configuration
 
-PAGE_SIZE = 50
 EXPORT_ROWS = 100_000  # of one file; the export of the whole audit has no limit
 CHANGES, REQUESTS, SIGN_INS = "changes", "requests", "sign-ins"
 TABS = {
@@ -115,11 +115,12 @@ def activity_page(request: HttpRequest) -> HttpResponse:
     if tab == REQUESTS:
         listed = activity.requests(criteria, PAGE_SIZE, run_spans, before=before)
         context["requests"] = listed_requests(request, listed.items, stored)
-        context["older"] = listed.older
+        older = listed.older
     else:
         records = activity.records(KINDS[tab], criteria, PAGE_SIZE, before=before)
         context["changes"] = listed_changes(request, records.records, stored)
-        context["older"] = records.older
+        older = records.older
+    context["pager"] = pager_to(request, _("Older"), before=older)
     return page(request, "outkey/activity.html", context)
 
 
@@ -133,7 +134,7 @@ def chosen_tab(request: HttpRequest) -> str:
 
 def chosen_filters(request: HttpRequest, tab: str) -> dict[str, str]:
     """Return what a user has entered, as far as it applies to a tab."""
-    entered = {name: request.GET.get(name, "").strip() for name in FILTERS[tab]}
+    entered = read_choices(request, *FILTERS[tab])
     return {name: value for name, value in entered.items() if value}
 
 

@@ -24,6 +24,7 @@ from outkey.hosts.django.pages.access import (
     installation,
     require,
 )
+from outkey.hosts.django.pages.lists import PAGE_SIZE, pager_to, split_page
 from outkey.hosts.django.pages.shell import attachment, message_of, page
 from outkey.sending.core.audit.events import Tag
 from outkey.sync.core.mapping.filters import NUMBERS, Wanted, read_wanted
@@ -38,7 +39,6 @@ from outkey.sync.core.mapping.targets import ARCHIVED_AT, TABLE_PREFIX, FileForm
 from outkey.sync.core.run.shown import shortened
 from outkey.sync.ports.sync import StoredTables
 
-PAGE_SIZE = 50
 LONGEST = 200  # characters of a value that the page shows
 CONTENT_TYPES = {FileFormat.CSV: "text/csv", FileFormat.JSONL: "application/jsonl"}
 
@@ -86,8 +86,8 @@ def table_page(request: HttpRequest, name: str) -> HttpResponse:
     target = table_at(tables, name)
     after = request.GET.get("after", "").strip()
     wanted = wanted_of(request.GET, target)
-    rows = tables.rows(target.name, after, PAGE_SIZE + 1, wanted)
-    shown = rows[:PAGE_SIZE]
+    found = tables.rows(target.name, after, PAGE_SIZE + 1, wanted)
+    shown, last = split_page(found, lambda row: row.id)
     count = tables.count(target.name, wanted=wanted)
     rest = tables.count(target.name, after, wanted) if after else count
     context = {
@@ -103,7 +103,7 @@ def table_page(request: HttpRequest, name: str) -> HttpResponse:
         "count": count,
         "first": count - rest + 1,
         "last": count - rest + len(shown),
-        "next": shown[-1].id if len(rows) > PAGE_SIZE else None,
+        "pager": pager_to(request, _("Next"), after=last),
         "formats": [str(known) for known in CONTENT_TYPES],
         "has_times": any(field.kind is FieldKind.DATETIME for field in target.fields),
         "time_zone": str(timezone.get_current_timezone()),

@@ -24,13 +24,13 @@ from outkey.hosts.django.pages.access import (
     user_of,
 )
 from outkey.hosts.django.pages.lines.runs import ListedRun, ordinary_runs
+from outkey.hosts.django.pages.lists import PAGE_SIZE, pager_to, split_page
 from outkey.hosts.django.pages.shell import page
 from outkey.hosts.django.rows.storage import line_of
 from outkey.hosts.django.wiring import records
 from outkey.sync.core.line.line import Direction
 from outkey.sync.core.line.sync_line import SyncLine
 
-PAGE_SIZE = 50
 # Each holds a page of records in memory, up to 50 MB.
 running_samples = threading.BoundedSemaphore(4)
 
@@ -102,9 +102,9 @@ def list_page(request: HttpRequest) -> HttpResponse:
         .annotate(last=Subquery(last_run.values("id")[:1]))
         .order_by("name")
     )
-    rows = list(lines[: PAGE_SIZE + 1])
+    rows, after = split_page(list(lines[: PAGE_SIZE + 1]), lambda row: row.name)
     runs = models.Run.objects.in_bulk([row.last for row in rows if row.last])
-    next_runs = installation().next_runs([row.name for row in rows[:PAGE_SIZE]])
+    next_runs = installation().next_runs([row.name for row in rows])
     paused = installation().runs.paused_lines()
     changed = installation().registry.changed_lines()
     entries = [
@@ -116,14 +116,14 @@ def list_page(request: HttpRequest) -> HttpResponse:
             last=ListedRun.of(runs[row.last]) if row.last in runs else None,
             is_changed=row.name in changed,
         )
-        for row in rows[:PAGE_SIZE]
+        for row in rows
     ]
     context = {
         "title": _("Sync Lines"),
         "rows": entries,
         "may_run": may(request, Permission.RUN_LINE),
         "may_add": may(request, Permission.ADD_LINE),
-        "next": rows[PAGE_SIZE - 1].name if len(rows) > PAGE_SIZE else "",
+        "pager": pager_to(request, _("Next"), after=after),
     }
     return page(request, "outkey/lines.html", context)
 

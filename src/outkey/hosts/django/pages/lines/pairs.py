@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -28,6 +27,7 @@ from outkey.hosts.django.pages.lines.runs import (
     newest_chart,
     rows_of_runs,
 )
+from outkey.hosts.django.pages.lists import page_number, read_uncounted_page
 from outkey.hosts.django.pages.shell import message_of, page
 from outkey.hosts.django.rows.pairs import count_open_conflicts
 from outkey.hosts.django.wiring import records
@@ -41,10 +41,9 @@ from outkey.sync.core.pairs.pairs import (
 from outkey.sync.core.run.shown import shortened
 from outkey.sync.engine.pairs.runner import conflict_version, fields_by_owner
 
-PAGE_SIZE = 20
+CONFLICTS_SIZE = 20
 RUNS_SIZE = 10
 MOST_CHARACTERS = 500  # of a value
-MOST_PAGES = 100_000
 CHOICES = {ConflictRule.API, ConflictRule.HOST}
 
 
@@ -149,22 +148,19 @@ def conflicts_page(request: HttpRequest) -> HttpResponse:
     """List the conflicts of a pair, for a user who decides."""
     require(request, Permission.VIEW_LINE)
     pair = pair_at(request.GET.get("name", ""))
-    number = page_number(request.GET.get("page", ""))
     sees_values = may_view_records_of(request, pair)
-    first = (number - 1) * PAGE_SIZE
-    conflicts: list[ListedConflict] = []
-    if sees_values:  # the key of a record is a value too
-        conflicts = list(islice(conflicts_of(pair), first, first + PAGE_SIZE + 1))
+    # The key of a record is a value too.
+    shown = conflicts_of(pair) if sees_values else ()
+    conflicts, pager = read_uncounted_page(request, shown, CONFLICTS_SIZE)
     context = {
         "title": _("Conflicts of %s") % pair.name,
         "pair": pair,
-        "conflicts": conflicts[:PAGE_SIZE],
+        "conflicts": conflicts,
         "sees_values": sees_values,
         "open_count": installation().sync.pair_runner().count_open(pair.name),
         "may_resolve": may(request, Permission.RUN_LINE),
-        "number": number,
-        "next": number + 1 if len(conflicts) > PAGE_SIZE else None,
-        "previous": number - 1 if number > 1 else None,
+        "number": page_number(request.GET.get("page", "")),
+        "pager": pager,
     }
     return page(request, "outkey/pair_conflicts.html", context)
 
@@ -218,12 +214,6 @@ def pair_at(name: str) -> Pair:
         return installation().sync.pair_runner().get(name)
     except UnknownConfiguration:
         raise Http404 from None
-
-
-def page_number(text: str) -> int:
-    """Return the number of a page; the first for anything else."""
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 1
-    return min(max(number, 1), MOST_PAGES)
 
 
 def lines_of(pair: Pair) -> tuple[PairLine, PairLine]:

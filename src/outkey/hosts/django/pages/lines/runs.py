@@ -30,6 +30,12 @@ from outkey.hosts.django.pages.access import (
     require,
     user_of,
 )
+from outkey.hosts.django.pages.lists import (
+    PAGE_SIZE,
+    pager_to,
+    read_choices,
+    split_page,
+)
 from outkey.hosts.django.pages.shell import message_of, page
 from outkey.hosts.django.rows.row_ids import row_id
 from outkey.hosts.django.translation import translate_text
@@ -49,7 +55,6 @@ from outkey.sync.core.run.run import (
 if TYPE_CHECKING:
     from outkey.sync.engine.record_rights import UserRecords
 
-PAGE_SIZE = 50
 CHART_RUNS = 24  # the chart has room for as many
 LINES_SIZE = 1000
 LONGEST_SECONDS = 366 * 24 * 3600
@@ -161,37 +166,42 @@ class DrawnRuns:
 def list_page(request: HttpRequest) -> HttpResponse:
     """List runs, newest first, with a chart of them."""
     require(request, Permission.VIEW_RUN)
-    line = request.GET.get("line", "").strip()
-    state = request.GET.get("state", "").strip()
-    days = request.GET.get("days", "").strip()
-    before = row_id(request.GET.get("before", "").strip())
-    trigger = request.GET.get("trigger", "").strip()
-    rows = rows_of_runs().order_by("-id")
-    if trigger in TRIGGER_CHOICES:
-        rows = rows.filter(is_received=trigger == RunTrigger.DELIVERY)
-    if line:
-        rows = rows.filter(line__name=line)
-    if state in STATES:
-        rows = rows.filter(state=state)
-    if days in PERIODS:
-        rows = rows.filter(started_at__gte=installation().runs.now() - PERIODS[days])
-    if before is not None:
-        rows = rows.filter(pk__lt=before)
-    runs = [ListedRun.of(run) for run in rows[: PAGE_SIZE + 1]]
+    choices = read_choices(request, "line", "state", "days", "trigger")
+    found = list(filtered_runs(request, choices)[: PAGE_SIZE + 1])
+    shown, older = split_page(found, lambda run: run.pk)
+    runs = [ListedRun.of(run) for run in shown]
     lines = models.SyncLine.objects.filter(sync__isnull=False).order_by("name")
     names = list(lines.values_list("name", flat=True)[:LINES_SIZE])
     context = {
         "title": _("Runs"),
-        "runs": runs[:PAGE_SIZE],
+        "runs": runs,
         "run_chart": newest_chart(runs),
-        "chosen": {"line": line, "state": state, "days": days, "trigger": trigger},
-        "is_filtered": bool(line or state or days or trigger),
+        "chosen": choices,
+        "is_filtered": any(choices.values()),
         "triggers": TRIGGER_CHOICES.items(),
         "states": [(name, text) for name, (_colour, text) in STATES.items()],
         "lines": names,
-        "older": runs[PAGE_SIZE - 1].run.pk if len(runs) > PAGE_SIZE else None,
+        "pager": pager_to(request, _("Older"), before=older),
     }
     return page(request, "outkey/runs.html", context)
+
+
+def filtered_runs(
+    request: HttpRequest, choices: Mapping[str, str]
+) -> QuerySet[models.Run]:
+    """Return the runs that a user has chosen to see, newest first."""
+    rows = rows_of_runs().order_by("-id")
+    if choices["trigger"] in TRIGGER_CHOICES:
+        rows = rows.filter(is_received=choices["trigger"] == RunTrigger.DELIVERY)
+    if choices["line"]:
+        rows = rows.filter(line__name=choices["line"])
+    if choices["state"] in STATES:
+        rows = rows.filter(state=choices["state"])
+    if choices["days"] in PERIODS:
+        begin = installation().runs.now() - PERIODS[choices["days"]]
+        rows = rows.filter(started_at__gte=begin)
+    before = row_id(request.GET.get("before", "").strip())
+    return rows if before is None else rows.filter(pk__lt=before)
 
 
 def ordinary_runs() -> QuerySet[models.Run]:

@@ -24,6 +24,14 @@ from outkey.hosts.django.pages.access import (
     rights_of,
     user_of,
 )
+from outkey.hosts.django.pages.lists import (
+    PAGE_SIZE,
+    PageLink,
+    Pager,
+    pager_to,
+    query_with,
+    split_page,
+)
 from outkey.hosts.django.pages.shell import limited_concurrency, message_of, page
 from outkey.hosts.django.pages.webhooks.pages import (
     action_words,
@@ -56,7 +64,6 @@ from outkey.webhooks.core.inbox.inbox import (
 from outkey.webhooks.core.settings.settings import scheme_of
 from outkey.webhooks.core.settings.stored import StoredWebhook
 
-PAGE_SIZE = 50
 SHOWN_CHARACTERS = 64 * 1024
 LONGEST_SAMPLE = 256 * 1024
 # A number, which fits a column of numbers and one of texts.
@@ -116,22 +123,23 @@ def inbox_page(request: HttpRequest) -> HttpResponse:
     state = request.GET.get("state", "")
     if state not in set(DeliveryState):
         state = ""
-    found = (
-        installation()
-        .webhooks.inbox()
-        .newest(stored.name, state, PAGE_SIZE + 1, request.GET.get("before", ""))
-    )
-    deliveries = listed_deliveries(stored, found[:PAGE_SIZE])
+    before = request.GET.get("before", "")
+    inbox = installation().webhooks.inbox()
+    found = inbox.newest(stored.name, state, PAGE_SIZE + 1, before)
+    deliveries, older = split_page(found, lambda delivery: delivery.id)
+    pager = pager_to(request, _("Older"), before=older)
+    if before:
+        newest = PageLink(_("Newest"), query_with(request, before=""))
+        pager = Pager([newest, *pager.links])
     context = {
         "title": _("Inbox of %s") % stored.name,
         "name": stored.name,
         "own_url": url_of(stored.name),
-        "deliveries": deliveries,
+        "deliveries": listed_deliveries(stored, deliveries),
         "state": state,
         "states": STATES.items(),
         "ended": [(state, STATES[state]) for state in ENDED],
-        "older": found[PAGE_SIZE - 1].id if len(found) > PAGE_SIZE else "",
-        "is_first": not request.GET.get("before"),
+        "pager": pager,
         "may_run": may(request, Permission.RUN_WEBHOOK),
         "all_url": url_of(stored.name, "webhook_inbox"),
     }
