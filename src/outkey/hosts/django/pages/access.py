@@ -5,6 +5,7 @@ import os
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
+from django.urls import reverse
 
 from outkey.administration.engine.editing.changes import Administration
 from outkey.administration.engine.editing.editing import Editor
@@ -18,6 +19,7 @@ __all__ = (
     "installation",
     "may",
     "offered_references",
+    "offered_url",
     "require",
     "rights_of",
     "user_of",
@@ -70,6 +72,11 @@ def rights_of(request: HttpRequest) -> Rights:
         rights = Rights.of(lambda permission: user.has_perm(f"outkey.{permission}"))
     setattr(request, _ON_REQUEST, (user, rights))
     return rights
+
+
+def offered_url(request: HttpRequest, permission: Permission, view: str) -> str:
+    """Return the URL of a page, or "" if the user may not use it."""
+    return reverse(f"admin:outkey_{view}") if may(request, permission) else ""
 
 
 def user_of(request: HttpRequest) -> PermissionsMixin:

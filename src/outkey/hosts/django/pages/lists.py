@@ -57,6 +57,16 @@ class Sorting:
 
 
 @dataclass(frozen=True)
+class ListFilter:
+    """A choice that narrows a list; the value "" shows all rows."""
+
+    name: str
+    label: str
+    choices: Sequence[tuple[str, object]]
+    chosen: str
+
+
+@dataclass(frozen=True)
 class PageLink:
     """A link from one page of a list to another."""
 

@@ -315,11 +315,13 @@ def delivery_bar(left: int, day: DeliveryDay, scale: float, title: str) -> SafeS
     )
 
 
-@register.inclusion_tag("outkey/sort_header.html")
+@register.inclusion_tag("outkey/sort_header.html", takes_context=True)
 def sort_header(
-    request: HttpRequest, sorting: Sorting, column: str, label: str
+    context: template.Context, column: str, label: str
 ) -> dict[str, object]:
     """Draw the heading of a column that a list can be sorted by."""
+    request: HttpRequest = context["request"]
+    sorting: Sorting = context["sorting"]
     return {
         "label": label,
         "state": sorting.state_of(column),

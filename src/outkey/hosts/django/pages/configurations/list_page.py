@@ -12,10 +12,15 @@ from django.utils.translation import gettext as _
 
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django import models
-from outkey.hosts.django.pages.access import installation, may, require
+from outkey.hosts.django.pages.access import installation, offered_url, require
 from outkey.hosts.django.pages.bulk import allowed_actions
 from outkey.hosts.django.pages.configurations.bulk_actions import bulk_actions
-from outkey.hosts.django.pages.lists import Sorting, read_choices, read_page
+from outkey.hosts.django.pages.lists import (
+    ListFilter,
+    Sorting,
+    read_choices,
+    read_page,
+)
 from outkey.hosts.django.pages.shell import page
 from outkey.hosts.django.rows.listed_rows import ends_of_tokens, rows_with_key
 from outkey.hosts.django.rows.statuses import status_conditions, status_rank
@@ -63,11 +68,28 @@ def list_page(request: HttpRequest) -> HttpResponse:
         "actions": allowed_actions(request, bulk_actions()),
         "chosen": choices,
         "is_filtered": any(choices.values()),
-        "filters": [BY_PATH[name] for name in COLUMN_FILTERS],
-        "statuses": [status for status in Status if status is not Status.SEALED],
-        "may_add": may(request, Permission.ADD),
+        "filters": list_filters(choices),
+        "add_url": offered_url(request, Permission.ADD, "configuration_new"),
     }
-    return page(request, "outkey/list.html", context)
+    return page(request, "outkey/configurations.html", context)
+
+
+def list_filters(choices: Mapping[str, str]) -> list[ListFilter]:
+    """Return the filters of the list, besides the text to search."""
+    every = ("", _("all"))
+    statuses = [every, (ATTENTION, _("needs attention"))]
+    statuses += [
+        (status, status.replace("_", " "))
+        for status in Status
+        if status is not Status.SEALED
+    ]
+    statuses += [(INACTIVE, _("switched off"))]
+    filters = [ListFilter("status", _("Status"), statuses, choices["status"])]
+    for name in COLUMN_FILTERS:
+        column = BY_PATH[name]
+        values = [every, *column.choices]
+        filters.append(ListFilter(name, column.label, values, choices[name]))
+    return filters
 
 
 def listed_rows(rows: Sequence[models.Configuration]) -> list[ListedConfiguration]:

@@ -36,7 +36,7 @@ from outkey.administration.engine.watching.audit_trail import (
     note_chain_check,
     recorded_at,
 )
-from outkey.foundation.core.errors import OutkeyError
+from outkey.foundation.core.errors import Cause, OutkeyError
 from outkey.foundation.core.moments import iso_to_milliseconds
 from outkey.foundation.core.permission import Permission
 from outkey.hosts.django.pages.access import (
@@ -49,7 +49,12 @@ from outkey.hosts.django.pages.installation.activity_rows import (
     listed_requests,
     run_spans,
 )
-from outkey.hosts.django.pages.lists import PAGE_SIZE, pager_to, read_choices
+from outkey.hosts.django.pages.lists import (
+    PAGE_SIZE,
+    ListFilter,
+    pager_to,
+    read_choices,
+)
 from outkey.hosts.django.pages.shell import (
     attachment,
     configuration_names,
@@ -107,8 +112,13 @@ def activity_page(request: HttpRequest) -> HttpResponse:
         ],
         "chosen": chosen,
         "is_filtered": bool(chosen),
-        "outcomes": OUTCOME_CHOICES,
-        "periods": [(name, text) for name, (text, _length) in PERIODS.items()],
+        "outcome": outcome_filter(chosen.get("outcome", "")),
+        "period": ListFilter(
+            "period",
+            _("When"),
+            [(name, text) for name, (text, _length) in PERIODS.items()],
+            chosen.get("period", ""),
+        ),
         "configurations": configuration_names(),
         "verdict": request.session.pop("outkey_verdict", None),
     }
@@ -122,6 +132,15 @@ def activity_page(request: HttpRequest) -> HttpResponse:
         older = records.older
     context["pager"] = pager_to(request, _("Older"), before=older)
     return page(request, "outkey/activity.html", context)
+
+
+def outcome_filter(chosen: str) -> ListFilter:
+    """Return the filter by outcome; it has the one of a link that is not offered."""
+    choices: list[tuple[str, object]] = list(OUTCOME_CHOICES)
+    if chosen not in dict(choices):
+        cause = Cause(chosen).label if chosen in set(Cause) else chosen
+        choices.append((chosen, cause))
+    return ListFilter("outcome", _("Outcome"), choices, chosen)
 
 
 def chosen_tab(request: HttpRequest) -> str:

@@ -31,6 +31,7 @@ from outkey.hosts.django.pages.access import (
     administration_for,
     installation,
     may,
+    offered_url,
     require,
 )
 from outkey.hosts.django.pages.shell import page
@@ -98,9 +99,9 @@ def list_page(request: HttpRequest) -> HttpResponse:
     tokens.sort(key=lambda listed: not listed.is_active)
     context = {
         "title": _("API tokens"),
-        "tokens": tokens,
+        "rows": tokens,
         "unreadable": installation().api_tokens.unreadable(),
-        "may_add": may(request, Permission.ADD_TOKEN),
+        "add_url": offered_url(request, Permission.ADD_TOKEN, "apitoken_add"),
         "may_revoke": may(request, Permission.DELETE_TOKEN),
     }
     return page(request, "outkey/api_tokens.html", context)

@@ -76,7 +76,7 @@ def list_page(request: HttpRequest) -> HttpResponse:
     require(request, Permission.VIEW_DATA)
     tables = installation().sync.tables()
     listed = [listed_table(tables, target) for target in tables.targets()]
-    return page(request, "outkey/data.html", {"title": _("Data"), "tables": listed})
+    return page(request, "outkey/data.html", {"title": _("Data"), "rows": listed})
 
 
 def table_page(request: HttpRequest, name: str) -> HttpResponse:

@@ -20,6 +20,7 @@ from outkey.hosts.django.pages.access import (
     administration_for,
     installation,
     may,
+    offered_url,
     require,
     user_of,
 )
@@ -122,7 +123,7 @@ def list_page(request: HttpRequest) -> HttpResponse:
         "title": _("Sync Lines"),
         "rows": entries,
         "may_run": may(request, Permission.RUN_LINE),
-        "may_add": may(request, Permission.ADD_LINE),
+        "add_url": offered_url(request, Permission.ADD_LINE, "syncline_add"),
         "pager": pager_to(request, _("Next"), after=after),
     }
     return page(request, "outkey/lines.html", context)

@@ -116,7 +116,7 @@ def list_page(request: HttpRequest) -> HttpResponse:
         for pair in runner.pairs().values()
     ]
     unreadable = installation().sync_settings.unreadable()[StateKind.PAIR]
-    context = {"title": _("Pairs"), "pairs": pairs, "unreadable": unreadable}
+    context = {"title": _("Pairs"), "rows": pairs, "unreadable": unreadable}
     return page(request, "outkey/pairs.html", context)
 
 

@@ -32,6 +32,7 @@ from outkey.hosts.django.pages.access import (
 )
 from outkey.hosts.django.pages.lists import (
     PAGE_SIZE,
+    ListFilter,
     pager_to,
     read_choices,
     split_page,
@@ -59,7 +60,11 @@ CHART_RUNS = 24  # the chart has room for as many
 LINES_SIZE = 1000
 LONGEST_SECONDS = 366 * 24 * 3600
 OTHER = "other"
-PERIODS = {"1": 86_400, "7": 7 * 86_400, "30": 30 * 86_400}  # by days, in seconds
+PERIODS = {  # by days: the name of each, and its seconds
+    "1": (gettext_lazy("last 24 hours"), 86_400),
+    "7": (gettext_lazy("last 7 days"), 7 * 86_400),
+    "30": (gettext_lazy("last 30 days"), 30 * 86_400),
+}
 # The choices of the filter, which does not distinguish the other triggers.
 TRIGGER_CHOICES = {
     RunTrigger.DELIVERY: gettext_lazy("deliveries of webhooks"),
@@ -178,12 +183,30 @@ def list_page(request: HttpRequest) -> HttpResponse:
         "run_chart": newest_chart(runs),
         "chosen": choices,
         "is_filtered": any(choices.values()),
-        "triggers": TRIGGER_CHOICES.items(),
-        "states": [(name, text) for name, (_colour, text) in STATES.items()],
+        "filters": list_filters(choices),
         "lines": names,
         "pager": pager_to(request, _("Older"), before=older),
     }
     return page(request, "outkey/runs.html", context)
+
+
+def list_filters(choices: Mapping[str, str]) -> list[ListFilter]:
+    """Return the filters of the list, besides the line."""
+    every = ("", _("all"))
+    states = [(name, text) for name, (_colour, text) in STATES.items()]
+    periods = [(days, text) for days, (text, _seconds) in PERIODS.items()]
+    return [
+        ListFilter("state", _("State"), [every, *states], choices["state"]),
+        ListFilter(
+            "trigger",
+            _("Trigger"),
+            [every, *TRIGGER_CHOICES.items()],
+            choices["trigger"],
+        ),
+        ListFilter(
+            "days", _("Time range"), [("", _("any time")), *periods], choices["days"]
+        ),
+    ]
 
 
 def filtered_runs(
@@ -198,7 +221,8 @@ def filtered_runs(
     if choices["state"] in STATES:
         rows = rows.filter(state=choices["state"])
     if choices["days"] in PERIODS:
-        begin = installation().runs.now() - PERIODS[choices["days"]]
+        _text, seconds = PERIODS[choices["days"]]
+        begin = installation().runs.now() - seconds
         rows = rows.filter(started_at__gte=begin)
     before = row_id(request.GET.get("before", "").strip())
     return rows if before is None else rows.filter(pk__lt=before)

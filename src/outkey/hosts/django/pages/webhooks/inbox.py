@@ -24,8 +24,10 @@ from outkey.hosts.django.pages.access import (
     rights_of,
     user_of,
 )
+from outkey.hosts.django.pages.bulk import BulkAction, allowed_actions
 from outkey.hosts.django.pages.lists import (
     PAGE_SIZE,
+    ListFilter,
     PageLink,
     Pager,
     pager_to,
@@ -135,15 +137,22 @@ def inbox_page(request: HttpRequest) -> HttpResponse:
         "title": _("Inbox of %s") % stored.name,
         "name": stored.name,
         "own_url": url_of(stored.name),
-        "deliveries": listed_deliveries(stored, deliveries),
-        "state": state,
-        "states": STATES.items(),
+        "rows": listed_deliveries(stored, deliveries),
+        "is_filtered": bool(state),
+        "filter": ListFilter(
+            "state", _("State"), [("", _("all")), *STATES.items()], state
+        ),
+        "actions": allowed_actions(request, [replay_action()]),
         "ended": [(state, STATES[state]) for state in ENDED],
         "pager": pager,
-        "may_run": may(request, Permission.RUN_WEBHOOK),
         "all_url": url_of(stored.name, "webhook_inbox"),
     }
     return page(request, "outkey/inbox.html", context)
+
+
+def replay_action() -> BulkAction:
+    """Return the action on selected deliveries."""
+    return BulkAction("replay", _("Replay"), Permission.RUN_WEBHOOK)
 
 
 def delivery_page(request: HttpRequest) -> HttpResponse:

@@ -20,6 +20,7 @@ from outkey.hosts.django.pages.access import (
     administration_for,
     installation,
     may,
+    offered_url,
     require,
 )
 from outkey.hosts.django.pages.shell import message_of, page
@@ -39,7 +40,7 @@ from outkey.webhooks.core.settings.stored import (
 from outkey.webhooks.engine.changes import WebhookAdministration
 from outkey.webhooks.engine.hook_form import refuse_unfit_secret
 from outkey.webhooks.engine.offers import has_offer
-from outkey.webhooks.engine.overview import WebhookOverview
+from outkey.webhooks.engine.overview import DeliveryDay, WebhookOverview
 
 CHIPS = {
     HookState.PAUSED: "ok-warning",
@@ -59,6 +60,7 @@ class ListedWebhook:
 
     overview: WebhookOverview
     url: str
+    days: Sequence[DeliveryDay] = ()
 
     @property
     def name(self) -> str:
@@ -122,17 +124,14 @@ def list_page(request: HttpRequest) -> HttpResponse:
     now = installation().database.now()
     zone = timezone.get_current_timezone()
     rows = [
-        (
-            ListedWebhook(overview, url_of(overview.stored.name)),
-            overview.days(now, zone),
-        )
+        ListedWebhook(overview, url_of(overview.stored.name), overview.days(now, zone))
         for overview in installation().webhooks.overviews()
     ]
     context = {
         "title": _("Webhooks"),
         "rows": rows,
         "unreadable": installation().webhooks.unreadable(),
-        "may_add": may(request, Permission.ADD_WEBHOOK),
+        "add_url": offered_url(request, Permission.ADD_WEBHOOK, "webhook_add"),
     }
     return page(request, "outkey/webhooks.html", context)
 
