@@ -34,8 +34,7 @@ from outkey.hosts.django.pages.access import (
     offered_url,
     require,
 )
-from outkey.hosts.django.pages.shell import page
-from outkey.hosts.django.pages.webhooks.form import names_of_configurations
+from outkey.hosts.django.pages.shell import configuration_names, page
 from outkey.hosts.django.rows.token_owners import problems_by_token
 from outkey.sending.core.audit.actors import actor_words
 
@@ -126,11 +125,12 @@ def add_page(request: HttpRequest) -> HttpResponse:
         "expires": posted.get("expires", ""),
         "scopes": [offered_scope(request, scope, chosen) for scope in Scope],
         "chosen_configurations": posted.getlist("configuration"),
-        "configurations": names_of_configurations(),
+        "configurations": configuration_names(),
         "per_minute": posted.get("per_minute", str(DEFAULT_PER_MINUTE)),
         "allow_internal": "allow_internal" in posted,
         "may_use_internal": may(request, Permission.USE_INTERNAL_NETWORK),
         "error": error,
+        "errors": {error.field: error} if error else {},
         "is_marked": error is not None and error.field in MARKED,
     }
     status = 422 if error else 200

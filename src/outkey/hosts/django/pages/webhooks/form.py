@@ -1,7 +1,7 @@
 """The form that creates and changes a webhook."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.contrib import messages
@@ -21,11 +21,11 @@ from outkey.hosts.django.pages.access import (
     rights_of,
     user_of,
 )
-from outkey.hosts.django.pages.shell import OFFERED_CONFIGURATIONS, page
+from outkey.hosts.django.pages.shell import configuration_names, page
 from outkey.hosts.django.pages.webhooks.pages import changes_of, stored_at, url_of
 from outkey.hosts.django.wiring import records
 from outkey.webhooks.core.settings.section import REFERENCES, WEBHOOK_FIELDS
-from outkey.webhooks.core.settings.stored import PREVIOUS, StoredWebhook
+from outkey.webhooks.core.settings.stored import PREVIOUS, VERIFY_TOKEN, StoredWebhook
 from outkey.webhooks.engine.hook_form import (
     DOES,
     HANDLER,
@@ -64,6 +64,7 @@ class HookInput:
     value: str
     error: ConfigError | None
     schemes: str  # as JSON; "" for all
+    secret_help: str = ""  # only of a secret, whose value is never shown
 
     @property
     def is_touched(self) -> bool:
@@ -71,9 +72,24 @@ class HookInput:
         return bool(self.error) or self.value != str(self.field.default or "")
 
     @property
-    def is_choice(self) -> bool:
-        """Whether it is chosen from a list."""
-        return self.field.kind is Kind.CHOICE
+    def name(self) -> str:
+        """The name that it is posted with."""
+        return f"secret:{self.field.key}" if self.secret_help else self.field.key
+
+    @property
+    def type(self) -> str:
+        """Its type in HTML; "" for a text."""
+        return "password" if self.secret_help else ""
+
+    @property
+    def help(self) -> str:
+        """Its help."""
+        return self.secret_help or self.field.help
+
+    @property
+    def choices(self) -> Sequence[tuple[str, str]]:
+        """The values that are offered; none for any text."""
+        return self.field.choices if self.field.kind is Kind.CHOICE else ()
 
     @property
     def is_number(self) -> bool:
@@ -131,12 +147,14 @@ def edit(request: HttpRequest, stored: StoredWebhook | None) -> HttpResponse:
         "configuration": inputs["configuration"],
         "scheme": inputs["scheme"],
         "records": inputs["records"],
-        "verification": [inputs[key] for key in VERIFICATION],
+        "verification": [
+            *(inputs[key] for key in VERIFICATION),
+            *(secret_inputs(stored, errors) if may_set_secret else ()),
+        ],
         "rare": [inputs[key] for key in RARE],
         "has_rare": any(inputs[key].is_touched for key in (*RARE, "configuration")),
         "may_set_secret": may_set_secret,
-        "secrets": secret_inputs(stored, errors) if may_set_secret else [],
-        "configurations": names_of_configurations(),
+        "configurations": configuration_names(),
         "lines": names_of_lines(values[TARGET]),
         "handlers": installation().listed_handlers,
     }
@@ -170,24 +188,36 @@ def hook_inputs(
 
 def secret_inputs(
     stored: StoredWebhook | None, errors: Mapping[str, ConfigError]
-) -> list[tuple[HookInput, bool]]:
-    """Return the inputs of secrets, each with whether one is set."""
+) -> list[HookInput]:
+    """Return the inputs of secrets."""
     users = schemes_of_inputs()
     return [
-        (
-            HookInput(BY_KEY[key], "", errors.get(key), json.dumps(users[key])),
-            stored is not None
-            and bool(getattr(stored.webhook, key) or key in stored.secrets),
+        HookInput(
+            BY_KEY[key],
+            value="",
+            error=errors.get(key),
+            schemes=json.dumps(users[key]),
+            secret_help=secret_help(stored, key),
         )
         for key in REFERENCES
         if stored is not None or key != PREVIOUS  # a new webhook has none
     ]
 
 
-def names_of_configurations() -> list[str]:
-    """Return the configurations that can be chosen."""
-    rows = models.Configuration.objects.order_by("name")
-    return list(rows.values_list("name", flat=True)[:OFFERED_CONFIGURATIONS])
+def secret_help(stored: StoredWebhook | None, key: str) -> str:
+    """Return the help of a secret: the value to enter, or that one is set."""
+    if stored and (getattr(stored.webhook, key) or key in stored.secrets):
+        is_set = _("One is set. It is never shown; enter another one to replace it.")
+        after = _("If you choose another sender, enter it again.")
+        return f"{is_set} {after}"
+    if key == PREVIOUS:
+        return _("Only while you replace a secret: it is accepted as well.")
+    if key == VERIFY_TOKEN:
+        return _("The text that you enter at Meta as the verify token.")
+    return _(
+        "As the sender shows it. You can enter it later: until then every delivery is"
+        " refused."
+    )
 
 
 def names_of_lines(chosen: str) -> list[str]:
