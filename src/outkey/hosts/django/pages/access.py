@@ -30,7 +30,7 @@ _ON_REQUEST = "outkey_rights"
 
 
 def administration_for(user: AbstractBaseUser | AnonymousUser) -> Administration:
-    """Return what a user changes things with, recorded under their name."""
+    """Return the administration of a user: changes are recorded under their name."""
     return installation().administration(web_actor(user.get_username()))
 
 

@@ -1,4 +1,4 @@
-"""Actions on many rows of a list: who may take them, and what became of them."""
+"""Actions on many rows of a list: who may take them, and their results."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ def allowed_actions(
 
 @dataclass
 class BulkResult:
-    """What became of an action on many rows."""
+    """The result of an action on many rows."""
 
     done: list[str] = field(default_factory=list)
     failures: list[tuple[str, str]] = field(default_factory=list)

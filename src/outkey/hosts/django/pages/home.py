@@ -66,7 +66,7 @@ PLACES = {
 
 @dataclass(frozen=True)
 class ShownItem:
-    """What needs attention, with the URL of its page and that of its button."""
+    """A subject that needs attention, with the URLs of its page and its button."""
 
     item: AttentionItem
     page_url: str
@@ -335,7 +335,7 @@ def shown_lines(
 
 
 def read_histories(lines: Sequence[int], now: float) -> dict[int, RunHistory]:
-    """Return what the newest runs of these lines did, day by day."""
+    """Return the history of the newest runs of these lines, day by day."""
     rows = ordinary_runs().filter(
         line__in=lines, started_at__gte=now - HISTORY_DAYS * DAY
     )

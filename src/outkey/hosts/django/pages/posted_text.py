@@ -1,4 +1,4 @@
-"""What every page refuses of what a browser sends, before any of it is used."""
+"""Posted texts that every page refuses before any of them is used."""
 
 from collections.abc import Iterable
 

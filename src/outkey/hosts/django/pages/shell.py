@@ -1,4 +1,4 @@
-"""What every page shares: its frame, its errors, and its limit on tests at a time."""
+"""Shared by all pages: the frame, the errors, and the limit on concurrent tests."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -129,7 +129,7 @@ def configuration_at(record: UUID) -> Configuration:
 
 
 def next_step(configuration: Configuration) -> str:
-    """Return what a user does after saving: enter what is missing, then test."""
+    """Return the next step after saving: enter missing secrets, then test."""
     missing = configuration.unset_secrets()
     if not missing:
         return _("Run a connection test.")

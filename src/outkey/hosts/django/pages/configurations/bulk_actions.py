@@ -109,7 +109,7 @@ def bulk(request: HttpRequest) -> HttpResponse:
 
 
 def selected_rows(request: HttpRequest) -> list[models.Configuration]:
-    """Return the selected configurations; what is not an id is none."""
+    """Return the selected configurations; an invalid id is ignored."""
     records = []
     for text in request.POST.getlist("selected")[:MOST_SELECTED]:
         try:

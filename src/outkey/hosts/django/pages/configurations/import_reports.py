@@ -25,7 +25,7 @@ MAX_SHOWN = 60
 
 @dataclass(frozen=True)
 class ShownReport:
-    """What a page shows of an import: its items, and links to what it made.
+    """An import as a page shows it: its items, and links to the created rows.
 
     The configurations are those besides the one of the page.
     """

@@ -39,7 +39,7 @@ NEW_RECORD = "outkey.record"  # the salt of signatures under ids of new configur
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What the form of a new configuration begins with, and where that comes from."""
+    """The initial values of a new configuration, and where they come from."""
 
     initial: InitialValues
     title: str = ""
@@ -125,7 +125,7 @@ def offered_methods(request: HttpRequest) -> list[AuthenticationMethod]:
 
 
 def beginning_of(request: HttpRequest) -> Beginning | None:
-    """Return what the URL of a new form describes; None for an empty form."""
+    """Return the initial values of a form by its URL; None for an empty form."""
     if "preset" in request.GET:
         preset = installation().presets.get(request.GET["preset"])
         method = preset.method(request.GET.get("method", ""))

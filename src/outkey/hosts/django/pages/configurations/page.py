@@ -119,7 +119,7 @@ def save(request: HttpRequest, stored: Configuration | None) -> HttpResponse:
 
 
 def step_after_save(saved: Configuration, good_test: GoodTest | None) -> str:
-    """Return what a user does after a save, or that nothing is left to do."""
+    """Return the next step after a save, or that nothing is left to do."""
     if good_test:
         return _("The test of these values counts.")
     if saved.needs_consent and not saved.unset_secrets():
@@ -249,7 +249,7 @@ def form_page(
 
 
 def stored_context(request: HttpRequest, stored: Configuration) -> dict[str, object]:
-    """Return what a form shows of a stored configuration besides its fields."""
+    """Return the context of a form of a stored configuration besides its fields."""
     application = installation()
     record = UUID(stored.record)
     health = health_of(models.Configuration.objects.get(pk=record))

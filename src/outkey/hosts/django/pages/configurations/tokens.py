@@ -1,4 +1,4 @@
-"""What users do with tokens on the pages: connect, renew, revoke, forget, discover."""
+"""Actions on tokens: connect, renew, revoke, forget, discover."""
 
 import time
 from collections.abc import Callable, Iterator, MutableMapping

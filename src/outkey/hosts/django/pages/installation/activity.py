@@ -1,4 +1,4 @@
-"""Activity: what users changed, what was sent, who signed in; from the audit."""
+"""Activity: changes, sent requests and sign-ins; from the audit."""
 
 import csv
 import io
@@ -152,7 +152,7 @@ def chosen_tab(request: HttpRequest) -> str:
 
 
 def chosen_filters(request: HttpRequest, tab: str) -> dict[str, str]:
-    """Return what a user has entered, as far as it applies to a tab."""
+    """Return the entered filters that apply to a tab."""
     entered = read_choices(request, *FILTERS[tab])
     return {name: value for name, value in entered.items() if value}
 
@@ -179,7 +179,7 @@ def filter_of(
 
 
 def day_start(text: str, days: int = 0) -> float | None:
-    """Return when a day begins, some days after the given one; None if it is none."""
+    """Return when a day begins, some days after a date; None for invalid text."""
     try:
         day = parse_date(text)
         if day is None:

@@ -1,4 +1,4 @@
-"""The page of recommendations: what could be safer, by configuration."""
+"""The page of recommendations for safer settings, by configuration."""
 
 import time
 from collections import defaultdict
@@ -24,7 +24,7 @@ DAY = 86_400
 
 
 def recommendations_page(request: HttpRequest) -> HttpResponse:
-    """Show what the settings of configurations recommend; opens no secret."""
+    """Show recommendations by the settings of configurations; opens no secret."""
     require(request, Permission.VIEW)
     policy, problem = read_policy()
     now = time.time()
@@ -52,7 +52,7 @@ def read_policy() -> tuple[Policy, ConfigError | None]:
 
 
 def shown_weaknesses(found: Recommendations) -> list[dict[str, object]]:
-    """Return what the page shows of each recommendation."""
+    """Return the recommendations with the rows of their configurations."""
     rows = rows_by_name(name for weak in found.weaknesses for name in weak.names)
     return [
         {

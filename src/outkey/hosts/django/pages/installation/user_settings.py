@@ -1,4 +1,4 @@
-"""What users choose for themselves: the time zone in which they read times."""
+"""The settings of a user: the time zone in which times are shown."""
 
 import time
 from itertools import groupby

@@ -162,7 +162,7 @@ def exported_rows(
 
 
 def wanted_of(query: QueryDict, target: Target) -> dict[str, Wanted]:
-    """Return what a filter looks for, by column; nothing without a filter."""
+    """Return the filter of the rows by column; an empty one if none was entered."""
     text = query.get("text", "")
     zone = timezone.get_current_timezone()
     return {

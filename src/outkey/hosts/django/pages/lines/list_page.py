@@ -64,7 +64,7 @@ class ListedLine:
 
     @property
     def last_words(self) -> str:
-        """What the last run did, as "250 new, 3 rejected"."""
+        """The counts of the last run, as "250 new, 3 rejected"."""
         if self.last is None:
             return ""
         counts = self.last.counts

@@ -136,7 +136,7 @@ def url_of_table(target: str) -> str:
 
 
 def progress_of(listed: ListedRun) -> dict[str, object]:
-    """Return what changes while a run is in progress."""
+    """Return the part of the context that changes while a run is in progress."""
     run = listed.run
     now = installation().runs.now()
     is_running = run.state == RunState.RUNNING
@@ -191,7 +191,7 @@ def rejected_deliveries(request: HttpRequest, run: models.Run) -> list[tuple[str
 
 
 def help_of(listed: ListedRun) -> RunHelp | None:
-    """Return what helps after a run; a removal is allowed after the newest only."""
+    """Return the help for an ended run; only the newest offers to allow a removal."""
     run = listed.run
     if listed.is_open:
         return None
@@ -218,7 +218,7 @@ def child_counts(counts: ChildCounts) -> list[tuple[str, int]]:
 
 
 def groups_of_run(request: HttpRequest, run: models.Run) -> list[ShownRejections]:
-    """Return what a run rejected, the most frequent first, with some records of each.
+    """Return the rejections of a run, most frequent first, with some records of each.
 
     A query may choose one group and a place in it.
     """

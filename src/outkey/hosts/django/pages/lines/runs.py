@@ -99,7 +99,7 @@ class ListedRun:
 
     @property
     def trigger(self) -> RunTrigger:
-        """What made it begin."""
+        """The event that started it."""
         return trigger_of(
             self.run.actor,
             is_received=self.run.is_received,
@@ -358,7 +358,7 @@ def targets_of(sync: object) -> Iterator[str]:
 
 
 def checkpoint_of(run: models.Run) -> Mapping[str, object]:
-    """Return what a run started from; nothing of a row that is not readable."""
+    """Return the checkpoint of a run; an empty one if its row cannot be read."""
     try:
         checkpoint = json.loads(run.checkpoint)
     except ValueError:
@@ -383,7 +383,7 @@ def guard_stop(line: models.SyncLine) -> models.Run | None:
 
 
 def guard_note(line: models.SyncLine) -> str:
-    """Return what the newest run of a line did not remove; "" if it was not stopped."""
+    """Return why the newest run of a line removed nothing; "" if it was not stopped."""
     run = guard_stop(line)
     if run is None:
         return ""

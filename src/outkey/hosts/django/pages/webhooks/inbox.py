@@ -104,7 +104,7 @@ class ListedDelivery:
 
     @property
     def remedy(self) -> str:
-        """What helps."""
+        """The remedy for the reason."""
         return delivery_remedy(self.delivery.reason)
 
 

@@ -80,7 +80,7 @@ class ListedWebhook:
 
     @property
     def action(self) -> str:
-        """What is done with a delivery."""
+        """The action on a delivery, in words."""
         return action_words(self.overview.stored.webhook)
 
     @property
@@ -255,7 +255,7 @@ def delete_page(request: HttpRequest) -> HttpResponse:
 
 
 def changes_of(request: HttpRequest) -> WebhookAdministration:
-    """Return what changes webhooks in the name of the user."""
+    """Return the administration of webhooks, acting as the user."""
     administration = administration_for(request.user)
     return installation().webhooks.administration(administration)
 
@@ -276,7 +276,7 @@ def overview_at(name: str) -> WebhookOverview:
 
 
 def action_words(webhook: Webhook) -> str:
-    """Return what is done with a delivery."""
+    """Return the action on a delivery, in words."""
     if webhook.line:
         return _("goes through the line %s") % webhook.line
     if webhook.run:
