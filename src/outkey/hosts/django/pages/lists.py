@@ -65,6 +65,19 @@ class ListFilter:
     choices: Sequence[tuple[str, object]]
     chosen: str
 
+    @classmethod
+    def read(
+        cls,
+        request: HttpRequest,
+        name: str,
+        label: str,
+        choices: Iterable[tuple[str, object]],
+        every: str = "",  # the label of the choice that shows all rows
+    ) -> "ListFilter":
+        """Return a filter with the choice that the query has."""
+        offered = [("", every or _("all")), *choices]
+        return cls(name, label, offered, request.GET.get(name, "").strip())
+
 
 @dataclass(frozen=True)
 class PageLink:

@@ -37,6 +37,7 @@ SORTS = {
     "environment": "environment",
     "method": "authentication_type",
 }
+LISTED_STATUSES = [status for status in Status if status is not Status.SEALED]
 COLUMN_FILTERS = ("environment", "network", "authentication_type")
 
 
@@ -68,28 +69,24 @@ def list_page(request: HttpRequest) -> HttpResponse:
         "actions": allowed_actions(request, bulk_actions()),
         "chosen": choices,
         "is_filtered": any(choices.values()),
-        "filters": list_filters(choices),
+        "filters": list_filters(request),
         "add_url": offered_url(request, Permission.ADD, "configuration_new"),
     }
     return page(request, "outkey/configurations.html", context)
 
 
-def list_filters(choices: Mapping[str, str]) -> list[ListFilter]:
+def list_filters(request: HttpRequest) -> list[ListFilter]:
     """Return the filters of the list, besides the text to search."""
-    every = ("", _("all"))
-    statuses = [every, (ATTENTION, _("needs attention"))]
-    statuses += [
-        (status, status.replace("_", " "))
-        for status in Status
-        if status is not Status.SEALED
+    statuses = [
+        (ATTENTION, _("needs attention")),
+        *((str(status), status.replace("_", " ")) for status in LISTED_STATUSES),
+        (INACTIVE, _("switched off")),
     ]
-    statuses += [(INACTIVE, _("switched off"))]
-    filters = [ListFilter("status", _("Status"), statuses, choices["status"])]
-    for name in COLUMN_FILTERS:
-        column = BY_PATH[name]
-        values = [every, *column.choices]
-        filters.append(ListFilter(name, column.label, values, choices[name]))
-    return filters
+    columns = [BY_PATH[name] for name in COLUMN_FILTERS]
+    return [
+        ListFilter.read(request, "status", _("Status"), statuses),
+        *(ListFilter.read(request, at.path, at.label, at.choices) for at in columns),
+    ]
 
 
 def listed_rows(rows: Sequence[models.Configuration]) -> list[ListedConfiguration]:

@@ -75,14 +75,12 @@ TABS = {
 }
 KINDS = {CHANGES: CHANGE, SIGN_INS: SIGN_IN}
 PERIODS = {
-    "": (gettext_lazy("any time"), None),
     "hour": (gettext_lazy("last hour"), 3600),
     "day": (gettext_lazy("last 24 hours"), 86_400),
     "week": (gettext_lazy("last 7 days"), 7 * 86_400),
     "month": (gettext_lazy("last 30 days"), 30 * 86_400),
 }
 OUTCOME_CHOICES = (
-    ("", gettext_lazy("every outcome")),
     ("ok", gettext_lazy("ok")),
     (FAILURE, gettext_lazy("every failure")),
 )
@@ -103,6 +101,7 @@ def activity_page(request: HttpRequest) -> HttpResponse:
     activity = Activity(installation().audit_trail.rows)
     criteria = filter_of(chosen, stored)
     before = row_id(request.GET.get("before", "")) or 0
+    periods = [(name, text) for name, (text, _length) in PERIODS.items()]
     context: dict[str, object] = {
         "title": _("Activity"),
         "tab": tab,
@@ -112,13 +111,8 @@ def activity_page(request: HttpRequest) -> HttpResponse:
         ],
         "chosen": chosen,
         "is_filtered": bool(chosen),
-        "outcome": outcome_filter(chosen.get("outcome", "")),
-        "period": ListFilter(
-            "period",
-            _("When"),
-            [(name, text) for name, (text, _length) in PERIODS.items()],
-            chosen.get("period", ""),
-        ),
+        "outcome": outcome_filter(request),
+        "period": ListFilter.read(request, "period", _("When"), periods, _("any time")),
         "configurations": configuration_names(),
         "verdict": request.session.pop("outkey_verdict", None),
     }
@@ -134,13 +128,15 @@ def activity_page(request: HttpRequest) -> HttpResponse:
     return page(request, "outkey/activity.html", context)
 
 
-def outcome_filter(chosen: str) -> ListFilter:
+def outcome_filter(request: HttpRequest) -> ListFilter:
     """Return the filter by outcome; it has the one of a link that is not offered."""
     choices: list[tuple[str, object]] = list(OUTCOME_CHOICES)
-    if chosen not in dict(choices):
+    chosen = request.GET.get("outcome", "").strip()
+    if chosen and chosen not in dict(choices):
         cause = Cause(chosen).label if chosen in set(Cause) else chosen
         choices.append((chosen, cause))
-    return ListFilter("outcome", _("Outcome"), choices, chosen)
+    every = _("every outcome")
+    return ListFilter.read(request, "outcome", _("Outcome"), choices, every)
 
 
 def chosen_tab(request: HttpRequest) -> str:
@@ -166,7 +162,7 @@ def filter_of(
     chosen: Mapping[str, str], stored: Configuration | None
 ) -> ActivityFilter:
     """Return the criteria that a user chose; dates are days in the user's time zone."""
-    _text, length = PERIODS.get(chosen.get("period", ""), PERIODS[""])
+    _text, length = PERIODS.get(chosen.get("period", ""), ("", None))
     since = time.time() - length if length else day_start(chosen.get("from", ""))
     return ActivityFilter(
         configuration=chosen.get("configuration", ""),

@@ -183,29 +183,22 @@ def list_page(request: HttpRequest) -> HttpResponse:
         "run_chart": newest_chart(runs),
         "chosen": choices,
         "is_filtered": any(choices.values()),
-        "filters": list_filters(choices),
+        "filters": list_filters(request),
         "lines": names,
         "pager": pager_to(request, _("Older"), before=older),
     }
     return page(request, "outkey/runs.html", context)
 
 
-def list_filters(choices: Mapping[str, str]) -> list[ListFilter]:
+def list_filters(request: HttpRequest) -> list[ListFilter]:
     """Return the filters of the list, besides the line."""
-    every = ("", _("all"))
     states = [(name, text) for name, (_colour, text) in STATES.items()]
+    triggers = TRIGGER_CHOICES.items()
     periods = [(days, text) for days, (text, _seconds) in PERIODS.items()]
     return [
-        ListFilter("state", _("State"), [every, *states], choices["state"]),
-        ListFilter(
-            "trigger",
-            _("Trigger"),
-            [every, *TRIGGER_CHOICES.items()],
-            choices["trigger"],
-        ),
-        ListFilter(
-            "days", _("Time range"), [("", _("any time")), *periods], choices["days"]
-        ),
+        ListFilter.read(request, "state", _("State"), states),
+        ListFilter.read(request, "trigger", _("Trigger"), triggers),
+        ListFilter.read(request, "days", _("Time range"), periods, _("any time")),
     ]
 
 

@@ -139,9 +139,7 @@ def inbox_page(request: HttpRequest) -> HttpResponse:
         "own_url": url_of(stored.name),
         "rows": listed_deliveries(stored, deliveries),
         "is_filtered": bool(state),
-        "filter": ListFilter(
-            "state", _("State"), [("", _("all")), *STATES.items()], state
-        ),
+        "filter": ListFilter.read(request, "state", _("State"), STATES.items()),
         "actions": allowed_actions(request, [replay_action()]),
         "ended": [(state, STATES[state]) for state in ENDED],
         "pager": pager,
