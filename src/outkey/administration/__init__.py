@@ -1,1 +1,1 @@
-"""What users do: documents, edits, rights, findings, activity, operation."""
+"""Everything that users do: documents, edits, rights, findings, activity, operation."""

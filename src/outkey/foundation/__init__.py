@@ -1,1 +1,1 @@
-"""What every feature needs: texts, errors, secrets, fields, TOML, the database."""
+"""Shared by all features: texts, errors, secrets, fields, TOML, the database."""

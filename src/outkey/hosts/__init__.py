@@ -1,1 +1,1 @@
-"""Who embeds outkey; the only rooms where adapters meet the engine."""
+"""Programs that embed outkey; only here do adapters meet the engine."""

@@ -1,1 +1,1 @@
-"""What an installation is made of."""
+"""Interfaces of an installation: keys, vouched rows, presets, notifications."""

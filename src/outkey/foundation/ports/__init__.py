@@ -1,1 +1,1 @@
-"""What every feature needs of a host: a clock, a database, expressions."""
+"""Interfaces that every feature needs: a clock, a database, expressions."""

@@ -1,1 +1,1 @@
-"""How requests, secrets, tokens and records of the audit reach the outside."""
+"""I/O of sending: transports, stores of secrets and tokens, audit, scripts."""

@@ -1,1 +1,1 @@
-"""What sending needs from outside."""
+"""Interfaces that sending needs: transport, secrets, tokens, audit, scripts."""

@@ -1,1 +1,1 @@
-"""What synchronizing needs of a host."""
+"""Interfaces that synchronizing needs: records, runs, lines, ledgers, pairs."""

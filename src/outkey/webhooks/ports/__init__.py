@@ -1,1 +1,1 @@
-"""What webhooks need of a host."""
+"""Interfaces that webhooks need: stored deliveries, and the vault of their secrets."""

@@ -1,1 +1,1 @@
-"""What happened and what needs attention."""
+"""Activity, charts, monitoring and the doctor: events that need attention."""

@@ -1,1 +1,1 @@
-"""What is wrong or risky: checks, findings and conditions."""
+"""Checks, findings and conditions: problems and risks of settings."""

@@ -1,1 +1,1 @@
-"""What the templates ask for by name."""
+"""Tags and filters of the templates."""

@@ -1,1 +1,1 @@
-"""Where attempts are recorded: a chain in a table, or the log."""
+"""Stores of audit records: a chain in a table, or the log."""

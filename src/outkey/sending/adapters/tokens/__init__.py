@@ -1,1 +1,1 @@
-"""Where tokens are stored, and what signs with keys."""
+"""Stores of tokens, and signatures with keys."""

@@ -1,1 +1,1 @@
-"""What is recorded, and the chain that makes records tamper-evident."""
+"""Records of the audit, and the chain that makes records tamper-evident."""

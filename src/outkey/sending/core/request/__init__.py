@@ -1,1 +1,1 @@
-"""What travels: URLs, headers, bodies, and the schemes that authenticate a request."""
+"""Requests and responses: URLs, headers, bodies, and the authentication schemes."""

@@ -1,1 +1,1 @@
-"""What a line can be completed with, from a sample of an API's response."""
+"""Suggestions that complete a line, from a sample of an API's response."""
