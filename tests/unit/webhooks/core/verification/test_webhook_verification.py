@@ -42,6 +42,7 @@ from outkey.webhooks.core.schemes.scheme import (
     KeyForm,
     SignatureAlgorithm,
     SignatureEncoding,
+    VerificationKind,
 )
 from outkey.webhooks.core.schemes.schemes import ROWS, SCHEMES
 from outkey.webhooks.core.settings.settings import Webhook
@@ -55,7 +56,7 @@ from outkey.webhooks.core.verification.signatures import (
 from outkey.webhooks.core.verification.signing import sign
 from outkey.webhooks.core.verification.timestamps import whole_hours
 from outkey.webhooks.core.verification.twilio import url_spellings
-from outkey.webhooks.core.verification.verification import verify
+from outkey.webhooks.core.verification.verification import VERIFIERS, verify
 from unit.webhook_vectors import (
     ADYEN_COLON,
     ADYEN_ITEM,
@@ -113,6 +114,10 @@ def reason_of(outcome: Outcome) -> RefusalReason | None:
 def accepted(outcome: Outcome) -> Verified:
     assert isinstance(outcome, Verified), outcome
     return outcome
+
+
+def test_every_kind_of_verification_has_its_verifier() -> None:
+    assert set(VERIFIERS) == set(VerificationKind)
 
 
 def test_the_names_of_the_contract_are_in_the_table() -> None:
