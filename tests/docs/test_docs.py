@@ -30,6 +30,7 @@ PAGES = [
     *sorted((ROOT / "docs" / "explanation").glob("*.md")),
 ]
 KEYS_OF_LINES = ROOT / "docs" / "reference" / "lines.md"
+LINKED = re.compile(r"\[(\d{4})\]\(")  # decisions that a text links to
 PAGES_WITH_LINES = [ROOT / "docs" / "guide" / "synchronizing.md", KEYS_OF_LINES]
 sys.path.insert(0, str(ROOT / "tools"))
 
@@ -135,6 +136,19 @@ def test_every_decision_has_its_number_and_four_headings() -> None:
             "Decision",
             "Consequences",
         ]
+
+
+def test_every_decision_is_listed_once_with_what_a_later_one_changed() -> None:
+    folder = ROOT / "docs" / "decisions"
+    index = (folder / "index.md").read_text("utf-8")
+    entries = re.findall(r"^- \[(\d{4})\]\((.*?)\): (.*)$", index, re.MULTILINE)
+    files = sorted(page.name for page in folder.glob("0*.md"))
+    assert sorted(file for _, file, _ in entries) == files
+    for number, file, text in entries:
+        assert file.startswith(number)
+        _title, _empty, status, *_rest = (folder / file).read_text("utf-8").split("\n")
+        changed_by = {later for later in LINKED.findall(status) if later > number}
+        assert {link for link in LINKED.findall(text) if link > number} == changed_by
 
 
 def test_every_dependency_has_its_reason() -> None:
