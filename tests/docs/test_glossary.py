@@ -166,3 +166,16 @@ def test_every_allowed_text_is_still_there_and_has_a_reason() -> None:
     for allowed in ALLOWED:
         assert allowed.reason
         assert any(allowed.covers(around) for around in everything), allowed.text
+
+
+def test_the_glossary_has_each_word_once_in_one_sentence_and_where_it_is() -> None:
+    page = (ROOT / "docs" / "reference" / "glossary.md").read_text("utf-8")
+    rows = re.findall(r"^\| \*\*(.*?)\*\*.*? \| (.*?) \| (.*?) \|$", page, re.MULTILINE)
+    words = [word for word, _, _ in rows]
+    assert words == sorted(set(words))
+    assert len(words) == page.count("\n|") - 2  # all rows but the heading
+    for word, meaning, places in rows:
+        assert meaning.endswith("."), word
+        assert ". " not in meaning, word
+        for place in re.findall(r"`(.*?)`", places):
+            assert (ROOT / "src" / "outkey" / place).is_dir(), word
