@@ -27,7 +27,7 @@ from django.utils.translation.template import templatize
 
 from outkey.administration.core.findings.catalogue import ALL_CHECKS
 from outkey.foundation.core import errors
-from outkey.foundation.core.errors import BadAnswer, Cause, OutkeyError
+from outkey.foundation.core.errors import BadResponse, Cause, OutkeyError
 from outkey.foundation.core.fields.field_kinds import Tab
 from outkey.foundation.core.findings.checks import Level
 from outkey.foundation.core.text import Text
@@ -165,7 +165,7 @@ def table_texts() -> Iterator[str]:
     for error in vars(errors).values():
         if isinstance(error, type) and issubclass(error, OutkeyError):
             yield error.default_hint
-            if error is not BadAnswer:
+            if error is not BadResponse:
                 yield error.default_message()
 
 

@@ -160,7 +160,7 @@ def _below(branch: type[errors.OutkeyError]) -> Iterator[type[errors.OutkeyError
     for error in branch.__subclasses__():
         # Modules of adapters have subclasses of their own, which nobody imports.
         public = error.__module__ == errors.__name__
-        if public and error is not errors.BadAnswer:
+        if public and error is not errors.BadResponse:
             yield error
         yield from _below(error)
 

@@ -3,11 +3,16 @@
 # ruff: noqa: F403, F405 - the whole tree, and nothing else
 from outkey.foundation.core.errors import *
 
+# The names of version 0.2.
+AnswerBroken = ResponseBroken
+BadAnswer = BadResponse
+
 __all__ = [
     "AnswerBroken",
     "AuditUnavailable",
     "AuthenticationRequired",
     "BadAnswer",
+    "BadResponse",
     "BlockedByPolicy",
     "Cause",
     "ChainBroken",
@@ -38,6 +43,7 @@ __all__ = [
     "ReauthorizationNeeded",
     "RedirectBlocked",
     "RemoteError",
+    "ResponseBroken",
     "ResponseTooLarge",
     "RowUnreadable",
     "RunStopped",

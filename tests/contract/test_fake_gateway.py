@@ -110,7 +110,7 @@ def table() -> FakeGateway:
     )
     for path, (status, error) in REFUSALS.items():
         gateway.on("shop", "GET", path).respond(status, json={"error": error})
-    gateway.on("shop", "GET", "/broken").raise_error(errors.AnswerBroken)
+    gateway.on("shop", "GET", "/broken").raise_error(errors.ResponseBroken)
     gateway.on("shop", "GET", "/report").respond(
         data="id;article\r\n", headers={"Content-Type": "text/csv"}
     )
@@ -143,7 +143,7 @@ def outcome_of(response: Response) -> Outcome:
     bad: OutkeyError | None = None
     try:
         assert response.raise_for_cause() is response
-    except errors.BadAnswer as error:
+    except errors.BadResponse as error:
         bad = error
     assert isinstance(response.attempt, str)
     assert response.attempt
@@ -240,7 +240,7 @@ def test_a_program_sees_the_same_of_a_server_a_table_and_a_recording(
     replay.assert_all_used()
     replay.assert_all_expected()
     kinds = {outcome.kind for outcome in recorded}
-    assert {Response, errors.AnswerBroken, errors.HeaderConflict} < kinds
+    assert {Response, errors.ResponseBroken, errors.HeaderConflict} < kinds
 
 
 def test_the_fake_accepts_the_document_of_the_real_gateway(

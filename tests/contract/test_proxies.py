@@ -10,12 +10,12 @@ import pytest
 from contract.raw_peer import raw_peer, serving
 from frames import places_showing, product_frames
 from outkey.foundation.core.errors import (
-    AnswerBroken,
     ConnectionFailed,
     ConnectTimedOut,
     OutkeyError,
     ProxyConnectionFailed,
     ProxyFailed,
+    ResponseBroken,
     TimedOut,
     TlsFailed,
 )
@@ -211,7 +211,7 @@ def test_a_response_that_breaks_off_is_not_blamed_on_the_proxy(
 ) -> None:
     with (
         serving(answering(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")) as port,
-        pytest.raises(AnswerBroken),
+        pytest.raises(ResponseBroken),
     ):
         transport.send(request_to("http"), route_through(port))
 

@@ -15,7 +15,7 @@ from django.test import override_settings
 
 from outkey.administration.core.document.document import parse_document
 from outkey.administration.engine.editing.changes import Administration
-from outkey.foundation.core.errors import BadAnswer
+from outkey.foundation.core.errors import BadResponse
 from outkey.sending.core.request.rate_limit import RateLimit
 from outkey.sync.core.run.run import Counts
 
@@ -159,7 +159,7 @@ def test_a_push_that_stops_goes_on_and_sends_nothing_twice(
 ) -> None:
     everything = keep_contacts(COUNT)
     server.refuses = {"c5"}
-    with pytest.raises(BadAnswer):
+    with pytest.raises(BadResponse):
         list(runner.run("push", "ada"))
     server.refuses = set()
     *_, done = runner.run("push", "ada")

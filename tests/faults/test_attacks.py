@@ -22,11 +22,11 @@ from outkey.administration.core.document.document import parse_document
 from outkey.foundation.adapters.process_lock import ProcessLock
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import (
-    AnswerBroken,
     ConfigError,
     ConnectionFailed,
     EgressDenied,
     OutkeyError,
+    ResponseBroken,
     ResponseTooLarge,
     Sealed,
     SecretMissing,
@@ -82,7 +82,7 @@ def test_a_chunk_of_minus_one_byte_is_refused_and_what_follows_not_read() -> Non
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n"
     limits = "[configuration.a.limits]\nresponse_mebibytes = 1\nretries = 0"
     failure = against(head + b"x" * 8_000_000, limits)
-    assert isinstance(failure, AnswerBroken)
+    assert isinstance(failure, ResponseBroken)
     assert failure.message == "the response is not valid HTTP"
 
 

@@ -13,7 +13,7 @@ from outkey.sending.adapters.transport import response_reader
 FULL, QUICK = 200_000, 4_000
 OTHER = "the response is not HTTP"
 SEED = 20_261_116
-ERRORS = {"ConnectionFailed", "AnswerBroken", "ResponseTooLarge"}
+ERRORS = {"ConnectionFailed", "ResponseBroken", "ResponseTooLarge"}
 # Smaller than they are, so that mutated responses reach them.
 MAX_LINE, MAX_HEADS = 120, 500
 BASES = [case.data for case in CASES if len(case.data) < 2_000]

@@ -13,8 +13,8 @@ import pytest
 from contract.raw_peer import raw_peer, serving
 from frames import every_frame, places_showing
 from outkey.foundation.core.errors import (
-    AnswerBroken,
     OutkeyError,
+    ResponseBroken,
     ResponseTooLarge,
     TimedOut,
 )
@@ -214,7 +214,7 @@ def endless(stream: socket.socket) -> None:
 
 @pytest.mark.parametrize(
     ("talk", "error"),
-    [(truncated, AnswerBroken), (stalled, TimedOut), (endless, ResponseTooLarge)],
+    [(truncated, ResponseBroken), (stalled, TimedOut), (endless, ResponseTooLarge)],
 )
 def test_a_body_that_breaks_is_a_typed_error_and_its_connection_is_closed(
     transport: Urllib3Transport, talk: object, error: type[OutkeyError]

@@ -19,10 +19,10 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from outkey.foundation.core.errors import (
-    AnswerBroken,
     ConfigError,
     ConnectionFailed,
     OutkeyError,
+    ResponseBroken,
     TimedOut,
     TlsBelowFloor,
     TlsFailed,
@@ -119,7 +119,7 @@ def test_a_tls_answer_cut_in_the_middle_is_a_broken_answer(
             wrapped.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf")
             socket.socket(fileno=wrapped.detach()).close()  # no close_notify
 
-    with listening(talk) as port, pytest.raises(AnswerBroken):
+    with listening(talk) as port, pytest.raises(ResponseBroken):
         send(port, TlsSettings(ca_file=ca_file))
 
 

@@ -18,11 +18,11 @@ from contract.raw_peer import raw_peer, serving
 from frames import every_frame, places_showing
 from outkey import Gateway, Response
 from outkey.foundation.core.errors import (
-    AnswerBroken,
     ConnectionFailed,
     DnsFailed,
     EgressDenied,
     OutkeyError,
+    ResponseBroken,
     ResponseTooLarge,
     TimedOut,
 )
@@ -81,9 +81,9 @@ def transport() -> Iterator[Urllib3Transport]:
         ("/slow/headers?seconds=5", TimedOut),
         ("/slow/body?seconds=5", TimedOut),
         ("/reset", ConnectionFailed),
-        ("/reset/body", AnswerBroken),
-        ("/truncated", AnswerBroken),
-        ("/truncated/chunked", AnswerBroken),
+        ("/reset/body", ResponseBroken),
+        ("/truncated", ResponseBroken),
+        ("/truncated/chunked", ResponseBroken),
         ("/huge", ResponseTooLarge),
         ("/huge/chunked", ResponseTooLarge),
         ("/huge/unannounced", ResponseTooLarge),
@@ -228,7 +228,7 @@ def test_an_upload_that_is_hung_up_on_is_a_failed_connection(
     with serving(lambda stream: stream.recv(100)) as port:
         with pytest.raises(ConnectionFailed) as caught:
             upload(transport, port, 30_000_000)
-        assert not isinstance(caught.value, AnswerBroken)
+        assert not isinstance(caught.value, ResponseBroken)
 
 
 def test_an_upload_that_nobody_reads_ends_at_the_silence(
@@ -360,7 +360,7 @@ def test_raw_deflate_is_read_too(transport: Urllib3Transport) -> None:
 def test_damaged_compression_is_a_broken_answer(
     transport: Urllib3Transport, encoding: str, body: bytes
 ) -> None:
-    with pytest.raises(AnswerBroken):
+    with pytest.raises(ResponseBroken):
         inflate_over_the_wire(transport, encoding, body)
 
 

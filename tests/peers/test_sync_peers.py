@@ -13,7 +13,7 @@ from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.foundation.adapters.states_memory import MemoryStateRows
 from outkey.foundation.core.errors import (
-    BadAnswer,
+    BadResponse,
     ConnectionFailed,
     OutkeyError,
     SyncFailed,
@@ -463,7 +463,7 @@ def test_records_that_are_there_already_are_not_pushed_a_second_time(
 ) -> None:
     host.sync(keyed.table(), "GET", "/contacts", WAYS["json-server, page"][2])
     with pytest.raises(
-        BadAnswer
+        BadResponse
     ) as caught:  # json-server's word for an id that is taken
         host.sync(keyed.table(), "POST", "/contacts", PUSH)
     assert caught.value.status == 500

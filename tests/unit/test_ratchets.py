@@ -8,9 +8,11 @@ from pathlib import Path
 import outkey
 from outkey import errors
 from outkey.foundation.core import errors as core_errors
+from outkey.foundation.core.text import Text
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "outkey"
+FORMER_NAMES = {"AnswerBroken": "ResponseBroken", "BadAnswer": "BadResponse"}
 
 
 @cache
@@ -71,7 +73,7 @@ def test_every_error_is_public_and_has_a_code_of_its_own_branch() -> None:
         for name, value in vars(core_errors).items()
         if isinstance(value, type) and issubclass(value, core_errors.OutkeyError)
     }
-    assert {*classes, "Cause"} == set(errors.__all__)
+    assert {*classes, *FORMER_NAMES, "Cause"} == set(errors.__all__)
     for error in classes.values():
         assert error.__doc__
         assert isinstance(error.cause, core_errors.Cause)
@@ -79,8 +81,17 @@ def test_every_error_is_public_and_has_a_code_of_its_own_branch() -> None:
 
 def test_every_error_is_drawn_in_the_tree() -> None:
     drawing = core_errors.__doc__ or ""
-    for name in errors.__all__:
+    for name in {*errors.__all__} - {*FORMER_NAMES}:
         assert name in drawing or name == "Cause"
+
+
+def test_errors_can_still_be_imported_by_their_former_names() -> None:
+    for former, name in FORMER_NAMES.items():
+        assert getattr(errors, former) is getattr(errors, name)
+    # Their codes are stored, and in the responses of the HTTP interface.
+    assert errors.ResponseBroken().code == "connection"
+    refused = errors.BadResponse(errors.Cause.TOKEN_EXPIRED, 401, Text("Renew it."))
+    assert refused.code == "token_expired"
 
 
 def test_nothing_switches_verification_off() -> None:

@@ -11,7 +11,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
 
 from outkey.foundation.core import errors
-from outkey.foundation.core.errors import BadAnswer, OutkeyError
+from outkey.foundation.core.errors import BadResponse, OutkeyError
 from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import Configuration, build
@@ -160,7 +160,7 @@ def test_every_diagnosis_of_an_error_is_in_german(german: Catalog) -> None:
         for kind in vars(errors).values()
         if isinstance(kind, type)
         and issubclass(kind, OutkeyError)
-        and kind is not BadAnswer
+        and kind is not BadResponse
     ]
     cases = [kind() for kind in kinds] + [failure(reason) for reason in FAILURES]
     values = {"base_url": "https://api.acme.example", "authentication_type": "bearer"}

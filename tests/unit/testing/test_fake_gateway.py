@@ -120,7 +120,7 @@ def test_an_error_status_is_diagnosed_as_by_the_real_gateway(
     response = gateway.send("shop", "GET", "/orders")
     assert response.cause is Cause.INVALID_CREDENTIALS
     assert response.remedy
-    with pytest.raises(errors.BadAnswer) as caught:
+    with pytest.raises(errors.BadResponse) as caught:
         response.raise_for_cause()
     assert caught.value.status == 401
 
@@ -155,7 +155,7 @@ def test_only_errors_that_a_gateway_raises_can_be_raised(
     with pytest.raises(TypeError, match=r"errors of outkey\.errors, and not KeyError"):
         rule.raise_error(KeyError)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="raise_for_cause"):
-        rule.raise_error(errors.BadAnswer)
+        rule.raise_error(errors.BadResponse)
 
 
 def test_a_function_responds(gateway: FakeGateway) -> None:

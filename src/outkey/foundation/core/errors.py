@@ -19,14 +19,14 @@
     │   ├── UnknownConfiguration   no configuration with that name
     │   └── InactiveConfiguration  it is switched off
     ├── RemoteError            the external system failed
-    │   ├── ConnectionFailed       no response; AnswerBroken: only a part of one
+    │   ├── ConnectionFailed       no response; ResponseBroken: a part of one
     │   ├── TimedOut               too late; ConnectTimedOut: before anything was sent
     │   ├── DnsFailed  ├── TlsFailed  ├── ResponseTooLarge
     │   ├── TokenEndpointFailed    no token: the provider refused, or did not respond
     │   ├── ProxyFailed            the proxy; ProxyConnectionFailed: nothing was sent
     │   ├── LoginRefused           no token: the API refused user or password
     │   ├── SyncFailed             a response whose records or next page are unreadable
-    │   └── BadAnswer              one with a known cause (Response.raise_for_cause)
+    │   └── BadResponse            one with a known cause (Response.raise_for_cause)
     ├── PolicyError            we refused
     │   ├── EgressDenied       ├── RedirectBlocked
     │   ├── RateLimited        ├── TlsBelowFloor
@@ -365,7 +365,7 @@ class ConnectionFailed(
 
 
 # The server has acted; only the caller knows whether twice is harmless.
-class AnswerBroken(
+class ResponseBroken(
     ConnectionFailed,
     retryable=False,
     hint="Check what the request did before you repeat it.",
@@ -475,7 +475,7 @@ class SyncFailed(
     """The response of the API cannot be synchronized."""
 
 
-class BadAnswer(RemoteError):
+class BadResponse(RemoteError):
     """The external system responded with an error."""
 
     def __init__(self, cause: Cause, status: int, remedy: Text) -> None:

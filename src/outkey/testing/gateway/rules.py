@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Self
 from urllib.parse import parse_qsl
 
-from outkey.foundation.core.errors import BadAnswer, OutkeyError
+from outkey.foundation.core.errors import BadResponse, OutkeyError
 from outkey.foundation.core.origin import Params, query_pairs
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.request.assembly import encode_body
@@ -160,9 +160,9 @@ class GatewayRule:
             raise TypeError(
                 f"a gateway raises errors of outkey.errors, and not {kind.__name__}"
             )
-        if issubclass(kind, BadAnswer):
+        if issubclass(kind, BadResponse):
             raise TypeError(
-                "send never raises BadAnswer: call respond with the status, and"
+                "send never raises BadResponse: call respond with the status, and"
                 " response.raise_for_cause() raises it"
             )
         self.results.append(error)

@@ -44,7 +44,7 @@ ERRORS = [
     for kind in vars(errors).values()
     if inspect.isclass(kind)
     and issubclass(kind, OutkeyError)
-    and kind is not errors.BadAnswer
+    and kind is not errors.BadResponse
 ]
 
 SECRETS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8)

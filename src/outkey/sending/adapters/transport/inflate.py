@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Iterable, Iterator
 
-from outkey.foundation.core.errors import AnswerBroken, ResponseTooLarge
+from outkey.foundation.core.errors import ResponseBroken, ResponseTooLarge
 from outkey.foundation.core.text import Text
 
 _STEP = 64 * 1024
@@ -69,7 +69,7 @@ class _Layer:
             is_empty = is_empty and not part
             yield from self._feed(part)
         if not is_empty and not self._inflater.eof:
-            raise AnswerBroken(Text("the compressed response is incomplete"))
+            raise ResponseBroken(Text("the compressed response is incomplete"))
 
     def _feed(self, data: bytes) -> Iterator[bytes]:
         if self._undecided is not None:
@@ -78,7 +78,7 @@ class _Layer:
             yield from self._members_of(data)
         except zlib.error:
             if self._undecided is None:
-                raise AnswerBroken(
+                raise ResponseBroken(
                     Text("the compression of the response is damaged")
                 ) from None
             data = self._undecided

@@ -1,9 +1,9 @@
 """What goes wrong at a proxy, told apart from what goes wrong at the API."""
 
 from outkey.foundation.core.errors import (
-    AnswerBroken,
     ConnectionFailed,
     OutkeyError,
+    ResponseBroken,
     ResponseTooLarge,
     TimedOut,
     TlsBelowFloor,
@@ -40,7 +40,7 @@ def forwarding_failure(error: OutkeyError, reader: ResponseReader) -> OutkeyErro
     """
     if reader.status and (failure := own_failure(reader.response(b""))):
         return failure
-    is_whole = not isinstance(error, AnswerBroken)
+    is_whole = not isinstance(error, ResponseBroken)
     if isinstance(error, ConnectionFailed) and is_whole:
         return proxy_failure("proxy-not-http")
     return error

@@ -14,9 +14,9 @@ from io import BytesIO
 from httptools import HttpParserError, HttpResponseParser
 
 from outkey.foundation.core.errors import (
-    AnswerBroken,
     ConnectionFailed,
     OutkeyError,
+    ResponseBroken,
     ResponseTooLarge,
 )
 from outkey.foundation.core.text import Text
@@ -188,7 +188,7 @@ class ResponseReader:
     def failure(self, error: BaseException | None) -> OutkeyError:
         """Return the error for a connection that ended or failed at this point."""
         if self.status:
-            return AnswerBroken()
+            return ResponseBroken()
         # TLS 1.3 refuses a client certificate only after the handshake.
         if isinstance(error, ssl.SSLError):
             return tls_failure(error)
@@ -502,8 +502,8 @@ def _other_protocol(first: bytes) -> ConnectionFailed:
     return ConnectionFailed(message, reason="other-protocol")
 
 
-def _invalid() -> AnswerBroken:
-    return AnswerBroken(Text("the response is not valid HTTP"))
+def _invalid() -> ResponseBroken:
+    return ResponseBroken(Text("the response is not valid HTTP"))
 
 
 def _too_many_headers(message: Text) -> ResponseTooLarge:

@@ -122,7 +122,7 @@ def clues_after_plain_http(
     if error.reason:
         return  # the bytes that came back have said what it is
     if isinstance(error, errors.ConnectionFailed) and not isinstance(
-        error, errors.AnswerBroken
+        error, errors.ResponseBroken
     ):
         text = Text(
             "The connection was opened, and closed without a response when plain http"

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol
 from urllib.parse import quote_plus
 
-from outkey.foundation.core.errors import BadAnswer, Cause
+from outkey.foundation.core.errors import BadResponse, Cause
 from outkey.foundation.core.origin import Origin
 from outkey.foundation.core.secret import MASK, Secret
 from outkey.foundation.core.text import NO_TEXT, Text
@@ -220,10 +220,10 @@ class Response:
         return json.loads(self.body)
 
     def raise_for_cause(self) -> "Response":
-        """Raise a BadAnswer if the response has a cause, else return the response."""
+        """Raise a BadResponse if the response has a cause, else return the response."""
         if self.cause is None:
             return self
-        raise BadAnswer(self.cause, self.status, self.remedy or NO_TEXT)
+        raise BadResponse(self.cause, self.status, self.remedy or NO_TEXT)
 
     def __reduce__(self) -> tuple[object, ...]:
         # Without the secrets, which cannot be pickled.

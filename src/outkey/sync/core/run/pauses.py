@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from outkey.foundation.core.errors import BadAnswer, OutkeyError, RateLimited
+from outkey.foundation.core.errors import BadResponse, OutkeyError, RateLimited
 from outkey.foundation.core.moments import moment_text
 from outkey.foundation.core.stored_times import LONGEST_WAIT, is_possible
 from outkey.foundation.core.text import Text
@@ -18,7 +18,7 @@ def raise_for_cause(response: Response, clock: Callable[[], float]) -> None:
     """Raise what is wrong with a response; the error has the pause that it asks for."""
     try:
         response.raise_for_cause()
-    except BadAnswer as error:
+    except BadResponse as error:
         if error.status not in _PAUSING:
             raise
         now = clock()
@@ -26,7 +26,7 @@ def raise_for_cause(response: Response, clock: Callable[[], float]) -> None:
         if not requested:
             raise
         pause = min(requested, LONGEST_WAIT)
-        refusal = BadAnswer(error.cause, error.status, _hint(now + pause))
+        refusal = BadResponse(error.cause, error.status, _hint(now + pause))
         refusal.pause = pause
         raise refusal from None
 
@@ -37,7 +37,7 @@ def pauses_configuration(error: OutkeyError, patience: float) -> bool:
     Not a pause that requests wait for by themselves, which have `patience`. 503 may be
     about one resource of the API, so it only stops the run that got it.
     """
-    is_429 = isinstance(error, BadAnswer) and error.status == _TOO_MANY_REQUESTS
+    is_429 = isinstance(error, BadResponse) and error.status == _TOO_MANY_REQUESTS
     return is_429 and error.pause > patience
 
 

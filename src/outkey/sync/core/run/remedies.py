@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from outkey.foundation.core import errors
-from outkey.foundation.core.errors import BadAnswer, Cause, OutkeyError
+from outkey.foundation.core.errors import BadResponse, Cause, OutkeyError
 from outkey.foundation.core.text import NO_TEXT, Text
 from outkey.sending.core.diagnosis.reasons import REASONS, REMEDIES
 from outkey.sending.core.oauth2.responses import FAILURES
@@ -16,7 +16,7 @@ ERRORS: dict[str, OutkeyError] = {
     for kind in reversed(vars(errors).values())
     if isinstance(kind, type)
     and issubclass(kind, OutkeyError)
-    and kind is not BadAnswer
+    and kind is not BadResponse
 }
 # The later of these tables is the more helpful one for a run.
 REMEDY_BY_CAUSE: dict[str, Text] = {

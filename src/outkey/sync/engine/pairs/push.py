@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from outkey.foundation.core.errors import BadAnswer, OutkeyError
+from outkey.foundation.core.errors import BadResponse, OutkeyError
 from outkey.sync.core.mapping.keys import key_text
 from outkey.sync.core.mapping.records import HostRecord, WriteOutcome
 from outkey.sync.core.pairs.pairs import PairAgreement, pair_fields, plain_values
@@ -303,4 +303,4 @@ def is_of_outkey(error: BaseException) -> bool:
 
 def is_server_error(error: BaseException) -> bool:
     """Whether a server failed, perhaps at this one request."""
-    return isinstance(error, BadAnswer) and error.status >= SERVER_ERROR
+    return isinstance(error, BadResponse) and error.status >= SERVER_ERROR

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from outkey.foundation.core.errors import BadAnswer, Cause, OutkeyError, SyncFailed
+from outkey.foundation.core.errors import BadResponse, Cause, OutkeyError, SyncFailed
 from outkey.foundation.core.text import Text, counted
 from outkey.sending.core.request.message import Response
 from outkey.sync.core.line.identity import line_digest
@@ -295,7 +295,7 @@ def failed_run(run: Run, error: OutkeyError) -> Run:
     return replace(run, state=RunState.FAILED, cause=cause, notes=tuple(notes))
 
 
-def is_about_request(refusal: Response | BadAnswer) -> bool:
+def is_about_request(refusal: Response | BadResponse) -> bool:
     """Whether a refusal is about this record or page, so that others may succeed."""
     status = refusal.status
     if status in STATUSES_ABOUT_SENDER or refusal.cause is Cause.TOKEN_EXPIRED:

@@ -9,7 +9,7 @@ from shlex import quote
 
 from outkey.foundation.core.errors import (
     REQUEST_ONLY,
-    BadAnswer,
+    BadResponse,
     ConfigError,
     OutkeyError,
     RunStopped,
@@ -614,7 +614,7 @@ def is_stale_position(error: OutkeyError, begun: Run, run: Run) -> bool:
 
     Cursors expire: the next run must not try this one for ever.
     """
-    is_refused = isinstance(error, BadAnswer) and is_about_request(error)
+    is_refused = isinstance(error, BadResponse) and is_about_request(error)
     return begun.position == run.position and (
         is_refused or isinstance(error, SyncFailed | ConfigError)
     )

@@ -20,7 +20,7 @@ from contract.reading import (
     read,
     single_bytes,
 )
-from outkey.foundation.core.errors import AnswerBroken, ConnectionFailed, TlsFailed
+from outkey.foundation.core.errors import ConnectionFailed, ResponseBroken, TlsFailed
 from outkey.sending.adapters.transport.response_reader import (
     MAX_HEADERS,
     MAX_HEADS,
@@ -36,8 +36,10 @@ NOT_HTTP = Refused(
     "ConnectionFailed", "the connection was closed, or the response is not HTTP"
 )
 OTHER = "the response is not HTTP"
-INVALID = Refused("AnswerBroken", "the response is not valid HTTP")
-CUT = Refused("AnswerBroken", "the connection was closed in the middle of the response")
+INVALID = Refused("ResponseBroken", "the response is not valid HTTP")
+CUT = Refused(
+    "ResponseBroken", "the connection was closed in the middle of the response"
+)
 TOO_LARGE = Refused(
     "ResponseTooLarge", "the response is larger than the configured limit"
 )
@@ -661,7 +663,7 @@ def test_a_lost_connection_means_no_response_or_a_broken_one() -> None:
     alert.reason = "TLSV13_ALERT_CERTIFICATE_REQUIRED"
     assert isinstance(reader.failure(alert), TlsFailed)
     reader.feed(head("Content-Length: 5"))
-    assert isinstance(reader.failure(alert), AnswerBroken)
+    assert isinstance(reader.failure(alert), ResponseBroken)
 
 
 # ── interrupts ────────────────────────────────────────────────────────────────────────

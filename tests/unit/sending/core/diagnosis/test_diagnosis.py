@@ -4,7 +4,7 @@ from email.utils import formatdate
 
 import pytest
 
-from outkey.foundation.core.errors import BadAnswer, Cause
+from outkey.foundation.core.errors import BadResponse, Cause
 from outkey.foundation.core.secret import Secret
 from outkey.sending.core.configuration.configuration import SecretState
 from outkey.sending.core.diagnosis.diagnose import diagnose, diagnose_success
@@ -244,7 +244,7 @@ def test_the_four_errors_have_the_remedies_of_the_specification(
 
 def test_raising_for_a_cause_carries_code_status_and_remedy() -> None:
     response = Response(401, cause=Cause.INVALID_CREDENTIALS, remedy="do this")
-    with pytest.raises(BadAnswer) as caught:
+    with pytest.raises(BadResponse) as caught:
         response.raise_for_cause()
     assert (caught.value.code, caught.value.status) == ("invalid_credentials", 401)
     assert caught.value.facts() == {

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outkey.foundation.core.errors import (
-    AnswerBroken,
     Cause,
     ConnectionFailed,
     ConnectTimedOut,
@@ -24,6 +23,7 @@ from outkey.foundation.core.errors import (
     RateLimited,
     ReauthorizationNeeded,
     RedirectBlocked,
+    ResponseBroken,
     ResponseTooLarge,
     Sealed,
     SecretMissing,
@@ -275,7 +275,7 @@ ERRORS: list[tuple[OutkeyError, dict[str, object], list[str], str]] = [
     (ConnectTimedOut(), {}, ["time-out"], ""),
     (ConnectionFailed(), {}, ["connection-refused"], ""),
     (ConnectionFailed(), PLAIN, ["connection-refused"], ""),
-    (AnswerBroken(), PLAIN, ["connection-refused"], ""),
+    (ResponseBroken(), PLAIN, ["connection-refused"], ""),
     (ConnectionFailed(reason="other-protocol"), PLAIN, ["other-protocol"], ""),
     (RateLimited(), {}, ["rate-limited"], ""),
     (EgressDenied(), {}, ["egress-denied"], ""),
@@ -466,7 +466,7 @@ def test_an_error_without_a_hint_has_a_remedy_all_the_same() -> None:
             ["plain-http-to-tls-port", "connection-refused"],
             "base_url=https://intra.example:8443",
         ),
-        (AnswerBroken(), ["connection-refused"], ""),
+        (ResponseBroken(), ["connection-refused"], ""),
         (TimedOut(), ["time-out", "plain-http-to-tls-port"], ""),
         (ResponseTooLarge(), [], ""),
     ],

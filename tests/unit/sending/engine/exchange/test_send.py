@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from outkey.foundation.core.errors import (
-    AnswerBroken,
     AuditUnavailable,
     ConfigError,
     ConnectionFailed,
@@ -20,6 +19,7 @@ from outkey.foundation.core.errors import (
     OutkeyError,
     RateLimited,
     RedirectBlocked,
+    ResponseBroken,
     ScriptFailed,
     SecretMissing,
     SecretRebindRequired,
@@ -345,7 +345,7 @@ def test_a_connection_that_could_not_be_opened_in_time_is_tried_again() -> None:
     assert fake.gateway.send("acme", "GET", "/").status == 200
 
 
-@pytest.mark.parametrize("error", [AnswerBroken(), TimedOut()])
+@pytest.mark.parametrize("error", [ResponseBroken(), TimedOut()])
 def test_an_answer_that_broke_or_did_not_come_in_time_is_not_tried_again(
     error: OutkeyError,
 ) -> None:

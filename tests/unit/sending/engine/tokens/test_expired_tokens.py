@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.foundation.core.errors import BadAnswer, ConfigError, ResponseTooLarge
+from outkey.foundation.core.errors import BadResponse, ConfigError, ResponseTooLarge
 from outkey.sending.core.audit.events import Outcome
 from outkey.sending.core.configuration.checks import refuse_unsavable
 from outkey.sending.core.configuration.configuration import Configuration
@@ -177,7 +177,7 @@ def test_a_replay_with_the_marker_too_is_an_expired_token_and_not_sent_again(
     assert (response.status, response.cause) == (status, "token_expired")
     assert "got a new token, and it is rejected too" in str(response.remedy)
     assert (len(api.requests), api.grants) == (2, 2)
-    with pytest.raises(BadAnswer):
+    with pytest.raises(BadResponse):
         response.raise_for_cause()
     ends = [e.outcome for e in fake.audit.events if isinstance(e, Outcome)]
     assert ends == ["ok", "token_expired", "ok", "token_expired"]
@@ -338,7 +338,7 @@ def test_a_page_with_the_marker_ends_the_run_and_is_not_the_end_of_the_list(
 ) -> None:
     api = RecordsApi(people(1, 2, 3), {2: reply(EXPIRED, status)})
     fake = fake_sync(replace(PULL, parallel=parallel), api, **MARKED)
-    with pytest.raises(BadAnswer):
+    with pytest.raises(BadResponse):
         fake.run()
     (run,) = fake.runs.newest(9)
     assert (run.state, run.cause) == (RunState.FAILED, "token_expired")
@@ -351,7 +351,7 @@ def test_a_pushed_record_is_not_rejected_because_the_token_has_expired(
     api = RecordsApi(odd={2: reply(EXPIRED, status)})
     fake = fake_sync(PUSH, api, method="POST", **MARKED)
     stored(fake, *({"number": f"n{n}", "name": "A"} for n in range(3)))
-    with pytest.raises(BadAnswer):
+    with pytest.raises(BadResponse):
         fake.run()
     assert fake.run().counts == Counts(created=3)
 
@@ -359,7 +359,7 @@ def test_a_pushed_record_is_not_rejected_because_the_token_has_expired(
 @pytest.mark.parametrize("status", [200, 422])
 def test_a_batch_is_not_split_because_the_token_has_expired(status: int) -> None:
     fake, api = shop(BATCH, values=MARKED, odd={1: reply(EXPIRED, status)})
-    with pytest.raises(BadAnswer):
+    with pytest.raises(BadResponse):
         fake.run()
     assert len(api.asked) == 1
     assert fake.run().counts == Counts(created=3)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from outkey.foundation.core.errors import (
-    BadAnswer,
+    BadResponse,
     ConfigError,
     OutkeyError,
     SyncFailed,
@@ -138,7 +138,7 @@ def test_what_may_change_something_is_not_sent(
 def test_exactly_one_request_is_sent_even_if_it_fails() -> None:
     api = Recorder(answer({"error": "busy"}, status=503))
     made = with_secret(api, limits__retries=3)
-    with pytest.raises(BadAnswer):
+    with pytest.raises(BadResponse):
         made.runner.suggest("contacts")
     assert len(api.requests) == 1
 

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from outkey.foundation.adapters.states_memory import MemoryStateRows
-from outkey.foundation.core.errors import BadAnswer, LineBusy, OutkeyError, SyncFailed
+from outkey.foundation.core.errors import BadResponse, LineBusy, OutkeyError, SyncFailed
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.text import Text
 from outkey.sending.core.request.message import Request, Response
@@ -181,7 +181,7 @@ def test_a_push_ends_at_a_create_that_fails_again_after_what_comes_before() -> N
     made.add("", "Bad")
     made.add("", "Later")
     made.memory.ledger.put(LINE, [LedgerEntry("1000", key="a key", sent=UNSURE)])
-    with pytest.raises(BadAnswer):
+    with pytest.raises(BadResponse):
         run_line(made, LINE)
     assert made.api.writes() == ["POST /orders", "PATCH /orders/r1"]
     made.table.pop("1000")  # nobody can create it: the push goes on without it

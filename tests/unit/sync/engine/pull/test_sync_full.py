@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.foundation.core.errors import BadAnswer, ConfigError
+from outkey.foundation.core.errors import BadResponse, ConfigError
 from outkey.foundation.core.moments import parse_interval
 from outkey.sending.core.request.message import Response
 from outkey.sync.core.line.line import Gone
@@ -88,7 +88,7 @@ def test_a_full_run_that_failed_is_continued_as_a_full_one() -> None:
     made.world.clock.advance(8 * DAY)
     api.records = people(1, 2, at="2026-01-01")
     api.odd = {len(api.asked) + 2: Response(503)}
-    with pytest.raises(BadAnswer):
+    with pytest.raises(BadResponse):
         made.run()
     done = made.run()
     assert (done.is_full, done.counts) == (True, Counts(unchanged=2, archived=1))

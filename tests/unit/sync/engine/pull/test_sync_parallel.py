@@ -12,7 +12,7 @@ import pytest
 from outkey.administration.core.document.document import parse_document
 from outkey.administration.core.document.export import render
 from outkey.foundation.core.errors import (
-    BadAnswer,
+    BadResponse,
     ConfigError,
     ConnectionFailed,
     EditConflict,
@@ -264,7 +264,7 @@ def test_another_parallel_goes_on_where_the_run_stopped() -> None:
     made, _ = crowded(
         replace(PULL, parallel=2), by_number(9, odd := {4: Response(503)})
     )
-    with pytest.raises(BadAnswer):
+    with pytest.raises(BadResponse):
         made.run()
     odd.clear()
     made.change(replace(PULL, parallel=5))
@@ -349,7 +349,7 @@ def test_what_is_about_us_ends_a_push_and_nothing_that_was_answered_is_sent_agai
 ) -> None:
     odd = {"n3": Response(status), "n5": Response(status), "n6": Response(422)}
     made, _ = pushing(12, 6, odd)
-    with pytest.raises(BadAnswer) as bad:
+    with pytest.raises(BadResponse) as bad:
         made.run()
     assert bad.value.status == status
     (failed,) = made.runs.newest(9)
@@ -365,7 +365,7 @@ def test_a_record_that_stops_every_run_makes_no_checkpoint_that_grows() -> None:
     made, _ = pushing(250, 50, {"n2": Response(500)})
     lengths = []
     for _ in range(6):
-        with pytest.raises(BadAnswer):
+        with pytest.raises(BadResponse):
             made.run()
         lengths.append(len(made.runs.newest(1)[0].position["ahead"]))  # type: ignore[arg-type]
     # The first of a run goes alone, and that is the one that fails.
@@ -375,7 +375,7 @@ def test_a_record_that_stops_every_run_makes_no_checkpoint_that_grows() -> None:
 
 def test_after_a_failure_every_record_is_sent_once_over_many_pages() -> None:
     made, _ = pushing(250, 50, odd := {"n90": Response(503)})
-    with pytest.raises(BadAnswer):
+    with pytest.raises(BadResponse):
         made.run()
     odd.clear()
     assert made.run().counts == Counts(created=250)

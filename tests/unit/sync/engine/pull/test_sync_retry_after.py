@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from outkey.foundation.core.errors import (
-    BadAnswer,
+    BadResponse,
     ConnectionFailed,
     OutkeyError,
     RateLimited,
@@ -207,7 +207,7 @@ def test_a_run_of_the_command_line_ends_and_says_when_to_try_again() -> None:
     quota = Quota([refusal()])
     made = fake_sync(answers=quota)
     when = moment_text(made.world.clock.now() + HOUR)
-    with pytest.raises(BadAnswer) as refused:
+    with pytest.raises(BadResponse) as refused:
         made.run()
     assert refused.value.hint == f"Retry after {when}."
     (run,) = made.runs.newest(9)
@@ -257,7 +257,7 @@ def test_a_pause_that_a_request_can_wait_for_keeps_no_run_from_beginning(
     made = fake_sync(answers=Quota([refusal(seconds)]))
     timeout = made.world.ports.configurations.get("acme").limits.total_timeout
     assert timeout == 60
-    with pytest.raises(BadAnswer):
+    with pytest.raises(BadResponse):
         made.run()
     if is_paused:
         with pytest.raises(RateLimited, match="asked for a pause"):

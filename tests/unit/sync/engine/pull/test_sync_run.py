@@ -11,7 +11,7 @@ import pytest
 
 from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 from outkey.foundation.core.errors import (
-    BadAnswer,
+    BadResponse,
     ConfigError,
     ConnectionFailed,
     EditConflict,
@@ -476,7 +476,7 @@ def test_a_place_that_the_api_knows_no_more_is_tried_once_and_then_it_begins_ane
     api = Api(people(1, 2, 3), {2: Response(503), 3: Response(410)})
     made = fake_sync(answers=api)
     for _ in range(2):
-        with pytest.raises(BadAnswer):
+        with pytest.raises(BadResponse):
             made.run()
     assert made.run().counts == Counts(created=1, unchanged=2)
     assert len(made.runs.newest(9)) == 2
@@ -484,7 +484,7 @@ def test_a_place_that_the_api_knows_no_more_is_tried_once_and_then_it_begins_ane
 
 def test_a_line_that_was_changed_begins_anew() -> None:
     made = fake_sync(answers=Api(people(1, 2, 3), {2: Response(503)}))
-    with pytest.raises(BadAnswer):
+    with pytest.raises(BadResponse):
         made.run()
     made.change(replace(PULL, query=(("all", "1"),)))
     assert made.run().counts == Counts(created=1, unchanged=2)
@@ -668,7 +668,7 @@ def test_a_run_that_failed_archives_nothing() -> None:
     made = fake_sync(ARCHIVE, api)
     made.run()
     api.records, api.odd = people(1, 2, 4), {len(api.asked) + 2: Response(503)}
-    with pytest.raises(BadAnswer):
+    with pytest.raises(BadResponse):
         made.run()
     assert made.numbers() == ["1", "2", "3"]
     assert made.run().counts == Counts(created=1, unchanged=2, archived=1)
@@ -955,7 +955,7 @@ def test_what_is_not_about_the_record_ends_a_push_and_the_next_run_goes_on(
     status: int,
 ) -> None:
     made, api = pushing(api=Api(odd={2: Response(status)}))
-    with pytest.raises(BadAnswer):
+    with pytest.raises(BadResponse):
         made.run()
     assert made.run().counts == Counts(created=3)
     assert [header(r, "Idempotency-Key") for r in api.asked] == [

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from outkey.foundation.core.errors import (
-    BadAnswer,
+    BadResponse,
     ConfigError,
     ConnectionFailed,
     StorageUnavailable,
@@ -588,7 +588,7 @@ def test_a_create_without_a_response_is_repeated_with_its_key_by_any_later_run(
         return odd
 
     api.odd[2] = lose
-    with pytest.raises((BadAnswer, ConnectionFailed)):
+    with pytest.raises((BadResponse, ConnectionFailed)):
         made.run()
     made.change(replace(PUSH, query=(("a", "b"),)), "POST")  # it begins anew
     assert made.run().counts == Counts(created=2, unchanged=1)
@@ -714,7 +714,7 @@ def test_a_batch_that_is_refused_as_a_whole_is_sent_record_by_record_once() -> N
 def test_an_error_ends_the_sending_of_single_records_at_once(status: int) -> None:
     made, api = shop(BATCH, count=3)
     api.odd |= {1: reply(422), 3: reply(status)}
-    with pytest.raises(BadAnswer):
+    with pytest.raises(BadResponse):
         made.run()
     assert len(api.asked) == 3
     run = made.run()
@@ -1071,7 +1071,7 @@ def test_a_checkpoint_lists_what_was_sent_and_not_what_was_skipped() -> None:
     for record in "67":
         archive(made, record)
     api.odd |= {3: reply(503)}
-    with pytest.raises(BadAnswer):
+    with pytest.raises(BadResponse):
         made.run()
     position = made.runs.newest(1)[0].position
     assert position["at"] in {"1", "2", "3"}
@@ -1153,7 +1153,7 @@ def test_deletions_in_many_steps_continue_where_they_stopped(
     for record in "2479":
         archive(made, record)
     api.odd[len(api.asked) + 3] = reply(503)
-    with pytest.raises(BadAnswer):
+    with pytest.raises(BadResponse):
         made.run()
     assert made.runs.newest(1)[0].position["phase"] == "deletions"
     api.calls()
@@ -1165,7 +1165,7 @@ def test_deletions_in_many_steps_continue_where_they_stopped(
 def test_several_at_a_time_continue_behind_what_failed() -> None:
     made, api = shop(replace(PUSH, parallel=3), count=7)
     api.odd |= {3: reply(503), 4: reply(422)}
-    with pytest.raises(BadAnswer):
+    with pytest.raises(BadResponse):
         made.run()
     sent = len(api.asked)
     run = made.run()
@@ -1181,7 +1181,7 @@ def test_deletions_several_at_a_time_do_not_try_again_what_was_rejected() -> Non
         archive(made, record)
     first = len(api.asked)
     api.odd |= {first + 2: reply(503), first + 3: reply(422)}
-    with pytest.raises(BadAnswer):
+    with pytest.raises(BadResponse):
         made.run()
     run = made.run()
     assert run.counts.deleted + run.counts.failed == 4

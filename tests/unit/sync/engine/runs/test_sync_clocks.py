@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from outkey.foundation.core.errors import BadAnswer, OutkeyError
+from outkey.foundation.core.errors import BadResponse, OutkeyError
 from outkey.foundation.core.moments import moment_text
 from outkey.sending.core.request.message import Request, Response
 from outkey.sync.core.run.run import Run, RunState
@@ -71,6 +71,6 @@ def test_the_next_run_of_a_schedule_is_after_the_time_of_the_database() -> None:
 def test_a_user_reads_when_to_try_again_by_the_clock_of_the_database() -> None:
     made = with_two_clocks(Quota([refusal()]))
     runs: Runs = made.runs
-    with pytest.raises(BadAnswer) as refused:
+    with pytest.raises(BadResponse) as refused:
         made.run()
     assert moment_text(runs.now() + HOUR) in refused.value.hint

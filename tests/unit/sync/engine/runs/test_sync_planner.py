@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 import pytest
 
 from outkey.foundation.core.errors import (
-    AnswerBroken,
     ConfigError,
     ConnectionFailed,
     LineBusy,
     OutkeyError,
     RateLimited,
+    ResponseBroken,
     Sealed,
     SecretMissing,
     StorageUnavailable,
@@ -410,7 +410,7 @@ def test_a_database_that_stays_away_is_told() -> None:
     ("error", "passes"),
     [
         (ConnectionFailed(), True),
-        (AnswerBroken(), True),
+        (ResponseBroken(), True),
         (TimedOut(), True),
         (RateLimited(), True),
         (StorageUnavailable(), True),
