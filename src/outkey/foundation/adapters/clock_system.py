@@ -62,7 +62,7 @@ class Timers:
                 call()
 
     def _next_call(self) -> Callable[[], object] | None:
-        """Wait for the next call and return it; None if there is none."""
+        """Wait for the next call and return it; None if no call is left."""
         with self._lock:
             while self._calls:
                 at, _, call = self._calls[0]

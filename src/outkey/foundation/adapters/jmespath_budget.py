@@ -128,7 +128,7 @@ class BudgetedInterpreter(TreeInterpreter):  # type: ignore[misc]  # the library
     def search(
         self, tree: Mapping[str, Any], document: object, *, repeats: bool
     ) -> object:
-        """Return what an expression finds; `repeats`: whether it may repeat values."""
+        """Return the result of an expression; `repeats`: it may repeat values."""
         result = self.visit(tree, document)
         if repeats:
             # The next reader reads a value once for each of its places.

@@ -64,7 +64,7 @@ Result = TypeVar("Result")
 
 
 class Cause(StrEnum):
-    """What went wrong, in the words that every interface and every program uses."""
+    """The cause of a failure, by the name that every interface and program uses."""
 
     @property
     def label(self) -> Text:
@@ -713,12 +713,12 @@ def secret_missing(field: str) -> SecretMissing:
 
 
 def resume_line_hint(line: str) -> Text:
-    """Return what ends the pause of a sync line."""
+    """Return the hint how a paused sync line is resumed."""
     return Text("Resume it: outkey line resume {line}", line=quote(line))
 
 
 def resume_hint(name: str) -> Text:
-    """Return what ends the pause of a configuration."""
+    """Return the hint how a paused configuration is resumed."""
     return Text(
         "Enter the right credentials, or test the configuration; outkey resume {name}"
         " resumes sending with the present ones.",

@@ -184,7 +184,7 @@ def elapsed_text(seconds: float) -> str:
 
 
 def parse_interval(text: str) -> int:
-    """Return the seconds of an interval such as 90m, 12h, 7d or 2w; 0 if it is none."""
+    """Return the seconds of an interval such as 90m, 12h, 7d or 2w; 0 if invalid."""
     interval = INTERVAL.fullmatch(text)
     return int(interval[1]) * UNIT_SECONDS[interval[2]] if interval else 0
 
@@ -209,7 +209,7 @@ def day_of(at: float) -> date:
 
 
 def parse_iso(text: str) -> datetime | None:
-    """Return a moment in ISO 8601, in UTC if it names no zone; None if it is none."""
+    """Return a moment in ISO 8601, in UTC if it names no zone; None if invalid."""
     try:
         moment = datetime.fromisoformat(text)
     except (ValueError, OverflowError):

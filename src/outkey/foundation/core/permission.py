@@ -1,4 +1,4 @@
-"""What a user may do, and what a change needs."""
+"""Permissions of users, and the requirements of a change."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from outkey.foundation.core.text import Text
 
 
 class Permission(StrEnum):
-    """What a user may do; hosts grant it under these names."""
+    """A permission; hosts grant it under these names."""
 
     VIEW = "view_configuration"
     ADD = "add_configuration"

@@ -1,4 +1,4 @@
-"""What a script must look like before it is stored: its function and its imports."""
+"""The syntax of a script, checked before it is stored: its function and imports."""
 
 import ast
 import sys

@@ -15,7 +15,7 @@ from outkey.foundation.core.stored_times import is_possible
 
 
 class StateKind(StrEnum):
-    """What a shared state is about, and what its key names."""
+    """The kind of a shared state; the comment explains its key."""
 
     API_TOKEN = "api_token"  # noqa: S105 - of the HTTP interface, by its hash
     API_TOKEN_NAME = "api_token_name"  # noqa: S105 - the hash of a token, by its name
@@ -42,7 +42,7 @@ class StateKind(StrEnum):
 
 
 class SharedState(NamedTuple):
-    """A value and its generation, which every write raises; 0: there is none."""
+    """A value and its generation, which every write raises; 0 if it is not stored."""
 
     generation: int = 0
     value: Mapping[str, Any] = MappingProxyType({})

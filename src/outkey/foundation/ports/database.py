@@ -43,7 +43,7 @@ class StateRows(Protocol):
     def swap(
         self, kind: StateKind, key: str, generation: int, value: Mapping[str, Any]
     ) -> bool:
-        """Replace the state of this generation (0: there is none), and return whether.
+        """Replace the state if it has this generation (0 inserts); return whether.
 
         If several processes try at the same time, one succeeds.
         """

@@ -200,7 +200,7 @@ class SearchPatterns:
 
 
 def literal_forms(secret: str) -> tuple[bytes, ...]:
-    """Return what a literal search looks for; of a very short secret none."""
+    """Return the texts that a literal search seeks; for a very short secret, none."""
     if len(secret) < SHORTEST:
         return ()
     return tuple(dict.fromkeys(form.lower() for form in forms(secret).values()))

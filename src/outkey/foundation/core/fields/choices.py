@@ -39,7 +39,7 @@ class NoAuthReason(Choice):
 
 
 class Environment(Choice):
-    """What the external system is used for."""
+    """The use of the external system."""
 
     DEVELOPMENT = "development", "Development"
     TEST = "test", "Test"

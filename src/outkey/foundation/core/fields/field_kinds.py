@@ -1,4 +1,4 @@
-"""What a field is: its kind, its place in the form, its conditions, and what it takes.
+"""Fields of settings: kind, place in the form, conditions, and reading of values.
 
 The fields of a configuration are the table in `fields.py`, those of a sync line the
 table in `line_fields.py`. No message repeats a value.
@@ -52,7 +52,7 @@ MAX_LIST = 1000
 
 
 class Kind(StrEnum):
-    """What a field takes."""
+    """The kind of value that a field accepts."""
 
     TEXT = "text"
     LONG_TEXT = "long text"
@@ -104,7 +104,7 @@ class Tab(StrEnum):
 
 
 class LineTab(StrEnum):
-    """What a field of a sync line is about."""
+    """The tab of a sync line's form that a field is on."""
 
     REQUEST = "Request"
     RECORDS = "Records"
@@ -156,7 +156,7 @@ class Field:
 
     @property
     def choices(self) -> list[tuple[str, str]]:
-        """What may be chosen, each with its label."""
+        """The values to choose from, each with its label."""
         return [(choice.value, choice.label) for choice in self.options or ()]
 
     @property
@@ -352,7 +352,7 @@ def parse_pairs(field: Field, value: object, place: str) -> dict[str, str]:
 
 
 def refusal_of_parameter(name: str) -> Text | None:
-    """Return why a parameter of a token request is none of the extra ones."""
+    """Return why a parameter cannot be an extra one of a token request."""
     lower = name.lower()
     if lower in WITH_FIELDS:
         return Text("must not contain {name}, which has a field of its own", name=name)
@@ -394,13 +394,13 @@ def parse_names(field: Field, value: object, place: str) -> tuple[str, ...]:
 
 
 def parse_nested_table(field: Field, value: object, place: str) -> object:
-    """Return what the field makes of a table's values."""
+    """Return the table, read by its own fields and converted by `make`."""
     values = read_table(field.parts, value, f"{place}.")
     return values if field.make is None else field.make(values)
 
 
 def parse_tables(field: Field, value: object, place: str) -> tuple[object, ...]:
-    """Return what the field makes of each table of a list."""
+    """Return the tables of a list, each as `parse_nested_table` returns it."""
     return tuple(
         parse_nested_table(field, table, f"{place}[{number}]")
         for number, table in enumerate(limited_list(field, value, place))

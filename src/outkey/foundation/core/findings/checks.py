@@ -35,7 +35,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What is reported under an id. Message and hint are templates, as of a `Text`."""
+    """The texts of a finding, by its id. Message and hint are templates of a `Text`."""
 
     id: str
     level: Level

@@ -1,4 +1,4 @@
-"""What a notice is about."""
+"""Conditions: the problems that a notice can be about."""
 
 import hashlib
 import json
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Condition(NamedTuple):
-    """What a notice is about: there is at most one open notice for each."""
+    """The problem that a notice is about; at most one open notice has it."""
 
     kind: str
     configuration: str = ""

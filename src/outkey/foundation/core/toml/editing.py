@@ -124,7 +124,7 @@ def read_key(text: str, at: int) -> tuple[Place, int]:
 
 
 def key_meaning(text: str) -> str:
-    """Return what a part of a key means, in quotes or not."""
+    """Return the name that a part of a key stands for, in quotes or not."""
     return str(tomllib.loads(f"key = {text}")["key"]) if text[0] in "\"'" else text
 
 

@@ -62,5 +62,5 @@ def parse_toml(
 
 
 def parts_without_strings(text: str) -> list[str]:
-    """Return what is between keys and values; a dotted key is always in one part."""
+    """Return the text between keys and values; a dotted key is always in one part."""
     return BETWEEN_KEYS.split(STRING_OR_COMMENT.sub("", text))
