@@ -66,7 +66,7 @@ def _oauth2() -> Callable[[], object]:
         200, body=b'{"access_token": "0123456789abcdef", "expires_in": 99999}'
     )
     fake = fake_gateway(
-        made, answers=lambda _: answer, secrets={"client_secret": "secret"}
+        made, responses=lambda _: answer, secrets={"client_secret": "secret"}
     )
     fake.gateway.send("acme", "GET", "/")
     keeper, call = TokenManager(fake.sender.context, made), Call(made, "GET", "/")

@@ -110,7 +110,7 @@ def test_a_test_goes_through_the_step_token(acme: Terminal) -> None:
 def test_failures_of_the_token_endpoint_have_their_exit_codes(
     odd: str, code: int, name: str, acme: Terminal, spar: Spar
 ) -> None:
-    spar.authorization.next_answers(odd, odd)
+    spar.authorization.next_responses(odd, odd)
     done = acme("request", "acme", "/oauth/api", "--json")
     assert (done.code, done.json["error"]["code"]) == (code, name)
     assert done.json["error"]["hint"]

@@ -1334,7 +1334,7 @@ def test_a_pull_killed_between_record_and_checkpoint_resumes_without_doubles_or_
     )
     world = fake_gateway(
         configuration(authentication_type="bearer"),
-        answers=answer,
+        responses=answer,
         secrets={"token": "t"},
         lines=[line],
     )
@@ -1487,7 +1487,7 @@ def run_line(
     body = json.dumps(theirs).encode()
     world = fake_gateway(
         configuration(authentication_type="bearer"),
-        answers=lambda _request: Response(200, ResponseHeaders([]), body),
+        responses=lambda _request: Response(200, ResponseHeaders([]), body),
         secrets={"token": "t"},
         lines=[SyncLine("contacts", "acme", "GET", "/x", sync)],
     )

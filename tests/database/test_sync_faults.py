@@ -293,7 +293,7 @@ def test_a_token_that_cannot_be_renewed_stops_the_run_with_its_cause(
     steps = shop.steps()
     assert [next(steps).pages for _ in range(3)] == [0, 1, 2]
     shop.spar.authorization.expire_all()
-    shop.spar.authorization.next_answers("invalid_client")
+    shop.spar.authorization.next_responses("invalid_client")
     with pytest.raises(OutkeyError) as caught:
         next(steps)
     assert caught.value.code == "token_endpoint"

@@ -49,7 +49,7 @@ class Shop:
         registry = Registry(django_storage(), SystemClock())
         registry.add(configuration(no_auth_reason="public_api"))
         registry.put_line(SyncLine("contacts", "acme", "POST", "/", sync))
-        world = fake_gateway(answers=self.api, registry=registry)
+        world = fake_gateway(responses=self.api, registry=registry)
         self.runs = stored_runs()
         self.ledger: LedgerRows = DjangoLedgerRows()
         self.runner = SyncRunner(

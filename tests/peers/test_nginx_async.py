@@ -22,7 +22,7 @@ from peers.test_environment import (  # noqa: F401 - run here as well
     test_type_none_sends_no_authorization,
     trusting_environment,
 )
-from peers.test_nginx_answers import (  # noqa: F401 - run here as well
+from peers.test_nginx_responses import (  # noqa: F401 - run here as well
     alice,
     test_a_body_arrives_with_its_length,
     test_a_method_that_is_not_idempotent_is_sent_once,

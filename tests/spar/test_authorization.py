@@ -618,7 +618,7 @@ def test_an_answer_can_be_given_literally(spar: Spar) -> None:
 
 def test_an_odd_error_leaves_the_refresh_token_alone(spar: Spar) -> None:
     first = spar.authorization.seed_refresh()
-    spar.authorization.next_answers("temporarily_unavailable")
+    spar.authorization.next_responses("temporarily_unavailable")
     assert refresh(spar, first).status == 400
     assert refresh(spar, first).status == 200
 
@@ -632,7 +632,7 @@ def test_a_reset_after_the_grant_has_used_the_token_and_one_before_has_not(
         ("reset-body", 400),
     ):
         first = spar.authorization.seed_refresh()
-        spar.authorization.next_answers(name)
+        spar.authorization.next_responses(name)
         with pytest.raises((ConnectionError, http.client.HTTPException)):
             refresh(spar, first)
         assert refresh(spar, first).status == then
@@ -665,8 +665,8 @@ def test_limits_and_redirects_have_their_headers(spar: Spar) -> None:
     assert (near.status, near.headers["Location"]) == (302, "/oauth/token")
 
 
-def test_the_next_answers_can_be_chosen_one_by_one(spar: Spar) -> None:
-    spar.authorization.next_answers("unavailable", "error-200")
+def test_the_next_responses_can_be_chosen_one_by_one(spar: Spar) -> None:
+    spar.authorization.next_responses("unavailable", "error-200")
     assert [token(spar).verdict for _ in range(3)] == [
         (503, None),
         (200, "bad_verification_code"),

@@ -25,7 +25,7 @@ from outkey.testing import (
     MemoryCheckpoints,
     fake_gateway,
 )
-from outkey.testing.fakes.basic import Answer, FakeWorld, MemoryDatabase
+from outkey.testing.fakes.basic import FakeResponse, FakeWorld, MemoryDatabase
 from outkey.testing.fakes.monitoring import MemoryLineRuns
 from outkey.testing.fakes.storage import memory_registry, memory_storage
 from outkey.testing.fakes.sync import MemorySync
@@ -92,13 +92,13 @@ class MemoryHost:
 
 def memory_host(
     *configurations: Configuration,
-    answers: list[Answer] | None = None,
+    responses: list[FakeResponse] | None = None,
     home: Path = Path("/nowhere"),
 ) -> MemoryHost:
     """Return an application without a database, a file or a socket."""
     storage = memory_storage()
     registry = memory_registry(configurations, storage=storage)
-    world = fake_gateway(answers=answers, registry=registry)
+    world = fake_gateway(responses=responses, registry=registry)
     clock = world.clock
     keys = MemoryKeys()
     audit = MemoryAudit()

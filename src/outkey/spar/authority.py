@@ -79,7 +79,7 @@ class Authority:
             for family in self._families:
                 family.live = False
 
-    def next_answers(self, *names: str) -> None:
+    def next_responses(self, *names: str) -> None:
         """Send these odd responses, in turn, to the next token requests."""
         with self._lock:
             self._next.extend(names)
@@ -118,7 +118,7 @@ class Authority:
             # An unknown grant might be a credential in the wrong field.
             self._requests[grant if grant in GRANTS else "other"] += 1
 
-    def next_answer(self) -> str:
+    def next_response(self) -> str:
         """Return the name of the odd response to send now, or nothing."""
         with self._lock:
             return self._next.popleft() if self._next else ""

@@ -37,7 +37,7 @@ def play_token(stage: Stage) -> None:
     if stage.method != "POST":
         stage.respond(405, {"error": "invalid_request"}, ("Allow", "POST"))
         return
-    send_token_response(stage, stage.authority.next_answer())
+    send_token_response(stage, stage.authority.next_response())
 
 
 def play_odd(stage: Stage) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
 from outkey.foundation.adapters.states_memory import MemoryStateRows
@@ -42,7 +42,8 @@ from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.mapping.mapping import Unmapped
 from outkey.sync.core.paging.response import Record
 
-Answer = Response | OutkeyError
+FakeResponse = Response | OutkeyError
+FakeResponses = Callable[[Request], FakeResponse] | list[FakeResponse]
 
 
 class FakeClock:
@@ -124,15 +125,40 @@ class FakeListeners:
         return address in self._local
 
 
-@dataclass
+@dataclass(init=False)
 class FakeTransport:
     """Responds by a function or from a list, after a delay that may be a timeout."""
 
-    answers: Callable[[Request], Answer] | list[Answer] = field(default_factory=list)
-    delay: float = 0.0
-    clock: FakeClock | None = None
-    sent: list[tuple[Request, Route]] = field(default_factory=list)
-    peer: Peer | OutkeyError | None = None
+    responses: FakeResponses
+    delay: float
+    clock: FakeClock | None
+    sent: list[tuple[Request, Route]]
+    peer: Peer | OutkeyError | None
+
+    def __init__(
+        self,
+        responses: FakeResponses | None = None,
+        delay: float = 0.0,
+        clock: FakeClock | None = None,
+        sent: list[tuple[Request, Route]] | None = None,
+        peer: Peer | OutkeyError | None = None,
+        *,
+        answers: FakeResponses | None = None,  # the former name of `responses`
+    ) -> None:
+        self.responses = _first_given(responses, answers)
+        self.delay = delay
+        self.clock = clock
+        self.sent = [] if sent is None else sent
+        self.peer = peer
+
+    @property
+    def answers(self) -> FakeResponses:
+        """The former name of `responses`."""
+        return self.responses
+
+    @answers.setter
+    def answers(self, responses: FakeResponses) -> None:
+        self.responses = responses
 
     def send(self, request: Request, route: Route) -> Response:
         """Store the request and return the next response, or raise the next error."""
@@ -141,12 +167,12 @@ class FakeTransport:
             raise TimedOut
         if self.clock is not None:
             self.clock.advance(self.delay)
-        answer = self._next(request)
-        if isinstance(answer, OutkeyError):
-            raise answer
-        if len(answer.body) > route.response_bytes:
+        response = self._next(request)
+        if isinstance(response, OutkeyError):
+            raise response
+        if len(response.body) > route.response_bytes:
             raise ResponseTooLarge
-        return answer
+        return response
 
     def probe(self, origin: Origin, route: Route) -> Peer:
         """Return the peer that the test gave."""
@@ -159,10 +185,14 @@ class FakeTransport:
     def close(self) -> None:
         """Do nothing: there are no connections."""
 
-    def _next(self, request: Request) -> Answer:
-        if callable(self.answers):
-            return self.answers(request)
-        return self.answers.pop(0) if self.answers else Response(200)
+    def _next(self, request: Request) -> FakeResponse:
+        if callable(self.responses):
+            return self.responses(request)
+        return self.responses.pop(0) if self.responses else Response(200)
+
+
+def _first_given(*choices: FakeResponses | None) -> FakeResponses:
+    return next((choice for choice in choices if choice is not None), [])
 
 
 @dataclass(frozen=True)
@@ -510,18 +540,20 @@ class FakeWorld:
 
 def fake_gateway(
     *configurations: Configuration,
-    answers: Callable[[Request], Answer] | list[Answer] | None = None,
+    responses: FakeResponses | None = None,
     secrets: Mapping[str, str] | None = None,
     names: Mapping[str, tuple[str, ...]] | None = None,
     lines: Iterable[SyncLine] = (),
     registry: Configurations | None = None,
+    answers: FakeResponses | None = None,
 ) -> FakeWorld:
     """Return a gateway whose every port is a fake.
 
-    Configurations are those given here, or those of a registry.
+    Configurations are those given here, or those of a registry. `answers` is the former
+    name of `responses`.
     """
     clock = FakeClock()
-    transport = FakeTransport([] if answers is None else answers, clock=clock)
+    transport = FakeTransport(responses, clock=clock, answers=answers)
     resolver = FakeResolver(
         {"api.acme.example": ("93.184.215.14",)} if names is None else names
     )

@@ -71,7 +71,7 @@ path = "/ping"
 
 
 def test_a_document_is_applied_tested_and_fixed_in_the_name_of_an_actor() -> None:
-    host = memory_host(answers=[Response(200)])
+    host = memory_host(responses=[Response(200)])
     application = host.application
     administration = application.administration("ada")
     text = '[configuration.acme]\nbase_url = "https://api.acme.example"\n'
@@ -135,7 +135,7 @@ def test_an_empty_audit_is_clean_and_has_nothing_to_prune() -> None:
 
 
 def test_a_form_is_tried_before_it_is_saved() -> None:
-    host = memory_host(answers=[Response(200)])
+    host = memory_host(responses=[Response(200)])
     host.world.scripts.answer = lambda _: {"X-Signed": "abc"}
     application = host.application
     administration = application.administration("ada")
@@ -168,7 +168,7 @@ def test_what_a_user_does_with_a_token_is_recorded_first() -> None:
         oauth2__token_url="https://api.acme.example/token",
         oauth2__client_id="erp",
     )
-    host = memory_host(made, answers=[Response(404), Response(404)])
+    host = memory_host(made, responses=[Response(404), Response(404)])
     application = host.application
     administration = application.administration("ada")
     administration.token(application.sender, "acme", Tag.TOKEN_FORGOTTEN).forget()
@@ -181,7 +181,7 @@ def test_what_a_user_does_with_a_token_is_recorded_first() -> None:
 
 
 def lines_host() -> MemoryHost:
-    host = memory_host(OPEN, answers=[Response(200, body=b"[]")])
+    host = memory_host(OPEN, responses=[Response(200, body=b"[]")])
     document = parse_document(LINES)
     host.registry.put_line(document.lines[0])
     return host
@@ -225,7 +225,9 @@ def test_a_user_requests_a_run_only_with_the_rights_on_its_records() -> None:
 
 
 def test_a_user_requests_a_retry_only_with_the_rights_on_its_records() -> None:
-    host = memory_host(OPEN, answers=[Response(200, body=b'[{"id": "1"}, {"id": []}]')])
+    host = memory_host(
+        OPEN, responses=[Response(200, body=b'[{"id": "1"}, {"id": []}]')]
+    )
     host.registry.put_line(parse_document(LINES).lines[0])
     application = host.application
     *_, rejecting = application.sync.runner().run("contacts", "ada")
@@ -385,7 +387,7 @@ def command_host(host: MemoryHost, home: Path) -> CommandHost:
 def test_commands_serve_a_host_that_is_not_django(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    memory = memory_host(OPEN, answers=[Response(200), Response(200)])
+    memory = memory_host(OPEN, responses=[Response(200), Response(200)])
     host = command_host(memory, tmp_path)
     assert run(["list", "--json"], host=host) == 0
     assert [row["name"] for row in json.loads(capsys.readouterr().out)] == ["acme"]

@@ -36,19 +36,19 @@ from outkey.sending.engine.connection_test import Report
 from outkey.sending.engine.test_setup import DraftCredentials, prepare_test
 from outkey.sending.engine.tokens.token_cache import TokenCache
 from outkey.testing import MemorySecrets, configuration, fake_gateway
-from outkey.testing.fakes.basic import Answer
+from outkey.testing.fakes.basic import FakeResponse
 
 TOKEN = {"token": "abc"}
 
 
 def trial_of(
-    *answers: Response | OutkeyError,
+    *responses: Response | OutkeyError,
     secrets: dict[str, str] | None = None,
     **values: object,
 ) -> Report:
     made = configuration(**({"authentication_type": "bearer"} | values))
     world = fake_gateway(
-        made, answers=list(answers), secrets=TOKEN if secrets is None else secrets
+        made, responses=list(responses), secrets=TOKEN if secrets is None else secrets
     )
     report = world.gateway.test("acme")
     with_credentials = [
@@ -94,8 +94,8 @@ def test_the_request_without_credentials_is_told_apart_in_the_audit(
     status: int, outcome: str
 ) -> None:
     made = configuration(authentication_type="bearer")
-    answers: list[Answer] = [Response(200), Response(status)]
-    world = fake_gateway(made, answers=answers, secrets=TOKEN)
+    responses: list[FakeResponse] = [Response(200), Response(status)]
+    world = fake_gateway(made, responses=responses, secrets=TOKEN)
     assert world.gateway.test("acme").ok
     intents = [event for event in world.audit.events if isinstance(event, Intent)]
     ends = [event for event in world.audit.events if isinstance(event, Outcome)]
@@ -107,8 +107,8 @@ def test_the_request_without_credentials_is_told_apart_in_the_audit(
 
 def test_a_refusal_of_credentials_stays_a_failure_in_the_audit() -> None:
     made = configuration(authentication_type="bearer")
-    answers: list[Answer] = [Response(401), Response(401)]
-    world = fake_gateway(made, answers=answers, secrets=TOKEN)
+    responses: list[FakeResponse] = [Response(401), Response(401)]
+    world = fake_gateway(made, responses=responses, secrets=TOKEN)
     assert not world.gateway.test("acme").ok
     ends = [event for event in world.audit.events if isinstance(event, Outcome)]
     assert [end.outcome for end in ends] == ["invalid_credentials", "challenged"]
@@ -166,7 +166,7 @@ def test_the_test_request_is_the_configured_one_and_its_statuses_count() -> None
         "verification__accepted_statuses": "200-299, 404",
     }
     made = configuration(authentication_type="bearer", **values)
-    world = fake_gateway(made, answers=[Response(404)], secrets=TOKEN)
+    world = fake_gateway(made, responses=[Response(404)], secrets=TOKEN)
     assert world.gateway.test("acme").ok
     request, _ = world.transport.sent[0]
     assert (request.method, request.target) == ("HEAD", "/me")
@@ -242,7 +242,7 @@ def test_a_404_is_not_compared_where_that_is_not_wanted() -> None:
     made = configuration(
         authentication_type="bearer", **{"verification.compare": False}
     )
-    world = fake_gateway(made, answers=[Response(404)], secrets=TOKEN)
+    world = fake_gateway(made, responses=[Response(404)], secrets=TOKEN)
     assert world.gateway.test("acme").cause == "not_found"
     assert len(world.transport.sent) == 1
 
@@ -264,7 +264,9 @@ def test_the_second_request_has_nothing_that_proves_who_sends() -> None:
         ),
     )
     secrets = TOKEN | {"header:X-Api-Key": "key"}
-    world = fake_gateway(made, answers=[Response(200), Response(401)], secrets=secrets)
+    world = fake_gateway(
+        made, responses=[Response(200), Response(401)], secrets=secrets
+    )
     report = world.gateway.test("acme")
     first, second = (names_of(request) for request, _ in world.transport.sent)
     assert set(first) - set(second) == {"Authorization", "X-Api-Key"}
@@ -280,7 +282,7 @@ def test_the_second_request_has_no_secret_parameter_either() -> None:
     made = replace(configuration(no_auth_reason="public_api"), query=rows)
     world = fake_gateway(
         made,
-        answers=[Response(200), Response(401)],
+        responses=[Response(200), Response(401)],
         secrets={"query:api_key": "key-0815"},
     )
     assert world.gateway.test("acme").ok
@@ -302,7 +304,7 @@ def test_nothing_is_compared_where_it_is_not_safe_or_not_wanted(
 ) -> None:
     world = fake_gateway(
         configuration(**({"authentication_type": "bearer"} | values)),
-        answers=[Response(200)],
+        responses=[Response(200)],
         secrets=TOKEN,
     )
     assert world.gateway.test("acme").ok
@@ -340,7 +342,7 @@ def test_the_other_side_is_met_before_anything_is_sent() -> None:
 def test_the_step_connect_names_version_and_chain_and_remembers_them() -> None:
     world = fake_gateway(
         configuration(authentication_type="bearer"),
-        answers=[Response(200), Response(401)],
+        responses=[Response(200), Response(401)],
         secrets=TOKEN,
     )
     chain = (
@@ -367,7 +369,7 @@ def test_the_name_of_a_certificate_that_repeats_a_secret_is_not_shown(
 ) -> None:
     world = fake_gateway(
         configuration(authentication_type="bearer"),
-        answers=[Response(200), Response(401)],
+        responses=[Response(200), Response(401)],
         secrets={"token": "tok-Zq8vN4xW2mK7"},
     )
     chain = (Certificate(subject, "Acme CA", 1e9), Certificate("Acme CA", "Root", 2e9))
@@ -455,7 +457,7 @@ def test_words_beside_a_token_of_oauth_are_not_shown() -> None:
             return Response(200, body=issued)
         return Response(403, body=b'{"message": "opaque-91c2 may not"}')
 
-    world = fake_gateway(made, answers=answer, secrets={"client_secret": "s"})
+    world = fake_gateway(made, responses=answer, secrets={"client_secret": "s"})
     assert world.gateway.test("acme").steps[-1].detail == "status 403"
 
 
@@ -468,7 +470,7 @@ def test_what_a_success_says_is_data_and_not_shown() -> None:
 
 def test_a_draft_quotes_nothing() -> None:
     made = configuration(authentication_type="bearer")
-    world = fake_gateway(made, answers=[Response(401, body=SAYS)], secrets=TOKEN)
+    world = fake_gateway(made, responses=[Response(401, body=SAYS)], secrets=TOKEN)
     draft = DraftCredentials(MemorySecrets(TOKEN), MemoryTokens(world.clock.now))
     report = prepare_test(world.sender, made, draft).run()
     assert report.steps[-1].detail == "status 401"
@@ -494,7 +496,7 @@ def test_another_clock_is_reported(date: int, words: str) -> None:
     made = configuration(authentication_type="bearer")
     world = fake_gateway(made, secrets=TOKEN)
     text = formatdate(world.clock.now() + date - 0.5, usegmt=True)
-    world.transport.answers = [Response(401, ResponseHeaders((("Date", text),)))]
+    world.transport.responses = [Response(401, ResponseHeaders((("Date", text),)))]
     report = world.gateway.test("acme")
     (finding,) = (found for found in report.findings if found.id == "W007")
     assert words in finding.message
@@ -505,7 +507,7 @@ def test_another_clock_is_reported(date: int, words: str) -> None:
 def test_a_clock_is_off_by_more_than_a_minute(seconds: int, *, reported: bool) -> None:
     world = fake_gateway(configuration(authentication_type="bearer"), secrets=TOKEN)
     text = formatdate(world.clock.now() + seconds, usegmt=True)
-    world.transport.answers = [Response(401, ResponseHeaders((("Date", text),)))]
+    world.transport.responses = [Response(401, ResponseHeaders((("Date", text),)))]
     ids = {finding.id for finding in world.gateway.test("acme").findings}
     assert ("W007" in ids) is reported
 
@@ -557,9 +559,9 @@ def causes_of(body: str, marker: str, **values: object) -> tuple[object, object]
         "verification__expired_marker": marker,
         "verification__compare": False,
     } | values
-    answers = [Response(403, body=body.encode())] * 2
+    responses = [Response(403, body=body.encode())] * 2
     world = fake_gateway(
-        configuration(**settings), answers=answers, secrets={"token": ECHOED}
+        configuration(**settings), responses=responses, secrets={"token": ECHOED}
     )
     return (
         world.gateway.test("acme").cause,
@@ -610,7 +612,7 @@ def test_a_marker_that_matches_an_echoed_token_renews_nothing(
         verification__compare=False,
     )
     secrets = {"client_secret": "a-client-secret"}
-    world = fake_gateway(made, answers=fetching, secrets=secrets)
+    world = fake_gateway(made, responses=fetching, secrets=secrets)
     draft = (
         DraftCredentials(MemorySecrets(secrets), MemoryTokens(world.clock.now))
         if drafted

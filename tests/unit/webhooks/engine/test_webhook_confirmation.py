@@ -7,7 +7,7 @@ import pytest
 from outkey.foundation.core.errors import ConfigError, SyncFailed, TimedOut
 from outkey.sending.core.audit.events import Intent
 from outkey.sending.core.request.message import Response, ResponseHeaders
-from outkey.testing.fakes.basic import Answer
+from outkey.testing.fakes.basic import FakeResponse
 from outkey.webhooks.core.inbox.delivery import Delivery
 from outkey.webhooks.core.inbox.inbox import DeliveryState
 from outkey.webhooks.core.settings.confirmation import object_ids, object_path
@@ -47,9 +47,11 @@ def found(**values: object) -> Response:
     return Response(200, body=json.dumps(values).encode())
 
 
-def receiving(document: str, answers: list[Answer], **functions: object) -> Working:
+def receiving(
+    document: str, responses: list[FakeResponse], **functions: object
+) -> Working:
     working = Working(document, **functions)
-    working.host.world.transport.answers = answers
+    working.host.world.transport.responses = responses
     return working
 
 
@@ -166,7 +168,7 @@ def test_a_payload_without_a_usable_id_fails_and_sends_nothing(
     ],
 )
 def test_a_response_that_cannot_pass_by_itself_fails_the_delivery(
-    answer: Answer, reason: str
+    answer: FakeResponse, reason: str
 ) -> None:
     working = receiving(MOLLIE, [answer])
     working.receive(form("tr_1"))
@@ -181,13 +183,13 @@ def test_a_response_that_cannot_pass_by_itself_fails_the_delivery(
     [TimedOut(), Response(503, ResponseHeaders((("Retry-After", "90"),)))],
     ids=["timeout", "503"],
 )
-def test_while_the_api_does_not_respond_all_wait(error: Answer) -> None:
-    def answer(_: object) -> Answer:
-        return answers.pop(0) if answers else found(id="x")
+def test_while_the_api_does_not_respond_all_wait(error: FakeResponse) -> None:
+    def answer(_: object) -> FakeResponse:
+        return responses.pop(0) if responses else found(id="x")
 
-    answers: list[Answer] = [error] * 10
+    responses: list[FakeResponse] = [error] * 10
     working = Working(MOLLIE)
-    working.host.world.transport.answers = answer
+    working.host.world.transport.responses = answer
     for identifier in ("a", "b"):
         working.receive(form(identifier))
     working.work.round()
@@ -199,7 +201,7 @@ def test_while_the_api_does_not_respond_all_wait(error: Answer) -> None:
     assert second.due_at > working.host.world.clock.now()
     assert working.work.round() == 0
     assert len(urls(working)) == tried
-    answers.clear()
+    responses.clear()
     working.host.world.clock.sleep(100)
     working.work.round()
     assert [state for state, _, _ in working.states()] == ["processed", "processed"]
@@ -208,11 +210,11 @@ def test_while_the_api_does_not_respond_all_wait(error: Answer) -> None:
 def test_a_worker_that_stops_fetches_nothing_more() -> None:
     working = receiving(MOLLIE, [])
 
-    def stop(_: object) -> Answer:
+    def stop(_: object) -> FakeResponse:
         working.stopping = True
         return found(id="a")
 
-    working.host.world.transport.answers = stop
+    working.host.world.transport.responses = stop
     for identifier in ("a", "b"):
         working.receive(form(identifier))
     working.work.round()
@@ -224,8 +226,8 @@ def test_a_worker_that_stops_fetches_nothing_more() -> None:
 
 def test_a_function_gets_what_was_fetched() -> None:
     events: list[ReceivedEvent] = []
-    answers: list[Answer] = [found(id="a"), Response(404)]
-    working = receiving(FUNCTION, answers, order=events.append)
+    responses: list[FakeResponse] = [found(id="a"), Response(404)]
+    working = receiving(FUNCTION, responses, order=events.append)
     for identifier in ("a", "b"):
         working.receive(form(identifier))
     working.work.round()

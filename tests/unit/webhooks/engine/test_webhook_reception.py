@@ -900,8 +900,8 @@ def test_a_handshake_is_confirmed_by_fetching_its_url() -> None:
 
 def test_a_public_document_is_fetched_without_credentials_and_redirects() -> None:
     names = {"sns.example": ("93.184.216.34",)}
-    answers = [Response(200, body=b"pem"), Response(302), Response(404)]
-    world = fake_gateway(answers=answers, names=names)
+    responses = [Response(200, body=b"pem"), Response(302), Response(404)]
+    world = fake_gateway(responses=responses, names=names)
 
     def fetch() -> bytes:
         steps = fetch_public(world.sender.context, "https://sns.example/a.pem?x=1")

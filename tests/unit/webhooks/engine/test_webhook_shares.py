@@ -43,10 +43,10 @@ class SlowApi(Working):
     def __init__(self, document: str = MOLLIE, **functions: object) -> None:
         super().__init__(document + QUICK, **functions)
         self.changes.set_secret("quick", Secret(KEY))
-        self.host.world.transport.answers = self.answer
+        self.host.world.transport.responses = self.answer
         self.seconds = SECONDS
 
-    def answer(self, request: object) -> Answer:
+    def answer(self, request: object) -> FakeResponse:
         self.host.world.clock.advance(self.seconds)
         identifier = request.url.rpartition("/")[2]  # type: ignore[attr-defined]
         identifier = identifier.removesuffix(".json")
@@ -181,11 +181,11 @@ def test_a_worker_that_stops_gives_the_delivery_back() -> None:
     hooks = SlowApi(THIN)
     hooks.deliver("shop", ids("a", "b", "c"))
 
-    def stop(request: object) -> Answer:
+    def stop(request: object) -> FakeResponse:
         hooks.stopping = True
         return hooks.answer(request)
 
-    hooks.host.world.transport.answers = stop
+    hooks.host.world.transport.responses = stop
     hooks.work.round()
     assert len(urls(hooks)) == 1
     (row,) = hooks.host.deliveries.rows.values()
@@ -197,11 +197,11 @@ def test_a_delivery_that_was_deleted_meanwhile_is_not_continued() -> None:
     hooks.deliver("shop", ids("a", "b", "c"))
     rows = hooks.host.deliveries
 
-    def delete(request: object) -> Answer:
+    def delete(request: object) -> FakeResponse:
         rows.rows.clear()
         return hooks.answer(request)
 
-    hooks.host.world.transport.answers = delete
+    hooks.host.world.transport.responses = delete
     hooks.work.round()
     assert hooks.work.round() == 0
 

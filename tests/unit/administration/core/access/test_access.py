@@ -395,7 +395,7 @@ def uses(made: Configuration) -> set[tuple[object, ...]]:
         }
         return Response(200, body=json.dumps(granted).encode())
 
-    world = fake_gateway(made, answers=respond, secrets=SECRETS, names=NAMES)
+    world = fake_gateway(made, responses=respond, secrets=SECRETS, names=NAMES)
     with suppress(OutkeyError):  # what was sent before the failure counts
         world.gateway.send("acme", "GET", "/")
     found: set[tuple[object, ...]] = set()

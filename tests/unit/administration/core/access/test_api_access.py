@@ -64,8 +64,10 @@ EVERYTHING = tuple(Scope)
 REQUEST = RelayedRequest("POST", "a%2Fb", "x=1", (("X-Trace", "1"),), b"body")
 
 
-def prepared(*more: Configuration, answers: list[Response] | None = None) -> MemoryHost:
-    host = memory_host(OPEN, OTHER, *more, answers=list(answers or []))
+def prepared(
+    *more: Configuration, responses: list[Response] | None = None
+) -> MemoryHost:
+    host = memory_host(OPEN, OTHER, *more, responses=list(responses or []))
     for line in LINES:
         host.registry.put_line(line)
     ports = host.application.hook_ports
@@ -150,7 +152,7 @@ def run_of(granted: ApiAccess) -> str:
 @pytest.mark.parametrize("action", ACTIONS)
 def test_every_action_needs_its_scope(action: str, scope: Scope) -> None:
     needed, act = ACTIONS[action]
-    host = prepared(answers=[Response(200)] * 3)
+    host = prepared(responses=[Response(200)] * 3)
     granted = access(host, scope, references=("env:ACME",))
     if scope in needed:
         act(granted)
@@ -372,7 +374,7 @@ def test_null_says_nothing_of_any_other_setting() -> None:
 
 
 def test_a_request_is_sent_as_it_came_and_recorded_under_the_token() -> None:
-    host = prepared(answers=[Response(201, body=b"made")])
+    host = prepared(responses=[Response(201, body=b"made")])
     answer = access(host).send("acme", REQUEST)
     assert (answer.status, answer.body) == (201, b"made")
     (request, _route) = host.world.transport.sent[0]
@@ -442,7 +444,7 @@ def outcomes(host: MemoryHost) -> list[str]:
 
 
 def test_a_body_from_a_file_is_passed_on_as_it_is() -> None:
-    host = prepared(answers=[Response(200)])
+    host = prepared(responses=[Response(200)])
     body = Source(b"from a file")
     access(host).send("acme", REQUEST._replace(body=body))
     (request, route) = host.world.transport.sent[0]
@@ -455,7 +457,7 @@ def test_a_body_from_a_file_is_passed_on_as_it_is() -> None:
 
 def test_a_redirect_gets_the_body_from_its_file_again() -> None:
     moved = Response(307, ResponseHeaders((("Location", "/moved"),)))
-    host = prepared(answers=[moved, Response(200)])
+    host = prepared(responses=[moved, Response(200)])
     body = Source(b"from a file")
     access(host).send("acme", REQUEST._replace(body=body))
     targets = [
@@ -468,7 +470,7 @@ def test_a_script_gets_the_bytes_that_it_signs() -> None:
     scripted = configuration(
         "signed", no_auth_reason="public_api", script=SIGNED, script_enabled=True
     )
-    host = prepared(scripted, answers=[Response(200)])
+    host = prepared(scripted, responses=[Response(200)])
     context = host.world.sender.context
     context.vouched_scripts.add(context.secrets, host.registry.get("signed"))
     access(host).send("signed", REQUEST._replace(body=Source(b"pay 100")))
@@ -477,7 +479,7 @@ def test_a_script_gets_the_bytes_that_it_signs() -> None:
 
 
 def test_the_audit_gets_the_outcome_after_the_last_part() -> None:
-    host = prepared(answers=[Response(200, stream=Arriving(b"a", b"b"))])
+    host = prepared(responses=[Response(200, stream=Arriving(b"a", b"b"))])
     stream = access(host).send("acme", REQUEST).stream
     assert stream is not None
     parts = iter(stream)
@@ -490,7 +492,7 @@ def test_the_audit_gets_the_outcome_after_the_last_part() -> None:
 
 def test_a_body_that_breaks_is_recorded_as_broken() -> None:
     answer = Response(200, stream=Arriving(b"a", ResponseTooLarge()))
-    host = prepared(answers=[answer])
+    host = prepared(responses=[answer])
     stream = access(host).send("acme", REQUEST).stream
     assert stream is not None
     with pytest.raises(ResponseTooLarge):
@@ -501,7 +503,7 @@ def test_a_body_that_breaks_is_recorded_as_broken() -> None:
 
 def test_a_caller_that_goes_away_is_recorded_as_cancelled() -> None:
     arriving = Arriving(b"a", b"b")
-    host = prepared(answers=[Response(200, stream=arriving)])
+    host = prepared(responses=[Response(200, stream=arriving)])
     stream = access(host).send("acme", REQUEST).stream
     assert stream is not None
     assert next(iter(stream)) == b"a"

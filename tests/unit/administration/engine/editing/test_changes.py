@@ -808,7 +808,8 @@ def test_a_test_is_recorded_and_its_end_kept() -> None:
     status = [200]
     registry = memory_registry([made])
     world = fake_gateway(
-        answers=lambda _: Response(status[0], ResponseHeaders(), b""), registry=registry
+        responses=lambda _: Response(status[0], ResponseHeaders(), b""),
+        registry=registry,
     )
     administration = Administration(registry, Office().secrets, world.audit, "tester")
     assert administration.test(world.sender, "acme").ok

@@ -746,7 +746,7 @@ class Bench:
             "acme", "token", Secret("stored-token-canary")
         )
         self.stored = self.office.registry.find(["acme"])["acme"]
-        self.world: FakeWorld = fake_gateway(self.stored, answers=respond)
+        self.world: FakeWorld = fake_gateway(self.stored, responses=respond)
         ports = replace(self.world.ports, secrets=self.office.secrets)
         self.sender = Sender(ports)
         self.editor = editor(permissions)

@@ -84,7 +84,7 @@ SCRIPT = "def compute_auth_header(sync_line):\n    return {}"
 
 def refusing(*configurations: Configuration, status: int = 401) -> FakeWorld:
     return fake_gateway(
-        *configurations, answers=lambda _: Response(status), secrets=SECRETS
+        *configurations, responses=lambda _: Response(status), secrets=SECRETS
     )
 
 
@@ -128,7 +128,9 @@ def test_what_sends_no_credentials_is_never_paused() -> None:
 def test_an_accepted_request_begins_the_count_anew_and_another_error_does_not() -> None:
     statuses = [401] * 4 + [200] + [401, 500, 403] * 4 + [401]
     made = bearer(limits__retries=0)
-    fake = fake_gateway(made, answers=[Response(s) for s in statuses], secrets=SECRETS)
+    fake = fake_gateway(
+        made, responses=[Response(s) for s in statuses], secrets=SECRETS
+    )
     for _ in statuses:
         fake.gateway.send("acme", "GET", "/")
     with pytest.raises(Paused):
@@ -143,7 +145,7 @@ def test_a_test_is_made_in_spite_of_the_pause_counts_and_ends_it_when_it_is_good
         assert not fake.gateway.test("acme").ok
     with pytest.raises(Paused):
         fake.gateway.send("acme", "GET", "/")
-    fake.transport.answers = lambda _: Response(200)
+    fake.transport.responses = lambda _: Response(200)
     assert fake.gateway.test("acme").ok
     assert fake.gateway.send("acme", "GET", "/").status == 200
 
@@ -187,7 +189,7 @@ def test_a_renewed_oauth_token_that_is_refused_counts_once_a_call() -> None:
             return Response(200, body=json.dumps(body).encode())
         return Response(401)
 
-    fake = fake_gateway(made, answers=answer, secrets={"client_secret": "s"})
+    fake = fake_gateway(made, responses=answer, secrets={"client_secret": "s"})
     for _ in range(MAX_REFUSED):
         assert fake.gateway.send("acme", "GET", "/").status == 401
         fake.clock.advance(100)
@@ -208,7 +210,7 @@ def test_an_oauth_token_refused_to_another_client_is_renewed_and_does_not_count(
     )
     body = b'{"access_token": "t", "token_type": "Bearer", "expires_in": 600}'
     fake = fake_gateway(
-        made, answers=[Response(200, body=body)], secrets={"client_secret": "s"}
+        made, responses=[Response(200, body=body)], secrets={"client_secret": "s"}
     )
     loan = fake.gateway.lend("acme", "GET", "https://api.acme.example/", ())
     assert fake.gateway.settle(loan, 401)
@@ -1005,8 +1007,8 @@ def test_a_401_for_a_missing_right_does_not_count_towards_the_pause(
     *, body: bytes, paused: bool
 ) -> None:
     made = configuration(authentication_type="bearer")
-    answers = [Response(401, body=body)] * MAX_REFUSED
-    fake = fake_gateway(made, answers=answers, secrets={"token": "t"})
+    responses = [Response(401, body=body)] * MAX_REFUSED
+    fake = fake_gateway(made, responses=responses, secrets={"token": "t"})
     for _ in range(MAX_REFUSED):
         fake.gateway.send("acme", "GET", "/")
     assert fake.ports.configurations.get("acme").paused is paused
@@ -1043,7 +1045,7 @@ def test_a_lent_token_that_was_renewed_and_is_refused_again_counts() -> None:
     issued = b'{"access_token": "a", "token_type": "Bearer", "expires_in": 600}'
     fake = fake_gateway(
         made,
-        answers=lambda _: Response(200, body=issued),
+        responses=lambda _: Response(200, body=issued),
         secrets={"client_secret": "s"},
     )
     url = "https://api.acme.example/x"

@@ -33,9 +33,9 @@ def target_of(request: Request) -> str:
     return target.reveal() if isinstance(target, Secret) else target
 
 
-def with_key(*answers: Response, **values: object) -> FakeWorld:
+def with_key(*responses: Response, **values: object) -> FakeWorld:
     made = configuration(query=(KEY_ROW,), **values)
-    return fake_gateway(made, answers=list(answers), secrets=KEY)
+    return fake_gateway(made, responses=list(responses), secrets=KEY)
 
 
 def redirected(location: str) -> Response:

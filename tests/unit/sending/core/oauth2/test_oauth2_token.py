@@ -499,14 +499,14 @@ class Run:
     def __init__(
         self,
         configuration: Configuration,
-        answers: Iterable[Response],
+        responses: Iterable[Response],
         tokens: Iterable[AccessToken] = (OLD, NEW),
     ) -> None:
         self.sent: list[dict[str, str]] = []
         self.asked: list[AccessToken | None] = []
         self.proven: list[NeedProof] = []
         flow = FetchedToken(configuration).flow(REQUEST)
-        answers_left, tokens_left = list(answers), list(tokens)
+        answers_left, tokens_left = list(responses), list(tokens)
         step = next(flow)
         try:
             while True:
@@ -516,14 +516,14 @@ class Run:
         assert answers_left == []
 
     def _answer(
-        self, step: object, answers: list[Response], tokens: list[AccessToken]
+        self, step: object, responses: list[Response], tokens: list[AccessToken]
     ) -> Response | AccessToken | Secret:
         match step:
             case Send(request):
                 assert request.body == b"body"
                 assert request.headers[0] == REQUEST.headers[0]
                 self.sent.append({h.name: text_of(h) for h in request.headers[1:]})
-                return answers.pop(0)
+                return responses.pop(0)
             case NeedToken(rejected):
                 self.asked.append(rejected)
                 return tokens.pop(0)

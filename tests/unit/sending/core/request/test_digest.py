@@ -35,7 +35,7 @@ from outkey.sending.core.request.digest import (
 from outkey.sending.core.request.message import Response, ResponseHeaders
 from outkey.sending.engine.wire.nonces import Nonces
 from outkey.testing import configuration, fake_gateway
-from outkey.testing.fakes.basic import Answer, FakeWorld
+from outkey.testing.fakes.basic import FakeResponse, FakeWorld
 
 ORIGIN = Origin("https", "a.example", 443)
 SECRETS = {"password": "Circle of Life"}
@@ -328,11 +328,11 @@ def refused(*headers: str) -> Response:
     return Response(401, ResponseHeaders(pairs))
 
 
-def world(*answers: Answer, **values: object) -> FakeWorld:
+def world(*responses: FakeResponse, **values: object) -> FakeWorld:
     made = configuration(
         **({"authentication_type": "digest", "username": "Mufasa"} | values)
     )
-    return fake_gateway(made, answers=list(answers), secrets=SECRETS)
+    return fake_gateway(made, responses=list(responses), secrets=SECRETS)
 
 
 def authorizations(fake: FakeWorld) -> list[dict[str, str] | None]:
@@ -374,7 +374,7 @@ def test_the_first_request_asks_and_later_ones_reuse_the_nonce() -> None:
 
 def test_asynchronous_requests_share_the_nonces() -> None:
     fake = world(refused())
-    fake.transport.answers = lambda request: (
+    fake.transport.responses = lambda request: (
         Response(200)
         if any(header.name == "Authorization" for header in request.headers)
         else refused()
@@ -428,7 +428,7 @@ def test_a_wrong_password_is_sent_once() -> None:
 
 def test_refusals_of_the_password_pause_the_configuration() -> None:
     fake = world()
-    fake.transport.answers = lambda _request: refused()
+    fake.transport.responses = lambda _request: refused()
     for _ in range(5):
         assert fake.gateway.send("acme", "GET", "/").status == 401
     with pytest.raises(Paused):
@@ -527,7 +527,7 @@ def test_secret_parameters_are_part_of_the_proof() -> None:
     )
     fake = fake_gateway(
         made,
-        answers=[refused(), Response(200)],
+        responses=[refused(), Response(200)],
         secrets=SECRETS | {"query:key": "k 1"},
     )
     fake.gateway.send("acme", "GET", "/ä")

@@ -54,7 +54,7 @@ from outkey.sending.engine.exchange.sender import Sender
 from outkey.sending.engine.wire.drive import drive
 from outkey.sending.engine.wire.proxies import NO_PROXIES
 from outkey.testing import FakeListeners, configuration, fake_gateway
-from outkey.testing.fakes.basic import Answer, FakeWorld
+from outkey.testing.fakes.basic import FakeResponse, FakeWorld
 from unit.application_in_memory import memory_host
 
 PROXY = "http://proxy.acme.example:3128"
@@ -79,7 +79,7 @@ class FakeProxySource:
 
 
 def world(
-    *answers: Answer, source: FakeProxySource | None = None, **values: object
+    *responses: FakeResponse, source: FakeProxySource | None = None, **values: object
 ) -> FakeWorld:
     """Return a world whose resolver knows the proxies and not the API."""
     made = configuration(
@@ -87,7 +87,7 @@ def world(
     )
     fake = fake_gateway(
         made,
-        answers=list(answers),
+        responses=list(responses),
         secrets={"token": "abc", "proxy_password": "p:w"},
         names=NAMES,
     )

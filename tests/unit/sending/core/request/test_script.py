@@ -295,7 +295,7 @@ def test_a_script_s_headers_are_sent_and_it_sees_the_request() -> None:
 
 def test_a_script_runs_anew_for_each_retry_and_each_replay() -> None:
     fake = world(limits__retries=2)
-    fake.transport.answers = [Response(503), Response(503), Response(200)]
+    fake.transport.responses = [Response(503), Response(503), Response(200)]
     numbers = iter("123")
     fake.scripts.answer = lambda _: {"X-Timestamp": next(numbers)}
     assert fake.gateway.send("acme", "GET", "/").status == 200
@@ -638,7 +638,7 @@ def test_a_script_signs_each_request_that_a_renewed_token_is_sent_with() -> None
     fake.scripts.answer = lambda _: {"X-Timestamp": next(numbers)}
     token = Response(200, body=b'{"access_token": "first-token"}')
     newer = Response(200, body=b'{"access_token": "second-token"}')
-    fake.transport.answers = [token, Response(401), newer, Response(200)]
+    fake.transport.responses = [token, Response(401), newer, Response(200)]
     assert fake.gateway.send("acme", "GET", "/").status == 200
     signed = [
         h

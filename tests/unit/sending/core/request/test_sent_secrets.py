@@ -175,9 +175,11 @@ def test_a_header_value_is_parted_into_what_may_be_repeated_alone(
 # ── the response says what was sent for it ────────────────────────────────────────────
 
 
-def signing_world(*answers: Response) -> FakeWorld:
+def signing_world(*responses: Response) -> FakeWorld:
     made = configuration(authentication_type="basic", username="erp", script=SCRIPT)
-    fake = fake_gateway(made, answers=list(answers), secrets={"password": "pass-4711"})
+    fake = fake_gateway(
+        made, responses=list(responses), secrets={"password": "pass-4711"}
+    )
     fake.scripts.answer = lambda _: {"X-Signature": SIGNATURE, "X-Time": "1800000000"}
     return fake
 
@@ -273,7 +275,7 @@ def test_a_client_assertion_or_header_that_comes_back_as_a_scope_is_not_stored(
             200, body=json.dumps(json.loads(given.body) | {"scope": echoed}).encode()
         )
 
-    fake.transport.answers = echo
+    fake.transport.responses = echo
     send(fake)
     assert kept(fake).scope == ""
     assert fake.token("acme").status().scope == ""
@@ -309,7 +311,7 @@ def test_where_the_secrets_cannot_be_read_nothing_is_quoted(
     provider = Provider()
     provider.api_answers = [Response(403, body=body)] * 2
     secrets = {"client_secret": "s"}
-    fake = fake_gateway(made, answers=provider, secrets=secrets, names=NAMES)
+    fake = fake_gateway(made, responses=provider, secrets=secrets, names=NAMES)
     assert (
         fake.gateway.test("acme").steps[-1].detail
         == "status 403; the API says: you may not"

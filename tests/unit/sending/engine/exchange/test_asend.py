@@ -68,7 +68,7 @@ def staged(
 
 def oauth(provider: Provider, **changes: object) -> FakeWorld:
     made = configuration(**(OAUTH | changes))
-    return fake_gateway(made, answers=provider, secrets=SECRETS, names=NAMES)
+    return fake_gateway(made, responses=provider, secrets=SECRETS, names=NAMES)
 
 
 def outcomes(fake: FakeWorld) -> list[tuple[str, str]]:

@@ -43,13 +43,13 @@ TOKEN = {"token": "abc"}
 
 
 def world(
-    *answers: Response | OutkeyError,
+    *responses: Response | OutkeyError,
     secrets: dict[str, str] | None = None,
     **values: object,
 ) -> FakeWorld:
     return fake_gateway(
         configuration(**(BEARER | values)),
-        answers=list(answers),
+        responses=list(responses),
         secrets=secrets or TOKEN,
     )
 
@@ -395,7 +395,7 @@ def test_after_a_429_the_whole_configuration_waits_and_others_do_not() -> None:
     fake = fake_gateway(
         configuration(**BEARER),
         configuration("other", **BEARER),
-        answers=[answered(429, ("Retry-After", "100"))],
+        responses=[answered(429, ("Retry-After", "100"))],
         secrets=TOKEN,
     )
     assert fake.gateway.send("acme", "POST", "/").status == 429
@@ -452,7 +452,7 @@ def test_the_intent_is_recorded_before_and_the_outcome_after() -> None:
         lines=[SyncLine("orders", "acme", "GET", "/orders")],
     )
     seen_when_sent: list[int] = []
-    fake.transport.answers = lambda _: (
+    fake.transport.responses = lambda _: (
         seen_when_sent.append(len(fake.audit.events)),
         Response(200),
     )[1]
@@ -539,7 +539,7 @@ def by_event_loop(fake: FakeWorld) -> Response:
 
 @pytest.mark.parametrize("send", [by_gateway, by_event_loop])
 @pytest.mark.parametrize(
-    "answers",
+    "responses",
     [
         [answered(200)],
         [answered(503), answered(200)],
@@ -550,9 +550,9 @@ def by_event_loop(fake: FakeWorld) -> Response:
     ],
 )
 def test_both_loops_take_the_same_way(
-    send: Callable[[FakeWorld], Response], answers: list[Response | OutkeyError]
+    send: Callable[[FakeWorld], Response], responses: list[Response | OutkeyError]
 ) -> None:
-    expected, actual = world(*answers), world(*answers)
+    expected, actual = world(*responses), world(*responses)
     results = []
     for fake, how in ((expected, by_gateway), (actual, send)):
         try:

@@ -33,7 +33,7 @@ class Session:
         self.provider = Provider()
         made = configuration(**OAUTH | CODE | values)
         self.fake = fake_gateway(
-            made, answers=self.provider, secrets=SECRETS, names=NAMES
+            made, responses=self.provider, secrets=SECRETS, names=NAMES
         )
         self.pending: dict[str, PendingConsent] = {}
         self.now = 1_800_000_000.0

@@ -69,7 +69,7 @@ class OAuthApi:
 def oauth2_world(*responses: Response, **values: object) -> tuple[FakeWorld, OAuthApi]:
     api = OAuthApi(*responses)
     secrets = {"client_secret": "the-client-secret"}
-    return fake_gateway(oauth2(**values), answers=api, secrets=secrets), api
+    return fake_gateway(oauth2(**values), responses=api, secrets=secrets), api
 
 
 # ── what rejects a token ────────────────────────────────────────────────────────────
@@ -209,7 +209,7 @@ def test_a_success_with_the_marker_is_no_proof_of_the_credentials() -> None:
     registry = memory_registry([oauth2(**MARKED)])
     api = OAuthApi(reply(EXPIRED), reply(EXPIRED), reply({"ok": 1}))
     secrets = {"client_secret": "the-client-secret"}
-    fake = fake_gateway(answers=api, secrets=secrets, registry=registry)
+    fake = fake_gateway(responses=api, secrets=secrets, registry=registry)
     fake.gateway.send("acme", "GET", "/orders")
     assert not registry.get("acme").is_proved
     fake.gateway.send("acme", "GET", "/orders")
@@ -223,7 +223,7 @@ def test_a_200_that_echoes_the_token_is_passed_on_as_it_is() -> None:
         return reply({"authorization": f"Bearer granted-{MARKER}"})
 
     fake = fake_gateway(
-        oauth2(**MARKED), answers=echo, secrets={"client_secret": "the-client-secret"}
+        oauth2(**MARKED), responses=echo, secrets={"client_secret": "the-client-secret"}
     )
     assert fake.gateway.send("acme", "GET", "/orders").cause is None
     assert len(fake.transport.sent) == 2
@@ -231,13 +231,13 @@ def test_a_200_that_echoes_the_token_is_passed_on_as_it_is() -> None:
 
 def test_an_entered_token_is_called_expired_and_sent_once() -> None:
     made = configuration(authentication_type="bearer", **MARKED)
-    fake = fake_gateway(made, answers=[reply(EXPIRED)], secrets={"token": "entered"})
+    fake = fake_gateway(made, responses=[reply(EXPIRED)], secrets={"token": "entered"})
     assert fake.gateway.send("acme", "GET", "/orders").cause == "token_expired"
 
 
 def test_a_password_cannot_expire_by_a_marker() -> None:
     made = configuration(authentication_type="basic", username="u", **MARKED)
-    fake = fake_gateway(made, answers=[reply(EXPIRED)], secrets={"password": "p"})
+    fake = fake_gateway(made, responses=[reply(EXPIRED)], secrets={"password": "p"})
     assert fake.gateway.send("acme", "GET", "/orders").cause is None
 
 
@@ -325,7 +325,7 @@ def test_a_pull_renews_its_token_in_the_middle() -> None:
         assert isinstance(response, Response)
         return response
 
-    fake = fake_sync(answers=respond, **(LOGIN | MARKED))
+    fake = fake_sync(responses=respond, **(LOGIN | MARKED))
     fake.world.secrets.values["password"] = PASSWORD
     assert fake.run().counts == Counts(created=3)
     assert len(api.logins) == 2

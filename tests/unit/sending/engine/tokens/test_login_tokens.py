@@ -100,9 +100,9 @@ class Api:
         return Response(200) if token in self.live else Response(401)
 
     def _next(
-        self, answers: list[Answer], otherwise: Callable[[], Response]
+        self, responses: list[Answer], otherwise: Callable[[], Response]
     ) -> Response | OutkeyError:
-        answer = answers.pop(0) if answers else otherwise
+        answer = responses.pop(0) if responses else otherwise
         return answer() if callable(answer) else answer
 
     def _refreshed(self) -> Response:
@@ -143,7 +143,7 @@ def body_of(request: Request) -> dict[str, str]:
 
 def world(api: Api, **values: object) -> FakeWorld:
     made = configuration(**(LOGIN | values))
-    return fake_gateway(made, answers=api, secrets={"password": PASSWORD})
+    return fake_gateway(made, responses=api, secrets={"password": PASSWORD})
 
 
 def send(fake: FakeWorld) -> Response:
@@ -507,7 +507,7 @@ def test_a_login_without_a_token_may_be_a_refusal_and_waits_a_minute_too(
 def test_five_refused_logins_pause_the_configuration() -> None:
     api = Api()
     registry = memory_registry([configuration(**LOGIN)])
-    fake = fake_gateway(answers=api, secrets={"password": "wrong"}, registry=registry)
+    fake = fake_gateway(responses=api, secrets={"password": "wrong"}, registry=registry)
     for _ in range(5):
         refuse_next(api)
         with pytest.raises(LoginRefused):
@@ -525,7 +525,7 @@ def test_a_refused_refresh_does_not_count_towards_the_pause() -> None:
     api = Api(expires=10_000)
     registry = memory_registry([configuration(**REFRESHED)])
     secrets = {"password": PASSWORD}
-    fake = fake_gateway(answers=api, secrets=secrets, registry=registry)
+    fake = fake_gateway(responses=api, secrets=secrets, registry=registry)
     for _ in range(7):
         api.live_refresh.clear()
         assert send(fake).status == 200
@@ -571,7 +571,7 @@ def test_a_token_that_is_refused_after_a_good_login_is_a_problem_of_the_token() 
 
 
 @pytest.mark.parametrize(
-    ("answers", "reason"),
+    ("responses", "reason"),
     [
         ([TimedOut()], "timeout"),
         ([ConnectionFailed(), ConnectionFailed()], "connection"),
@@ -582,18 +582,18 @@ def test_a_token_that_is_refused_after_a_good_login_is_a_problem_of_the_token() 
     ],
 )
 def test_a_login_that_fails_otherwise_is_a_token_endpoint_that_failed(
-    answers: list[Answer], reason: str
+    responses: list[Answer], reason: str
 ) -> None:
     api = Api()
     fake = world(api)
-    api.login_answers = list(answers)
+    api.login_answers = list(responses)
     with pytest.raises(TokenEndpointFailed) as caught:
         send(fake)
     assert (caught.value.reason, caught.value.field) == (reason, "login.path")
     assert kept(fake).holder == ""
     with pytest.raises(TokenEndpointFailed):
         send(fake)  # at once: nobody is asked
-    assert len(api.logins) == len(answers)
+    assert len(api.logins) == len(responses)
 
 
 def test_a_broken_connection_is_tried_once_more() -> None:

@@ -108,7 +108,7 @@ class Provider:
 
 def world(provider: Provider, **values: object) -> FakeWorld:
     made = configuration(**(OAUTH | values))
-    return fake_gateway(made, answers=provider, secrets=SECRETS, names=NAMES)
+    return fake_gateway(made, responses=provider, secrets=SECRETS, names=NAMES)
 
 
 def send(fake: FakeWorld) -> Response:
@@ -997,11 +997,11 @@ DEVICE_ANSWER = Response(
 )
 
 
-def device_world(*answers: str) -> tuple[Provider, FakeWorld]:
+def device_world(*responses: str) -> tuple[Provider, FakeWorld]:
     provider = Provider()
     fake = world(provider, **DEVICE)
     provider.token_answers.append(DEVICE_ANSWER)
-    for answer in answers:
+    for answer in responses:
         provider.refuse(answer)
     return provider, fake
 
@@ -1119,7 +1119,7 @@ def metadata(request: Request) -> Response:
 
 
 def test_discovery_asks_at_both_places_and_returns_addresses_by_field() -> None:
-    fake = fake_gateway(answers=metadata, names=NAMES)
+    fake = fake_gateway(responses=metadata, names=NAMES)
     found = fake.sender.run(
         discover(
             fake.sender.context, "https://auth.acme.example/tenant", Network.PUBLIC, ""
@@ -1136,7 +1136,7 @@ def test_discovery_asks_at_both_places_and_returns_addresses_by_field() -> None:
 
 
 def test_a_server_without_metadata_says_so() -> None:
-    fake = fake_gateway(answers=lambda _: Response(404), names=NAMES)
+    fake = fake_gateway(responses=lambda _: Response(404), names=NAMES)
     with pytest.raises(TokenEndpointFailed):
         fake.sender.run(
             discover(

@@ -1,4 +1,4 @@
-"""Other people's clocks, as their answers show them."""
+"""Other people's clocks, as their responses show them."""
 
 from email.utils import formatdate
 
@@ -80,7 +80,7 @@ def test_timestamps_follow_the_api_only_where_that_is_switched_on(
     )
     world = fake_gateway(made)
     at = world.clock.now() + 600
-    world.transport.answers = [dated(at), dated(at)]
+    world.transport.responses = [dated(at), dated(at)]
     for _ in range(2):
         world.gateway.send("acme", "GET", "/")
     shifts = [call.shift for call in world.scripts.calls]

@@ -40,7 +40,7 @@ def test_a_header_may_state_a_total(value: str, total: int) -> None:
 
 def test_a_run_stores_the_total_that_the_api_states() -> None:
     api = Api(people(1, 2, 3))
-    made = fake_sync(answers=api)
+    made = fake_sync(responses=api)
     assert made.run().expected == 0
     page = answer(people(1, 2), ("X-Total-Count", "3"))
     api.odd = {len(api.asked) + 1: page}

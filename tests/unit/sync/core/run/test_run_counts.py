@@ -20,7 +20,7 @@ from unit.sync.engine.pull.test_sync_run import PULL, Api, fake_sync, people
 
 def test_a_run_counts_how_many_updates_changed_each_field() -> None:
     api = Api(people(1, 2, 3))
-    made = fake_sync(answers=api)
+    made = fake_sync(responses=api)
     assert made.run().counts.changed_fields == {}
     api.records = [
         *people(1),
@@ -95,7 +95,7 @@ def test_the_numbers_of_a_failure_are_a_note_of_its_run() -> None:
 def test_a_failure_without_numbers_needs_no_note() -> None:
     api = Api()
     api.odd = {1: SyncFailed()}
-    made = fake_sync(answers=api)
+    made = fake_sync(responses=api)
     with pytest.raises(SyncFailed):
         made.run()
     (failed,) = made.runs.newest(1)

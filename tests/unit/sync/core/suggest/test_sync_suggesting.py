@@ -47,12 +47,12 @@ class Recorder:
         return self._response
 
 
-def with_secret(answers: Respond, **settings: object) -> FakeSync:
+def with_secret(responses: Respond, **settings: object) -> FakeSync:
     """Return a host whose configuration sends the canary."""
     line = SyncLine("contacts", "acme", "GET", "/contacts")
     made = configuration(authentication_type="bearer", **settings)
     world = fake_gateway(
-        answers=answers,
+        responses=responses,
         secrets={"token": SECRET},
         registry=memory_registry([made], [line]),
     )

@@ -12,7 +12,7 @@ REFUSED = WriteOutcome.REFUSED
 
 
 def test_a_preview_has_the_stored_values_of_the_mapped_fields() -> None:
-    made = fake_sync(answers=Api(people(1, 2, 3)))
+    made = fake_sync(responses=Api(people(1, 2, 3)))
     made.change(replace(PULL, pagination=replace(PULL.pagination, size=9)))
     stored(
         made,
@@ -50,7 +50,7 @@ def test_a_summary_counts_outcomes_and_groups_reasons() -> None:
 
 
 def test_the_summary_of_a_preview_is_that_of_its_first_records() -> None:
-    made = fake_sync(answers=Api(people(1, 2, born="soon")))
+    made = fake_sync(responses=Api(people(1, 2, born="soon")))
     rows = (*PULL.mappings, FieldMapping("born", "born"))
     made.change(replace(PULL, mappings=rows))
     summary = preview_summary(made.runner.preview("contacts"))

@@ -100,7 +100,7 @@ class PairOfLines:
         made = configuration(limits__retries=0, authentication_type="bearer")
         registry = memory_registry([made], lines)
         world = fake_gateway(
-            answers=self.api, secrets={"token": "t"}, registry=registry
+            responses=self.api, secrets={"token": "t"}, registry=registry
         )
         self.memory = MemorySync(world.ports.configurations, self.fields, world.clock)
         pair = Pair("orders", "orders", "send orders", self.rule, *self.times)

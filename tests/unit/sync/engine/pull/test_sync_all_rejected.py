@@ -28,7 +28,7 @@ def outcome(run: Run) -> tuple[RunState, str, Counts]:
 
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_a_pull_that_rejects_every_record_fails(*, dry_run: bool) -> None:
-    made = fake_sync(answers=Api(list(NAMELESS)))
+    made = fake_sync(responses=Api(list(NAMELESS)))
     run = made.run(dry_run=dry_run)
     assert outcome(run) == (RunState.FAILED, "all_refused", Counts(failed=3))
     assert made.runs.get(run.id) == run
@@ -36,8 +36,8 @@ def test_a_pull_that_rejects_every_record_fails(*, dry_run: bool) -> None:
 
 
 def test_a_pull_without_records_and_one_with_a_good_record_are_done() -> None:
-    assert fake_sync(answers=Api()).run().state is RunState.DONE
-    made = fake_sync(answers=Api([*NAMELESS, *people(1)]))
+    assert fake_sync(responses=Api()).run().state is RunState.DONE
+    made = fake_sync(responses=Api([*NAMELESS, *people(1)]))
     assert outcome(made.run()) == (RunState.DONE, "", Counts(created=1, failed=3))
 
 

@@ -70,9 +70,11 @@ class Crowd(AsyncFake):
 
 
 def crowded(
-    sync: Sync, answers: Answers, *, waits: bool = False, **line: str
+    sync: Sync, responses: Answers, *, waits: bool = False, **line: str
 ) -> tuple[FakeSync, Crowd]:
-    made = fake_sync(sync, answers, method=line.get("method", "GET"), path="/contacts")
+    made = fake_sync(
+        sync, responses, method=line.get("method", "GET"), path="/contacts"
+    )
     world = made.world
     crowd = Crowd(world.transport, world.resolver)
     asynchronous = Asynchronous(crowd, crowd, blocking_ports=waits)
@@ -485,7 +487,7 @@ def test_the_requests_of_a_run_have_one_configuration_until_it_changes() -> None
     made = replace(made, is_proved=True)  # else the first response changes it
     begun = replace(made, script_is_vouched=True)
     plan = LinePlan(SyncLine("contacts", "acme", "GET", "/"), PULL, begun)
-    world = fake_gateway(made, answers=lambda _request: Response(200))
+    world = fake_gateway(made, responses=lambda _request: Response(200))
     secrets = SeenConfigurations()
     sender = Sender(replace(world.ports, secrets=secrets))
     with RequestBatch(sender, plan, 1) as batch:

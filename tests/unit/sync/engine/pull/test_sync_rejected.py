@@ -115,7 +115,7 @@ def test_a_secret_that_an_expression_put_together_is_in_no_excerpt() -> None:
 
 def test_the_reasons_are_counted() -> None:
     odd = [{"id": n, "name": ["x"]} for n in (4, 5, 6)]
-    made = fake_sync(answers=Api([*people(1, 2), *odd, {"name": "no id"}]))
+    made = fake_sync(responses=Api([*people(1, 2), *odd, {"name": "no id"}]))
     run = made.run()
     assert made.runs.rejection_groups(run.id) == [
         RejectionGroup("no_text", "name", 3, '["x"]'),
@@ -159,7 +159,7 @@ def test_only_what_was_rejected_is_written_again() -> None:
 def test_a_key_that_cannot_be_printed_is_recognised() -> None:
     key = "x\u202e"
     api = Api([*people(1), {"id": key, "name": ["x"]}])
-    made = fake_sync(answers=api)
+    made = fake_sync(responses=api)
     run = made.run()
     api.records = [{"id": key, "name": "x"}]
     assert retried(made, run).counts == Counts(created=1)
@@ -168,7 +168,7 @@ def test_a_key_that_cannot_be_printed_is_recognised() -> None:
 
 def test_a_record_without_a_key_is_not_tried_again() -> None:
     api = Api([*people(1), {"name": "no id"}])
-    made = fake_sync(answers=api)
+    made = fake_sync(responses=api)
     run = made.run()
     api.records = people(1, 2)
     assert retried(made, run).counts == Counts()
@@ -177,7 +177,7 @@ def test_a_record_without_a_key_is_not_tried_again() -> None:
 
 def test_a_retry_that_is_rejected_again_has_failed() -> None:
     api = Api([*people(1), {"id": 2, "name": ["x"]}])
-    made = fake_sync(answers=api)
+    made = fake_sync(responses=api)
     run = made.run()
     retry = retried(made, run)
     assert (retry.state, retry.cause) == (RunState.FAILED, "all_refused")
@@ -224,7 +224,7 @@ def test_a_push_sends_only_what_was_rejected() -> None:
 def test_a_run_that_failed_is_continued_after_a_retry() -> None:
     odd = {"id": 2, "name": ["x"]}
     api = Api([*people(1), odd, *people(3, 4)])
-    made = fake_sync(answers=api)
+    made = fake_sync(responses=api)
     run = made.run()
     api.records = people(1, 2, 3, 4)
     api.odd = {len(api.asked) + 2: Response(500)}
@@ -239,7 +239,7 @@ def test_a_run_that_failed_is_continued_after_a_retry() -> None:
 
 def test_a_retry_that_was_killed_is_not_continued() -> None:
     api = Api([*people(1), {"id": 2, "name": []}, *people(3)])
-    made = fake_sync(answers=api)
+    made = fake_sync(responses=api)
     run = made.run()
     steps = made.runner.retry(run.id, "ada")
     next(steps)
@@ -257,7 +257,7 @@ def test_a_retry_that_was_killed_is_not_continued() -> None:
 def rejecting_sync() -> tuple[FakeSync, Api, Run]:
     """Return a line, its API, and a run that rejected the second of three records."""
     api = Api([*people(1), {"id": 2, "name": []}, *people(3)])
-    made = fake_sync(answers=api)
+    made = fake_sync(responses=api)
     return made, api, made.run()
 
 
@@ -355,7 +355,7 @@ def test_a_retry_that_was_cancelled_does_not_begin() -> None:
 def test_some_runs_cannot_be_tried_again(
     state: RunState, message: str, *, dry_run: bool
 ) -> None:
-    made = fake_sync(answers=Api([*people(1), {"id": 2, "name": []}]))
+    made = fake_sync(responses=Api([*people(1), {"id": 2, "name": []}]))
     run = made.run(dry_run=dry_run)
     rows = made.memory.rows
     rows.runs[run.id] = replace(rows.runs[run.id], state=state)
@@ -364,13 +364,13 @@ def test_some_runs_cannot_be_tried_again(
 
 
 def test_a_run_that_rejected_nothing_cannot_be_tried_again() -> None:
-    made = fake_sync(answers=Api(people(1)))
+    made = fake_sync(responses=Api(people(1)))
     with pytest.raises(ConfigError, match="no rejected records"):
         retried(made, made.run())
 
 
 def test_a_dry_run_shows_the_refused_value() -> None:
-    made = fake_sync(answers=Api([{"id": 2, "name": ["x"]}]))
+    made = fake_sync(responses=Api([{"id": 2, "name": ["x"]}]))
     effects: list[tuple[str, object]] = []
     made.run(
         dry_run=True,

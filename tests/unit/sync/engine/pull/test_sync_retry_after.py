@@ -52,7 +52,7 @@ class Quota:
 
 
 def requested(quota: Quota) -> FakePlanner:
-    fake = fake_planner(fake_sync(answers=quota))
+    fake = fake_planner(fake_sync(responses=quota))
     fake.planner.request("contacts", "ada")
     return fake
 
@@ -90,7 +90,7 @@ def test_a_pause_of_more_than_a_day_is_a_day() -> None:
 def test_a_run_that_gets_further_between_pauses_is_never_given_up() -> None:
     api = Api(people(*range(2 * (ATTEMPTS + 2))))
     turns = itertools.cycle([False, True])  # every second request is refused
-    made = fake_sync(answers=lambda asked: refusal() if next(turns) else api(asked))
+    made = fake_sync(responses=lambda asked: refusal() if next(turns) else api(asked))
     fake = fake_planner(made)
     fake.planner.request("contacts", "ada")
     for page in range(1, ATTEMPTS + 3):
@@ -205,7 +205,7 @@ def test_no_stored_pause_is_longer_than_one_that_an_api_can_ask_for() -> None:
 
 def test_a_run_of_the_command_line_ends_and_says_when_to_try_again() -> None:
     quota = Quota([refusal()])
-    made = fake_sync(answers=quota)
+    made = fake_sync(responses=quota)
     when = moment_text(made.world.clock.now() + HOUR)
     with pytest.raises(BadResponse) as refused:
         made.run()
@@ -254,7 +254,7 @@ def test_a_pause_is_no_failed_attempt_unless_the_run_got_no_further() -> None:
 def test_a_pause_that_a_request_can_wait_for_keeps_no_run_from_beginning(
     seconds: int, *, is_paused: bool
 ) -> None:
-    made = fake_sync(answers=Quota([refusal(seconds)]))
+    made = fake_sync(responses=Quota([refusal(seconds)]))
     timeout = made.world.ports.configurations.get("acme").limits.total_timeout
     assert timeout == 60
     with pytest.raises(BadResponse):

@@ -164,7 +164,7 @@ class FakeSync:
 
 def fake_sync(
     sync: Sync | None = PULL,
-    answers: Callable[[Request], Response | OutkeyError] | None = None,
+    responses: Callable[[Request], Response | OutkeyError] | None = None,
     *,
     method: str = "GET",
     path: str = "/contacts",
@@ -175,7 +175,7 @@ def fake_sync(
     settings = {"limits__retries": 0, "authentication_type": "bearer"}
     made = configuration(**(settings | values))
     world = fake_gateway(
-        answers=answers or Api(),
+        responses=responses or Api(),
         secrets={"token": token},
         registry=memory_registry([made], [line]),
     )
@@ -208,7 +208,7 @@ def stored(made: FakeSync, *rows: dict[str, object]) -> None:
 
 
 def test_a_pull_brings_every_page_and_tells_how_far_it_is() -> None:
-    made = fake_sync(answers=Api(people(1, 2, 3)))
+    made = fake_sync(responses=Api(people(1, 2, 3)))
     seen = list(made.runner.run("contacts", "ada"))
     assert [(run.pages, run.counts.created, run.state) for run in seen] == [
         (0, 0, RunState.RUNNING),
@@ -223,7 +223,7 @@ def test_a_pull_brings_every_page_and_tells_how_far_it_is() -> None:
 
 
 def test_the_same_again_changes_nothing() -> None:
-    made = fake_sync(answers=Api(people(1, 2, 3)))
+    made = fake_sync(responses=Api(people(1, 2, 3)))
     made.run()
     assert made.run().counts == Counts(unchanged=3)
 
@@ -232,7 +232,7 @@ def test_the_same_again_changes_nothing() -> None:
 def test_a_page_that_a_deadlock_undid_is_written_again(
     deadlocks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = fake_sync(answers=Api(people(1, 2, 3)))
+    made = fake_sync(responses=Api(people(1, 2, 3)))
     fail_upserts(monkeypatch, made, deadlocks)
     assert made.run().counts == Counts(created=3)
     assert made.numbers() == ["1", "2", "3"]
@@ -241,7 +241,7 @@ def test_a_page_that_a_deadlock_undid_is_written_again(
 def test_a_page_that_deadlocks_undo_again_and_again_ends_the_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made = fake_sync(answers=Api(people(1, 2, 3)))
+    made = fake_sync(responses=Api(people(1, 2, 3)))
     fail_upserts(monkeypatch, made, 3)
     with pytest.raises(StorageBusy):
         made.run()
@@ -263,7 +263,7 @@ def fail_upserts(monkeypatch: pytest.MonkeyPatch, made: FakeSync, times: int) ->
 
 
 def test_requests_belong_to_the_line() -> None:
-    made = fake_sync(answers=Api())
+    made = fake_sync(responses=Api())
     made.run()
     assert {
         event.line for event in made.world.audit.events if hasattr(event, "line")
@@ -271,7 +271,7 @@ def test_requests_belong_to_the_line() -> None:
 
 
 def test_the_audit_has_every_outcome_when_a_run_has_ended() -> None:
-    made = fake_sync(answers=Api(people(1, 2, 3)))
+    made = fake_sync(responses=Api(people(1, 2, 3)))
     flushes: list[tuple[int, int]] = []
     audit = made.world.audit
 
@@ -291,14 +291,14 @@ def test_the_audit_has_every_outcome_when_a_run_has_ended() -> None:
 
 
 def test_the_audit_has_the_outcome_that_ended_a_run() -> None:
-    made = fake_sync(answers=lambda _: Response(500))
+    made = fake_sync(responses=lambda _: Response(500))
     with pytest.raises(OutkeyError):
         made.run()
     assert made.world.audit.flushes == 1
 
 
 def test_a_run_keeps_the_script_that_it_began_with() -> None:
-    made = fake_sync(answers=Api(people(1, 2, 3)))
+    made = fake_sync(responses=Api(people(1, 2, 3)))
     registry = made.world.ports.configurations
     signs = "def compute_auth_header(sync_line): return {}  # version %d"
     for version in (1, 2):
@@ -393,7 +393,7 @@ def deep() -> dict[str, object]:
 def test_a_bad_record_is_left_out_and_takes_no_other_with_it(
     record: dict[str, object], left: tuple[str, ...]
 ) -> None:
-    made = fake_sync(answers=Api([*people(1), record, *people(2)]))
+    made = fake_sync(responses=Api([*people(1), record, *people(2)]))
     run = made.run()
     assert made.numbers() == ["1", "2"]
     assert run.counts == Counts(created=2, failed=1)
@@ -401,7 +401,7 @@ def test_a_bad_record_is_left_out_and_takes_no_other_with_it(
 
 
 def test_the_same_record_twice_on_a_page_is_one() -> None:
-    made = fake_sync(answers=Api(people(1, 1)))
+    made = fake_sync(responses=Api(people(1, 1)))
     assert made.run().counts == Counts(created=1, unchanged=1)
 
 
@@ -430,7 +430,7 @@ def test_an_expression_that_fails_on_one_record_leaves_that_one_out() -> None:
 def test_a_page_that_cannot_be_read_ends_the_run_and_keeps_the_pages_before(
     body: bytes, reason: str
 ) -> None:
-    made = fake_sync(answers=Api(people(1, 2, 3), {2: Response(200, body=body)}))
+    made = fake_sync(responses=Api(people(1, 2, 3), {2: Response(200, body=body)}))
     with pytest.raises(SyncFailed) as failed:
         made.run()
     assert failed.value.reason == reason
@@ -457,7 +457,7 @@ def test_a_failure_in_the_middle_ends_the_run_and_the_next_one_goes_on_behind_it
     odd: Response | OutkeyError, cause: str
 ) -> None:
     api = Api(people(1, 2, 3, 4, 5), {2: odd})
-    made = fake_sync(answers=api)
+    made = fake_sync(responses=api)
     with pytest.raises(OutkeyError):
         made.run()
     (failed,) = made.runs.newest(9)
@@ -474,7 +474,7 @@ def test_a_place_that_the_api_knows_no_more_is_tried_once_and_then_it_begins_ane
     None
 ):
     api = Api(people(1, 2, 3), {2: Response(503), 3: Response(410)})
-    made = fake_sync(answers=api)
+    made = fake_sync(responses=api)
     for _ in range(2):
         with pytest.raises(BadResponse):
             made.run()
@@ -483,7 +483,7 @@ def test_a_place_that_the_api_knows_no_more_is_tried_once_and_then_it_begins_ane
 
 
 def test_a_line_that_was_changed_begins_anew() -> None:
-    made = fake_sync(answers=Api(people(1, 2, 3), {2: Response(503)}))
+    made = fake_sync(responses=Api(people(1, 2, 3), {2: Response(503)}))
     with pytest.raises(BadResponse):
         made.run()
     made.change(replace(PULL, query=(("all", "1"),)))
@@ -492,7 +492,7 @@ def test_a_line_that_was_changed_begins_anew() -> None:
 
 def test_a_line_with_another_schedule_or_more_at_a_time_goes_on() -> None:
     api = Api(people(1, 2, 3, 4, 5), {2: ConnectionFailed()})
-    made = fake_sync(answers=api)
+    made = fake_sync(responses=api)
     with pytest.raises(ConnectionFailed):
         made.run()
     made.change(replace(PULL, schedule="0 6 * * *", parallel=2))
@@ -570,12 +570,12 @@ def test_page_numbers_in_a_body_are_numbers() -> None:
 
 
 def test_an_answer_without_content_has_no_records() -> None:
-    made = fake_sync(answers=lambda _request: Response(204))
+    made = fake_sync(responses=lambda _request: Response(204))
     assert made.run().counts == Counts()
 
 
 def test_the_page_behind_the_last_one_may_be_missing() -> None:
-    made = fake_sync(answers=Api(people(1, 2), {2: Response(404)}))
+    made = fake_sync(responses=Api(people(1, 2), {2: Response(404)}))
     assert made.run().counts == Counts(created=2)
 
 
@@ -679,7 +679,7 @@ def test_a_run_that_failed_archives_nothing() -> None:
 
 def test_a_dry_run_counts_and_shows_the_difference_and_writes_nothing() -> None:
     made = fake_sync(
-        answers=Api([{"id": 1, "name": "new"}, *people(2, 3), {"name": "x"}])
+        responses=Api([{"id": 1, "name": "new"}, *people(2, 3), {"name": "x"}])
     )
     stored(made, {"number": "1", "name": "old"}, {"number": "2", "name": "Name 2"})
     before = made.records.rows("contact")
@@ -701,7 +701,7 @@ def test_a_dry_run_counts_and_shows_the_difference_and_writes_nothing() -> None:
 
 def test_a_preview_asks_for_one_page_and_keeps_no_run() -> None:
     api = Api(people(1, 2, 3))
-    made = fake_sync(answers=api)
+    made = fake_sync(responses=api)
     (effect,) = made.runner.preview("contacts", limit=1)
     assert (effect.outcome, effect.key) == (WriteOutcome.CREATED, "1")
     assert effect.values == {"number": "1", "name": "Name 1"}
@@ -763,7 +763,7 @@ def test_a_warning_stops_no_run() -> None:
 
 
 def test_a_cancelled_run_stops_at_its_next_page_and_is_not_gone_on_with() -> None:
-    made = fake_sync(answers=Api(people(1, 2, 3, 4, 5)))
+    made = fake_sync(responses=Api(people(1, 2, 3, 4, 5)))
     steps = made.runner.run("contacts", "ada")
     next(steps)
     first = next(steps)
@@ -778,7 +778,7 @@ def test_a_cancelled_run_stops_at_its_next_page_and_is_not_gone_on_with() -> Non
 
 
 def test_a_run_that_was_taken_over_writes_nothing_more() -> None:
-    made = fake_sync(answers=Api(people(1, 2, 3, 4, 5)))
+    made = fake_sync(responses=Api(people(1, 2, 3, 4, 5)))
     slow = made.runner.run("contacts", "ada")
     next(slow)
     next(slow)
@@ -1013,7 +1013,7 @@ def test_whatever_ends_a_push_at_any_step_the_next_run_completes_it_without_doub
 
 
 def test_a_page_that_could_not_be_committed_is_not_taken_for_kept() -> None:
-    made = fake_sync(answers=Api(people(1, 2, 3, 4, 5)))
+    made = fake_sync(responses=Api(people(1, 2, 3, 4, 5)))
     # begin, send, upsert, save and the commit; the page after that is the second one.
     runner = faulty(made, 10, StorageUnavailable(), after=False)
     with pytest.raises(StorageUnavailable):
@@ -1025,7 +1025,7 @@ def test_a_page_that_could_not_be_committed_is_not_taken_for_kept() -> None:
 
 
 def test_a_fault_of_our_own_ends_the_run_with_its_place_and_none_of_its_words() -> None:
-    made = fake_sync(answers=Api(people(1, 2, 3)))
+    made = fake_sync(responses=Api(people(1, 2, 3)))
 
     def broken(*_arguments: object, **_options: object) -> list[Any]:
         raise ValueError("a-value-of-a-record")
@@ -1042,7 +1042,7 @@ def test_a_fault_of_our_own_ends_the_run_with_its_place_and_none_of_its_words() 
 
 
 def test_what_another_version_has_begun_counts_from_the_beginning() -> None:
-    made = fake_sync(answers=Api(people(1, 2, 3), {2: ConnectionFailed()}))
+    made = fake_sync(responses=Api(people(1, 2, 3), {2: ConnectionFailed()}))
     with pytest.raises(ConnectionFailed):
         made.run()
     (failed,) = made.runs.newest(9)
@@ -1052,7 +1052,7 @@ def test_what_another_version_has_begun_counts_from_the_beginning() -> None:
 
 def test_a_checkpoint_of_version_0_1_is_continued() -> None:
     api = Api(people(1, 2, 3), {2: ConnectionFailed()})
-    made = fake_sync(answers=api)
+    made = fake_sync(responses=api)
     with pytest.raises(ConnectionFailed):
         made.run()
     (failed,) = made.runs.newest(9)
@@ -1089,9 +1089,11 @@ def test_a_lookup_in_what_is_not_open_is_told_before_anything_is_asked(
         assert made.runs.newest(9) == []
 
 
-@pytest.mark.parametrize("answers", [Api(people(1)), Api(odd={1: ConnectionFailed()})])
-def test_a_run_ends_by_the_clock_of_the_database_like_it_began(answers: Api) -> None:
-    made = fake_sync(answers=answers)
+@pytest.mark.parametrize(
+    "responses", [Api(people(1)), Api(odd={1: ConnectionFailed()})]
+)
+def test_a_run_ends_by_the_clock_of_the_database_like_it_began(responses: Api) -> None:
+    made = fake_sync(responses=responses)
     late_clock = FakeClock(made.world.clock.now() - 3600)
     runner = SyncRunner(replace(made.ports, clock=late_clock))
     with suppress(ConnectionFailed):

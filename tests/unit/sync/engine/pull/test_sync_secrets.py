@@ -50,8 +50,8 @@ LINE = SyncLine("contacts", "acme", "GET", "/contacts", ONE_PAGE)
 CURSOR = Pagination(Paging.CURSOR, position_parameter="after", cursor="next")
 
 
-def shop(sync: Sync, *answers: Response) -> FakeSync:
-    rest = list(answers)
+def shop(sync: Sync, *responses: Response) -> FakeSync:
+    rest = list(responses)
     made = fake_sync(sync, lambda _: rest.pop(0))
     made.world.secrets.values["token"] = TOKEN
     return made
@@ -234,7 +234,7 @@ def test_what_a_script_signs_is_rejected_and_what_anybody_knows_is_not() -> None
     script = "def compute_auth_header(sync_line):\n    account = 'account-4711'\n"
     kept = configuration(limits__retries=0, authentication_type="bearer", script=script)
     world = fake_gateway(
-        kept, answers=lambda _: answer(rest), secrets={"token": "t"}, lines=[LINE]
+        kept, responses=lambda _: answer(rest), secrets={"token": "t"}, lines=[LINE]
     )
     made = desk_of(world)
     world.scripts.answer = lambda _: {
@@ -368,7 +368,9 @@ def test_tokens_of_an_authorization_server_are_masked() -> None:
         return answer([{"id": "7", "name": f"Bearer {provider.seen[-1]}"}])
 
     made = configuration(limits__retries=0, **OAUTH)
-    world = fake_gateway(made, answers=api, secrets=SECRETS, names=NAMES, lines=[LINE])
+    world = fake_gateway(
+        made, responses=api, secrets=SECRETS, names=NAMES, lines=[LINE]
+    )
     assert result(desk_of(world).runner.preview("contacts")[0]) == REJECTED
     sent = sent_secrets(world.sender.context, made)
     assert sent == [Secret(provider.seen[0]), Secret(SECRETS["client_secret"])]

@@ -210,7 +210,7 @@ def test_a_lookup_finds_records_of_a_table(folder: Path) -> None:
     made.sync.change(PULL)
     made.run()
     made.sync.change(child)
-    made.sync.world.transport.answers = Api(  # type: ignore[attr-defined]
+    made.sync.world.transport.responses = Api(  # type: ignore[attr-defined]
         [{"id": 7, "owner": "2"}, {"id": 8, "owner": 9}]
     )
     counts = made.run().counts

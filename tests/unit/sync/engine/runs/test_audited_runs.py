@@ -22,7 +22,7 @@ RESPONSE = Response(200, body=b'[{"id": "1"}, {"id": []}]')
 
 
 def host_with_line() -> MemoryHost:
-    host = memory_host(OPEN, answers=[RESPONSE] * 3)
+    host = memory_host(OPEN, responses=[RESPONSE] * 3)
     host.registry.put_line(parse_document(LINES).lines[0])
     return host
 

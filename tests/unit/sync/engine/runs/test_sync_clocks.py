@@ -28,9 +28,9 @@ AHEAD = 1_000_000.0  # our clock is some days ahead of that of the database
 
 
 def with_two_clocks(
-    answers: Callable[[Request], Response | OutkeyError], schedule: str = ""
+    responses: Callable[[Request], Response | OutkeyError], schedule: str = ""
 ) -> FakeSync:
-    made = fake_sync(replace(PULL, schedule=schedule), answers)
+    made = fake_sync(replace(PULL, schedule=schedule), responses)
     theirs = FakeClock()
     made.world.clock.advance(AHEAD)
     made.memory = MemorySync(made.world.ports.configurations, FIELDS, theirs)

@@ -182,7 +182,7 @@ def test_the_configuration_whose_turn_is_longest_ago_is_next() -> None:
 
 
 def test_a_configuration_with_many_lines_has_few_jobs_in_the_queue_at_a_time() -> None:
-    fake = fake_planner(fake_sync(answers=Api(people(1))))
+    fake = fake_planner(fake_sync(responses=Api(people(1))))
     registry = fake.sync.world.ports.configurations
     for number in range(30):
         line = SyncLine(f"line {number}", "acme", "GET", "/contacts", PULL)
@@ -206,7 +206,7 @@ def test_a_configuration_with_many_lines_has_few_jobs_in_the_queue_at_a_time() -
 
 
 def test_a_worker_that_comes_second_for_a_run_does_nothing() -> None:
-    fake = fake_planner(fake_sync(answers=Api(people(1))))
+    fake = fake_planner(fake_sync(responses=Api(people(1))))
     asked = fake.planner.request("contacts", "ada")
     due_run = fake.sync.runs.due()
     assert fake.planner.try_work(asked.id)
@@ -225,13 +225,13 @@ def test_a_worker_whose_run_a_user_cancels_has_had_it() -> None:
         fake.sync.runs.cancel(asked.id)
         return answer(people(1))
 
-    fake.sync.world.transport.answers = cancel
+    fake.sync.world.transport.responses = cancel
     assert fake.planner.try_work(asked.id)
     assert fake.sync.runs.get(asked.id).state is RunState.CANCELLED
 
 
 def test_a_run_that_cannot_begin_keeps_no_other_from_it() -> None:
-    fake = fake_planner(fake_sync(answers=Api(people(1))))
+    fake = fake_planner(fake_sync(responses=Api(people(1))))
     registry = fake.sync.world.ports.configurations
     made = replace(registry.get("acme").limits, runs_at_once=1)
     acme = replace(registry.get("acme"), limits=made)

@@ -128,7 +128,7 @@ def test_a_run_that_was_cancelled_stops_in_the_middle_of_a_slow_page() -> None:
 
 
 def test_a_run_that_another_process_has_writes_nothing() -> None:
-    made = fake_sync(answers=Api(people(1, 2)))
+    made = fake_sync(responses=Api(people(1, 2)))
     steps = made.runner.run("contacts", "ada")
     next(steps)
     made.kill()
@@ -143,7 +143,7 @@ def test_a_run_that_another_process_has_writes_nothing() -> None:
 @pytest.mark.parametrize("pages", [0, 1])
 def test_a_process_that_wakes_after_its_lease_writes_nothing_more(pages: int) -> None:
     """Nobody has taken the run over yet, as if the whole machine had been suspended."""
-    made = fake_sync(answers=Api(people(1, 2, 3, 4, 5)))
+    made = fake_sync(responses=Api(people(1, 2, 3, 4, 5)))
     steps = made.runner.run("contacts", "ada")
     for _ in range(1 + pages):
         next(steps)
@@ -174,7 +174,7 @@ def test_a_process_that_wakes_after_its_lease_in_the_middle_of_a_page() -> None:
 
 def test_a_page_that_is_being_written_may_take_longer_than_the_lease() -> None:
     """Its transaction keeps other processes away."""
-    made = fake_sync(answers=Api(people(1, 2)))
+    made = fake_sync(responses=Api(people(1, 2)))
     upsert = made.records.upsert
 
     def take_long(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401

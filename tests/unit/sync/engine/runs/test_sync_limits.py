@@ -213,7 +213,7 @@ def test_minutes_are_counted_over_all_parts_of_a_run_and_not_between_them() -> N
 
 def test_what_a_failure_took_counts_too() -> None:
     made, api = endless(replace(MINUTE, max_minutes=2), seconds=30.0)
-    made.world.ports.transport.answers = Failing(api, at=2)  # type: ignore[attr-defined]
+    made.world.ports.transport.responses = Failing(api, at=2)  # type: ignore[attr-defined]
     with pytest.raises(ConnectionFailed):
         made.run()
     assert made.runs.newest(1)[0].worked == 60.0

@@ -40,7 +40,7 @@ class PausingApi(Api):
 
 def pausing() -> FakeSync:
     api = PausingApi(people(1, 2, 3, 4))
-    made = fake_sync(answers=api)
+    made = fake_sync(responses=api)
     api.sync = made
     return made
 
@@ -49,7 +49,7 @@ def pausing() -> FakeSync:
 
 
 def test_a_paused_line_is_not_run_and_says_how_it_is_resumed() -> None:
-    made = fake_sync(answers=Api(people(1)))
+    made = fake_sync(responses=Api(people(1)))
     made.runs.pause_line("contacts")
     with pytest.raises(LinePaused) as caught:
         made.run()
@@ -60,7 +60,7 @@ def test_a_paused_line_is_not_run_and_says_how_it_is_resumed() -> None:
 
 
 def test_nothing_is_retried_while_a_line_is_paused() -> None:
-    made = fake_sync(answers=Api([*people(1), {"id": 2, "name": []}]))
+    made = fake_sync(responses=Api([*people(1), {"id": 2, "name": []}]))
     run = made.run()
     made.runs.pause_line("contacts")
     with pytest.raises(LinePaused):
@@ -103,7 +103,7 @@ def test_a_worker_continues_a_run_after_the_pause() -> None:
 
 
 def test_a_requested_run_waits_and_another_is_refused() -> None:
-    fake = fake_planner(fake_sync(answers=Api(people(1))))
+    fake = fake_planner(fake_sync(responses=Api(people(1))))
     fake.planner.request("contacts", "ada")
     fake.sync.runs.pause_line("contacts")
     assert fake.work() == []
@@ -192,7 +192,7 @@ class Steps:
 
 
 def test_a_run_is_followed_page_by_page_to_its_end() -> None:
-    made = fake_sync(answers=Api(people(1, 2, 3)))
+    made = fake_sync(responses=Api(people(1, 2, 3)))
     steps = made.runner.run("contacts", "ada")
     begun = next(steps)
     followed = list(made.runs.follow(begun.id, Steps(steps)))
@@ -206,7 +206,7 @@ def test_a_run_is_followed_page_by_page_to_its_end() -> None:
 
 
 def test_a_run_that_has_ended_is_shown_once() -> None:
-    made = fake_sync(answers=Api(people(1)))
+    made = fake_sync(responses=Api(people(1)))
     run = made.run()
     waits = Steps(iter(()))
     assert list(made.runs.follow(run.id, waits)) == [run]
@@ -214,8 +214,8 @@ def test_a_run_that_has_ended_is_shown_once() -> None:
 
 
 def test_a_run_that_a_worker_retries_is_followed_further() -> None:
-    answers = [answer({}, status=503), *[answer(people(1))] * 2]
-    made = fake_sync(answers=lambda _request: answers.pop(0))
+    responses = [answer({}, status=503), *[answer(people(1))] * 2]
+    made = fake_sync(responses=lambda _request: responses.pop(0))
     fake = fake_planner(made)
     run = fake.planner.request("contacts", "ada")
 
@@ -239,7 +239,7 @@ def test_a_run_that_a_worker_retries_is_followed_further() -> None:
 
 
 def test_a_run_that_failed_for_good_is_followed_to_its_end() -> None:
-    made = fake_sync(answers=lambda _request: answer({}, status=401))
+    made = fake_sync(responses=lambda _request: answer({}, status=401))
     fake = fake_planner(made)
     run = fake.planner.request("contacts", "ada")
     fake.work()

@@ -78,7 +78,7 @@ def fake_planner(made: FakeSync) -> FakePlanner:
 
 
 def test_who_asks_gets_a_run_that_waits_and_a_worker_does_it() -> None:
-    fake = fake_planner(fake_sync(answers=Api(people(1, 2, 3))))
+    fake = fake_planner(fake_sync(responses=Api(people(1, 2, 3))))
     asked = fake.planner.request("contacts", "ada")
     assert asked.state is RunState.WAITING
     # Any of the two places will do.
@@ -94,7 +94,7 @@ def test_who_asks_gets_a_run_that_waits_and_a_worker_does_it() -> None:
 
 
 def test_a_run_that_is_not_due_is_left_alone() -> None:
-    fake = fake_planner(fake_sync(answers=Api(people(1))))
+    fake = fake_planner(fake_sync(responses=Api(people(1))))
     asked = fake.planner.request("contacts", "ada")
     fake.work()
     assert fake.planner.work(asked.id).state is RunState.DONE
@@ -109,7 +109,7 @@ def test_a_line_that_cannot_work_is_refused_when_it_is_asked_for() -> None:
 
 
 def test_a_trial_is_asked_for_too_and_not_tried_again() -> None:
-    fake = fake_planner(fake_sync(answers=lambda _request: Response(500)))
+    fake = fake_planner(fake_sync(responses=lambda _request: Response(500)))
     fake.planner.request("contacts", "ada", dry_run=True)
     (ended,) = fake.work()
     assert (ended.state, ended.dry_run, fake.sync.runs.due()) == (
@@ -185,7 +185,7 @@ def test_a_line_runs_next_by_its_schedule_if_that_is_one(
 
 
 def test_what_may_pass_is_tried_again_later_and_later_and_then_given_up() -> None:
-    fake = fake_planner(fake_sync(answers=lambda _request: Response(503)))
+    fake = fake_planner(fake_sync(responses=lambda _request: Response(503)))
     asked, waits = fake.planner.request("contacts", "ada"), []
     for _ in range(ATTEMPTS):
         (run,) = fake.work()
@@ -205,7 +205,7 @@ def test_what_may_pass_is_tried_again_later_and_later_and_then_given_up() -> Non
 
 
 def test_what_waited_for_its_time_is_handed_out_when_it_comes() -> None:
-    fake = fake_planner(fake_sync(answers=lambda _request: Response(503)))
+    fake = fake_planner(fake_sync(responses=lambda _request: Response(503)))
     fake.planner.request("contacts", "ada")
     fake.work()
     fake.planner.plan("schedule")
@@ -217,7 +217,7 @@ def test_what_waited_for_its_time_is_handed_out_when_it_comes() -> None:
 
 def test_a_run_goes_on_where_it_failed() -> None:
     api = Api(people(1, 2, 3, 4, 5), {2: ConnectionFailed()})
-    fake = fake_planner(fake_sync(answers=api))
+    fake = fake_planner(fake_sync(responses=api))
     fake.planner.request("contacts", "ada")
     (failed,) = fake.work()
     assert (failed.state, failed.cause, failed.pages) == (
@@ -237,7 +237,7 @@ def test_a_run_goes_on_where_it_failed() -> None:
 
 
 def test_what_only_a_person_can_mend_is_not_tried_again() -> None:
-    fake = fake_planner(fake_sync(answers=lambda _request: Response(401)))
+    fake = fake_planner(fake_sync(responses=lambda _request: Response(401)))
     fake.planner.request("contacts", "ada")
     (failed,) = fake.work()
     assert (failed.state, fake.sync.runs.due()) == (RunState.FAILED, [])
@@ -253,7 +253,7 @@ def test_a_line_that_was_broken_while_its_run_waited_fails_with_the_cause() -> N
 
 
 def test_who_is_told_to_stop_lets_go_at_the_next_page_and_another_goes_on() -> None:
-    fake = fake_planner(fake_sync(answers=Api(people(1, 2, 3))))
+    fake = fake_planner(fake_sync(responses=Api(people(1, 2, 3))))
     fake.planner.request("contacts", "ada")
     fake.stopping = True
     (stopped,) = fake.work()
@@ -278,7 +278,7 @@ def test_a_push_lets_go_after_the_record_that_it_is_at(changes: PushedRecords) -
         fake.stopping = True
         return answer({"id": 1})
 
-    fake.sync.world.transport.answers = stop
+    fake.sync.world.transport.responses = stop
     asked = fake.planner.request("contacts", "ada")
     for count in range(1, 5):
         fake.stopping = False
@@ -290,7 +290,7 @@ def test_a_push_lets_go_after_the_record_that_it_is_at(changes: PushedRecords) -
 
 
 def test_a_run_whose_worker_is_killed_again_and_again_is_given_up() -> None:
-    fake = fake_planner(fake_sync(answers=Api(people(1, 2, 3))))
+    fake = fake_planner(fake_sync(responses=Api(people(1, 2, 3))))
     asked = fake.planner.request("contacts", "ada")
     for _ in range(ATTEMPTS):
         next(fake.sync.runner.run("contacts", "worker"))
@@ -302,7 +302,7 @@ def test_a_run_whose_worker_is_killed_again_and_again_is_given_up() -> None:
 
 
 def test_a_dry_run_whose_worker_was_killed_ends_as_failed() -> None:
-    fake = fake_planner(fake_sync(answers=Api(people(1, 2, 3))))
+    fake = fake_planner(fake_sync(responses=Api(people(1, 2, 3))))
     asked = fake.planner.request("contacts", "ada", dry_run=True)
     next(fake.sync.runner.run("contacts", "worker", dry_run=True, run_id=asked.id))
     fake.sync.kill()
@@ -317,7 +317,7 @@ def test_a_dry_run_whose_worker_was_killed_ends_as_failed() -> None:
 
 
 def test_a_run_that_somebody_else_has_taken_is_left_to_them() -> None:
-    fake = fake_planner(fake_sync(answers=Api(people(1, 2, 3))))
+    fake = fake_planner(fake_sync(responses=Api(people(1, 2, 3))))
     asked = fake.planner.request("contacts", "ada")
     due = fake.sync.runs.due()
     next(fake.sync.runner.run("contacts", "other"))
@@ -342,7 +342,7 @@ class Away:
 
 
 def test_a_database_that_is_away_for_a_moment_ends_a_run_which_goes_on_later() -> None:
-    fake = fake_planner(fake_sync(answers=Api(people(1, 2, 3, 4, 5))))
+    fake = fake_planner(fake_sync(responses=Api(people(1, 2, 3, 4, 5))))
     fake.planner.request("contacts", "ada")
     runs, away = fake.sync.runs, Away(0)
     for name in ("save", "finish", "retry_later", "get"):
@@ -371,7 +371,7 @@ def test_a_database_that_is_away_for_a_moment_ends_a_run_which_goes_on_later() -
 
 def test_a_cancelled_run_is_not_begun_by_who_has_heard_of_it_before() -> None:
     api = Api(people(1))
-    fake = fake_planner(fake_sync(answers=api))
+    fake = fake_planner(fake_sync(responses=api))
     asked = fake.planner.request("contacts", "ada")
     due = fake.sync.runs.due()
     fake.sync.runs.cancel(asked.id)
@@ -393,7 +393,7 @@ def test_a_schedule_does_not_hurry_a_run_that_waits_for_another_attempt() -> Non
 
 
 def test_a_database_that_stays_away_is_told() -> None:
-    fake = fake_planner(fake_sync(answers=Api(people(1))))
+    fake = fake_planner(fake_sync(responses=Api(people(1))))
     fake.planner.request("contacts", "ada")
     due = fake.sync.runs.due()
     away = Away(1000)

@@ -29,7 +29,7 @@ def paged(made: FakeSync) -> Iterator[Run]:
 
 
 def test_a_line_that_was_changed_while_a_run_began_starts_at_the_first_page() -> None:
-    made = fake_sync(answers=Api(people(1, 2, 3)))
+    made = fake_sync(responses=Api(people(1, 2, 3)))
     paged(made)
     made.kill()
     begin = made.runs.begin
@@ -45,7 +45,7 @@ def test_a_line_that_was_changed_while_a_run_began_starts_at_the_first_page() ->
 
 
 def test_an_interrupt_at_any_moment_lets_the_next_run_continue_at_once() -> None:
-    made = fake_sync(answers=Api(people(1, 2, 3)))
+    made = fake_sync(responses=Api(people(1, 2, 3)))
     steps = paged(made)
     with pytest.raises(KeyboardInterrupt):
         steps.throw(KeyboardInterrupt)  # type: ignore[attr-defined]
@@ -59,7 +59,7 @@ def test_an_interrupt_at_any_moment_lets_the_next_run_continue_at_once() -> None
 
 
 def test_an_interrupt_after_a_page_was_committed_counts_that_page() -> None:
-    made = fake_sync(answers=Api(people(1, 2, 3)))
+    made = fake_sync(responses=Api(people(1, 2, 3)))
     save = made.runs.save
 
     def interrupted(run: Run) -> Run:
@@ -91,7 +91,7 @@ class Committed:
 
 
 def test_an_interrupt_while_storage_is_unavailable_is_still_an_interrupt() -> None:
-    made = fake_sync(answers=Api(people(1, 2, 3)))
+    made = fake_sync(responses=Api(people(1, 2, 3)))
     steps = paged(made)
 
     def unavailable(_run: Run) -> Run:
@@ -103,7 +103,7 @@ def test_an_interrupt_while_storage_is_unavailable_is_still_an_interrupt() -> No
 
 
 def test_a_run_that_is_told_to_stop_after_it_was_cancelled_stays_cancelled() -> None:
-    made = fake_sync(answers=Api(people(1, 2, 3)))
+    made = fake_sync(responses=Api(people(1, 2, 3)))
     steps = made.runner.run("contacts", "ada", is_stopping=lambda: True)
     made.runs.cancel(next(steps).id)
     with pytest.raises(RunStopped) as caught:
@@ -112,7 +112,7 @@ def test_a_run_that_is_told_to_stop_after_it_was_cancelled_stays_cancelled() -> 
 
 
 def test_a_run_whose_line_was_deleted_is_stopped() -> None:
-    made = fake_sync(answers=Api(people(1, 2, 3)))
+    made = fake_sync(responses=Api(people(1, 2, 3)))
     run = made.runs.begin("contacts", "ada", dry_run=False)
     made.memory.rows.runs.clear()
     with pytest.raises(RunStopped) as caught:

@@ -40,13 +40,13 @@ SLICE_PAGES = int(SLICE_SECONDS // PAGE_SECONDS)
 
 
 def planner_with(
-    answers: Callable[[Request], Response | OutkeyError],
+    responses: Callable[[Request], Response | OutkeyError],
     lines: Mapping[str, str],
     sync: Sync = PULL,
 ) -> FakePlanner:
     """Return a planner with a line "contacts", and more by name and configuration."""
     method = "GET" if sync.direction is Direction.PULL else "POST"
-    fake = fake_planner(fake_sync(sync, answers, method=method))
+    fake = fake_planner(fake_sync(sync, responses, method=method))
     registry = fake.sync.world.ports.configurations
     for owner in {*lines.values()} - {"acme"}:
         made = configuration(
@@ -61,14 +61,14 @@ def planner_with(
 def slowly(fake: FakePlanner, seconds: float = PAGE_SECONDS) -> None:
     """Let each response of the API come after some seconds."""
     transport = fake.sync.world.transport
-    respond = transport.answers
+    respond = transport.responses
     assert callable(respond)
 
     def respond_late(request: Request) -> Response | OutkeyError:
         fake.wait(seconds)
         return respond(request)
 
-    transport.answers = respond_late
+    transport.responses = respond_late
 
 
 def endless(request: Request) -> Response:

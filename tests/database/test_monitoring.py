@@ -1,4 +1,4 @@
-"""The watch on both databases: its book, the brake across processes, the background."""
+"""Monitoring on both databases: its rows, pauses across processes, the background."""
 
 import json
 import logging
