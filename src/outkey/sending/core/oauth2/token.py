@@ -26,7 +26,7 @@ LEASE_SECONDS = 15.0
 MAX_TRIES = 2
 _WAITS = (1.0, 2.0, 4.0, 8.0)
 CIRCUIT_SECONDS = 60.0
-_QUARREL_SECONDS = 60.0
+_REJECTED_AGAIN_SECONDS = 60.0
 KINDS = frozenset({"Bearer", "DPoP"})
 
 
@@ -86,7 +86,7 @@ class TokenContent:
 
 @dataclass(frozen=True, slots=True)
 class TokenState:
-    """What is stored of a configuration's token. Moments are Unix times."""
+    """The token of a configuration as it is stored. Moments are Unix times."""
 
     generation: int = 0  # grows with every write
     serial: int = 0  # grows with every token
@@ -137,7 +137,7 @@ class TokenState:
     def for_basis(self, basis: str) -> "TokenState":
         """Return the state for the present settings of the configuration.
 
-        Another client, URL or grant starts over, and so do other wishes if a user
+        Another client, URL or grant starts over, and so do other permissions if a user
         authorized the former ones. With an entered refresh token, or another client
         secret, the newest refresh token stays, but not the token. A running request
         goes on: its lease stays. An entered refresh token that was used already is not
@@ -145,14 +145,14 @@ class TokenState:
         """
         if self.basis == basis:
             return self
-        consent, wish, _, seed = basis.split(":")
+        consent, permissions, _, entered_token = basis.split(":")
         before = [*self.basis.split(":"), *[""] * 4]
-        same_consent, same_seed = before[0] == consent, before[3] == seed
+        same_consent, same_token = before[0] == consent, before[3] == entered_token
         if (
             self.content is not None
             and same_consent
-            and same_seed
-            and (before[1] == wish or seed)
+            and same_token
+            and (before[1] == permissions or entered_token)
         ):
             fresh = replace(self, failures=0, retry_at=0.0, error="", dead=False)
             return replace(fresh, basis=basis, lifetime=0.0)
@@ -164,8 +164,8 @@ class TokenState:
             holder=self.holder,
             leased_until=self.leased_until,
             tries=self.tries,
-            spent=bool(seed) and same_seed and used,
-            entered=self.entered if same_seed else "",
+            spent=bool(entered_token) and same_token and used,
+            entered=self.entered if same_token else "",
         )
 
     def with_entered(self, mark: str) -> "TokenState":
@@ -255,9 +255,12 @@ class TokenState:
         """End the renewals until a user acts; the token itself may still be valid."""
         return replace(self.released(), dead=True, error=reason)
 
-    def was_for_nothing(self, now: float) -> bool:
+    def was_rejected_too(self, now: float) -> bool:
         """Whether the token of a renewal after a rejection was rejected too."""
-        return self.after_rejection and 0 <= now - self.obtained_at < _QUARREL_SECONDS
+        return (
+            self.after_rejection
+            and 0 <= now - self.obtained_at < _REJECTED_AGAIN_SECONDS
+        )
 
     def facts(self) -> dict[str, object]:
         """Return the values that may be stored unencrypted."""
@@ -306,7 +309,7 @@ def basis_of(configuration: Configuration) -> str:
     settings = configuration.oauth2
     base = configuration.base.origin.bound
     consent = [settings.grant, settings.token_url, settings.client_id, base]
-    wish = [
+    permissions = [
         settings.scope,
         settings.audience,
         settings.resource,
@@ -317,11 +320,11 @@ def basis_of(configuration: Configuration) -> str:
         settings.client_auth,
         secret_version_of(configuration, "client_secret"),
     ]
-    parts = [hash_of(part) for part in (consent, wish, credential)]
-    seed = ""
+    parts = [hash_of(part) for part in (consent, permissions, credential)]
+    entered_token = ""
     if settings.grant is Grant.REFRESH_TOKEN:
-        seed = hash_of(secret_version_of(configuration, "refresh_token"))
-    return ":".join([*parts, seed])
+        entered_token = hash_of(secret_version_of(configuration, "refresh_token"))
+    return ":".join([*parts, entered_token])
 
 
 def login_basis_of(configuration: Configuration) -> str:
@@ -334,7 +337,7 @@ def login_basis_of(configuration: Configuration) -> str:
 
 
 def secret_version_of(configuration: Configuration, name: str) -> object:
-    """Return what changes with the value of a secret, unless it is a reference."""
+    """Return a value that changes with a secret, unless that is a reference."""
     state = configuration.secrets.get(name)
     return state and (state.version, str(state.reference), state.origin)
 

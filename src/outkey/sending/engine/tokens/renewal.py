@@ -218,7 +218,7 @@ class TokenManager:
         if cached.state.access != request.rejected or request.interactive:
             return False
         clock = self.context.clock
-        if not cached.state.was_for_nothing(clock.now()):
+        if not cached.state.was_rejected_too(clock.now()):
             return False
         if not request.token_was_refused:
             return True

@@ -371,8 +371,8 @@ def test_a_new_token_that_is_refused_at_once_is_not_renewed_again(
     after: float,
     vain: bool,  # noqa: FBT001 - a parameter
 ) -> None:
-    assert replace(HELD, after_rejection=True).was_for_nothing(NOW + after) is vain
-    assert not HELD.was_for_nothing(NOW + after)
+    assert replace(HELD, after_rejection=True).was_rejected_too(NOW + after) is vain
+    assert not HELD.was_rejected_too(NOW + after)
 
 
 # ── a new token ───────────────────────────────────────────────────────────────────────
