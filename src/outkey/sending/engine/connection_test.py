@@ -70,7 +70,7 @@ class ReportStep:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a test found. `status` is None where no response came.
+    """The result of a test. `status` is None where no response came.
 
     `suspicions` are ranked; the first one has the cause and the remedy. `seen` is what
     is worth storing about the other side.
@@ -200,7 +200,7 @@ class ConnectionTest:
             yield self._judge(call, response)
 
     def report(self) -> Report:
-        """Return what the steps found."""
+        """Return the report of all steps."""
         diagnosis = self._diagnosis
         opener = self._context.opener(self._configuration)
         findings = [

@@ -130,7 +130,7 @@ class ConfigurationRegistry:
         return {row.record: row.name for row in rows}
 
     def summaries(self) -> list[Summary]:
-        """Return what lists show of every configuration, by name; reads no secret."""
+        """Return the summary of every configuration, by name; reads no secret."""
         return self._storage.configurations.summaries()
 
     def lock(self, configuration: Configuration) -> None:

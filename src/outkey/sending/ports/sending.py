@@ -1,4 +1,4 @@
-"""What sending needs from outside: secrets, tokens, transport, audit, clock."""
+"""Interfaces that sending needs: secrets, tokens, transport, audit, clock."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -141,7 +141,7 @@ class AsyncTransport(Protocol):
 
 
 class ProxySource(Protocol):
-    """What the operator says about proxies; asked with every request."""
+    """The operator's settings for proxies; asked with every request."""
 
     def policy(self) -> ProxyPolicy:
         """Return the policy; it may change."""
@@ -165,7 +165,7 @@ class AsyncResolver(Protocol):
 
 
 class Listeners(Protocol):
-    """What this installation listens on: it sends no request to itself."""
+    """The ports that this installation listens on: it sends no request to itself."""
 
     def addresses(self, port: int) -> frozenset[str]:
         """Return the addresses that this installation's servers bind at this port.

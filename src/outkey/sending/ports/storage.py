@@ -1,4 +1,4 @@
-"""What an installation stores: configurations, secrets, tokens, audit rows."""
+"""Interfaces to stored rows: configurations, secrets, tokens, audit."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class ConfigurationRows(Protocol):
         """
 
     def summaries(self) -> list[Summary]:
-        """Return what lists show, by name; reads neither settings nor secrets."""
+        """Return summaries for lists, by name; reads neither settings nor secrets."""
 
 
 class SecretRows(Protocol):
@@ -134,7 +134,7 @@ class TokenRows(Protocol):
     def swap(
         self, configuration: Configuration, generation: int, row: TokenRow
     ) -> bool:
-        """Replace the row of this generation (0: there is none), and return whether.
+        """Replace the row if it has this generation (0 inserts); return whether it did.
 
         Sealed bytes of the same serial stay: a key rotation may have changed them.
         """

@@ -150,7 +150,7 @@ class ScriptWorker:
     def run(
         self, calls: Sequence[ScriptCall], read: ResponseReader[Read]
     ) -> list[Read]:
-        """Return what `read` makes of the response to each call, in one round trip."""
+        """Return the response to each call, read by `read`, after one round trip."""
         text, bodies = _encode_calls(calls)
         if not self._is_loaded:
             self._load(calls[0])

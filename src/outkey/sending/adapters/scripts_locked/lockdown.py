@@ -29,7 +29,7 @@ class LockError(Exception):
 
 
 class LockPlan(NamedTuple):
-    """What is computed before locking: afterwards no file can be read."""
+    """Values that are computed before locking: afterwards no file can be read."""
 
     descriptor: int  # the only one that may be read and written
     parent: int  # whose end ends this process

@@ -51,7 +51,7 @@ class NoSecretKey(Exception):
 
 
 class ScriptRequest:
-    """What a script sees as `sync_line.request`."""
+    """The request, which a script sees as `sync_line.request`."""
 
     def __init__(
         self, method: str, url: str, path: str, query: str, body: bytes
@@ -64,7 +64,7 @@ class ScriptRequest:
 
 
 class ScriptConfiguration:
-    """What a script sees as `sync_line.api_config_id`: a facade."""
+    """A facade of the configuration: `sync_line.api_config_id` of a script."""
 
     def __init__(
         self, name: str, base_url: str, username: str, secret: str | None
@@ -82,7 +82,7 @@ class ScriptConfiguration:
 
 
 class ScriptSyncLine:
-    """What a script is called with."""
+    """The argument of a script's function."""
 
     def __init__(
         self, name: str, configuration: ScriptConfiguration, request: ScriptRequest
@@ -216,7 +216,7 @@ def json_text(value: object) -> str:
 
 
 def _receive(descriptor: int) -> tuple[bytes, str, bytes]:
-    """Return tag, text and bytes of the next frame; exit when there is none."""
+    """Return tag, text and bytes of the next frame; exit when the channel is closed."""
     frame = os.read(descriptor, FIRST)
     tag, size, length = HEAD.unpack_from(frame) if frame else os._exit(0)
     if size > FIRST:

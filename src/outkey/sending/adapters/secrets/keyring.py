@@ -31,7 +31,7 @@ KEY_BYTES = 32
 
 
 class KeyState(StrEnum):
-    """What a key is used for."""
+    """The use of a key: sealing, opening, or neither."""
 
     PRIMARY = "primary"  # seals and opens
     DECRYPT = "decrypt"  # opens only
@@ -178,7 +178,7 @@ class Keyring:
 
 
 def reopen_hint(name: str) -> Text:
-    """Return what lets a retired key open secrets again."""
+    """Return the hint how a retired key is opened again."""
     return Text("Run: outkey keys reopen {key}", key=name)
 
 

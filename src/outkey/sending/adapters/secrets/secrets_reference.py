@@ -29,7 +29,7 @@ class ReferencedSecrets:
 
     @drop_traceback
     def open_reference(self, reference: Reference, field: str) -> Secret:
-        """Return what a reference names; the field is for errors."""
+        """Return the secret that a reference names; the field is for errors."""
         if reference.store is Store.ENV:
             return _from_environment(reference, field)
         return _from_file(reference, field, self._files)

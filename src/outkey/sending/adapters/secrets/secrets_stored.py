@@ -63,7 +63,7 @@ OPENED_SECONDS = 5.0
 
 
 class Keyrings(Protocol):
-    """Where the ring comes from; raises Sealed where there is no usable key."""
+    """The source of the key ring; raises Sealed without a usable key."""
 
     def ring(self, needed: str = "") -> Keyring:
         """Return the ring, with the key of this name if there is one."""
@@ -81,7 +81,7 @@ class OpenedSecret(NamedTuple):
 
 @dataclass(slots=True)
 class CachedSecrets:
-    """What was read for a configuration, valid as long as it is the same object."""
+    """The secrets that were read for a configuration, valid for this very object."""
 
     configuration: Configuration
     has_saved_settings: bool = False

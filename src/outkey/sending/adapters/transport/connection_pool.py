@@ -29,7 +29,7 @@ IDLE_SECONDS_UNREPEATABLE = 4.0
 
 
 class Connection(Protocol):
-    """What the pool needs of a connection."""
+    """A connection as the pool uses it."""
 
     @property
     def is_connected(self) -> bool:

@@ -48,7 +48,7 @@ class ListenerFiles:
         ]
 
     def bound_addresses(self) -> frozenset[str]:
-        """Return what the servers of this home on this machine are bound to."""
+        """Return the addresses of this home's servers on this machine."""
         return frozenset().union(*self._read().values())
 
     def is_local(self, address: str) -> bool:

@@ -1,4 +1,4 @@
-"""What goes wrong at a proxy, told apart from what goes wrong at the API."""
+"""Failures of a proxy, distinguished from failures of the API."""
 
 from outkey.foundation.core.errors import (
     ConnectionFailed,

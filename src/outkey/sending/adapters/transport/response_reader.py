@@ -160,7 +160,7 @@ class ResponseReader:
         return self._chunks.has_part if self._chunks else bool(self._parts)
 
     def take(self) -> bytes:
-        """Return what has arrived of a body since it was last taken."""
+        """Return the bytes of a body that arrived since the last call."""
         if self._chunks is not None:
             return self._chunks.take()
         part = b"".join(self._parts)
@@ -442,7 +442,7 @@ class _Chunks:
 
 
 class _ReceivedChunks:
-    """What llhttp reports of a chunked body."""
+    """The callbacks of llhttp for a chunked body."""
 
     __slots__ = ("is_complete", "on_body", "parts")
 

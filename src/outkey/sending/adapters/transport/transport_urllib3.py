@@ -407,7 +407,7 @@ class _Exchange:
             self._receive()
 
     def read_part(self) -> bytes:
-        """Return what arrives next of a streaming body; it may be empty."""
+        """Return the next part of a streaming body; it may be empty."""
         try:
             if not self.is_complete and not self.reader.has_part:
                 self._receive()

@@ -139,7 +139,7 @@ class SeenRowsFile:
 
 
 def file_stamp(status: os.stat_result) -> tuple[int, int, int]:
-    """Return what of a file changes with its content."""
+    """Return inode, size and time of a file, which change with its content."""
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 

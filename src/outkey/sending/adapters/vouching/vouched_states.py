@@ -55,7 +55,7 @@ class VouchedStates:
         return listed
 
     def removed(self, kind: StateKind) -> dict[str, SharedState]:
-        """Return the valid rows that state that there is none, for a rotation."""
+        """Return the valid rows of removed states, for a rotation."""
         seen = self._vouchers.seen()
         checked = {
             key: self._check(RowName(kind, key), state, seen)

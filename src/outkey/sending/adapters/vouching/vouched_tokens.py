@@ -77,7 +77,7 @@ def row_name(configuration: Configuration) -> RowName:
 
 
 def vouched_content(row: TokenRow) -> Mapping[str, Any]:
-    """Return what is vouched for; the sealed bytes are bound to their serial number."""
+    """Return the vouched content; the sealed bytes are bound to their serial number."""
     return {
         "generation": row.generation,
         "serial": row.serial,

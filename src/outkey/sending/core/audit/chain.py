@@ -43,7 +43,7 @@ MAX_TIME = 253_402_300_800_000  # in ms: the end of the year 9999
 
 
 class Label(NamedTuple):
-    """What records are searched by: time in ms, configuration and outcome.
+    """The columns that records are searched by: time in ms, configuration, outcome.
 
     Requests that succeed have neither a kind nor an actor, as most of the records.
     """
@@ -181,7 +181,7 @@ def key_id_of(stream: str) -> str:
 
 
 def chain_start(key: bytes, stream: str) -> bytes:
-    """Return what takes the place of a code before the first row."""
+    """Return the value that takes the place of a code before the first row."""
     return code_of(key, ROW, stream=stream, number=0, content=b"")
 
 

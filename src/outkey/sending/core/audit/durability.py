@@ -1,4 +1,4 @@
-"""What a committed audit record survives."""
+"""How much a committed audit record survives."""
 
 from enum import StrEnum
 

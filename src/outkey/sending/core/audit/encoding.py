@@ -23,7 +23,7 @@ MAX_REMEMBERED = 1024
 
 
 class EncodedRecord(NamedTuple):
-    """What is stored of an event."""
+    """An event as it is stored."""
 
     body: bytes
     label: Label

@@ -21,7 +21,7 @@ WORD = re.compile(r"v\d{1,2}|[a-z][a-z_.-]{0,31}|", re.IGNORECASE)
 
 
 class Tag(StrEnum):
-    """What happened, as `source:subject:action`."""
+    """The kind of an event, as `source:subject:action`."""
 
     SEND_INTENT = "engine:send:intended"
     SEND_OUTCOME = "engine:send:ended"
@@ -95,7 +95,7 @@ class Tag(StrEnum):
 
 
 class ChangeEffect(StrEnum):
-    """What a change does to what it is about, where its tag does not say."""
+    """The effect of a change on its subject, where its tag does not state it."""
 
     CREATED = "created"  # there was none before
     REPLACED = "replaced"
@@ -125,7 +125,7 @@ class Intent(NamedTuple):
     actor: str = ""
 
     def facts(self) -> dict[str, object]:
-        """Return what is recorded; most requests have no purpose and no actor."""
+        """Return the recorded facts; most requests have no purpose and no actor."""
         facts = self._asdict()
         for name in ("purpose", "actor"):
             if not facts[name]:

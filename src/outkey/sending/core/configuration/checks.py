@@ -1,4 +1,4 @@
-"""What is wrong or risky about a configuration.
+"""Checks of a configuration: mistakes and risks.
 
 `check` looks at a configuration and at its secrets where they can be opened;
 `refuse_unsendable` is the part of it that stops a request, and `refuse_unsavable` the
@@ -379,7 +379,7 @@ def missing_secrets(
 
 
 def setting_findings(configuration: Configuration) -> Iterator[Finding]:
-    """Yield what is risky about the settings themselves."""
+    """Yield the findings about risky settings."""
     is_plain = configuration.base.origin.scheme == "http"
     if is_plain and configuration.sends_credentials:
         check = UNENCRYPTED_AT_PROXY if configuration.proxy.url else UNENCRYPTED
@@ -421,7 +421,7 @@ def claimed_last_day(configuration: Configuration, secret: SecretOpener) -> date
 def secret_findings(
     configuration: Configuration, secret: SecretOpener
 ) -> Iterator[Finding]:
-    """Yield what is odd about the values of secrets, without showing them."""
+    """Yield the findings about the values of secrets, without showing them."""
     if configuration.sends_entered_token:
         yield from value_findings(secret, "token", tidy_token, TOKEN_TRIMMED)
     # A private key is text of several lines, with one more line break at its end.
@@ -438,7 +438,7 @@ def secret_findings(
 def value_findings(
     secret: SecretOpener, field: str, tidy: Callable[[str], str], trimmed: Check
 ) -> Iterator[Finding]:
-    """Yield what is odd about one value: what is removed from it, and its length."""
+    """Yield the findings about one value: removed characters, and its length."""
     try:
         value = secret(field)
     except OutkeyError:

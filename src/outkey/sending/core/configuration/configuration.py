@@ -45,7 +45,7 @@ from outkey.sending.core.vault.envelope import SealedRow
 
 @dataclass(frozen=True, slots=True)
 class SecretState:
-    """What is known about a secret without opening it.
+    """The facts about a secret that are known without opening it.
 
     A secret belongs to the origin it was entered for. Without a reference its value is
     stored, sealed, under its version.

@@ -31,7 +31,7 @@ _PARAMETER_VALUE_FAULT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 class CustomRow:
     """A name and a value that every request carries.
 
-    The value of a secret row is the text around the secret, empty if there is none.
+    The value of a secret row is the text around the secret; it may be empty.
     """
 
     KIND: ClassVar[str]
@@ -127,7 +127,7 @@ def _is_secret(key: str, value: str | None) -> bool:
 
 
 def _value_of(value: str | None, *, is_secret: bool, place: str) -> str:
-    """Return what is stored as a row's value: of a secret row, the text around it."""
+    """Return a row's value to store; of a secret row, the text around the secret."""
     field = f"{place}.value"
     if not is_secret:
         if value is None:

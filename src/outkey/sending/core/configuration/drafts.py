@@ -1,4 +1,4 @@
-"""What a document says about a configuration, read from its section."""
+"""Drafts: a configuration as a document describes it, read from its section."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -38,7 +38,7 @@ Row = TypeVar("Row", bound=CustomRow)
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationDraft:
-    """What a document says about one configuration: only what it names."""
+    """One configuration as a document describes it: only the fields that it names."""
 
     name: str
     values: Mapping[str, object]

@@ -33,7 +33,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What lists show of a configuration, stored so that they read no rows or secrets.
+    """The status of a configuration for lists, stored so that they read no secrets.
 
     Each change of it is one of the methods `after_…`, the same for every host.
     """

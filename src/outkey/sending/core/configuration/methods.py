@@ -47,7 +47,7 @@ class AuthenticationMethod:
     parameter: str = ""  # the usual name of the query parameter that has the key
 
     def initial(self) -> "InitialValues":
-        """Return what the form of a new configuration begins with."""
+        """Return the initial values of a new configuration's form."""
         headers: tuple[CustomHeader, ...] = ()
         query: tuple[QueryParameter, ...] = ()
         if self.header:
@@ -64,7 +64,7 @@ class AuthenticationMethod:
 
 @dataclass(frozen=True, slots=True)
 class InitialValues:
-    """What the form of a new configuration begins with, and what it shows first."""
+    """The initial values of a new configuration's form, and the fields shown first."""
 
     values: Mapping[str, object]
     headers: tuple[CustomHeader, ...] = ()

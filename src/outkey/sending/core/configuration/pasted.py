@@ -1,4 +1,4 @@
-"""What was copied along when a secret was pasted: how it is recognized and removed."""
+"""Characters that were pasted along with a secret: recognized and removed."""
 
 import re
 import unicodedata

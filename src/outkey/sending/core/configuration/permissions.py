@@ -135,7 +135,7 @@ RULES: Mapping[str, Permission | None] = {
 def requirements(
     stored: Configuration | None, edited: Configuration, secrets: Iterable[str] = ()
 ) -> list[Requirement]:
-    """Return what saving `edited` in the place of `stored` (None: a new one) needs.
+    """Return the permissions needed to replace `stored` (None: a new one) by `edited`.
 
     `secrets` names the secrets that are entered, referenced or cleared along with it.
     """
@@ -208,7 +208,7 @@ def is_new_credential(row: CustomRow, before: Iterable[CustomRow]) -> bool:
 def guarded_changes(
     stored: Configuration, edited: Configuration
 ) -> Iterator[Requirement]:
-    """Yield what the changed fields need by the table of rules."""
+    """Yield the permissions that changed fields need by the table of rules."""
     before = stored.values()
     after = edited.values()
     for path in {**before, **after}:

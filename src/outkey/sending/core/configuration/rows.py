@@ -29,7 +29,7 @@ _DATES = tuple(field.path for field in FIELDS if field.kind is Kind.DATE)
 
 
 class Stamp(NamedTuple):
-    """What a swap of a configuration compares: every change of a row changes it."""
+    """The values that a swap compares: every change of a row changes one of them."""
 
     version: int
     revision: int
@@ -42,7 +42,7 @@ class Stamp(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationRow:
-    """What is stored of a configuration besides its secrets."""
+    """A configuration as it is stored, without its secrets."""
 
     record: str  # its id, which is never used again
     name: str
@@ -56,7 +56,7 @@ class ConfigurationRow:
 
     @property
     def stamp(self) -> Stamp:
-        """What a swap compares, so that no edit, test or refusal is lost."""
+        """The values that a swap compares, so that no edit, test or refusal is lost."""
         health = self.health
         return Stamp(
             version=self.version,
@@ -126,7 +126,7 @@ class ConfigurationRow:
         )
 
     def _kept_settings(self) -> dict[str, object]:
-        """Return what is stored among the settings and no user edits."""
+        """Return the former names, which no form edits."""
         if _FORMER_NAMES not in self.settings:
             return {}
         return {_FORMER_NAMES: self.settings[_FORMER_NAMES]}

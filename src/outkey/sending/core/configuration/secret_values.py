@@ -1,4 +1,4 @@
-"""What the value of a secret may be: rules that apply wherever it comes from."""
+"""Rules for the value of a secret, wherever it comes from."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What the response to the same request without credentials says about them."""
+"""Conclusions from the response to the same request without credentials."""
 
 from collections.abc import Iterator
 

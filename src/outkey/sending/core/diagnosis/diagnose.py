@@ -108,7 +108,7 @@ def name_fields(
 
 
 def token_remedies(response: Response, configuration: Configuration) -> dict[str, Text]:
-    """Return what to do about a token that was fetched, by reason.
+    """Return the remedies for a token that was fetched, by reason.
 
     That it was renewed is only stated of a response that makes outkey do so.
     """
@@ -123,14 +123,14 @@ def is_renewed_after(response: Response, configuration: Configuration) -> bool:
 
 
 def renewed_remedy(configuration: Configuration) -> Text:
-    """Return what to do where the API rejects a token that was just fetched."""
+    """Return the remedy where the API rejects a token that was just fetched."""
     return _LOGGED_IN if configuration.uses_login else _RENEWED
 
 
 def diagnose_success(
     response: Response, configuration: Configuration, *, now: float
 ) -> Diagnosis | None:
-    """Return what is wrong with a response that reports success; None if nothing is."""
+    """Return the diagnosis of an error inside a successful response, or None."""
     expired = diagnose_marker(response, configuration, now=now)
     if expired is not None:
         return expired
@@ -141,7 +141,7 @@ def diagnose_success(
 def doubt_about_success(
     response: Response, configuration: Configuration, *, now: float
 ) -> Text | None:
-    """Return what looks like a refusal in a success; None if nothing does."""
+    """Return the sign of a refusal in a successful response, or None."""
     return doubt_about(Evidence(response, configuration, now))
 
 

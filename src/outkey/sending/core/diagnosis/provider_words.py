@@ -1,4 +1,4 @@
-"""What the description in a provider's refusal suggests: the reason that it names.
+"""Reasons that the description in a provider's refusal suggests.
 
 Providers use the same error for different mistakes; their description is what tells
 them apart. It is read here and never passed on.

@@ -56,7 +56,7 @@ def clues_in_success(evidence: Evidence) -> Iterator[Clue]:
 
 
 def sign_of_error(evidence: Evidence) -> Text | None:
-    """Return the part of a response that reports an error, None if there is none."""
+    """Return the part of a response that reports an error, or None."""
     if evidence.is_html:
         return None
     if b":fault>" in evidence.lower or b"<fault>" in evidence.lower:
@@ -69,7 +69,7 @@ def sign_of_error(evidence: Evidence) -> Text | None:
 
 
 def doubt_about(evidence: Evidence) -> Text | None:
-    """Return what looks like a refusal in a response that counts as a success."""
+    """Return the sign of a refusal in a response that counts as a success, or None."""
     if evidence.is_html:
         if asks_for_password(evidence) or _LOGIN_TITLE.search(evidence.lower):
             return Text("the response is a page to sign in")
@@ -100,7 +100,7 @@ def false_flag(value: object) -> str:
 def error_member(value: object) -> str:
     """Return the name of the member of an object that reports an error, or nothing.
 
-    A number alone reports none: it may count the errors of others.
+    A number alone is not an error: it may be the count of other errors.
     """
     if not isinstance(value, dict):
         return ""

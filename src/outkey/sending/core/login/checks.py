@@ -1,4 +1,4 @@
-"""What a Login tab must have so that a login can work; checked before it is saved."""
+"""Checks of a Login tab before it is saved: whether a login can work."""
 
 import json
 import re

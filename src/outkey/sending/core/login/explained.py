@@ -1,4 +1,4 @@
-"""What a failed login adds to its error: the request, the status, and names of keys.
+"""Details of a failed login for its error: request, status and names of keys.
 
 No value of the response is passed on: only the names of its members, where they are
 plain words, so that a user finds the place of the token.

@@ -131,7 +131,7 @@ def reports_error(document: object) -> bool:
 
 
 def parse_body(body: bytes) -> object:
-    """Return a JSON document, None if it is none."""
+    """Return a JSON document, or None if it is not JSON."""
     text = body[:MAX_RESPONSE].decode("utf-8-sig", "replace").strip()
     try:
         return json.loads(text, parse_int=parse_integer)
@@ -157,7 +157,7 @@ def find_part(
 
 
 def find_value(finder: Finder, document: object) -> object:
-    """Return what an expression finds; nothing where it does not fit the document."""
+    """Return the result of an expression; None where it does not fit the document."""
     try:
         return finder(document)
     except SyncFailed:

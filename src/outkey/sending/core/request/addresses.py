@@ -186,7 +186,7 @@ def is_internal(verdict: AddressKind) -> bool:
 
 
 def counted_part(address: str) -> str:
-    """Return what a client with this address is counted by: of IPv6, its network."""
+    """Return the key that a client is counted by: its address, for IPv6 its network."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

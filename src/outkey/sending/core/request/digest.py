@@ -35,7 +35,7 @@ _STRENGTH = tuple(_HASHES)
 
 
 class DigestChallenge(NamedTuple):
-    """What a server asks for, in a form that outkey can respond to.
+    """The challenge of a server, if outkey can respond to it.
 
     `algorithm` is spelled as the server did, and empty if it named none.
     """
@@ -68,7 +68,7 @@ class NonceUse(NamedTuple):
 
 
 class DigestProof(NamedTuple):
-    """What a request proves the password for."""
+    """The proof of a password for one request, without the password."""
 
     username: str
     method: str

@@ -1,4 +1,4 @@
-"""What a configuration calls an expired token: statuses, and a marker in the body."""
+"""How an expired token is recognized: by statuses, or by a marker in the body."""
 
 from outkey.foundation.core.fields.statuses import accepts
 from outkey.sending.core.configuration.configuration import Configuration

@@ -1,6 +1,6 @@
 """Flows: authentication as generators that yield requests and receive results.
 
-A flow does no I/O. It yields steps that `engine.sending.exchange` performs; that is a
+A flow does no I/O. It yields steps that `engine.exchange` performs; that is a
 generator itself, whose steps (`engine.wire.drive`) are I/O. `yield from` a helper gives
 the result its type.
 """
@@ -17,7 +17,7 @@ from outkey.sending.core.request.message import Request, Response
 class Send(NamedTuple):
     """Send this request and give me the response.
 
-    `expects_challenge`: it has no credentials yet, so that a 401 is no failure.
+    `expects_challenge`: it has no credentials yet, so that a 401 is not a failure.
     """
 
     request: Request

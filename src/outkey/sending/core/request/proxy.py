@@ -25,7 +25,7 @@ _FIELD = "proxy.password"
 
 @dataclass(frozen=True, slots=True)
 class ProxyPolicy:
-    """What the operator says about proxies.
+    """The operator's policy for proxies.
 
     `url` is that of the proxy for all configurations without their own. `allowed` are
     the only proxies that may be used, by host and port; None if there is no list.

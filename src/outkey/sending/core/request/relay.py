@@ -1,4 +1,4 @@
-"""What passes through the send proxy: paths and headers, in both directions."""
+"""Rules of the send proxy: paths and headers, in both directions."""
 
 import re
 from collections.abc import Iterable

@@ -45,7 +45,7 @@ def check_cookie_value(token: str) -> str:
 
 
 def token_prefix(configuration: Configuration, kind: str = "Bearer") -> str:
-    """Return what stands before the token, with the space behind it."""
+    """Return the text before the token, with its space."""
     prefix = configuration.token_prefix
     if prefix is None:
         in_authorization = configuration.token_header.lower() == "authorization"

@@ -97,7 +97,7 @@ class SealedRow:
 
 @dataclass(frozen=True, slots=True)
 class TokenRow:
-    """What is stored of a token: sealed bytes, and facts that are no secret."""
+    """The row of a token: sealed bytes, and facts that are not secret."""
 
     generation: int
     serial: int

@@ -77,7 +77,7 @@ def parse_row_voucher(text: object) -> RowVoucher | None:
 
 
 def vouched_bytes(name: RowName, serial: int, content: Mapping[str, Any]) -> bytes:
-    """Return what the code of a row is computed over, the same for equal contents.
+    """Return the bytes that a row's code is computed over, equal for equal contents.
 
     A database may store 1e16 as 10000000000000000, and 1.0 as 1.
     """

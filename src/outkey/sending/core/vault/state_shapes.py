@@ -1,4 +1,4 @@
-"""What the values of shared states look like, by their kind.
+"""Shapes of the values of shared states, by their kind.
 
 A value of another form was not written by outkey. It is read as an odd, empty table:
 most states then start again, and what cannot is reported as unreadable.
@@ -233,7 +233,7 @@ def has_shape(table: Mapping[str, object], shape: Shape) -> bool:
 def read_each(
     states: Mapping[str, SharedState], read: Callable[[str, SharedState], Value]
 ) -> dict[str, Value | None]:
-    """Return what states describe, sorted by key; None for one that is unreadable."""
+    """Return the value of each state, sorted by key; None for an unreadable one."""
     return {key: read_one(key, state, read) for key, state in sorted(states.items())}
 
 
@@ -245,7 +245,7 @@ def without_value(values: Mapping[str, object]) -> list[str]:
 def read_one(
     key: str, state: SharedState, read: Callable[[str, SharedState], Value]
 ) -> Value | None:
-    """Return what a state describes; None if it cannot be read."""
+    """Return the value of a state; None if it cannot be read."""
     try:
         return None if is_odd(state.value) else read(key, state)
     except (OutkeyError, ValueError, LookupError):

@@ -38,7 +38,7 @@ class SecretVersion:
 
     @property
     def state(self) -> SecretState:
-        """What is known of the secret without opening it, or raise ConfigError."""
+        """The facts about the secret, without opening it, or raise ConfigError."""
         reference = None
         if self.reference:
             reference = parse_reference(self.reference, field=self.place.field)

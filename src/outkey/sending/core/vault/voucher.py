@@ -126,7 +126,7 @@ class Voucher:
 
 
 def vouchable_facts(configuration: Configuration) -> dict[str, Fact]:
-    """Return what a voucher would say of a configuration as it is now."""
+    """Return the facts that a voucher of the present configuration would have."""
     rows = _secret_rows(configuration)
     facts = {
         name: _secret_fact(state)

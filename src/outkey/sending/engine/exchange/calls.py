@@ -20,7 +20,7 @@ _USUAL_METHODS = (
 
 
 class RequestContent(TypedDict, total=False):
-    """What a caller adds to a request: query parameters, a body, headers."""
+    """The parts that a caller adds to a request: query parameters, a body, headers."""
 
     params: Params | None
     json: object

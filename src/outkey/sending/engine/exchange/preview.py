@@ -171,7 +171,7 @@ def masked_value(value: Secret, text: str) -> str:
 
 
 def text_around(header: Header, configuration: Configuration) -> str:
-    """Return the configured text around a header's secret, empty if there is none."""
+    """Return the configured text around a header's secret; it may be empty."""
     if header.source is Source.ROW:
         texts = (r.value for r in configuration.headers if r.key == header.name)
         return next(texts, "")

@@ -171,7 +171,7 @@ class Sender:
     def token_actions(
         self, configuration: Configuration, context: SendContext | None = None
     ) -> TokenActions:
-        """Return what a user can do with a configuration's token."""
+        """Return the actions of users on a configuration's token."""
         return TokenActions(context or self.context, configuration, self.run_for_user)
 
     def close(self) -> None:
@@ -189,7 +189,7 @@ class Sender:
 
 
 def async_runtime(ports: Ports) -> AsyncRuntime | None:
-    """Return what flows are performed with on an event loop, if the host has that."""
+    """Return the runtime for an event loop, if the host has one."""
     asynchronous = ports.asynchronous
     if asynchronous is None:
         return None

@@ -1,4 +1,4 @@
-"""What users do with a configuration's token: look, renew, revoke, forget, agree."""
+"""Actions of users on a configuration's token: show, renew, revoke, delete, agree."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -69,7 +69,7 @@ class TokenStatus:
 
 
 class TokenAction(StrEnum):
-    """What a user can do with a token on a page."""
+    """An action on a token that a page offers."""
 
     CONNECT = "connect"
     RENEW = "renew"
@@ -101,7 +101,7 @@ class TokenActions:
         )
 
     def possible(self, status: TokenStatus) -> set[TokenAction]:
-        """Return what can be done with a token of this status, permissions aside."""
+        """Return the actions that a token of this status allows, permissions aside."""
         configuration = self.configuration
         grant = configuration.oauth2.grant if configuration.uses_oauth2 else None
         actions: set[TokenAction] = set()

@@ -73,7 +73,7 @@ class Consents:
     def url(self, actions: TokenActions, redirect_url: str) -> str | None:
         """Return the URL of the consent that was begun.
 
-        None if there is none for this version of the configuration.
+        None if no consent was begun for this version of the configuration.
         """
         pending = self.pending.get(actions.configuration.record)
         if pending is None or pending["version"] != actions.configuration.version:

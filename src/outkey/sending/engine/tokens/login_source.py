@@ -211,7 +211,7 @@ def refuse_invalid_expressions(
 def login_finders(
     paths: PathCompiler, configuration: Configuration
 ) -> dict[str, Finder]:
-    """Return what finds the parts of a login response, or refuse an invalid one."""
+    """Return the finders of a login response's parts, or refuse an invalid path."""
     return finders_of(
         configuration.login, lambda where, field: paths.compile(where, field=field)
     )

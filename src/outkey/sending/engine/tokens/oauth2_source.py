@@ -68,7 +68,7 @@ class OAuth2Source:
         return state.with_entered(mark)
 
     def refuse_dead(self, state: TokenState, request: TokenRequest) -> None:
-        """Raise if there is no refresh token but one that was refused already."""
+        """Raise unless there is a refresh token that was not refused yet."""
         if not self.configuration.needs_consent:
             return
         has_refresh = state.content is not None and state.content.refresh is not None

@@ -44,7 +44,7 @@ def cache_key(configuration: Configuration) -> str:
 
 
 class TokenCache:
-    """What this process knows of tokens, and which of them it is renewing."""
+    """The cached tokens of this process, and the renewals that it performs."""
 
     def __init__(self) -> None:
         self._tokens: dict[str, CachedToken] = {}

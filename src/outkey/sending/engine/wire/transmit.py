@@ -363,7 +363,7 @@ class SendContext:
 def recorded_intent(
     configuration: Configuration, request: Request, budget: RequestBudget
 ) -> Intent:
-    """Return what the audit records of a request before it is sent."""
+    """Return the intent that the audit records before a request is sent."""
     intent = intent_of(
         configuration,
         budget.line,
