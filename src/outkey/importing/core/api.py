@@ -330,7 +330,7 @@ def note_line(
 
 
 def sync_for(sync: Sync | None, label: str, tables: set[str]) -> Sync | None:
-    """Return what was described of records, with a table that no other line has."""
+    """Return the described synchronization, with a table that no other line has."""
     if sync is None:
         return None
     target = default_target(label)

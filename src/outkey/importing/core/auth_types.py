@@ -47,7 +47,7 @@ _GRANTS = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OAuth2Facts:
-    """What a format says about OAuth 2.0, in outkey's names."""
+    """The OAuth 2.0 settings of a format, in outkey's names."""
 
     grant: str = ""
     token_url: str = ""
@@ -73,7 +73,7 @@ class OAuth2Facts:
 def auth_of_kind(
     kind: str, get: Get, report: ImportReport, extra: Mapping[str, str] | None = None
 ) -> tuple[Auth, ...]:
-    """Return what a kind of authentication says; `get` returns one of its settings.
+    """Return the credentials of an authentication type; `get` reads its settings.
 
     `extra` are more parameters of a token request.
     """
@@ -92,7 +92,7 @@ def auth_of_kind(
 
 
 def settings_getter(settings: Table, resolve: Callable[[str], str]) -> Get:
-    """Return what reads settings; `resolve` fills in the variables of a text."""
+    """Return a reader of settings; `resolve` fills in the variables of a text."""
 
     def get(*names: str) -> str:
         texts = (text_of(settings.get(name)) for name in names)
@@ -118,7 +118,7 @@ def bearer_auth(get: Get) -> tuple[Auth, ...]:
 
 
 def refuse_kind(kind: str, report: ImportReport) -> None:
-    """ImportReport a kind of authentication that outkey does not have."""
+    """Report an authentication type that outkey does not support."""
     item = shown_name("authentication", kind)
     if kind in _SCRIPTS:
         why = Text("write a script for it: the guide to scripts has examples")

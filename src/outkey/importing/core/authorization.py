@@ -1,4 +1,4 @@
-"""What the value of an Authorization header says."""
+"""Credentials in the value of an Authorization header."""
 
 import binascii
 import re
@@ -20,7 +20,7 @@ _SIGNATURES = ("aws4-", "oauth ", "hawk ", "signature ", "hmac")
 
 
 def authorization(value: str, report: ImportReport) -> list[Auth]:
-    """Return what an Authorization header says."""
+    """Return the credentials of an Authorization header."""
     value = value.strip()
     lower = value.lower()
     if lower.startswith("digest "):

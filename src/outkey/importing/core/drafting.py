@@ -392,7 +392,7 @@ class Drafter:
 
 
 def to_replace(key: str) -> str:
-    """Return what stands in a required field until a user enters its value."""
+    """Return the placeholder of a required field until a user enters its value."""
     return "https://token-url.invalid/" if key == "token_url" else key.upper()
 
 

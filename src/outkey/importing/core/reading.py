@@ -57,7 +57,7 @@ _CURL = re.compile(r"(?i)\bcurl(?:\.exe)?\b|\bInvoke-(?:WebRequest|RestMethod)\b
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What an import needs from outside of the core."""
+    """Functions that an import needs from outside of the core."""
 
     read_yaml: ReadYaml
     aws_script: str

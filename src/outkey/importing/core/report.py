@@ -1,4 +1,4 @@
-"""What became of each part of an import: the fidelity report."""
+"""The fidelity report of an import: the result of each of its parts."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _MAX_ITEMS = 500
 
 
 class ReportAction(StrEnum):
-    """What an import did with a part of its input."""
+    """The result for a part of an import."""
 
     TAKEN = "taken"
     CHANGED = "changed"

@@ -1,4 +1,4 @@
-"""What every format is read into: requests, and how they authenticate.
+"""The common form of all formats: requests, and how they authenticate.
 
 The texts of credentials are plain here; `drafting.py` turns them into secrets. None of
 these objects shows its content.

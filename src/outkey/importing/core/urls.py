@@ -151,7 +151,7 @@ def base_path(paths: list[str]) -> str:
 
 
 def name_of_host(host: str) -> str:
-    """Return what a configuration is called after its host: the company's label."""
+    """Return a name for a configuration from its host: the company's label."""
     if is_address(host) or "." not in host:
         return host
     labels = host.split(".")[:-1]

@@ -51,7 +51,7 @@ class Variables:
         return self._resolve(text, self._value if is_kept else self._plain_value)
 
     def resolve_url(self, url: str) -> str:
-        """Return a URL; its path, which is no secret, gets no secret variable."""
+        """Return a URL; its path, which is not secret, gets no secret variable."""
         user = _USER_OF_URL.match(url)
         end = user.end() if user else 0
         before, mark, query = url[end:].partition("?")

@@ -36,7 +36,7 @@ class BruFile:
 
     @property
     def method(self) -> str:
-        """The method of a request, "" for a file that is none."""
+        """The method of a request; "" for a file that is not a request."""
         return next((name for name in _METHODS if name in self.blocks), "")
 
     def pairs(self, name: str) -> dict[str, str]:

@@ -182,7 +182,7 @@ class CommandReader:
         }
 
     def calls(self) -> list[CurlCall]:
-        """Return what the command sends; nothing without a URL."""
+        """Return the requests of the command; none without a URL."""
         for count, (name, value) in enumerate(self._options()):
             if count >= MAX_OPTIONS:
                 raise ConfigError(

@@ -337,7 +337,7 @@ class OpenApiReader:
                 yield path, first_rows(item), table(item["get"])
 
     def read_operations(self) -> Iterator[Operation]:
-        """Yield what can be called without any parameter."""
+        """Yield the operations that can be called without any parameter."""
         is_secured_by_default = any(read_requirements(self._tree.get("security")))
         is_unstated = not self._states_security()
         for path, shared, operation in self._operations():

@@ -1,4 +1,4 @@
-"""What an operation of OpenAPI states about its records: pages, changes, fields, key.
+"""Records of an OpenAPI operation: pages, changes, fields and key.
 
 The schema of the response becomes an example, which is read as `line suggest` reads a
 sample. Whatever has several readings is reported and not taken.
@@ -120,7 +120,7 @@ class LineReader:
     def read(
         self, parameters: Sequence[Table], operation: Table, word: str
     ) -> LineFacts:
-        """Return what a line can take; `word` is the last one of the path."""
+        """Return the synchronization for a line; `word` is the last one of the path."""
         query = self._query(parameters)
         example = Example(self._resolve)
         document = example.build(self._response_schema(operation))

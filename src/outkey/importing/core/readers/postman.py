@@ -118,7 +118,7 @@ class PostmanReader:
         return auth_of_kind(kind, self._settings(settings), self.report, extra)
 
     def _settings(self, value: object) -> Get:
-        """Return what reads the settings: a list in 2.1, a table in 2.0."""
+        """Return a reader of the settings: a list in 2.1, a table in 2.0."""
         pairs = pairs_of(value) if isinstance(value, list) else table(value)
         return settings_getter(pairs, self.variables.resolve)
 
