@@ -55,7 +55,7 @@ from outkey.webhooks.engine.shown_content import masked_content
 
 
 class DocumentOfWebhooks(Protocol):
-    """What is needed of a TOML document to check its webhooks."""
+    """The parts of a TOML document that its webhooks are checked with."""
 
     @property
     def drafts(self) -> Sequence[ConfigurationDraft]:
@@ -324,7 +324,7 @@ class WebhookAdministration:
         return masked_content(content, self._secrets_of(name))
 
     def _secrets_of(self, name: str) -> list[Secret]:
-        """Return what a delivery may repeat: the secrets of the webhook and its API."""
+        """Return the secrets that a delivery may repeat: of webhook and API."""
         stored = self.settings.get(name)
         secrets = self.settings.known_secrets(stored)
         names = [stored.webhook.configuration]

@@ -47,7 +47,7 @@ VERBATIM = frozenset({"signature_prefix", "signed"})
 
 @dataclass(frozen=True, slots=True)
 class HookForm:
-    """What a user has entered; `secrets` has only those that are to be replaced."""
+    """The form as a user filled it in; `secrets` has only those to be replaced."""
 
     name: str
     values: Mapping[str, str]
@@ -82,7 +82,7 @@ class HookForm:
         return {}
 
     def errors(self) -> Iterator[ConfigError]:
-        """Yield what is wrong with what was entered."""
+        """Yield the errors in the form."""
         try:
             BY_PATH["name"].parse(self.name)
         except ConfigError as error:
@@ -115,7 +115,7 @@ class HookForm:
         }
 
     def _action(self) -> dict[str, object]:
-        """Return what is done with a delivery."""
+        """Return the setting that names the line or function for deliveries."""
         does = self.values.get(DOES, "")
         if does not in TARGETS:
             return {}
@@ -160,7 +160,7 @@ def entered_value(hook_field: Field, values: Mapping[str, str]) -> object:
 
 
 def form_values(stored: StoredWebhook | None) -> dict[str, str]:
-    """Return what the form shows of a stored webhook, or of a new one."""
+    """Return the values of the form for a stored webhook, or for a new one."""
     if stored is None:
         return {
             hook_field.key: str(hook_field.default or "") for hook_field in INPUTS

@@ -308,7 +308,7 @@ class HookSettings:
         return [secret for secret in secrets if secret]
 
     def secret_to_sign(self, stored: StoredWebhook) -> Secret:
-        """Return the secret that a sample is signed with; empty if there is none."""
+        """Return the secret that a sample is signed with; it may be empty."""
         if stored.is_of_other_scheme(SECRET):
             text, hint = refusal_texts(RefusalReason.SECRET_OF_OTHER_SCHEME)
             raise SecretRebindRequired(text, hint=hint, field=SECRET)
@@ -330,7 +330,7 @@ class HookSettings:
         return names
 
     def findings(self, stored: StoredWebhook) -> list[Finding]:
-        """Return what is wrong or risky about a webhook, as this process sees it."""
+        """Return the findings about a webhook, as this process sees it."""
         unresolved: SecretMissing | None = None
         try:
             if stored.error is None:

@@ -60,7 +60,7 @@ class WebhookOverview:
 
     @property
     def facts(self) -> HookFacts:
-        """What its state depends on."""
+        """The facts that its state depends on."""
         return HookFacts(
             is_paused=self.stored.is_paused,
             has_error=any(finding.level is Level.ERROR for finding in self.findings),
@@ -83,7 +83,7 @@ class WebhookOverview:
 
     @property
     def sentence(self) -> Text:
-        """What its state means."""
+        """The meaning of its state."""
         return SENTENCES[self.state]
 
     @property

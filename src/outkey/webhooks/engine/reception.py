@@ -71,7 +71,7 @@ MINUTE = 60
 
 
 class HookResponse(NamedTuple):
-    """What a delivery is answered with."""
+    """The response to a delivery."""
 
     status: int
     body: bytes = b""
@@ -123,7 +123,7 @@ class UnsignedCounter:
 
 @dataclass(frozen=True, slots=True)
 class ReceptionPorts:
-    """What reception needs of an installation."""
+    """The parts of an installation that reception uses."""
 
     settings: HookSettings
     deliveries: DeliveryRows
@@ -138,7 +138,7 @@ class ReceptionPorts:
 
 
 class Reception:
-    """Answers the requests to endpoints; nothing here raises."""
+    """Responds to the requests to endpoints; nothing here raises."""
 
     def __init__(
         self, ports: ReceptionPorts, refusals: RefusalCounter | None = None
@@ -357,7 +357,7 @@ def is_senders_id(stored: StoredWebhook, verified: Verified) -> bool:
 def nonce_of(
     stored: StoredWebhook, delivery: Delivery, verified: Verified, *, event_id: str
 ) -> str:
-    """Return what a delivery is recognized by besides its id; "" for nothing.
+    """Return the value besides its id that may come once; "" if there is none.
 
     Where the id is not signed, it is all that is signed: otherwise a captured delivery
     could be sent again and again, each time with another id. If a delivery only names

@@ -1,4 +1,4 @@
-"""What a user sees of a delivery: secrets that it repeats are masked."""
+"""Deliveries as users see them: secrets that they repeat are masked."""
 
 import json
 from collections.abc import Sequence

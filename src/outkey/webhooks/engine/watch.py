@@ -30,7 +30,7 @@ NEWEST_RUNS = 50  # of deliveries that are looked at
 
 @dataclass(frozen=True, slots=True)
 class HookWatch:
-    """Finds out what happened to webhooks. It writes only what is usual."""
+    """Finds silent and failing webhooks; stores only their usual rate."""
 
     states: StateRows
     deliveries: DeliveryRows
@@ -39,13 +39,13 @@ class HookWatch:
     database: Database
 
     def findings(self, stored: StoredWebhook) -> list[Finding]:
-        """Return what happened to a webhook that a user should know."""
+        """Return the findings about a webhook's activity."""
         if stored.is_paused:
             return []  # a user has decided that nothing is accepted
         return list(watch_findings(self._watched(stored)))
 
     def conditions(self, stored: StoredWebhook) -> Iterator[Condition]:
-        """Yield what users are notified of, and remember what is usual."""
+        """Yield the conditions to notify users of, and store the usual rate."""
         self._save_activity(stored)
         kinds = {finding.id: None for finding in self.findings(stored)}
         for check in kinds:
@@ -105,13 +105,13 @@ class HookWatch:
         return max(begun, default=None)
 
     def _known_activity(self, stored: StoredWebhook) -> HookActivity:
-        """Return what was usual for a webhook when it was last watched."""
+        """Return the usual rate of a webhook as it was last stored."""
         states = self.states.read(StateKind.HOOK_ACTIVITY, [stored.endpoint])
         state = states.get(stored.endpoint)
         return HookActivity.from_facts(state.value if state else {})
 
     def _activity(self, stored: StoredWebhook) -> HookActivity:
-        """Return what is known of a webhook, with the deliveries since then."""
+        """Return the usual rate of a webhook with the deliveries since then."""
         known = self._known_activity(stored)
         query = DeliveryQuery(
             endpoint=stored.endpoint, received_from=known.last_at, limit=SAMPLE

@@ -57,7 +57,7 @@ DEFERRED_SECONDS = 15.0  # for what waits behind a delivery that has to wait
 
 @dataclass(frozen=True, slots=True)
 class ReceivedEvent:
-    """What a function of the host is given."""
+    """The event that a function of the host receives."""
 
     webhook: str
     event_id: str
@@ -74,7 +74,7 @@ Handler = Callable[[ReceivedEvent], object]
 
 @dataclass(frozen=True, slots=True)
 class WorkPorts:
-    """What processing needs of an installation."""
+    """The parts of an installation that processing uses."""
 
     settings: HookSettings
     deliveries: DeliveryRows
@@ -156,7 +156,7 @@ class HookWork:
         return self._ports.monotonic() >= self._share_end
 
     def _due_deliveries(self) -> dict[str, list[InboxDelivery]]:
-        """Return what is due, by endpoint.
+        """Return the deliveries that are due, by endpoint.
 
         Those of one webhook may be the oldest of all for a long time. Then the others
         are looked for one by one.

@@ -1,4 +1,4 @@
-"""What webhooks need: stored deliveries, and a vault for secrets and bodies."""
+"""Interfaces of webhooks: stored deliveries, and a vault for secrets and bodies."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -82,7 +82,7 @@ class WebhookVault(Protocol):
         """Return a secret, or raise Sealed or SecretUnreadable."""
 
     def open_reference(self, reference: Reference, field: str) -> Secret:
-        """Return what a reference names, or raise SecretMissing."""
+        """Return the secret that a reference names, or raise SecretMissing."""
 
     def new_key(self) -> Secret:
         """Return a new key for bodies."""

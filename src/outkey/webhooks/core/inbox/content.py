@@ -1,4 +1,4 @@
-"""What is sealed of a delivery: its body and its headers, both without credentials."""
+"""The sealed content of a delivery: body and headers, both without credentials."""
 
 import json
 import re
@@ -83,7 +83,7 @@ def without_signature(body: bytes, webhook: Webhook) -> bytes:
 
 
 def content_of(delivery: Delivery, webhook: Webhook) -> DeliveryContent:
-    """Return what is stored of a delivery."""
+    """Return the content of a delivery to store."""
     headers = masked_headers(delivery.headers[:MAX_HEADERS], webhook)
     return DeliveryContent(tuple(headers), delivery.body)
 

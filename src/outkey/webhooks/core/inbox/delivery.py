@@ -156,7 +156,7 @@ class WebhookSecrets(NamedTuple):
     is_of_other_scheme: bool = False  # the one that is set, so that it is not `current`
 
     def check(self) -> None:
-        """Refuse deliveries while there is no current secret."""
+        """Refuse deliveries while the current secret is missing."""
         if self.is_of_other_scheme:
             raise NotVerified(RefusalReason.SECRET_OF_OTHER_SCHEME)
         if not self.current:

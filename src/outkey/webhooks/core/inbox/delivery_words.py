@@ -1,4 +1,4 @@
-"""What became of a delivery, in words for users."""
+"""Results of a delivery, in words for users."""
 
 from outkey.foundation.core.errors import LineBusy, LinePaused
 from outkey.foundation.core.text import NO_TEXT, Text
@@ -62,5 +62,5 @@ def delivery_reason(reason: str) -> Text:
 
 
 def delivery_remedy(reason: str) -> Text:
-    """Return what helps; empty if nothing is known."""
+    """Return the remedy; empty if none is known."""
     return REASONS[reason][1] if reason in REASONS else remedy_of(reason)

@@ -7,7 +7,7 @@ from outkey.foundation.core.text import Text
 
 
 class HookState(StrEnum):
-    """What a user has to know first about a webhook."""
+    """The state of a webhook: the first thing that a user has to know."""
 
     PAUSED = "paused"
     NOT_READY = "not_ready"
@@ -20,7 +20,7 @@ class HookState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookFacts:
-    """What the state of a webhook depends on."""
+    """The facts that the state of a webhook depends on."""
 
     is_paused: bool = False
     has_error: bool = False  # a finding says that no delivery can be accepted

@@ -36,7 +36,7 @@ WOOCOMMERCE_PING = re.compile(rb"webhook_id=[0-9]{1,12}")
 
 
 class HandshakeResponse(NamedTuple):
-    """What a handshake is answered with.
+    """The response to a handshake.
 
     `fetch_url` has to be fetched to confirm it. `offered_secret` is the secret that the
     sender proposes: it is stored only as long as the webhook has none.
@@ -52,7 +52,7 @@ class HandshakeResponse(NamedTuple):
 def answer_open_handshake(
     delivery: Delivery, webhook: Webhook, secrets: WebhookSecrets
 ) -> HandshakeResponse | None:
-    """Answer a handshake that its sender does not sign; None for anything else."""
+    """Return the response to a handshake that is not signed; None for anything else."""
     scheme = scheme_of(webhook)
     if scheme is None or scheme.handshake not in OPEN_HANDSHAKES:
         return None
@@ -65,7 +65,7 @@ def answer_signed_handshake(
     secrets: WebhookSecrets,
     verified: Verified,
 ) -> HandshakeResponse | None:
-    """Answer a handshake that was verified like a delivery; None for anything else."""
+    """Return the response to a verified handshake; None for anything else."""
     scheme = scheme_of(webhook)
     if scheme is None or scheme.handshake not in SIGNED_HANDSHAKES:
         return None

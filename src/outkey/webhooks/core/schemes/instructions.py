@@ -1,4 +1,4 @@
-"""What a user has to do at the sender of a webhook, step by step."""
+"""Instructions for users: the steps at the sender of a webhook."""
 
 from collections.abc import Iterator
 
@@ -41,7 +41,7 @@ SECRET_STEPS: dict[VerificationKind, Text] = {
 
 
 def sender_steps(scheme: WebhookScheme) -> Iterator[Text]:
-    """Yield what to do at the sender, in order; the URL is shown above."""
+    """Yield the steps at the sender, in order; the URL is shown above."""
     sender = Text("{name}", name=scheme.label)
     if scheme.name in SHARED:
         sender = Text("the sender")
@@ -59,7 +59,7 @@ def sender_steps(scheme: WebhookScheme) -> Iterator[Text]:
 
 
 def signature_step(scheme: WebhookScheme) -> Text:
-    """Return what has to be done about the secret that deliveries are signed with."""
+    """Return the step about the secret that deliveries are signed with."""
     if scheme.kind is VerificationKind.TOKEN:
         return Text(
             "Have it send a long random text in the header {header}, and enter the same"

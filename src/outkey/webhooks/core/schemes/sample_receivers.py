@@ -63,7 +63,7 @@ def refuse_receiver(
 
 
 def server_of(url: str) -> Server | None:
-    """Return the server of a URL; None if there is none that speaks HTTP."""
+    """Return the server of a URL; None if it is not one of HTTP."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""

@@ -1,4 +1,4 @@
-"""What a scheme of webhooks is: where its signature is, and what is signed how."""
+"""Schemes of webhooks: where the signature is, and what is signed how."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""What is wrong or risky about a webhook."""
+"""Checks of a webhook: mistakes and risks."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -161,7 +161,7 @@ NOTICE_OF_CHECK = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedWebhook:
-    """What the watch sees of a webhook."""
+    """The state of a webhook, as the checks of its activity need it."""
 
     name: str
     now: float
@@ -177,7 +177,7 @@ class WatchedWebhook:
 
 
 def watch_findings(watched: WatchedWebhook) -> Iterator[Finding]:
-    """Yield what happened to a webhook that a user should know."""
+    """Yield the findings about a webhook's activity."""
     silence = watched.activity.silence(watched.now, watched.pulled_at)
     if silence is not None:
         check = SILENT_LINE if watched.line else SILENT
@@ -249,7 +249,7 @@ def version_findings(webhook: Webhook, sync: Sync) -> Iterator[Finding]:
 def webhook_findings(
     stored: StoredWebhook, unresolved: SecretMissing | None
 ) -> Iterator[Finding]:
-    """Yield what is wrong or risky; `unresolved` is a secret that cannot be read."""
+    """Yield mistakes and risks; `unresolved` is a secret that cannot be read."""
     scheme = scheme_of(stored.webhook)
     if isinstance(stored.error, SecretUnreadable):
         yield CHANGED_OUTSIDE.finding(None)

@@ -74,7 +74,7 @@ def webhook_requirements(
     secrets: Collection[str] = (),
     sync: Sync | None = None,
 ) -> Iterator[Requirement]:
-    """Yield what saving `edited` in the place of `stored` (None: a new one) needs.
+    """Yield the permissions needed to replace `stored` (None: a new one) by `edited`.
 
     `secrets` names the secrets that are entered along with it, `sync` is that of the
     edited webhook's line. The rights on models are those of the host.
@@ -138,7 +138,7 @@ def chooses_records(stored: Webhook | None, edited: Webhook) -> bool:
 
 
 def requirements_of_test(webhook: Webhook, sync: Sync | None) -> Iterator[Requirement]:
-    """Yield what a test delivery needs: it states what only the sender may.
+    """Yield the permissions for a test delivery: it states what only the sender may.
 
     `sync` is that of the webhook's line. The rights on models are those of the host.
     """

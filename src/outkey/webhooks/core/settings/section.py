@@ -236,7 +236,7 @@ def webhook_table(webhook: Webhook) -> dict[str, object]:
 
 
 def webhook_errors(webhook: Webhook, place: str = "") -> Iterator[ConfigError]:
-    """Yield what is wrong with the settings of a webhook."""
+    """Yield the errors in the settings of a webhook."""
     scheme = SCHEMES.get(webhook.scheme)
     if scheme is None:
         yield unknown_scheme(webhook.scheme, place)
@@ -294,7 +294,7 @@ def target_errors(webhook: Webhook, place: str) -> Iterator[ConfigError]:
 def confirmation_errors(
     webhook: Webhook, scheme: WebhookScheme, place: str
 ) -> Iterator[ConfigError]:
-    """Yield what is wrong about fetching what a delivery names."""
+    """Yield the errors in the settings for fetching the named object."""
     if not webhook.confirm:
         if webhook.line and scheme.kind is VerificationKind.FETCH:
             yield ConfigError(
@@ -384,7 +384,7 @@ def missing_errors(
 
 
 def template_errors(webhook: Webhook, place: str) -> Iterator[ConfigError]:
-    """Yield what is wrong with the signed text of a custom scheme."""
+    """Yield the errors in the signed text of a custom scheme."""
     signed = webhook.signed
     used = PLACE.findall(signed)
     unknown = [name for name in used if name not in PLACES]

@@ -54,7 +54,7 @@ class Webhook:
 
 
 def secret_binding(webhook: Webhook) -> str:
-    """Return what the secrets of a webhook are entered for.
+    """Return the binding of a webhook's secrets: what they are entered for.
 
     That is the scheme, and the header in which a token itself is sent.
     """

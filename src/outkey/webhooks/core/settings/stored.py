@@ -129,7 +129,7 @@ class StoredWebhook:
     def as_written(self, new: Webhook) -> Webhook:
         """Return the settings as a document would state them, to compare with new ones.
 
-        An empty previous secret is as stored where there is none to remove. A reference
+        An empty previous secret is unchanged if none is stored. A reference
         that the document names for another scheme than before is like a new one.
         """
         has_previous = PREVIOUS in self.secrets or self.webhook.previous_secret

@@ -105,6 +105,6 @@ def verified_event(
 
 
 def signed_digest(signed: bytes, timestamp: float | None = None) -> str:
-    """Return what a signed delivery is recognized by if its id is not signed."""
+    """Return the digest that identifies a signed delivery whose id is not signed."""
     digest = hashlib.sha256(f"{timestamp}\n".encode() + signed)
     return f"sha256:{digest.hexdigest()}"

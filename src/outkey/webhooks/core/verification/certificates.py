@@ -182,7 +182,7 @@ def paypal_header(attempt: Attempt, name: str) -> str:
 
 
 def certificate_needed(attempt: Attempt, url: str, time: str) -> CertificateNeeded:
-    """Return what to fetch; an old delivery causes no request."""
+    """Return the certificate to fetch; an old delivery causes no request."""
     checked_time(attempt, time)
     return CertificateNeeded(url)
 

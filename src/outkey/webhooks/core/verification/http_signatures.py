@@ -69,7 +69,7 @@ ALGORITHM_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class SignatureInput:
-    """What one signature covers, and its parameters."""
+    """The components that one signature covers, and its parameters."""
 
     label: str
     written: str  # as it was received, which is signed too
@@ -109,7 +109,7 @@ def read_labels(value: str, pattern: re.Pattern[str]) -> dict[str, str]:
 
 
 def read_input(value: str) -> SignatureInput:
-    """Return what a signature covers, or refuse the delivery. Only one may be given."""
+    """Return the input of the only signature, or refuse the delivery."""
     if not value:
         raise NotVerified(RefusalReason.HEADER_MISSING, header=INPUT_HEADER)
     found = SIGNATURE_INPUT.fullmatch(value)

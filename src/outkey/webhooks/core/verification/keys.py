@@ -50,7 +50,7 @@ def read_text(text: str) -> bytes:
 
 
 def read_base64(text: str) -> bytes:
-    """Return what a Base64 text encodes, with or without padding."""
+    """Return the bytes of a Base64 text, with or without padding."""
     text = text.strip().rstrip("=")
     return b64decode(text + "=" * (-len(text) % 4), validate=True)
 
@@ -66,7 +66,7 @@ def read_standard(text: str) -> bytes:
 
 
 def read_hex(text: str) -> bytes:
-    """Return what a hexadecimal text encodes."""
+    """Return the bytes of a hexadecimal text."""
     return binascii.unhexlify(text.strip())
 
 

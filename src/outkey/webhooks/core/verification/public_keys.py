@@ -1,4 +1,4 @@
-"""What verifying with public keys needs from outside, since the core has no library."""
+"""The interface to public-key cryptography, since the core has no library."""
 
 from typing import Protocol
 

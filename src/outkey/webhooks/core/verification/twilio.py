@@ -49,7 +49,7 @@ def verify_twilio(attempt: Attempt) -> Verified:
 
 
 def signed_fields(attempt: Attempt) -> str:
-    """Return what is signed besides the URL; check the hash of a body that is not.
+    """Return the text that is signed after the URL; check the hash of an unsigned body.
 
     A hash in the URL counts whatever the type of the body is: the type is not signed.
     """

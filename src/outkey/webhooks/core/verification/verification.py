@@ -155,7 +155,7 @@ def stated_timestamp(attempt: Attempt, signature: str) -> str:
 
 
 def signed_parts(attempt: Attempt, timestamp: str) -> dict[str, bytes]:
-    """Return what the places of the scheme's template stand for."""
+    """Return the values for the places of the scheme's template."""
     delivery = attempt.delivery
     scheme = attempt.scheme
     parts = {
