@@ -50,7 +50,7 @@ class MetricsCollector(Collector):
 
 
 def send_metrics(sends: Mapping[str, SendCounts]) -> Iterator[Metric]:
-    """Yield what is counted of requests, by configuration."""
+    """Yield the metrics of requests, by configuration."""
     names = ("configuration", "outcome")
     sent = CounterMetricFamily(
         "outkey_sends", "Requests that were sent, each attempt.", labels=names
@@ -90,7 +90,7 @@ def buckets_of(counts: SendCounts) -> list[tuple[str, float]]:
 
 
 def run_metrics(metrics: Metrics) -> Iterator[Metric]:
-    """Yield what is counted of runs, by line."""
+    """Yield the metrics of runs, by line."""
     ended = CounterMetricFamily(
         "outkey_runs",
         "Runs that ended, without dry runs and those of deliveries.",
@@ -119,7 +119,7 @@ def run_metrics(metrics: Metrics) -> Iterator[Metric]:
 
 
 def delivery_metrics(metrics: Metrics) -> Iterator[Metric]:
-    """Yield what is counted of deliveries, by webhook."""
+    """Yield the metrics of deliveries, by webhook."""
     stored = GaugeMetricFamily(
         "outkey_webhook_deliveries",
         "Deliveries in the inbox.",

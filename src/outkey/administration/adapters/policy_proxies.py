@@ -28,7 +28,7 @@ class PolicyProxies:
         self._cached_until = 0.0
 
     def policy(self) -> ProxyPolicy:
-        """Return what the policy says about proxies."""
+        """Return the proxies of the policy."""
         now = time.monotonic()
         if now >= self._cached_until:
             self._cached = self._read().proxy

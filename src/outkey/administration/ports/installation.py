@@ -1,4 +1,4 @@
-"""What an installation has besides its tables: keys, a buffered audit, servers."""
+"""Interfaces of an installation besides its tables: keys, presets, servers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -19,7 +19,7 @@ class SealingKey(Protocol):
 
     @property
     def state(self) -> str:
-        """What the key is used for."""
+        """The use of the key."""
 
 
 class SealingKeys(Protocol):
@@ -99,7 +99,7 @@ class VouchedRows(Protocol):
 
 
 class Presets(Protocol):
-    """What is known about providers, so that nobody has to type it."""
+    """Prepared settings of known providers."""
 
     def names(self) -> list[str]:
         """Return the names of all presets, sorted."""

@@ -1,4 +1,4 @@
-"""What monitoring reads of sync lines, and how users are notified."""
+"""Interfaces of monitoring: the last runs of sync lines, and notifications."""
 
 from collections.abc import Sequence
 from typing import Protocol

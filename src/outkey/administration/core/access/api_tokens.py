@@ -25,7 +25,7 @@ _TOKEN = re.compile(r"ok_[A-Za-z0-9_-]{43}")
 
 
 class Scope(StrEnum):
-    """What a token is good for; `manage` includes `read`."""
+    """The scope of a token; `manage` includes `read`."""
 
     READ = "read"
     SEND = "send"
@@ -45,7 +45,7 @@ class ApiTokenState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiToken:
-    """What is stored of a token.
+    """A token of the HTTP interface as it is stored.
 
     `records` are the ids of the configurations that it is for, None for all of them.
     They are ids and not names: a configuration that later gets the name of a deleted
@@ -93,7 +93,7 @@ class ApiToken:
 
     @property
     def actor(self) -> str:
-        """What the audit calls the program that uses the token."""
+        """The name that the audit has for the program with the token."""
         return f"token:{self.name}"
 
     def state(self, now: float) -> ApiTokenState:
@@ -136,7 +136,7 @@ class ApiToken:
 
 
 def digest_of(text: str) -> str | None:
-    """Return what a token is stored as; None for a text that can be none."""
+    """Return the digest that a token is stored as; None if it cannot be a token."""
     if not _TOKEN.fullmatch(text):
         return None
     return sha256(text.encode()).hexdigest()

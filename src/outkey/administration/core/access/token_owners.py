@@ -15,7 +15,7 @@ from outkey.sending.core.audit.actors import user_of_pages
 
 @dataclass(frozen=True, slots=True)
 class TokenOwner:
-    """What is known of a user; `permissions` is None for all of them."""
+    """The facts about a user; `permissions` is None for all of them."""
 
     is_active: bool
     permissions: frozenset[str] | None = frozenset()

@@ -1,4 +1,4 @@
-"""What a user needs to create an API token: nobody grants more than they may do."""
+"""Permissions to create an API token: users grant no more than they may do."""
 
 from collections.abc import Collection, Mapping
 

@@ -30,7 +30,7 @@ MAX_DOCUMENT = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What one TOML document describes."""
+    """The contents of one TOML document."""
 
     drafts: tuple[ConfigurationDraft, ...]
     lines: tuple[SyncLine, ...]

@@ -1,4 +1,4 @@
-"""What applying a document would remove, because it names a section without it.
+"""Removals: entries that applying a document deletes, as its section lacks them.
 
 A section other than a configuration is replaced by what a document has of it. A key
 that is stored and that the document does not name would be lost.
@@ -35,7 +35,7 @@ def removals_of(
     *,
     named_keys: NamedKeys,
 ) -> Iterator[Removal]:
-    """Yield what is stored of a section, and neither named nor made by a document."""
+    """Yield the stored entries of a section that a document neither names nor makes."""
     named = named_keys.get(place, frozenset())
     if CONSUMERS & named and place.startswith("webhook."):
         named |= CONSUMERS

@@ -134,7 +134,7 @@ def parse_audit(section: object) -> Durability:
 
 
 def parse_proxy(section: object) -> ProxyPolicy:
-    """Return what the section about proxies says, or refuse it."""
+    """Return the section about proxies, or refuse it."""
     if not isinstance(section, dict) or not set(section) <= PROXY_KEYS:
         raise proxy_error("proxy", Text("the keys are {keys}", keys=PROXY_KEYS_TEXT))
     texts = {key: section.get(key, "") for key in ("url", "username", "password")}

@@ -1,4 +1,4 @@
-"""What happened, in words: the audit's tags as sentences about a user or a process."""
+"""Sentences for the audit's tags, about a user or a process."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -137,7 +137,7 @@ class Detail(NamedTuple):
 
 
 def sentence_of(tag: str, effect: str = "") -> Text:
-    """Return what happened; the tag itself if it is of a later version."""
+    """Return the sentence of a tag; the tag itself if it is of a later version."""
     sentence = SENTENCES_BY_EFFECT.get((tag, effect)) or SENTENCES.get(tag)
     return sentence or Text("{tag}", tag=tag)
 
@@ -180,7 +180,7 @@ def details_of(facts: Mapping[str, object]) -> list[Detail]:
 
 
 def label_of_run(name: str) -> str:
-    """Return what a run may do, or which run it is, as its record names it."""
+    """Return the label of a run's option or number, as its record names it."""
     if name.isdecimal():
         return Text("Run {number}", number=name)
     return RUN_OPTIONS.get(name, name)

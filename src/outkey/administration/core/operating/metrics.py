@@ -1,4 +1,4 @@
-"""What operators measure: counts since the beginning, and the present state."""
+"""Metrics for operators: counts since the beginning, and the present state."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

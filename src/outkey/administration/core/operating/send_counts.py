@@ -16,7 +16,7 @@ MILLISECONDS = 1000
 
 @dataclass(slots=True)
 class SendCounts:
-    """What is counted for one configuration, from the records of the audit."""
+    """The counts of one configuration, from the records of the audit."""
 
     sends: dict[str, int] = field(default_factory=dict)  # by outcome
     renewals: dict[str, int] = field(default_factory=dict)  # of tokens, by outcome

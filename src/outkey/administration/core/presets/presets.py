@@ -135,7 +135,7 @@ class Preset:
 
     @property
     def search_words(self) -> str:
-        """What a search looks at, in lower case."""
+        """The text that is searched, in lower case."""
         parts = [self.name, self.title, self.category]
         for method in self.methods.values():
             parts += [method.title, *kinds_of(method.table)]
@@ -161,7 +161,7 @@ class Preset:
     def problems(
         self, method: PresetMethod, values: Mapping[str, str]
     ) -> dict[str, ConfigError]:
-        """Return what is wrong with the variables, by their names."""
+        """Return the problems of the variables, by their names."""
         problems: dict[str, ConfigError] = {}
         for variable in self.variables_of(method):
             try:

@@ -1,4 +1,4 @@
-"""What a program may do through the HTTP interface, with the token that it has.
+"""Access through the HTTP interface, by the token of a program.
 
 Every host that offers the interface calls this: it decides by the token's scopes and
 configurations, and records changes and sends under the token's name.
@@ -59,7 +59,7 @@ BINARY = "application/octet-stream"  # of a body whose sender does not name its 
 
 
 class ApiSubject(Enum):
-    """What an operation of the interface is about, by a name."""
+    """The subject of an operation of the interface, which is named."""
 
     CONFIGURATION = "configuration"
     NEW_CONFIGURATION = "configuration that may be a new one"
@@ -98,7 +98,7 @@ def open_access(
 
 @dataclass(frozen=True, slots=True)
 class ApiAccess:
-    """What one token may do; a missing scope is ScopeMissing.
+    """The access of one token; a missing scope is ScopeMissing.
 
     A configuration that the token is not for looks as if it did not exist.
     """
@@ -109,7 +109,7 @@ class ApiAccess:
 
     @property
     def administration(self) -> Administration:
-        """What changes things in the name of the token."""
+        """The administration of the token's actor."""
         return self.application.administration(self.token.actor)
 
     def admit(
@@ -138,7 +138,7 @@ class ApiAccess:
                 assert_never(subject)
 
     def metrics(self) -> Metrics:
-        """Return what is measured of the whole installation."""
+        """Return the metrics of the whole installation."""
         self.token.demand(Scope.READ)
         if self.token.records is not None:
             raise ScopeMissing(
@@ -260,7 +260,7 @@ class ApiAccess:
         return self.application.sender.stream(call)
 
     def presets(self) -> list[Preset]:
-        """Return what is known about providers."""
+        """Return the presets."""
         self.token.demand(Scope.READ)
         return self.application.presets.all()
 

@@ -38,7 +38,7 @@ from outkey.sync.engine.line_registry import Registry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenWish:
-    """What a new token shall be; `configurations` are names, none for all."""
+    """The properties of a new token; `configurations` are names, empty for all."""
 
     name: str
     scopes: frozenset[Scope]

@@ -193,5 +193,5 @@ class SignInGuard:
 
 
 def digest_of(name: str) -> str:
-    """Return what a name is remembered as."""
+    """Return the digest that a name is stored as."""
     return sha256(name.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""What a process remembers of the tokens of the HTTP interface.
+"""The cache of a process for the tokens of the HTTP interface.
 
 Otherwise every request would read its token from the database and write its rate limit
 there, which takes longer than the rest of a send.
@@ -47,7 +47,7 @@ class TokenMemory:
         self._accepted.pop(digest, None)
 
     def permit(self, token: ApiToken, now: float) -> bool:
-        """Take a permit of the rate limit; False where there is none now."""
+        """Take a permit of the rate limit; False while it is exhausted."""
         limit = RateLimit(token.per_minute)
         with self._lock:
             pace = self._paces.get(token.digest, Pace())

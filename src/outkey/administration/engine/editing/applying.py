@@ -169,7 +169,7 @@ def apply(  # noqa: PLR0913 - a document is about all of these
 
 @dataclass(frozen=True, slots=True)
 class ComparedDocument:
-    """What a document names besides configurations, each with what is stored of it."""
+    """The entries of a document besides configurations, each with the stored one."""
 
     lines: Sequence[tuple[SyncLine | None, SyncLine]]
     databases: Sequence[tuple[OtherDatabase | None, OtherDatabase]]
@@ -210,7 +210,7 @@ def compare_document(
     settings: SyncSettings,
     hooks: Callable[[], DocumentWebhooks] | None,
 ) -> ComparedDocument:
-    """Return what a document names besides configurations, with what is stored."""
+    """Return the entries of a document besides configurations, with the stored ones."""
     known_databases = settings.databases() if document.databases else {}
     known_pairs = settings.pairs() if document.pairs or document.lines else {}
     document_webhooks = webhooks_of(document, hooks)
@@ -248,7 +248,7 @@ def compare_document(
 def webhook_secret_findings(
     stored: StoredWebhook | None, new: Webhook, kept_secrets: Collection[str]
 ) -> Iterator[Finding]:
-    """Yield what becomes of the secrets of a webhook, and that it has none yet.
+    """Yield findings about the secrets of a webhook: what replaces them, or is missing.
 
     A missing secret can be entered later, so it is a warning only.
     """
@@ -276,7 +276,7 @@ def webhook_secret_findings(
 def webhook_settings_findings(
     registry: Registry, document: Document, new: Webhook
 ) -> Iterator[Finding]:
-    """Yield what is risky about the settings of a webhook, and about its line."""
+    """Yield findings about risky settings of a webhook, and about its line."""
     from outkey.webhooks.core.settings.checks import id_findings, version_findings  # noqa: PLC0415 - sending never needs it
 
     findings = [*id_findings(new)]
@@ -294,7 +294,7 @@ def webhook_settings_findings(
 def document_differences(
     changes: Iterable[ConfigurationChange], compared: ComparedDocument
 ) -> "Iterator[SectionDifference]":
-    """Yield what is created or updated, field by field."""
+    """Yield the created and updated entries, field by field."""
     from outkey.administration.core.document.differences import (  # noqa: PLC0415 - sending never needs it
         configuration_difference,
         database_difference,
@@ -375,7 +375,7 @@ def save_rest(
 def webhooks_of(
     document: Document, hooks: Callable[[], DocumentWebhooks] | None
 ) -> DocumentWebhooks | None:
-    """Return what saves the webhooks of a document; None if it has none."""
+    """Return the service that saves a document's webhooks; None if it has none."""
     if not document.webhooks:
         return None
     if hooks is None:
@@ -463,7 +463,7 @@ def replaced_values(
 def document_removals(
     document: Document, compared: ComparedDocument
 ) -> Iterator[Removal]:
-    """Yield what a document would remove of the sections that it names."""
+    """Yield the entries that a document would remove from its sections."""
     tables = [
         *removable_tables("line", compared.lines, line_table),
         *removable_tables("database", compared.databases, database_table),
@@ -545,7 +545,7 @@ def document_findings(
 
 
 def secret_opener(context: SendContext, change: ConfigurationChange) -> SecretOpener:
-    """Return what opens the secrets of a configuration as a document describes it.
+    """Return the opener of a configuration's secrets as a document describes them.
 
     References in the document come from the operator; other secrets are opened as
     they are stored.

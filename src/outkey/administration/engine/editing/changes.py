@@ -306,7 +306,7 @@ class Administration:
             self._vouch(saved.name, facts)
 
     def _unconfirmed_facts(self, stored: Configuration | None) -> set[str]:
-        """Return what a save must not vouch for: facts that outkey did not save.
+        """Return the facts that a save must not vouch for: outkey did not save them.
 
         They are a script or settings in the database, which a save takes over. Only a
         user who was shown them as changed can confirm them.

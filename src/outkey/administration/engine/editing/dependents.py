@@ -1,4 +1,4 @@
-"""What depends on a configuration or a sync line, for a user who wants to delete it."""
+"""Dependents of a configuration or a sync line, shown before it is deleted."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class DependentLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Dependents:
-    """What is deleted with a configuration or a line, and what forbids to delete it."""
+    """Entries that are deleted with a configuration or a line, or prevent that."""
 
     lines: tuple[DependentLine, ...]
     pairs: tuple[str, ...]
@@ -36,7 +36,7 @@ def dependents_of(
     configuration: str = "",
     lines: Collection[str] = (),
 ) -> Dependents:
-    """Return what depends on a configuration with all of its lines, or on lines."""
+    """Return the dependents of a configuration with all of its lines, or of lines."""
     if configuration:
         timetable = administration.registry.timetable()
         lines = [line.name for line in timetable if line.configuration == configuration]

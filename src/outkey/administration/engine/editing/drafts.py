@@ -128,7 +128,7 @@ class CandidateConfiguration:
             administration.save_test_result(self.stored, report, now)
 
     def needs_for_preview(self) -> set[Permission]:
-        """Return what a preview needs: it runs the script, with the secret."""
+        """Return the permissions for a preview: it runs the script, with the secret."""
         if self._changes_script:
             return {Permission.VIEW, Permission.TEST}
         return {Permission.VIEW}

@@ -115,7 +115,7 @@ class EnteredRow:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What a user entered: a configuration, and what to do with its secrets."""
+    """The edit of a user: a configuration, and the changes of its secrets."""
 
     stored: Configuration | None
     configuration: Configuration
@@ -204,7 +204,7 @@ class Edit:
         administration.save(change)
 
     def candidate(self, secrets: Secrets) -> CandidateConfiguration:
-        """Return what can be tried before it is saved; `secrets` opens stored ones."""
+        """Return the unsaved configuration for trials; `secrets` opens stored ones."""
         # A value that was typed now is meant for the URL that is in the form now.
         states = {
             name: SecretState(self.configuration.binding_of(name))
@@ -251,7 +251,7 @@ class FormReader:
         self._errors: Errors = {}
 
     def edit(self) -> Edit | Errors:
-        """Return what was entered, or what is wrong with it."""
+        """Return the edit, or the errors in the form."""
         values = dict(self._read_fields())
         self._require(values)
         secrets, references, cleared = self._read_secrets()
@@ -521,7 +521,7 @@ class Editor:
         registry: Registry,
         secrets: Secrets,
     ) -> CandidateConfiguration | Errors:
-        """Return what the form has, to be tried before it is saved.
+        """Return the configuration of the form, to be tried before it is saved.
 
         A user who may not change configurations gets the stored one, whatever the form
         has. Raises UnknownConfiguration if there is none.

@@ -31,7 +31,7 @@ _ROW_KEY = re.compile(r"headers\[(\d+)\]\.key")
 
 
 def difference(configuration: Configuration, fix: Fix) -> list[tuple[str, str, str]]:
-    """Return what a fix would change: label, before, after.
+    """Return the changes of a fix: label, before, after.
 
     Secrets are described, not shown.
     """
@@ -88,7 +88,7 @@ def changed_field(fix: Fix) -> str:
 
 
 def tidy_mark(secret: str, values: Mapping[str, str]) -> str:
-    """Return the input that marks an entered secret to be tidied, "" if there is none.
+    """Return the input that marks an entered secret to be tidied, or "".
 
     A secret that is stored already is not in the form.
     """
@@ -122,7 +122,7 @@ def apply_fix(
 
 
 def permissions_for(fix: Fix, stored: Configuration) -> set[Permission]:
-    """Return what a user needs to apply a fix: the same as for its change by hand."""
+    """Return the permissions to apply a fix: the same as for its change by hand."""
     secrets = [fix.tidied] if fix.tidied else []
     successor = configuration_after(fix, stored)
     needs = {need.permission for need in requirements(stored, successor, secrets)}

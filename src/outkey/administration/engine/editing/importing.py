@@ -1,4 +1,4 @@
-"""Importing: what was read of others' descriptions is checked and saved as a whole."""
+"""Importing: a description that was read is checked and saved as a whole."""
 
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext

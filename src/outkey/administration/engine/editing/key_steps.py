@@ -15,7 +15,7 @@ from outkey.sending.core.audit.events import Tag
 
 @dataclass(frozen=True, slots=True)
 class KeyAdministration:
-    """What a user does with the keys of an installation."""
+    """The steps of a user with the keys of an installation."""
 
     administration: Administration
     rotation: KeySteps

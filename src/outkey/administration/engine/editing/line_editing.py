@@ -31,7 +31,7 @@ _NEW_LINE = {
 
 
 def line_values(line: SyncLine | None) -> dict[str, str]:
-    """Return what a form shows of a stored line, or of a new one."""
+    """Return the values of the form for a stored line, or for a new one."""
     if line is None:
         return dict(_NEW_LINE)
     values = {name: str(getattr(line, name)) for name in REQUEST_INPUTS}

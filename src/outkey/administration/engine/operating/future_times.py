@@ -49,7 +49,7 @@ LONGEST_LEASES = {PRUNING: float(DAY_SECONDS)}
 
 
 def future_times(application: Application) -> Iterator[Text]:
-    """Yield what has a stored time that lies in the future."""
+    """Yield a text for each kind of row with a time that lies in the future."""
     now = application.database.now()
     for kind, longest in LONGEST.items():
         states = application.states.read(kind)

@@ -1,4 +1,4 @@
-"""What is measured of an installation, for all processes that share its database."""
+"""Measuring an installation, for all processes that share its database."""
 
 from outkey.administration.core.operating.metrics import Metrics
 from outkey.administration.engine.application import Application

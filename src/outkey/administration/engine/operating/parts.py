@@ -11,7 +11,7 @@ from outkey.foundation.core.shared_state import StateKind
 
 
 def readiness_checks(application: Application) -> dict[str, Callable[[], object]]:
-    """Return what tries each part that every host has; a failure raises."""
+    """Return a check for each part that every host has; a failure raises."""
     return {
         "database": lambda: try_to_write(application),
         # As it is stored now: the process may still hold one that was removed.

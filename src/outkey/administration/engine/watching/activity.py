@@ -1,4 +1,4 @@
-"""What users changed and what was sent, as pages and commands list it.
+"""Activity: changes of users and sent requests, as pages and commands list them.
 
 A request is one row: its intent and its outcome are two records of the audit, which may
 lie some records apart. The requests of a run are one row together.
@@ -121,7 +121,7 @@ class RequestGroup:
         return counts.most_common()
 
     def targets(self) -> list[tuple[str, int]]:
-        """Return what was requested and how often, most first."""
+        """Return the requested targets with their counts, the most frequent first."""
         counts = Counter(
             f"{request.method} {request.target}".strip() for request in self.requests
         )

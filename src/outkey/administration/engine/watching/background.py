@@ -30,7 +30,7 @@ DAY = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class BackgroundPorts:
-    """What the work in the background needs of an installation."""
+    """The parts of an installation that the work in the background uses."""
 
     duties: Duties
     monitor: Monitor
@@ -52,7 +52,7 @@ class BackgroundPorts:
 
 
 class BackgroundWork:
-    """What one process of an installation does for all of them."""
+    """The work that one process of an installation does for all of them."""
 
     def __init__(
         self,

@@ -49,7 +49,7 @@ TESTED_TAG = f'"{Tag.CONFIGURATION_TESTED}"'.encode()
 
 
 class History:
-    """What the audit says about every configuration, from one pass over all records."""
+    """The audit's facts about every configuration, from one pass over all records."""
 
     def __init__(self, signed: dict[str, int], now: float) -> None:
         self.oldest: float | None = None
@@ -201,7 +201,7 @@ class Doctor:
 
 
 class SecretComparison:
-    """What secrets reveal without being shown: which are equal, and when tokens end."""
+    """Comparisons of secrets that show none: which are equal, and when tokens end."""
 
     def __init__(self) -> None:
         self._key = token_bytes(32)

@@ -1,4 +1,4 @@
-"""What the runs of a line did day by day, for a small chart."""
+"""The results of a line's runs day by day, for a small chart."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
