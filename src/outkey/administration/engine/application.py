@@ -140,7 +140,7 @@ class Application:
     # ── administration ──────────────────────────────────────────────────────────────
 
     def administration(self, actor: str) -> Administration:
-        """Return what an actor changes things with, under the operator's policy."""
+        """Return the administration of this actor, under the operator's policy."""
         return Administration(
             self.registry,
             self.secrets,
@@ -152,7 +152,7 @@ class Application:
         )
 
     def key_administration(self, administration: Administration) -> KeyAdministration:
-        """Return what a user takes the steps of a key rotation with."""
+        """Return the key rotation actions."""
         return KeyAdministration(
             administration, self.rotation, self.secrets, self.keys, self.vouched_rows
         )
@@ -215,7 +215,7 @@ class Application:
         )
 
     def findings(self, configuration: Configuration) -> list[Finding]:
-        """Return what is wrong or risky about a configuration."""
+        """Return the findings about a configuration."""
         secret = self.sender.context.opener(configuration)
         return configuration_findings(configuration, secret, now=self.clock.now())
 
@@ -229,7 +229,7 @@ class Application:
         return None
 
     def doctor(self) -> Doctor:
-        """Return what examines the installation and its configurations."""
+        """Return the doctor, which examines the installation and its configurations."""
         return Doctor(
             self.registry,
             self.secrets,
@@ -411,7 +411,7 @@ class Application:
     def dependents(
         self, administration: Administration, *, configuration: str = "", line: str = ""
     ) -> "Dependents":
-        """Return what is deleted with a configuration or a line, or forbids that."""
+        """Return the entries deleted with a configuration or line, or preventing it."""
         from outkey.administration.engine.editing.dependents import dependents_of  # noqa: PLC0415
 
         return dependents_of(
@@ -438,7 +438,7 @@ class Application:
         delete_older_than: Callable[[int], object],
         clock: Clock | None = None,
     ) -> BackgroundWork:
-        """Return what a host calls once a minute: monitoring, tests, pruning.
+        """Return the work that a host calls once a minute: monitoring, tests, pruning.
 
         `pause` waits some seconds and returns whether the work may go on;
         `delete_older_than` deletes what the host itself stores for so many days.

@@ -1,4 +1,4 @@
-"""What a document changes, field by field, with the names that the document uses.
+"""Differences of a document, field by field, with the names that the document uses.
 
 A secret is named by its reference or version, never by its value. Long values are
 shortened.
@@ -36,7 +36,7 @@ _PARAMETER = re.compile(r"([?&])([\w.-]+)=([^&#\s]*)")
 
 @dataclass(frozen=True, slots=True)
 class SectionDifference:
-    """What is created or updated, and its fields that differ from what is stored."""
+    """A created or updated entry, with its fields that differ from the stored one."""
 
     section: str  # configuration, line, database, pair or webhook
     name: str
@@ -68,7 +68,7 @@ class SectionDifference:
 def configuration_difference(
     stored: Configuration | None, made: Configuration
 ) -> SectionDifference:
-    """Return what differs between two versions of a configuration.
+    """Return the differences between two versions of a configuration.
 
     For a new configuration, these are the settings without their default value.
     """
@@ -207,7 +207,7 @@ def storage_text(state: SecretState) -> str:
 
 
 def line_difference(stored: SyncLine | None, made: SyncLine) -> SectionDifference:
-    """Return what differs between two versions of a sync line."""
+    """Return the differences between two versions of a sync line."""
     # Without what a user wrote: a default that is written out is not a difference.
     before = compared_values(replace(stored, source="")) if stored else {}
     after = compared_values(replace(made, source=""))
@@ -218,14 +218,14 @@ def line_difference(stored: SyncLine | None, made: SyncLine) -> SectionDifferenc
 def database_difference(
     stored: OtherDatabase | None, made: OtherDatabase
 ) -> SectionDifference:
-    """Return what differs between two versions of another database."""
+    """Return the differences between two versions of another database."""
     before = database_table(stored) if stored else {}
     changes = table_changes(before, database_table(made))
     return SectionDifference("database", made.name, stored is None, tuple(changes))
 
 
 def pair_difference(stored: Pair | None, made: Pair) -> SectionDifference:
-    """Return what differs between two versions of a pair."""
+    """Return the differences between two versions of a pair."""
     before = pair_table(stored) if stored else {}
     changes = table_changes(before, pair_table(made))
     return SectionDifference("pair", made.name, stored is None, tuple(changes))
@@ -234,7 +234,7 @@ def pair_difference(stored: Pair | None, made: Pair) -> SectionDifference:
 def webhook_difference(
     stored: StoredWebhook | None, made: Webhook
 ) -> SectionDifference:
-    """Return what differs between two versions of a webhook."""
+    """Return the differences between two versions of a webhook."""
     before: Mapping[str, object] = {}
     after = webhook_table(made)
     if stored is not None:

@@ -126,7 +126,7 @@ class EndedAttempt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What is usual for a configuration."""
+    """The usual behaviour of a configuration."""
 
     origins: tuple[str, ...] = ()
     hours: Mapping[int, int] = field(default_factory=dict)  # attempts by Unix hour
@@ -251,7 +251,7 @@ def has_overdue_run(runs: Sequence[LineRun], now: float) -> bool:
 
 
 def health_conditions(summary: Summary, now: float) -> Iterator[Condition]:
-    """Return what a configuration's health shows: failing, paused, about to end."""
+    """Return the conditions of a configuration's health: failing, paused, expiring."""
     name = summary.name
     health = summary.health
     if not health.active:

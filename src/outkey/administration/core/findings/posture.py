@@ -140,7 +140,7 @@ class PostureCheck(Check, Generic[Facts]):
     def findings(
         self, facts: Facts, blocking: Iterable[str] = (), name: str = ANY_NAME
     ) -> Iterator[Finding]:
-        """Yield what is found; `name` is that of the configuration, for commands."""
+        """Yield the findings; `name` is that of the configuration, for commands."""
         level = self.level_for(blocking)
         for place in self.find(facts):
             message, hint = self.texts(name=name)
@@ -152,7 +152,7 @@ class PostureCheck(Check, Generic[Facts]):
 
 
 def facts_from_settings(configuration: Configuration) -> ConfigurationFacts:
-    """Return what a configuration says itself, with neither secrets nor history."""
+    """Return the facts from a configuration's settings, without secrets and history."""
     secrets = configuration.secrets.items()
     return ConfigurationFacts(
         name=configuration.name,
@@ -229,7 +229,7 @@ def old_tls(facts: ConfigurationFacts) -> list[FindingPlace]:
 def certificate_ends(
     *stages: int,
 ) -> Callable[[ConfigurationFacts], list[FindingPlace]]:
-    """Return what finds a certificate whose end has reached one of these stages."""
+    """Return a finder of certificates whose end has reached one of these stages."""
 
     def find(facts: ConfigurationFacts) -> list[FindingPlace]:
         ends = last_test(facts, "certificate_ends")

@@ -25,7 +25,7 @@ READY = "ok"  # as `readyz` reports a part
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductionFacts:
-    """What is known about an installation and its machine; None: unknown."""
+    """The facts about an installation and its machine; None: unknown."""
 
     now: float
     # The parts of `readyz`: `ok`, or why they are not ready.

@@ -1,4 +1,4 @@
-"""What needs a user's attention, in which order, and the one button that helps.
+"""Items that need a user's attention, their order, and the one button that helps.
 
 Everything is computed from facts that lists have anyway: no secret is opened.
 """
@@ -33,7 +33,7 @@ class Urgency(IntEnum):
 
 
 class Subject(StrEnum):
-    """What an item is about."""
+    """The subject of an item."""
 
     CONFIGURATION = "configuration"
     LINE = "line"
@@ -43,7 +43,7 @@ class Subject(StrEnum):
 
 
 class HelpfulAction(StrEnum):
-    """What the button of an item does; a host knows the page or form of each."""
+    """The action of an item's button; a host knows the page or form of each."""
 
     ENTER_SECRET = "enter_secret"  # noqa: S105 - the name of an action
     CONNECT = "connect"
@@ -179,7 +179,7 @@ def attention_items(
     now: float,
     conflicts: Mapping[str, int] = NO_CONFLICTS,
 ) -> list[AttentionItem]:
-    """Return what needs attention, the most urgent first.
+    """Return the items that need attention, the most urgent first.
 
     `conflicts` has how many of each pair wait for a user.
     """
@@ -217,7 +217,7 @@ def configuration_item(
 def first_allowed(
     actions: Iterable[tuple[HelpfulAction, tuple[Permission, ...]]], allowed: Allowed
 ) -> HelpfulAction:
-    """Return the first action that a user may take; OPEN if there is none."""
+    """Return the first action that a user may take, or OPEN."""
     for action, permissions in actions:
         if all(allowed(permission) for permission in permissions):
             return action

@@ -1,4 +1,4 @@
-"""What the home page of a host shows: statuses, notices and weaknesses.
+"""The home page of a host: statuses, notices and weaknesses.
 
 It is computed from summaries and counts, so that no row and no secret is read for it.
 """
@@ -63,7 +63,7 @@ class Weakness:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What the home page shows, the most urgent first."""
+    """The contents of the home page, the most urgent first."""
 
     counts: Mapping[Status, int]  # of active configurations
     inactive: int  # configurations that a user has switched off
@@ -119,7 +119,7 @@ def sort_notices(
 
 @dataclass(frozen=True, slots=True)
 class Recommendations:
-    """What the summaries of configurations recommend, the worst first."""
+    """The recommendations about all configurations, the worst first."""
 
     weaknesses: Sequence[Weakness]
 
@@ -182,7 +182,7 @@ class WeaknessSurvey:
                 break
 
     def weaknesses(self) -> list[Weakness]:
-        """Return what was found: the worst first, then what concerns the most."""
+        """Return the weaknesses: the worst first, then the most frequent."""
         weaknesses = [
             Weakness(
                 level,
