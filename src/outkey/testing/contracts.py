@@ -111,7 +111,7 @@ class Trial:
 
 
 class TransportContract(ABC):
-    """What every transport promises."""
+    """The promises of every transport."""
 
     @abstractmethod
     def make(self, scene: Scene) -> Trial:
@@ -159,7 +159,7 @@ class TransportContract(ABC):
 
 
 class ResolverContract(ABC):
-    """What every resolver promises. `localhost` is known, `nowhere.invalid` is not."""
+    """The promises of every resolver: `localhost` is known, `nowhere.invalid` not."""
 
     @abstractmethod
     def make(self) -> Resolver:
@@ -176,7 +176,7 @@ class ResolverContract(ABC):
 
 
 class ListenersContract(ABC):
-    """What everything promises that knows what the installation listens on."""
+    """The promises of all that knows what the installation listens on."""
 
     @abstractmethod
     def make(self, host: str, port: int) -> Listeners:
@@ -194,7 +194,7 @@ class ListenersContract(ABC):
 
 
 class ClockContract(ABC):
-    """What every clock promises."""
+    """The promises of every clock."""
 
     @abstractmethod
     def make(self) -> Clock:
@@ -254,7 +254,7 @@ class ThreadsContract(ABC):
 
 
 class SecretsContract(ABC):
-    """What every store of secrets promises."""
+    """The promises of every store of secrets."""
 
     @abstractmethod
     def make(self, value: str) -> tuple[Secrets, Configuration]:
@@ -276,7 +276,7 @@ class SecretsContract(ABC):
 
 
 class AuditContract(ABC):
-    """What every audit promises."""
+    """The promises of every audit."""
 
     @abstractmethod
     def make(self) -> Audit:

@@ -18,7 +18,7 @@ def rows_at(stream: str, *moments: int) -> list[chain.ChainRow]:
 
 
 class AuditRowsContract(ABC):
-    """What every table of audit rows promises."""
+    """The promises of every table of audit rows."""
 
     @abstractmethod
     def make(self) -> AuditRows:
@@ -167,7 +167,7 @@ class AuditRowsContract(ABC):
 
 
 class CheckpointsContract(ABC):
-    """What every place for checkpoints promises."""
+    """The promises of every place for checkpoints."""
 
     @abstractmethod
     def make(self) -> AuditCheckpoints:

@@ -11,7 +11,7 @@ MARK = StateKind.MARK
 
 
 class DatabaseContract(ABC):
-    """What every database of a host promises."""
+    """The promises of every database of a host."""
 
     @abstractmethod
     def make(self) -> tuple[Database, StateRows]:

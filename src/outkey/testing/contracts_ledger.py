@@ -19,7 +19,7 @@ MANY = 2500
 
 
 class LedgerRowsContract(ABC):
-    """What every ledger promises."""
+    """The promises of every ledger."""
 
     @abstractmethod
     def make(self) -> LedgerRows:
@@ -100,7 +100,7 @@ class LedgerRowsContract(ABC):
 
 
 class StoredLedgerContract(ABC):
-    """What a ledger beside stored sync lines promises too."""
+    """More promises of a ledger beside stored sync lines."""
 
     @abstractmethod
     def make(self) -> LedgerRows:

@@ -37,7 +37,7 @@ def conflicts(pairs: PairRows, line: str, after: str, limit: int) -> list[str]:
 
 
 class PairRowsContract(ABC):
-    """What every table of agreements promises."""
+    """The promises of every table of agreements."""
 
     @abstractmethod
     def make(self) -> PairRows:
@@ -100,7 +100,7 @@ class PairRowsContract(ABC):
 
 
 class StoredPairsContract(ABC):
-    """What a table of agreements beside stored sync lines promises too."""
+    """More promises of a table of agreements beside stored sync lines."""
 
     @abstractmethod
     def make(self) -> PairRows:

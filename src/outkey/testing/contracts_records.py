@@ -46,7 +46,7 @@ def _has_values_of(record: HostRecord, known: HostRecord) -> bool:
 
 
 class RecordsContract(ABC):
-    """What every host promises of its own records."""
+    """The promises of every host about its own records."""
 
     target: ClassVar[str] = TARGET
     unknown: ClassVar[str] = "nobody.knows"

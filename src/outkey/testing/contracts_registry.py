@@ -41,7 +41,7 @@ from outkey.testing.contracts_storage import (
 
 
 class RegistryContract(ABC):
-    """What the registry promises over the rows of a host, taken together."""
+    """The promises of the registry over the rows of a host, taken together."""
 
     @abstractmethod
     def make(self) -> Storage:

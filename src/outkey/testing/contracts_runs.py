@@ -45,7 +45,7 @@ def insert(rows: RunRows, line: str = "contacts", **values: Any) -> Run:  # noqa
 
 
 class RunRowsContract(ABC):
-    """What the tables of every host promise."""
+    """The promises of the tables of every host."""
 
     @abstractmethod
     def make(self) -> tuple[RunRows, Database]:
@@ -246,7 +246,7 @@ class RunRowsContract(ABC):
 
 
 class LineRunsContract(ABC):
-    """What monitoring gets to know of the runs of every host."""
+    """The runs of every host, as monitoring reads them."""
 
     @abstractmethod
     def make(self) -> tuple[LineRuns, RunRows]:
@@ -265,7 +265,7 @@ class LineRunsContract(ABC):
 
 
 class RunsContract(ABC):
-    """What runs on the tables of every host promise."""
+    """The promises of runs on the tables of every host."""
 
     @abstractmethod
     def make(self) -> Runs:

@@ -13,7 +13,7 @@ from outkey.sending.ports.sending import Permits
 
 
 class StateRowsContract(ABC):
-    """What every table of shared states promises."""
+    """The promises of every table of shared states."""
 
     kind = StateKind.MARK
 
@@ -95,7 +95,7 @@ class StateRowsContract(ABC):
 
 
 class PermitsContract(ABC):
-    """What every issuer of permits promises."""
+    """The promises of every issuer of permits."""
 
     @abstractmethod
     def make(self, clock: Clock) -> Permits:

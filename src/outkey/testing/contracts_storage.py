@@ -20,7 +20,7 @@ from outkey.sync.ports.sync import Storage
 
 
 class ConfigurationRowsContract(ABC):
-    """What every table of configurations promises."""
+    """The promises of every table of configurations."""
 
     @abstractmethod
     def make(self) -> Storage:
@@ -171,7 +171,7 @@ class ConfigurationRowsContract(ABC):
 
 
 class LineRowsContract(ABC):
-    """What every table of sync lines promises."""
+    """The promises of every table of sync lines."""
 
     @abstractmethod
     def make(self) -> Storage:
@@ -268,7 +268,7 @@ class LineRowsContract(ABC):
 
 
 class SecretRowsContract(ABC):
-    """What every table of ciphertexts promises."""
+    """The promises of every table of ciphertexts."""
 
     @abstractmethod
     def make(self) -> Storage:
@@ -389,7 +389,7 @@ class SecretRowsContract(ABC):
 
 
 class KeyRowsContract(ABC):
-    """What every table of known keys promises."""
+    """The promises of every table of known keys."""
 
     @abstractmethod
     def make(self) -> Storage:

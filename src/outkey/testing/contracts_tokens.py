@@ -16,7 +16,7 @@ RESPONSE = TokenResponse(
 
 
 class TokensContract(ABC):
-    """What every store of tokens promises."""
+    """The promises of every store of tokens."""
 
     @abstractmethod
     def make(self) -> tuple[Tokens, Configuration]:

@@ -17,7 +17,7 @@ CONTENT: Mapping[str, Any] = {"path": "/ä", "limits": [1, 2.5, 1e16], "sync": N
 
 
 class SeenRowsContract(ABC):
-    """What every memory of serial numbers promises."""
+    """The promises of every memory of serial numbers."""
 
     @abstractmethod
     def make(self) -> SeenRows:
@@ -70,7 +70,7 @@ class SeenRowsContract(ABC):
 
 
 class RowVouchersContract(ABC):
-    """What everything that vouches for rows promises."""
+    """The promises of everything that vouches for rows."""
 
     @abstractmethod
     def make(self) -> tuple[RowVouchers, Database]:

@@ -33,7 +33,7 @@ def plain(key: str, **values: object) -> InboxDelivery:
 
 
 class DeliveryRowsContract(ABC):
-    """What every table of deliveries promises."""
+    """The promises of every table of deliveries."""
 
     @abstractmethod
     def make(self) -> DeliveryRows:

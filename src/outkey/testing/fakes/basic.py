@@ -273,7 +273,7 @@ class FakeScripts:
     def transform(
         self, line: str, source: str, records: Sequence[Record]
     ) -> list[Record | Unmapped | None]:
-        """Return what the test's function makes of each record."""
+        """Return each record as the test's function changes it."""
         return list(map(self.change, records))
 
     def close(self) -> None:
@@ -467,7 +467,7 @@ class MemoryDatabase:
             work()
 
     def _open_transactions(self) -> list[list[Callable[[], None]]]:
-        """Return what this thread has to do after each of its transactions."""
+        """Return the calls that this thread makes after each of its transactions."""
         transactions: list[list[Callable[[], None]]]
         transactions = vars(self._local).setdefault("transactions", [])
         return transactions
@@ -528,11 +528,11 @@ class FakeWorld:
     scripts: FakeScripts
 
     def token(self, name: str) -> TokenActions:
-        """Return what a user can do with a configuration's token."""
+        """Return the actions of users on a configuration's token."""
         return self.sender.token_actions(self.ports.configurations.get(name))
 
     def findings(self, name: str) -> list[Finding]:
-        """Return what is wrong or risky about a configuration."""
+        """Return the findings about a configuration."""
         configuration = self.ports.configurations.get(name)
         secret = self.sender.context.opener(configuration)
         return configuration_findings(configuration, secret, now=self.clock.now())

@@ -1,4 +1,4 @@
-"""What was seen of rows, and vouchers for them, in memory."""
+"""Serial numbers of rows that were seen, and vouchers for rows, in memory."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -84,5 +84,5 @@ def is_in_query(row: InboxDelivery, query: DeliveryQuery) -> bool:
 
 
 def is_before(row: str, other: str) -> bool:
-    """Whether a row was stored before another one; not before what is no row."""
+    """Whether a row was stored before another one; False without another one."""
     return other.isdecimal() and int(row) < int(other)

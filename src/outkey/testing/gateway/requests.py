@@ -139,7 +139,7 @@ def mapping_of(pairs: Iterable[tuple[str, str]]) -> dict[str, str | list[str]]:
 
 
 def read_body(body: bytes, content_type: str) -> BodyContent:
-    """Return what a body contains: JSON, a form, text, or bytes as Base64."""
+    """Return the content of a body: JSON, a form, text, or bytes as Base64."""
     if not body:
         return NO_CONTENT
     media_type = content_type.partition(";")[0].strip().lower()

@@ -27,7 +27,7 @@ RuleResult = Response | OutkeyError | type[OutkeyError] | ResponseFunction
 
 
 class PatternOptions(RequestContent, total=False):
-    """What else a request must have to match: its content, and a function's consent."""
+    """Conditions of a rule besides the path: content, and a function that agrees."""
 
     where: Callable[[FakeRequest], bool] | None
 

@@ -1,4 +1,4 @@
-"""What is behind a `FakeGateway`: the real engine, without network and secrets."""
+"""The engine behind a `FakeGateway`: the real one, without network and secrets."""
 
 import re
 from collections.abc import Callable
