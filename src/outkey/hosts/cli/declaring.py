@@ -93,7 +93,7 @@ class ExplainedCommand(typer.core.TyperCommand):
         return with_global_options(super().get_params(ctx))
 
     def collect_usage_pieces(self, ctx: "Context") -> list[str]:  # noqa: ARG002 - Typer's signature
-        """Return what follows the name of the command in its usage."""
+        """Return the usage after the name of the command."""
         return usage_pieces(self)
 
     def format_options(self, ctx: "Context", formatter: "HelpFormatter") -> None:
@@ -113,7 +113,7 @@ class ExplainedGroup(typer.core.TyperGroup):
         return with_global_options(super().get_params(ctx))
 
     def collect_usage_pieces(self, ctx: "Context") -> list[str]:  # noqa: ARG002 - Typer's signature
-        """Return what follows the name of the command in its usage."""
+        """Return the usage after the name of the command."""
         return [*usage_pieces(self), "COMMAND [ARGS]..."]
 
     def format_options(self, ctx: "Context", formatter: "HelpFormatter") -> None:

@@ -1,4 +1,4 @@
-"""What commands read: files, standard input, prompts and headers."""
+"""Input of commands: files, standard input, prompts and headers."""
 
 import sys
 from pathlib import Path

@@ -97,7 +97,7 @@ def flush_output(code: int) -> int:
 
 
 def unexpected_error(error: Exception, host: CommandHost | None) -> InternalError:
-    """Return what is printed of a fault of outkey; its places are in a file."""
+    """Return the error to print for a fault of outkey; its places are in a file."""
     from outkey.administration.adapters.failure_reports import (
         write_report,  # rarely needed
     )
@@ -126,7 +126,7 @@ def report_thread(failure: threading.ExceptHookArgs) -> None:
 
 
 def usage_error(error: Exception) -> ConfigError:
-    """Return what is wrong with a call; what was typed may be a secret."""
+    """Return the error in a call; it repeats no value, which may be a secret."""
     context = getattr(error, "ctx", None)
     see = Text(
         "See: {command} --help", command=getattr(context, "command_path", "outkey")
@@ -164,7 +164,7 @@ def usage_error(error: Exception) -> ConfigError:
 
 
 def unknown_text(error: Exception) -> Text:
-    """Return what is unknown in a call, by its name if that is like those of outkey.
+    """Return the text about an unknown name; it is repeated only if it looks like one.
 
     An argument is never named: it may be a secret.
     """

@@ -177,7 +177,7 @@ def resolve_conflict(
 
 
 class PairReport:
-    """What a run of a pair prints: the runs of its lines, and why it stopped."""
+    """The output of a pair's run: the runs of its lines, and why it stopped."""
 
     def __init__(self, application: "Application") -> None:
         self._application = application

@@ -176,7 +176,7 @@ def values_of(settings: list[str]) -> dict[str, str]:
 
 
 def method_rows(preset: Preset, method: PresetMethod) -> list[tuple[str, str]]:
-    """Return what a method asks for, as rows."""
+    """Return the fields of a method, as rows."""
     rows = [("base_url", str(method.table["base_url"]))]
     for variable in preset.variables_of(method):
         example = f"{variable.label}: {variable.help} For example {variable.example}."

@@ -181,7 +181,7 @@ def refuse_other_rows(names: Iterable[str], rows: "Sequence[ChangedRow]") -> Non
 def find_changes(
     application: "Application", names: Sequence[str]
 ) -> "tuple[list[ChangedFacts], list[ChangedRow]]":
-    """Return what was changed of configurations, and the rows that were changed.
+    """Return the changes of configurations, and the rows that were changed.
 
     A name is that of a configuration, whose token is a row, or of a row that was
     changed: a wrong name must not look as if there were nothing to confirm.
@@ -227,7 +227,7 @@ def print_changes(
 def change_facts(
     changes: "Sequence[ChangedFacts]", rows: "Sequence[ChangedRow]"
 ) -> dict[str, object]:
-    """Return what was changed, for programs."""
+    """Return the changes as JSON for programs."""
     return {
         "configurations": [
             {"name": configuration.name, "changed": facts}

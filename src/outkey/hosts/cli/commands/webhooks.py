@@ -481,7 +481,7 @@ def changes_of(application: "Application") -> "WebhookAdministration":
 
 
 def effect_of(stored: "StoredWebhook") -> str:
-    """Return what is done with the deliveries of a webhook."""
+    """Return the line or function that a webhook's deliveries are for."""
     webhook = stored.webhook
     for key in ("line", "run", "handler"):
         if value := getattr(webhook, key):

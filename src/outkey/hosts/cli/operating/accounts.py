@@ -137,7 +137,7 @@ def read_password(name: str) -> str:
 
 
 def ask_password(question: str) -> str:
-    """Return what a user types, without showing it."""
+    """Return the password that a user types, without showing it."""
     return str(typer.prompt(question, hide_input=True, default="", show_default=False))
 
 

@@ -98,7 +98,7 @@ def restore(
 
 
 def report_lines(restored: Restored) -> Iterator[str]:
-    """Yield what an operator must know of a restore."""
+    """Yield the lines that report a restore to its operator."""
     yield f"restored the backup of {created_text(restored)}"
     if not restored.is_signed:
         yield (
@@ -143,7 +143,7 @@ def key_lines(restored: Restored) -> Iterator[str]:
 
 
 def hold_lines(restored: Restored) -> Iterator[str]:
-    """Yield what waits, and which tokens may be outdated."""
+    """Yield the lines about waiting work and tokens that may be outdated."""
     if restored.is_on_hold:
         yield (
             "On hold: no sync line runs, no token is renewed and no delivery is"

@@ -201,7 +201,7 @@ def examine(home: Path) -> "Examination":
 
 
 def token_problem_texts(application: "Application") -> tuple[Text, ...]:
-    """Return what is wrong with the users who created API tokens."""
+    """Return the problems of the users who created API tokens."""
     from outkey.administration.core.access.token_owners import token_problems
 
     owners = current_host().token_owners(application)

@@ -1,4 +1,4 @@
-"""What `outkey apply` prints: what changed, field by field, and the findings."""
+"""The output of `outkey apply`: changes, field by field, and findings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -38,7 +38,7 @@ def print_applied(
 def applied_facts(
     applied: "Applied", findings: "Sequence[tuple[str, Finding]]"
 ) -> dict[str, object]:
-    """Return what a document has changed as programs read it."""
+    """Return the changes of a document as JSON for programs."""
     return {
         **names_of_configurations(applied),
         "lines": applied.lines,

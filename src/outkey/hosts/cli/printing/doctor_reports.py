@@ -38,7 +38,7 @@ _STYLE = (
 
 
 class Examination(NamedTuple):
-    """What the doctor found, in how many configurations, and what the policy says.
+    """The doctor's findings, the number of configurations, and the policy.
 
     The durability is unknown where the installation cannot be opened.
     """

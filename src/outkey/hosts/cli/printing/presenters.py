@@ -195,7 +195,7 @@ def fact_columns(configuration: Configuration, fact: str) -> tuple[str, str]:
 
 
 def dependents_text(dependents: "Dependents") -> str:
-    """Return what is deleted with a configuration, to be put behind its name."""
+    """Return the text about entries that are deleted with a configuration."""
     lines = [
         f"the sync line {line.name} ({runs_text(line)})" for line in dependents.lines
     ]

@@ -72,7 +72,7 @@ def state_text(run: Run) -> str:
 
 
 def waiting_text(run: Run, paused: Collection[str]) -> str:
-    """Return what a waiting run waits for."""
+    """Return the text about the reason why a run waits."""
     if run.line in paused and not run.dry_run:
         return f"the line is paused: outkey line resume {quote(run.line)}"
     if is_later(run):
@@ -94,7 +94,7 @@ def extent_text(run: Run) -> str:
 
 
 def repair_text(run: Run) -> str:
-    """Return what became of the records that a repaired run had rejected."""
+    """Return the text about the records that a repaired run had rejected."""
     if run.repaired_by == run.id:  # such as of deliveries whose records were deleted
         return "nothing is left of what it rejected"
     return f"what it rejected was processed by run {run.repaired_by}"
@@ -112,7 +112,7 @@ def rejected_text(field: str, reason: str) -> str:
 
 
 def run_remedy(run: Run) -> Text:
-    """Return what helps after a run, with its commands; empty if nothing does."""
+    """Return the remedy after a run, with its commands; it may be empty."""
     if run.cause == PAUSED:
         return resume_line_hint(run.line)
     if run.cause in LINE_HINTS:
@@ -121,7 +121,7 @@ def run_remedy(run: Run) -> Text:
 
 
 def removal_hint(line: str) -> Text:
-    """Return what to do after a stop by the guard, with the command of the line."""
+    """Return the hint after a stop by the guard, with the command of the line."""
     return Text(
         "Check where they are missing: at the API, or for a push in the host. If"
         " they are really deleted: outkey line run {line} --allow-removal, or raise"
@@ -131,7 +131,7 @@ def removal_hint(line: str) -> Text:
 
 
 def replaced_target_hint(line: str) -> Text:
-    """Return what to do about a target that lost its records, with the command."""
+    """Return the hint for a target that lost its records, with the command."""
     return Text(
         "If the target was made again or restored, they may be the same records with"
         " other IDs, and would be created at the API a second time: restore it with the"
@@ -163,7 +163,7 @@ def name_line_in_hint(error: OutkeyError, line: str) -> None:
 
 
 def next_steps(run: Run) -> Iterator[str]:
-    """Yield what to do about the records that a run rejected, if there are any."""
+    """Yield the steps for the records that a run rejected, if there are any."""
     if run.counts.failed or run.counts.children.failed:
         yield f"to see the rejected records: outkey run show {rejecting_run(run)}"
         yield from retry_steps(run)

@@ -1,4 +1,4 @@
-"""What `outkey line suggest` prints: a line completed from one live sample."""
+"""The output of `outkey line suggest`: a line completed from one live sample."""
 
 from typing import TYPE_CHECKING
 

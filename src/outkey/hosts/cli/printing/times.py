@@ -55,7 +55,7 @@ def use_utc(*, value: bool) -> None:
 def parse_time(text: str, option: str) -> float:
     """Return a moment in ISO 8601 as Unix time, in the zone that times are printed in.
 
-    Raise ConfigError if it is none.
+    Raise ConfigError if it is not a moment.
     """
     try:
         moment = datetime.fromisoformat(text)
