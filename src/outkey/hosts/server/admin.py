@@ -61,7 +61,7 @@ class PasswordState(ReadOnlyPasswordHashWidget):
     def get_context(
         self, name: str, value: str | None, attrs: dict[str, Any] | None
     ) -> dict[str, Any]:
-        """Return what the template shows."""
+        """Return the context of the template."""
         context = super().get_context(name, value, attrs)
         if any("value" in part for part in context["summary"]):
             context["summary"] = [{"label": _("A password is set.")}]

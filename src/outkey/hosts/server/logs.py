@@ -1,4 +1,4 @@
-"""What the server and the workers log, and in which form."""
+"""Logs of the server and the workers: their lines, and their form."""
 
 import json
 import logging

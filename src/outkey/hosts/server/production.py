@@ -31,7 +31,7 @@ JOIN django_content_type c ON c.id = p.content_type_id WHERE c.app_label = 'outk
 def embedded_facts(
     application: Application | None, home: Path, environment: Mapping[str, str]
 ) -> ProductionFacts:
-    """Return what is known of an embedded home and the environment of its server."""
+    """Return the facts about an embedded home and the environment of its server."""
     facts = replace(
         project_facts(application, home),
         public_url=environment.get("OUTKEY_PUBLIC_URL", ""),

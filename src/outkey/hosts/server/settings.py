@@ -58,7 +58,7 @@ def database(url: str | None, data: Path) -> dict[str, object]:
 
 
 def tls_parameters(parts: SplitResult) -> dict[str, str]:
-    """Return what the URL of a database says about TLS; refuse what is not known."""
+    """Return the TLS parameters in the URL of a database; refuse unknown parameters."""
     parameters = dict(parse_qsl(parts.query, keep_blank_values=True))
     if not set(TLS_PARAMETERS).issuperset(parameters) or parts.fragment:
         raise ConfigError(

@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 @lru_cache(maxsize=1)
 def sign_in_guard() -> SignInGuard:
-    """Return what this process remembers of failed sign-ins."""
+    """Return the guard of sign-ins of this process."""
     application = installation()
     return SignInGuard(application.audit, application.clock, web_actor(""))
 

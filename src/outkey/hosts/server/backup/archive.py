@@ -41,7 +41,7 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup is of."""
+    """The facts about a backup."""
 
     version: str  # of outkey
     database: str  # sqlite or postgresql

@@ -109,7 +109,7 @@ def write_backup(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreOptions:
-    """What an operator allows a restore to do."""
+    """The options of a restore, chosen by the operator."""
 
     replace: bool = False  # what the home has
     accept_unsigned: bool = False  # a backup without a valid signature
@@ -117,7 +117,7 @@ class RestoreOptions:
 
 
 class RestoredBackup(NamedTuple):
-    """What is known of a backup that was restored."""
+    """The facts about a backup that was restored."""
 
     manifest: Manifest
     is_signed: bool  # by a key of this home; else its policy was not restored

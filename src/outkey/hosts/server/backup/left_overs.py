@@ -63,7 +63,7 @@ def settle(home: Path) -> None:
 
 
 def left_overs(data: Path, *prefixes: str) -> list[Path]:
-    """Return the folders of backups and restores, of killed ones and of others."""
+    """Return the folders of all backups and restores, killed ones included."""
     with suppress(FileNotFoundError), os.scandir(data) as entries:
         return [
             Path(entry.path)

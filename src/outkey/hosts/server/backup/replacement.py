@@ -25,7 +25,7 @@ logger = logging.getLogger("outkey.restore")
 
 
 class Plan(NamedTuple):
-    """What a restore does after it has replaced the database."""
+    """The steps of a restore after it has replaced the database."""
 
     id: str  # of this restore, which the restored database has too
     database: str  # which one is replaced

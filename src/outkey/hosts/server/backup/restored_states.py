@@ -1,4 +1,4 @@
-"""What a restored database gets in the step that replaces the previous one."""
+"""States that a restored database gets in the step that replaces the previous one."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -109,7 +109,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - Django's own signature
-    """Respond where there is no page."""
+    """Respond to a URL without a page."""
     context = {
         "title": _("There is no such page"),
         "text": _("It may have been deleted, or the URL has a typo."),

@@ -15,7 +15,7 @@ def is_loopback(host: str) -> bool:
 
 
 def warn_about_exposure(host: str) -> None:
-    """Print what a server needs that other machines can reach."""
+    """Print warnings about a server that other machines can reach."""
     if not is_loopback(host):
         sys.stderr.write(
             "warning: other machines can reach this address. Put a reverse proxy in"

@@ -1,4 +1,4 @@
-"""What all lists and forms of Django's admin share in the embedded server."""
+"""The base of all lists and forms of Django's admin in the embedded server."""
 
 from typing import Any
 

@@ -196,7 +196,7 @@ class TokenCheck:
         self._refusal: Error | None = None
 
     def place(self) -> Place:
-        """Return what it is counted as."""
+        """Return the place that it is counted at."""
         return Place(Kind.INTERFACE, self._request.token)
 
     def refuse(self) -> None:
@@ -256,9 +256,9 @@ class ResponseTask(WSGITask):  # type: ignore[misc]
             self.chunked_response = False  # there is no last chunk either
 
     def get_environment(self) -> dict[str, object]:
-        """Return what the application gets.
+        """Return the WSGI environment.
 
-        A body to a HEAD is no file that waitress would send past `write`.
+        The body to a HEAD must not be a file, which waitress would send past `write`.
         """
         environment: dict[str, object] = super().get_environment()
         if self.request.command == "HEAD":
@@ -290,7 +290,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
         super().__init__(*arguments, **options)
 
     def parser_class(self, adjustments: Adjustments) -> RequestParser:
-        """Return what reads the next request."""
+        """Return the parser of the next request."""
         return RequestParser(adjustments, self.server)
 
     def large_bodies(self) -> list[str]:
@@ -301,7 +301,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
         ]
 
     def place(self) -> Place:
-        """Return what the next request is counted as."""
+        """Return the place that the next request is counted at."""
         request = self.requests[0]
         if request.error:
             return Place(Kind.LIVENESS)  # its response is a few bytes
@@ -511,7 +511,7 @@ class Listener(TcpWSGIServer):  # type: ignore[misc]
         super().handle_accept()
 
     def accept(self) -> tuple[socket.socket, object] | None:
-        """Return a new connection; None if there is none.
+        """Return a new connection, or None.
 
         Without a descriptor for it, it would be retried at once, and for ever.
         """

@@ -86,10 +86,10 @@ def normal_path(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a request is counted as.
+    """The place at which a request is counted: its kind, client and configuration.
 
     `client` is its Authorization header if it is for the HTTP interface, and its
-    address if it is a sign-in; "" if there is none. `configuration` is the one that a
+    address if it is a sign-in; "" otherwise. `configuration` is the one that a
     send names; None for other requests.
     """
 
@@ -98,7 +98,7 @@ class Place:
     configuration: str | None = None
 
     def limits(self) -> "dict[Share, int]":
-        """Return what else shares its threads, and how many these are at most."""
+        """Return the shares that it is counted in, each with its most threads."""
         limits: dict[Share, int] = {}
         if self.client and self.kind in THREADS_OF_CLIENT:
             limits["client", self.kind, self.client] = THREADS_OF_CLIENT[self.kind]
@@ -116,7 +116,7 @@ class Job(Protocol):
     """Something that a thread does: serve the next request of a connection."""
 
     def place(self) -> Place:
-        """Return what it is counted as."""
+        """Return the place that it is counted at."""
 
     def service(self) -> None:
         """Do it."""

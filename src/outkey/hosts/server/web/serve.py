@@ -126,7 +126,7 @@ def first_administrator() -> str | None:
 
 
 def greeting(server: Server, password: str | None) -> str:
-    """Return what the terminal shows: the URL and, the first time, how to sign in."""
+    """Return the text for the terminal: the URL and, the first time, how to sign in."""
     url = url_of_pages(server)
     lines = ["outkey is running. Press Ctrl-C to stop it.", "", f"  URL       {url}"]
     if url != server.url:
