@@ -25,7 +25,7 @@ class LockedRecordScripts:
     def transform(
         self, line: str, source: str, records: Sequence[Record]
     ) -> list[TransformedRecord]:
-        """Return what a sync line's script makes of each record; see the port."""
+        """Return each record as a sync line's script changes it; see the port."""
         bodies = [_encode_record(record) for record in records]
         call = partial(ScriptCall, f"line {line}", source, function=TRANSFORM)
         calls = [call(body=body) for body in bodies if isinstance(body, bytes)]
@@ -36,7 +36,7 @@ class LockedRecordScripts:
 
 
 def _read_record(worker: ScriptWorker, response: str) -> TransformedRecord:
-    """Return the transformed record, None to skip it, or why there is none."""
+    """Return the transformed record, None to skip it, or why it failed."""
     if (exception := worker.exception_in(response)) is not None:
         kind, line = exception
         where = f"script:{line}" if line else "script"
@@ -59,7 +59,7 @@ def _encode_record(record: Record) -> bytes | Unmapped:
 
 
 def _unmapped_record(error: OutkeyError) -> Unmapped:
-    """Return why there is no record; raise what is not the fault of one record."""
+    """Return why the record failed; raise what is not the fault of one record."""
     if not isinstance(error, NoResponse):
         raise error
     return Unmapped("script", error.word)

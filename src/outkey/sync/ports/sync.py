@@ -1,4 +1,4 @@
-"""What synchronizing needs: the host's records, stored runs, schedules and queues."""
+"""Interfaces of synchronizing: records, stored runs, schedules and queues."""
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -73,7 +73,7 @@ class LineRows(Protocol):
     def add_version(self, version: LineVersion, oldest: int) -> bool:
         """Store a version of a line, and delete those with numbers below `oldest`.
 
-        Returns whether: not where there is no such line, or one of this number.
+        Returns whether it did: not for an unknown line or an existing number.
         """
 
 
@@ -90,7 +90,7 @@ class RecordScripts(Protocol):
     def transform(
         self, line: str, source: str, records: Sequence[Record]
     ) -> list[Record | Unmapped | None]:
-        """Return what a sync line's script makes of each record; it has no secret.
+        """Return each record as a sync line's script changes it; it has no secret.
 
         None skips a record; one that the script fails on is Unmapped. Raises
         ScriptFailed where the script cannot be run at all.
@@ -293,13 +293,13 @@ class StoredTables(TargetStore, Protocol):
         """Return how many rows `rows` would return without a limit."""
 
     def rename_line(self, target: str, line: str, new_name: str) -> None:
-        """Let rows that a line brought, and its journal, be those of its new name.
+        """Rename the line in the rows that it brought, and in its journal.
 
         A table that is not there yet has none.
         """
 
     def journal(self, target: str, line: str) -> str:
-        """Return what `put_journal` has written for a line, or "".
+        """Return the journal that `put_journal` wrote for a line, or "".
 
         To be called before it, outside of a transaction: it makes the place for it.
         """
@@ -318,7 +318,7 @@ class StoredTables(TargetStore, Protocol):
 
 
 class LedgerRows(Protocol):
-    """What a push has sent: an entry for each record of a line.
+    """The ledger of a push: an entry for each record of a line.
 
     In the same database as `RunRows`, and in the same transactions.
     """
@@ -360,7 +360,7 @@ class PairQuery:
 
 
 class PairRows(Protocol):
-    """What both sides of a pair agreed on: a row for each record of its push line.
+    """The agreements of a pair: a row for each record of its push line.
 
     In the same database as `RunRows`, and in the same transactions.
     """

@@ -266,7 +266,7 @@ def refuse_reading(target: str) -> NoReturn:
 
 
 def expected_result(row: Row) -> Written:
-    """Return what becomes of a record in a dry run: the file has none before."""
+    """Return the result of a record in a dry run: the file has none before."""
     changes = {name: (None, value) for name, value in row.items() if value is not None}
     return Written(WriteOutcome.CREATED, changes=changes)
 

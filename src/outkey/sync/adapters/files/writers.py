@@ -46,7 +46,7 @@ def refuse_missing_library(format_: FileFormat) -> None:
 
 
 def open_writer(format_: FileFormat, file: BinaryIO, kinds: Kinds) -> RecordWriter:
-    """Return what writes records with these columns."""
+    """Return a writer of records with these columns."""
     refuse_missing_library(format_)
     if format_ is FileFormat.JSONL:
         return JsonLines(file, kinds)

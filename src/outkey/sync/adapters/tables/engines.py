@@ -1,4 +1,4 @@
-"""How databases of others are connected to: with which options, and for how long.
+"""Connections to other databases: their options and their deadlines.
 
 A connection responds to its login and to the check before each use within
 `CONNECT_SECONDS`, and to each statement within `STATEMENT_SECONDS`. The server gets the
@@ -88,7 +88,7 @@ class LimitedEngine:
 
 
 def connect_arguments(url: URL) -> dict[str, object]:
-    """Return what a driver connects with besides, or in the place of, a URL.
+    """Return the arguments of a driver besides, or in the place of, a URL.
 
     A driver that finds something missing in a URL looks in files and variables of the
     user whom the process runs as: a password that it finds there would be sent to

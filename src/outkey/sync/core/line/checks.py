@@ -1,4 +1,4 @@
-"""What is wrong or risky about a sync line before it runs, given the host's fields."""
+"""Checks of a sync line before it runs, given the host's fields."""
 
 import re
 from collections import Counter
@@ -235,7 +235,7 @@ HostFields = Mapping[str, HostField]
 def line_findings(
     line: SyncLine, sync: Sync, fields: Sequence[HostField], zones: Zones
 ) -> list[Finding]:
-    """Return what would fail in every run of a line, and what is risky about it."""
+    """Return the findings about a line: what would fail in every run, and risks."""
     host_fields = {field.name: field for field in fields}
     is_pull = sync.direction is Direction.PULL
     findings: list[Finding] = []
@@ -274,7 +274,7 @@ def method_findings(line: SyncLine, direction: Direction) -> Iterator[Finding]:
 
 
 def page_findings(sync: Sync) -> Iterator[Finding]:
-    """Yield what is wrong with the pages of a pull, or with its changes."""
+    """Yield the findings about the pages of a pull, and about its changes."""
     paging = sync.pagination
     incremental = sync.incremental
     is_numbered = paging.kind in {Paging.PAGE, Paging.OFFSET}
@@ -294,7 +294,7 @@ def page_findings(sync: Sync) -> Iterator[Finding]:
 def push_findings(
     line: SyncLine, sync: Sync, host_fields: HostFields
 ) -> Iterator[Finding]:
-    """Yield what is wrong with the path of a push and the names that it sends."""
+    """Yield the findings about the path of a push and the names that it sends."""
     if not sync.has_requests:
         yield from placeholder_findings(line.path, tuple(host_fields), "path")
     names = [mapping.api for mapping in sync.mappings]
@@ -312,7 +312,7 @@ def places_of(name: str) -> Iterator[str]:
 
 
 def body_findings(sync: Sync, names: tuple[str, ...]) -> Iterator[Finding]:
-    """Yield what is wrong with a body, whose placeholders have these names."""
+    """Yield the findings about a body, whose placeholders have these names."""
     if not sync.body:
         return
     try:
@@ -337,7 +337,7 @@ def placeholder_findings(
 
 
 def file_findings(sync: Sync) -> Iterator[Finding]:
-    """Yield what a file cannot do."""
+    """Yield the findings about settings that a file cannot have."""
     if not isinstance(parse_target(sync.target), FileName):
         return
     if sync.direction is Direction.PUSH:
@@ -386,7 +386,7 @@ class MappingCheck:
     is_pull: bool
 
     def findings(self) -> Iterator[Finding]:
-        """Yield what is wrong with the mapping."""
+        """Yield the findings about the mapping."""
         transform = self.mapping.transform
         needs_host = self.is_pull or transform is not Transform.CONSTANT
         if self.host is None and needs_host:

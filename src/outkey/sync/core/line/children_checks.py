@@ -1,4 +1,4 @@
-"""What is wrong with the lists in a line's records, whose elements become records."""
+"""Checks of the lists in a line's records, whose elements become records."""
 
 from collections.abc import Iterator, Sequence
 
@@ -29,7 +29,7 @@ def children_findings(
     fields: Sequence[HostField],
     zones: Zones,
 ) -> Iterator[Finding]:
-    """Yield what would fail for the children of a line, given both targets' fields."""
+    """Yield the findings about the children of a line, given both targets' fields."""
     children = sync.children[number]
     place = f"children[{number}]."
     host_fields = {field.name: field for field in fields}

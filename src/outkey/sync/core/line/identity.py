@@ -1,4 +1,4 @@
-"""What the checkpoint of a run depends on, as one digest.
+"""The digest of the settings that the checkpoint of a run depends on.
 
 A run may continue from its position, and an incremental run from the cursor of the
 last one, only while the digest of the line is the same: another path, field or script

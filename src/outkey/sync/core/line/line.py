@@ -26,7 +26,7 @@ class Paging(Choice):
 
 
 class Gone(Choice):
-    """What happens to the host's records that are missing upstream."""
+    """The treatment of the host's records that are missing upstream."""
 
     KEEP = "keep", "Keep them"
     ARCHIVE = "archive", "Archive them"
@@ -130,7 +130,7 @@ class RecordSearch:
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """What makes a named call a synchronization."""
+    """The settings that make a named call a synchronization."""
 
     direction: Direction = Direction.PULL
     target: str = ""  # the host's model

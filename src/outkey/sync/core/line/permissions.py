@@ -15,7 +15,7 @@ _CHANGE = Text("you may not change sync lines")
 
 @dataclass(frozen=True, slots=True)
 class RecordAccess:
-    """What a line does with the records of one of the host's targets.
+    """The access of a line to the records of one of the host's targets.
 
     `field` is the place of the line that names the target; empty for the target that
     the line synchronizes.
@@ -27,7 +27,7 @@ class RecordAccess:
 
 
 def line_requirements(stored: SyncLine | None, edited: SyncLine) -> list[Requirement]:
-    """Return what saving `edited` in the place of `stored` (None: a new one) needs."""
+    """Return the permissions to replace `stored` (None: a new one) by `edited`."""
     needs = [Requirement(Permission.CHANGE_LINE, "name", _CHANGE)]
     if stored is None:
         needs = [Requirement(Permission.ADD_LINE, "name", _ADD)]
@@ -42,7 +42,7 @@ def script_of(line: SyncLine | None) -> str:
 
 
 def record_accesses(sync: Sync, *, dry_run: bool = False) -> Iterator[RecordAccess]:
-    """Yield what a line does with the host's records when it runs."""
+    """Yield the accesses of a line to the host's records when it runs."""
     writes = sync.direction is Direction.PULL and not dry_run
     verbs: tuple[str, ...] = ("view", "add", "change") if writes else ("view",)
     if writes and sync.gone is Gone.DELETE:

@@ -1,4 +1,4 @@
-"""What is wrong or risky about the requests of a push that sends what changed."""
+"""Checks of the requests of a push that sends changes."""
 
 from collections.abc import Iterator, Sequence
 
@@ -91,7 +91,7 @@ NO_PATH = "/"  # as it is by default
 def request_findings(
     line: SyncLine, sync: Sync, fields: Sequence[HostField]
 ) -> Iterator[Finding]:
-    """Yield what is wrong with the requests of a push, and what is risky."""
+    """Yield the findings about the requests of a push."""
     if sync.direction is Direction.PULL:
         return
     names = tuple(field.name for field in fields)
@@ -119,7 +119,7 @@ def request_findings(
 def one_request_findings(
     key: str, request: PushRequest, methods: Sequence[str], names: tuple[str, ...]
 ) -> Iterator[Finding]:
-    """Yield what is wrong with one request."""
+    """Yield the findings about one request."""
     if not request:
         return
     if request.method not in methods:
@@ -129,7 +129,7 @@ def one_request_findings(
 
 
 def missing_findings(sync: Sync) -> Iterator[Finding]:
-    """Yield what the requests of a push need and do not have."""
+    """Yield the findings about settings that the requests of a push lack."""
     texts = (sync.update.path, sync.delete.path, sync.body)
     uses_id = any(REMOTE_ID in placeholders(text) for text in texts)
     if sync.create:
@@ -142,7 +142,7 @@ def missing_findings(sync: Sync) -> Iterator[Finding]:
 
 
 def batch_findings(sync: Sync) -> Iterator[Finding]:
-    """Yield what is wrong with the lists of a batch."""
+    """Yield the findings about the lists of a batch."""
     if sync.batch == 1:
         return
     is_place = sync.records_at == WHOLE_BODY or DOTTED_NAME.fullmatch(sync.records_at)

@@ -15,7 +15,7 @@ from outkey.sync.core.run.schedule import TimedLine
 
 @dataclass(frozen=True, slots=True)
 class LineRow:
-    """What is stored of a sync line."""
+    """A sync line as it is stored."""
 
     name: str
     configuration: str
@@ -29,7 +29,7 @@ class LineRow:
     error: OutkeyError | None = dataclass_field(default=None, compare=False)
 
     def vouched_content(self) -> dict[str, object]:
-        """Return what is vouched for; its configuration by the id, which stays."""
+        """Return the vouched content; it has the configuration's id, which stays."""
         return {
             "configuration": self.record,
             "method": self.method,

@@ -37,7 +37,7 @@ class OtherDatabase:
 
     name: str
     url: str = ""  # of SQLAlchemy, or a reference to it
-    adopt: tuple[str, ...] = ()  # tables of others that lines may write
+    adopt: tuple[str, ...] = ()  # existing tables that lines may write
     # Why it must not be opened: it was changed without outkey, or outkey is sealed.
     error: OutkeyError | None = field(default=None, compare=False)
 

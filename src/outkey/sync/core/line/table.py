@@ -55,7 +55,7 @@ def missing_direction(place: str) -> ConfigError:
 
 
 def readable_part(table: Mapping[str, object]) -> Sync:
-    """Return what the rules about several fields need, as far as it can be read."""
+    """Return the readable settings that the rules about several fields need."""
     is_push = table.get("direction") == Direction.PUSH
     return Sync(
         direction=Direction.PUSH if is_push else Direction.PULL,
@@ -92,7 +92,7 @@ def texts_in(value: object) -> tuple[str, ...]:
 
 
 def rule_errors(sync: Sync, place: str = "") -> Iterator[ConfigError]:
-    """Yield what is wrong with fields that depend on each other."""
+    """Yield the errors in fields that depend on each other."""
     hosts = [mapping.host for mapping in sync.mappings]
     yield from repeated_errors(hosts, place)
     # Without keys every run would create every record again.
@@ -121,7 +121,7 @@ def interval_errors(text: str, place: str) -> Iterator[ConfigError]:
 def children_errors(
     sync: Sync, children: Children, place: str
 ) -> Iterator[ConfigError]:
-    """Yield what is wrong with children whose parent or keys cannot be told."""
+    """Yield the errors in children whose parent or keys are unknown."""
     if len(children.parent) != len(sync.keys):
         yield ConfigError(
             Text("the parent needs as many fields as the line has keys"),

@@ -1,4 +1,4 @@
-"""What a user looks for in a column of a table, read by the kind of the column."""
+"""Filters of a table's column, read by the kind of the column."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -35,7 +35,7 @@ Wanted = str | Equal | Span  # a text is contained
 
 
 def read_wanted(kind: FieldKind, text: str, zone: tzinfo) -> Wanted:
-    """Return what a text looks for in a column of this kind.
+    """Return the filter that a text means in a column of this kind.
 
     What is no number, moment or boolean is looked for as it is.
     """

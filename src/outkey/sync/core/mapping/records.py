@@ -15,7 +15,7 @@ Changes = Mapping[str, tuple[object, object]]  # by field: value before and afte
 
 
 class FieldKind(StrEnum):
-    """What a field of the host holds."""
+    """The kind of value in a field of the host."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -72,7 +72,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a line needs of its target."""
+    """The fields that a line needs of its target."""
 
     keys: tuple[str, ...]  # the fields that identify a record
     fields: tuple[HostField, ...]
@@ -113,7 +113,7 @@ class HostRecord:
 
 
 class WriteOutcome(StrEnum):
-    """What became of one row."""
+    """The result of writing one row."""
 
     CREATED = "created"
     UPDATED = "updated"
@@ -124,7 +124,7 @@ class WriteOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What the host did with one row, or would do in a dry run."""
+    """The result of one row, or its expected result in a dry run."""
 
     outcome: WriteOutcome
     field: str = ""  # of a refusal
@@ -228,7 +228,7 @@ def written_row(
     *,
     is_archived: bool = False,
 ) -> Written:
-    """Return what writing a row changes of a stored record; None: it is a new one.
+    """Return the changes of a stored record by a row; None: it is a new one.
 
     A record that was archived is updated, since it is active again.
     """

@@ -1,4 +1,4 @@
-"""What a line needs of a table or a file, by its mappings and by its values.
+"""Shapes: the fields that a line needs, by its mappings and by its values.
 
 A transform decides the kind of its column. Where a value is taken as it is, the first
 values decide it, and later ones widen the column: whole numbers to decimals, anything
@@ -58,7 +58,7 @@ def is_made_by_outkey(target: str) -> bool:
 
 
 def shape_of(sync: Sync) -> Shape:
-    """Return what a pull needs of its table or file, or raise ConfigError."""
+    """Return the shape of a pull's table or file, or raise ConfigError."""
     return Shape(
         keys=sync.keys,
         fields=mapped_fields(sync.mappings, sync.keys),
@@ -68,7 +68,7 @@ def shape_of(sync: Sync) -> Shape:
 
 
 def shape_of_children(sync: Sync, number: int) -> Shape:
-    """Return what the children of a pull need of their table, or raise ConfigError."""
+    """Return the shape of the table of a pull's children, or raise ConfigError."""
     children = sync.children[number]
     mappings = child_mappings(sync, number)
     return Shape(

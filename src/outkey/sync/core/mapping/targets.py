@@ -72,7 +72,7 @@ TargetName = TableName | FileName | str  # the last is a model of the host
 
 
 def parse_target(target: str, *, field: str = "target") -> TargetName:
-    """Return what the name of a target means, or raise ConfigError."""
+    """Return the parts of a target's name, or raise ConfigError."""
     if target.startswith(TABLE_PREFIX):
         return parse_table(target.removeprefix(TABLE_PREFIX), field)
     if target.startswith(FILE_PREFIX):

@@ -53,7 +53,7 @@ _EMPTY_IS_TEXT = frozenset({Transform.TEXT, Transform.AS_IS, Transform.TEMPLATE}
 
 @dataclass(frozen=True, slots=True)
 class MappingContext:
-    """What some transforms need besides the value: time zones and looked-up ids."""
+    """Values that some transforms need: time zones and looked-up ids."""
 
     zones: Zones
     lookups: Lookups = dataclass_field(default_factory=dict)

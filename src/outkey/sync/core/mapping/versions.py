@@ -123,7 +123,7 @@ def moment_rank(moment: datetime) -> VersionRank:
 
 
 def read_moment(text: str) -> datetime | None:
-    """Return a moment as APIs write it, in UTC without a zone; None if it is none."""
+    """Return a moment as APIs write it, in UTC without a zone; None if invalid."""
     if MONTH.fullmatch(text):
         text = f"{text}-01"
     if spaced := SPACED_ZONE.fullmatch(text):

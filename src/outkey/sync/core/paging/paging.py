@@ -60,7 +60,7 @@ UNUSED_NAMES = {"line"}
 
 
 class Page(NamedTuple):
-    """What paging needs of a response."""
+    """A response as paging needs it."""
 
     location: Location  # where the page was read from
     headers: ResponseHeaders
@@ -125,7 +125,7 @@ def upcoming_positions(
 
 
 def is_past_the_end(sync: Sync, position: Position, status: int) -> bool:
-    """Whether a status means that there is no page of this number.
+    """Whether a status means that no page has this number.
 
     Django REST framework returns 404, WordPress 400. After a page that was not short,
     400 can as well be a limit of the API, and then records would be missing.
@@ -184,7 +184,7 @@ def _after_number(sync: Sync, before: Position, read: Position, page: Page) -> P
 
 
 def refuse_deep_cursor(value: object) -> None:
-    """Refuse a cursor with so many levels or fields that it is none."""
+    """Refuse a cursor that is too deep or too large."""
     if isinstance(value, dict | list) and size_fault({"cursor": value}):
         raise sync_failure(
             "bad_cursor", Text("the cursor of the next page is too large")

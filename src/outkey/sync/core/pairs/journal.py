@@ -1,4 +1,4 @@
-"""What the pull of a pair has to store for records that are committed before it.
+"""The journal of a pair's pull, for records that are committed before the rest.
 
 Records in another database cannot be committed together with what both sides agree on.
 So the other database gets, in the transaction of the records, a journal of what is to
@@ -17,7 +17,7 @@ from outkey.sync.core.run.run import Run, RunState
 
 @dataclass(frozen=True, slots=True)
 class PairJournal:
-    """What a page, or the end of a run, changes in the agreements and the ledger."""
+    """Changes of agreements and ledger by a page, or by the end of a run."""
 
     run: str
     pages: int  # of the run, before this page

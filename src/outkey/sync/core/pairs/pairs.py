@@ -28,7 +28,7 @@ Values = Mapping[str, object]  # by the host's names, as JSON has them
 
 
 class Side(StrEnum):
-    """What became of a record on one side since both sides agreed."""
+    """The change of a record on one side since both sides agreed."""
 
     UNCHANGED = "unchanged"
     CHANGED = "changed"
@@ -38,7 +38,7 @@ class Side(StrEnum):
 
 
 class Decision(StrEnum):
-    """What a pull does with a record."""
+    """The action of a pull on a record."""
 
     NOTHING = "nothing"
     AGREE = "agree"  # both have the same values
@@ -64,7 +64,7 @@ class PairConflict:
 
 @dataclass(frozen=True, slots=True)
 class PairAgreement:
-    """What both sides had of a record when they last agreed.
+    """The values of a record when both sides last agreed.
 
     Without values they never did, and there is a conflict only.
     """
@@ -262,7 +262,7 @@ def _comparable_text(text: str) -> str:
 def side_of_api(
     agreement: PairAgreement | None, values: Values | None, *, is_lenient: bool = False
 ) -> Side:
-    """Return what became of a record at the API; None: it is not there.
+    """Return the change of a record at the API; without `values` it is not there.
 
     `is_lenient` takes what an API may have made of sent values for unchanged.
     """
@@ -275,7 +275,7 @@ def side_of_api(
 
 
 def side_of_host(agreement: PairAgreement | None, values: Values | None) -> Side:
-    """Return what became of a record's shared fields in the host."""
+    """Return the change of a record's shared fields in the host."""
     agreed = agreement.host if agreement else None
     if agreed is not None and values is not None:
         agreed = {name: agreed.get(name) for name in values}
@@ -361,7 +361,7 @@ def decide(
 def decide_resolved(
     conflict: PairConflict, api: Values | None, host: Values | None
 ) -> Decision:
-    """Return what a pull does after a user's choice.
+    """Return the decision about a record after a user's choice.
 
     If the version that loses is not the one that the user saw, the user is asked again.
     """
@@ -375,7 +375,7 @@ def decide_resolved(
 def after_deletion(
     resolved: PairAgreement, *, sends_deletions: bool
 ) -> PairAgreement | None:
-    """Return what stays of a resolved conflict if the host has deleted the record.
+    """Return the agreement after a resolved conflict whose record the host deleted.
 
     None if neither side has it. Without deletions by the push, the choice of the host
     leaves the API's version as it is, and that ends the conflict.

@@ -129,7 +129,7 @@ def _refuse_unfit_push(pair: Pair, push: Sync) -> None:
 
 
 def _refuse_unknown_field(pair: Pair, pull: Sync, targets: Sequence[Target]) -> None:
-    """Raise ConfigError if the host's field with the time of a change is none.
+    """Raise ConfigError if the host's field with the time of a change is unknown.
 
     A table may get it from the first run of the pull. A model that is not open is a
     finding of the lines.

@@ -12,7 +12,7 @@ _COUNT_MARK = "."  # before the number of records that a key is for
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """What a line has sent of one record of the host."""
+    """The entry of a push's ledger for one record of the host."""
 
     record: str  # its id
     digest: str = ""  # of the mapped values that were last accepted; "" for none

@@ -1,4 +1,4 @@
-"""What the responses to a push say: the IDs of new records, and errors in a 200."""
+"""Responses to a push: the IDs of new records, and errors in a 200."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ _STATUS_MEMBERS = ("status", "statusCode", "status_code", "httpStatus")
 
 
 def remote_id_of(value: object) -> str:
-    """Return the ID of a record as text; "" for a value that is none."""
+    """Return the ID of a record as text; "" for a value that is not an ID."""
     if isinstance(value, bool) or not isinstance(value, str | int | Decimal):
         return ""
     text = str(value)
@@ -25,7 +25,7 @@ def remote_id_of(value: object) -> str:
 
 
 def has_long_id(value: object) -> bool:
-    """Whether a value is no ID only because it is too long for one."""
+    """Whether a value is refused as an ID only because it is too long."""
     return isinstance(value, str) and is_too_long(value)
 
 

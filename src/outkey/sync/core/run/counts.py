@@ -15,7 +15,7 @@ MAX_CONTINUED = 10
 
 @dataclass(slots=True)
 class RunCounts:
-    """What is counted for one line; dry runs are not."""
+    """The counts of one line; dry runs are not counted."""
 
     runs: dict[str, int] = field(default_factory=dict)  # by their state at the end
     records: dict[str, int] = field(default_factory=dict)  # by outcome

@@ -21,7 +21,7 @@ KINDS: dict[str, tuple[type, ...]] = {
 
 
 def json_kind(value: object) -> str:
-    """Return the type that a value has in JSON, "" if there is none."""
+    """Return the type of a value in JSON; "" if it has none."""
     return next((kind for kind, types in KINDS.items() if isinstance(value, types)), "")
 
 

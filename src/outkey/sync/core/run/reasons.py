@@ -11,7 +11,7 @@ from outkey.foundation.core.text import NO_TEXT, Text
 
 
 class RunFailure(NamedTuple):
-    """What a user reads about a run that ended early."""
+    """The texts for users about a run that ended early."""
 
     summary: Text
     remedy: Text

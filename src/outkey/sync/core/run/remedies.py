@@ -35,7 +35,7 @@ REMEDY_BY_CAUSE: dict[str, Text] = {
 
 
 class RunHelp(StrEnum):
-    """What a page offers after a run that did not end well."""
+    """The help of a page after a run that did not end well."""
 
     OPEN_MAPPING = "open_mapping"
     OPEN_LINE = "open_line"
@@ -62,7 +62,7 @@ PAGE_REMEDIES = {
 
 
 def help_after(cause: str) -> RunHelp | None:
-    """Return what helps most after a run that ended for a cause; None if unknown."""
+    """Return the best help after a run that ended for a cause; None if unknown."""
     if cause == GUARD:
         return RunHelp.ALLOW_REMOVAL
     if cause in MAPPING_CAUSES:
@@ -83,7 +83,7 @@ def cause_text(cause: str) -> Text:
 
 
 def page_remedy_of(cause: str) -> Text:
-    """Return what helps, for a page that has a button for it."""
+    """Return the remedy, for a page that has a button for it."""
     return PAGE_REMEDIES.get(cause) or remedy_of(cause)
 
 
@@ -101,5 +101,5 @@ def summary_of(cause: str) -> Text:
 
 
 def remedy_of(cause: str) -> Text:
-    """Return what helps, as a connection test would say it; empty if nothing does."""
+    """Return the remedy in the words of a connection test; it may be empty."""
     return REMEDY_BY_CAUSE.get(cause, NO_TEXT)

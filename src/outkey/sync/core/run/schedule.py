@@ -79,7 +79,7 @@ def is_place_wanted(
     """Whether a run that waits could begin if one of this configuration made way.
 
     `active` are the runs under way by configuration. One that waits for another run of
-    its own configuration does not need the place of others.
+    its own configuration does not need the place of another one.
     """
     return any(
         item.configuration == configuration

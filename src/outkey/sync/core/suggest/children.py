@@ -92,7 +92,7 @@ def parent_field(word: str, key: str) -> str:
 
 
 def singular(name: str) -> str:
-    """Return what one record of a table is called, by the usual English plurals."""
+    """Return the singular of a table's name, by the usual English plurals."""
     word = snake_case(name)
     if word.endswith("ies"):
         return f"{word[:-3]}y"

@@ -30,7 +30,7 @@ class SampleFields:
     is_cut: bool = False
 
     def notes(self) -> Iterator[Text]:
-        """Yield what was left out, and why."""
+        """Yield the fields that were left out, and why."""
         if self.lists:
             yield Text(
                 "lists, which can become children of the record: {names}",

@@ -50,7 +50,7 @@ def path_for(host: HostField, paths: Sequence[Path]) -> Path | None:
 def mapping_for(
     host: HostField, path: Path, guess: Guess, values: Sequence[object]
 ) -> tuple[FieldMapping, Text] | Text:
-    """Return the mapping onto a host's field and why, or why there is none."""
+    """Return the mapping onto a host's field and its reason, or why it is missing."""
     if host.kind is FieldKind.LINK:
         return Text(
             "{field} is a link to {target}: map it with the transform lookup",

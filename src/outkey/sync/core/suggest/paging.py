@@ -87,7 +87,7 @@ _OFFSET_LIMIT = Text(
 
 @dataclass(frozen=True, slots=True)
 class PagedSample:
-    """What is known about the pages of a response."""
+    """The facts about the pages of a response."""
 
     document: object
     headers: ResponseHeaders

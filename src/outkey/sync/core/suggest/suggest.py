@@ -83,7 +83,7 @@ class FieldSuggestion:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """What a line can be completed with, and why."""
+    """Suggestions to complete a line, with their reasons."""
 
     records: str
     records_why: Text
@@ -200,7 +200,7 @@ class Suggestion:
 
 
 def suggest(sample: Sample) -> Suggestion:
-    """Return what a line can be completed with."""
+    """Return the suggestions to complete a line."""
     word = last_word(sample.line.path)
     found = found_records(sample, word)
     fields = fields_of(found.records)

@@ -32,7 +32,7 @@ class StoredTable:
 
 
 def read_table(connection: Connection, place: TablePlace) -> StoredTable | None:
-    """Return a table as the database describes it; None if there is none."""
+    """Return a table as the database describes it, or None."""
     if connection.dialect.name == SQLITE:
         return read_sqlite_table(connection, place)
     catalogue = inspect(connection)

@@ -183,7 +183,7 @@ Convert = Callable[[Any], Any]
 
 
 def encoder(vendor: str, column: ColumnType) -> Convert | None:
-    """Return what makes a value as the driver takes it; None: as it is."""
+    """Return the encoder of values for the driver; None: they stay as they are."""
     kind = column.kind
     if kind is FieldKind.JSON:
         return encode_json
@@ -199,7 +199,7 @@ def encoder(vendor: str, column: ColumnType) -> Convert | None:
 
 
 def decoder(vendor: str, column: ColumnType) -> Convert | None:
-    """Return what makes a value of what the driver returns; None: as it is."""
+    """Return the decoder of the driver's values; None: they stay as they are."""
     decoders: dict[FieldKind, Convert] = {
         FieldKind.JSON: decode_json,
         FieldKind.DECIMAL: decode_decimal,
@@ -226,7 +226,7 @@ def comparable_json(value: object) -> object:
 
 
 def decode_json(value: object) -> object:
-    """Return the value of a JSON text; a text of others is returned as it is."""
+    """Return the value of a JSON text; a text that is not JSON is returned as it is."""
     try:
         return json.loads(str(value), parse_float=Decimal)
     except ValueError:

@@ -35,7 +35,7 @@ class IdPlanner:
         """Let each row have a number that no other row had before."""
         has_own_number = self._sql.vendor == MYSQL and bool(table.numbered)
         if ID not in table.own and before.id_column == ID and not has_own_number:
-            # The table of others may be another one, whose rows had no ID yet.
+            # An adopted table may have been replaced by one without IDs.
             plan.is_loss = bool(before.columns)
             plan.first_id += ID_DISTANCE if before.columns else 0
         if self._sql.vendor == SQLITE:
@@ -52,7 +52,7 @@ class IdPlanner:
     def _add_sqlite_id(
         self, plan: TablePlan, before: Layout, table: StoredTable
     ) -> None:
-        """Give rows of others an ID, since SQLite uses a rowid again."""
+        """Assign IDs to the rows of an adopted table, since SQLite reuses a rowid."""
         is_filled = table.numbered != ID
         if is_filled:
             self._refuse_hidden_rowid(plan, table)

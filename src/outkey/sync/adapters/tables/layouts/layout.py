@@ -1,4 +1,4 @@
-"""What outkey has written down about a table: its columns, its keys, its numbers."""
+"""The stored layout of a table: its columns, keys and numbers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from outkey.sync.core.mapping.targets import OWN_COLUMNS, OWN_TABLE_PREFIX, Tabl
 
 ID, LINE, RUN = OWN_COLUMNS
 ROWID = "rowid"
-ID_COUNTERS = "outkey_ids"  # in a SQLite of others: the last ID of each table
+ID_COUNTERS = "outkey_ids"  # in an adopted SQLite: the last ID of each table
 CREATE_COUNTERS = (
     f"CREATE TABLE IF NOT EXISTS {ID_COUNTERS}"
     " (name TEXT PRIMARY KEY, last INTEGER NOT NULL)"
@@ -38,9 +38,9 @@ class Layout:
     columns: Mapping[str, ColumnType]
     keys: tuple[str, ...] = ()
     archives: bool = False
-    # A table of others in MySQL may have a column of its own that numbers its rows.
+    # An adopted table in MySQL may have a column of its own that numbers its rows.
     id_column: str = ID
-    fills_ids: bool = False  # outkey numbers the rows: a table of others in SQLite
+    fills_ids: bool = False  # outkey numbers the rows: an adopted table in SQLite
     is_made: bool = True  # False: outkey is about to make the table
     # Others have dropped it or columns of it, and these lines have read everything
     # since.
@@ -60,7 +60,7 @@ class Layout:
             columns,
             tuple(facts["keys"]),
             archives=facts["archives"],
-            # Before outkey numbered them, rows of others were known by their rowid.
+            # Before outkey numbered them, adopted rows were known by their rowid.
             id_column=facts.get("id_column") or (ID if facts.get("has_id") else ROWID),
             fills_ids=facts.get("fills_ids", False),
             is_made=facts.get("is_made", True),

@@ -1,4 +1,4 @@
-"""What outkey knows of tables, as shared states that other processes change too."""
+"""Layouts of tables, as shared states that other processes change too."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -130,7 +130,7 @@ def note_run(stored: Layout | None, line: str, next_id: int) -> Layout:
 
 
 def merge_layouts(current: Layout, stored: Layout | None) -> Layout:
-    """Return what a table has; another process may have added columns as well."""
+    """Return the merged layout; another process may have added columns as well."""
     if stored is None:
         return current
     of_outkey = {

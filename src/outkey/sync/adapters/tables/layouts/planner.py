@@ -47,7 +47,7 @@ class TablePlanner:
     def plan(
         self, shape: Shape, recorded: Layout | None, *, dry_run: bool
     ) -> TablePlan:
-        """Return what has to be changed so that a table has a shape."""
+        """Return the plan that gives a table this shape."""
         table = read_table(self._connection, self._place)
         self._refuse_reserved(shape)
         if table is None:
@@ -209,7 +209,7 @@ class TablePlanner:
             )
 
     def _refuse_unusable_columns(self, shape: Shape, table: StoredTable) -> None:
-        """Refuse a column of others with a type such as bytea or an array."""
+        """Refuse an existing column whose type cannot be written, such as bytea."""
         for column in shape.fields:
             is_there = column.name in table.columns
             if is_there and table.columns[column.name] is None:

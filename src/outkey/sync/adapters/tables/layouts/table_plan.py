@@ -1,4 +1,4 @@
-"""What is to be done with a table: the statements, and what a user reads about them."""
+"""The plan for a table: the statements, and the texts for users about them."""
 
 import hashlib
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ LOCK_SECONDS = 60
 
 @dataclass(slots=True)
 class TablePlan:
-    """What a table becomes, the statements for it, and what a user reads about it."""
+    """The new layout of a table, the statements for it, and the texts for users."""
 
     layout: Layout
     label: str  # the name of the table for a user

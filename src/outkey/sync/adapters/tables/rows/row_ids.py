@@ -12,7 +12,7 @@ from outkey.sync.adapters.tables.open_table import OpenTable
 
 
 def fill_ids(table: OpenTable) -> None:
-    """Give an ID to rows of others that have none; no number is used again."""
+    """Assign IDs to rows that other programs inserted; no number is used again."""
     if not table.layout.fills_ids:
         return
     execute = table.connection.exec_driver_sql

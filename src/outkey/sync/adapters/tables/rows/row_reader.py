@@ -69,7 +69,7 @@ class RowReader:
     def _conditions(
         self, after: str, wanted: Mapping[str, Wanted]
     ) -> Iterator[ColumnElement[bool]]:
-        """Yield what rows after an id have of what is wanted."""
+        """Yield the conditions for the wanted rows after an id."""
         if after:
             yield self._table.id > id_of(after)
         for name, value in wanted.items():

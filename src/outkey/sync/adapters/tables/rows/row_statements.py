@@ -28,7 +28,7 @@ class RowStatements:
         self._table = table
 
     def insert(self, names: Sequence[str], new: Sequence[Row], mark: RunMark) -> None:
-        """Insert new rows; those of others in SQLite get an ID."""
+        """Insert new rows; those of an adopted table in SQLite get an ID."""
         if not new:
             return
         columns = {
@@ -122,7 +122,7 @@ class RowStatements:
     ) -> bool:
         """Write rows in one statement, where UPDATE would be one for each.
 
-        Return False where a table of others needs that: it requires a column which
+        Return False where an adopted table needs that: it requires a column which
         rows lack, or has an ID that changes.
         """
         number = self._table.layout.id_column

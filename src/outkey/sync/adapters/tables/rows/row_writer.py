@@ -49,7 +49,7 @@ class RowWriter:
     def compare(
         self, keys: Sequence[str], rows: Sequence[Row], planned: Layout | None = None
     ) -> list[Written]:
-        """Return what `upsert` would do, with the values before and after.
+        """Return the results of an `upsert`, with the values before and after.
 
         `planned` is what the table would have before that.
         """
