@@ -193,7 +193,7 @@ class SyncLine(models.Model):
 
 
 class LineVersion(models.Model):
-    """What one save stored of a sync line."""
+    """A version of a sync line, as one save stored it."""
 
     line = models.ForeignKey(
         SyncLine, models.CASCADE, related_name="versions", db_index=False
@@ -317,7 +317,7 @@ class SyncMark(models.Model):
 
 
 class Ledger(models.Model):
-    """What a push has sent of one record (`LedgerEntry`)."""
+    """The ledger of a push: one record that was sent (`LedgerEntry`)."""
 
     line = models.ForeignKey(
         SyncLine, models.CASCADE, related_name="ledger", db_index=False
@@ -357,7 +357,7 @@ class Ledger(models.Model):
 
 
 class Agreement(models.Model):
-    """What both sides of a pair agreed on about one record (`PairAgreement`)."""
+    """The agreement of a pair about one record (`PairAgreement`)."""
 
     line = models.ForeignKey(
         SyncLine, models.CASCADE, related_name="agreements", db_index=False
@@ -580,7 +580,7 @@ class ApiToken(SharedStateRow):
 
 
 class UserSettings(models.Model):
-    """What a user has chosen for themself.
+    """The settings that a user chose for their own account.
 
     The user is the text of a primary key and not a relation: commands run without the
     app that has the users.
@@ -590,7 +590,7 @@ class UserSettings(models.Model):
     time_zone = models.CharField(max_length=64, blank=True)
 
     class Meta:
-        """Everybody's own; nobody has rights to those of others."""
+        """No permissions: users change only their own row."""
 
         verbose_name = _("your settings")
         verbose_name_plural = _("Your settings")

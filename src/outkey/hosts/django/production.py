@@ -22,7 +22,7 @@ from outkey.sending.adapters.transport.listeners_file import ListenerFiles
 
 
 def project_facts(application: Application | None, home: Path) -> ProductionFacts:
-    """Return what is known in every Django project; its proxies and users are not."""
+    """Return the facts known in every Django project, without its proxies and users."""
     facts = machine_facts(home)
     if application is None:
         return replace(facts, parts={"database": StorageUnavailable.code})
@@ -30,7 +30,7 @@ def project_facts(application: Application | None, home: Path) -> ProductionFact
 
 
 def machine_facts(home: Path) -> ProductionFacts:
-    """Return what is known without a database."""
+    """Return the facts that need no database."""
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     facts = ProductionFacts(
         now=time.time(),

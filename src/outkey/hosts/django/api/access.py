@@ -13,7 +13,7 @@ from outkey.hosts.django.pages.access import installation, offered_references
 
 
 def access_of(request: HttpRequest) -> ApiAccess:
-    """Return what the token of a request permits, or raise TokenRefused."""
+    """Return the access of a request's token, or raise TokenRefused."""
     text = token_of_header(request.META.get("HTTP_AUTHORIZATION", ""))
     return open_access(installation(), text, offered_references())
 
@@ -31,7 +31,7 @@ class TokenAuthentication(AuthBase):
         super().__init__()
 
     def __call__(self, request: HttpRequest) -> ApiAccess:
-        """Return what the token permits, or raise what is in the way."""
+        """Return the access of the token, or raise the error that prevents it."""
         access = access_of(request)
         match = request.resolver_match
         # The first name in a path is what the operation is about.

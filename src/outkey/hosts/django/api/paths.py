@@ -1,4 +1,4 @@
-"""The path of a request as its client sent it, so that %2F is no separator."""
+"""The path of a request as its client sent it, so that %2F is not a separator."""
 
 from urllib.parse import quote, unquote, urlsplit
 
@@ -22,7 +22,7 @@ register_converter(SegmentConverter, "segment")
 
 
 def raw_rest(request: HttpRequest, rest: str) -> str:
-    """Return what follows the prefix of the interface, as it was sent, with the query.
+    """Return the path after the interface's prefix, as it was sent, with the query.
 
     `rest` is the same, decoded by Django.
     """

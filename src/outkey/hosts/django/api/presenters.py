@@ -7,7 +7,7 @@ from outkey.sending.engine.connection_test import Report
 
 
 def report_facts(report: Report) -> dict[str, object]:
-    """Return what a test found."""
+    """Return the report of a test."""
     return {
         "configuration": report.configuration,
         "ok": report.ok,

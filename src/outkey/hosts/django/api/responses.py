@@ -78,7 +78,7 @@ def method_not_allowed(methods: Iterable[str]) -> HttpResponse:
 
 
 def failure_response(failure: Exception) -> HttpResponse:
-    """Return what a failure of our own looks like: an id that the log has too."""
+    """Return the response to a failure of our own: an id that the log has too."""
     if isinstance(failure, RequestDataTooBig):
         return error_response(body_too_large())
     reference = secrets.token_hex(4)

@@ -437,7 +437,7 @@ def describe_model(model: OpenModel) -> Target:
 
 
 def json_texts(fields: Mapping[str, AnyField], alias: str) -> dict[str, Cast]:
-    """Return what reads JSON of SQLite as it is stored: a document hides odd texts."""
+    """Return a reader of JSON as SQLite stores it: a document hides odd texts."""
     if connections[alias].vendor != "sqlite":
         return {}
     return {

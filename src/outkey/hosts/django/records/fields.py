@@ -119,7 +119,7 @@ def links_by_key(field: AnyField) -> bool:
 
 
 def kind_of(field: AnyField) -> FieldKind:
-    """Return what a field of `fields_of` holds."""
+    """Return the kind of a field of `fields_of`."""
     kind = next(kind for field_class, kind in _KINDS if isinstance(field, field_class))
     return FieldKind.CHOICE if field.choices else kind
 
@@ -203,7 +203,7 @@ class PlainValues:
 
 @lru_cache(maxsize=10_000)
 def plain_values(field: AnyField) -> PlainValues | None:
-    """Return what a field stores as it is; None if only the field itself can tell."""
+    """Return the values that a field stores as they are; None if only it can decide."""
     passed_type = _PASSED_TYPES.get(type(field).to_python)
     is_django_cleaning = all(
         getattr(type(field), name) is getattr(models.Field, name)

@@ -111,9 +111,10 @@ def any_key_query(
 def compiled_key_query(
     model: type[models.Model], key: AnyField, count: int, _vendor: str, *, lock: bool
 ) -> str:
-    """Return SQL for so many texts; Django compiles it slower than databases run it.
+    """Return cached SQL that looks up `count` keys.
 
-    That for a vendor without row locks has none, so it is not for another vendor.
+    Django compiles it slower than databases run it. It depends on the vendor, since
+    some have no row locks.
     """
     placeholders = [(str(number),) for number in range(count)]
     query = key_query(model, [key], placeholders, lock=lock)

@@ -22,7 +22,7 @@ UNCHANGED = Written(WriteOutcome.UNCHANGED)
 
 @dataclass(slots=True)
 class WriteStep:
-    """What is to be done for one row."""
+    """The write that one row needs."""
 
     written: Written
     record: Record | None = None

@@ -59,7 +59,7 @@ class MatchedRows(NamedTuple):
 def compare_rows(
     model: OpenModel, keys: Sequence[str], rows: Sequence[Row]
 ) -> list[Written]:
-    """Return what `upsert_rows` would do, with the values before and after."""
+    """Return the results of `upsert_rows`, with the values before and after."""
     page = read_page(model, keys, rows, lock=False)
     steps = plan_steps(model, keys, page, is_dry_run=True)
     return [replace(step.written, changes=step.changes) for step in steps]

@@ -154,7 +154,7 @@ os.register_at_fork(after_in_child=begin_in_child)
 
 
 def file_id(path: str) -> tuple[int, int]:
-    """Return what tells a file from another one of the same name."""
+    """Return device and inode of a file."""
     status = os.stat(path)  # noqa: PTH116 - every send comes here
     return status.st_dev, status.st_ino
 

@@ -1,4 +1,4 @@
-"""What pushes have sent of each record, in fixed SQL: a run reads every entry."""
+"""Ledgers of pushes, in fixed SQL: a run reads every entry."""
 
 import json
 from collections.abc import Collection, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What the list of configurations shows besides their columns, read at once for all.
+"""Facts for the list of configurations besides their columns, read for all at once.
 
 No secret is opened. What cannot be read was changed outside of outkey: it is reported
 where the configuration is opened, and does not end the list.

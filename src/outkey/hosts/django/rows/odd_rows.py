@@ -83,7 +83,7 @@ def odd_rows_of(kind: str, model: type[Model]) -> Iterator[OddRow]:
 
 
 def odd_condition(field: "Field[Any, Any]") -> str:
-    """Return the condition for an odd value in a column; "" where there is none."""
+    """Return the condition for an odd value in a column; "" if none can be odd."""
     by_kind = ON_SQLITE if connection.vendor == "sqlite" else ON_POSTGRESQL
     condition = by_kind.get(field.get_internal_type(), "")
     if not condition:

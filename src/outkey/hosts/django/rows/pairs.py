@@ -1,4 +1,4 @@
-"""What both sides of pairs agreed on, in a table beside the ledger."""
+"""Agreements of pairs, in a table beside the ledger."""
 
 from collections.abc import Collection, Sequence
 

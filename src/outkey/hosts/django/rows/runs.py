@@ -118,7 +118,7 @@ class DjangoRunRows:
         return [RejectedRecord(*row) for row in columns[skip : skip + limit]]
 
     def rejection_groups(self, run: str, limit: int) -> list[RejectionGroup]:
-        """Return what `group_rejections` does, counted by the database.
+        """Return the groups of `group_rejections`, counted by the database.
 
         A run may have rejected a million records.
         """

@@ -7,7 +7,7 @@ LONGEST_NUMBER = 12  # digits of a length
 
 
 def stated_size(environ: Mapping[str, Any]) -> int:
-    """Return the length that a request states; 0 for what is no number."""
+    """Return the length that a request states; 0 if it is not a number."""
     stated = environ.get("CONTENT_LENGTH") or "0"
     if not stated.isascii() or not stated.isdecimal():
         return 0

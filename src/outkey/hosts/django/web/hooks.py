@@ -104,7 +104,7 @@ def receive(request: HttpRequest, endpoint: str) -> HttpResponse:
 
 
 def reader_of(request: HttpRequest) -> Callable[[int], bytes]:
-    """Return what reads the body of a request."""
+    """Return a reader of a request's body."""
     if hasattr(request, "_body"):  # a middleware of the project has read it
         return lambda size: request.body[:size]
     return request.read

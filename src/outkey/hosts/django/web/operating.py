@@ -1,4 +1,4 @@
-"""What monitoring systems request: `/healthz`, `/readyz` and `/metrics`.
+"""Endpoints of monitoring systems: `/healthz`, `/readyz` and `/metrics`.
 
 In the embedded server the middleware responds before all others: a probe has no session
 and uses any host name. A project of its own has the views:

@@ -1,4 +1,4 @@
-"""What Django's own log of requests leaves out."""
+"""Refusals that Django's own log of requests leaves out."""
 
 from django.http.response import HttpResponseBase
 

@@ -33,7 +33,7 @@ class StreamWitness:
 def heartbeat_thread(
     application: Application, stop_signal: threading.Event
 ) -> RepeatingThread:
-    """Return what stores heartbeats, and deletes the last one at the end.
+    """Return the thread that stores heartbeats, and deletes the last one at the end.
 
     It is a thread of its own: a run may take hours, and the worker is alive.
     """

@@ -18,7 +18,7 @@ ROUND_SECONDS = 1.0
 def webhook_thread(
     application: Application, stop_signal: threading.Event
 ) -> RepeatingThread:
-    """Return what processes deliveries until the stop signal."""
+    """Return the thread that processes deliveries until the stop signal."""
     return RepeatingThread(
         WebhookRounds(application, stop_signal).process_deliveries,
         ROUND_SECONDS,
