@@ -12,7 +12,7 @@ from outkey.sync.core.mapping.mapping import Unmapped
 from outkey.sync.core.paging.response import Record
 from outkey.sync.core.run.reasons import sync_failure
 from outkey.sync.engine.pull.row_reader import RowReader
-from outkey.testing.fakes.basic import Answer
+from outkey.testing.fakes.basic import FakeResponse
 from outkey.webhooks.core.inbox.delivery import Delivery
 from outkey.webhooks.core.inbox.inbox import LEASE_SECONDS
 from outkey.webhooks.engine import work
