@@ -3,6 +3,7 @@
 Nothing here imports a model, so that it can be used before Django is set up.
 """
 
+import atexit
 import contextlib
 import os
 import pkgutil
@@ -13,7 +14,7 @@ from pathlib import Path
 import django
 from django.apps import apps
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, connections
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
@@ -97,6 +98,7 @@ def set_up_django() -> None:
     failure = ""
     try:
         django.setup()
+        atexit.register(connections.close_all)  # see `configure_django` of the server
     except Exception as error:  # noqa: BLE001 - its text may hold a secret
         failure = type(error).__name__
     if failure:

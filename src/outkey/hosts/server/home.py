@@ -1,5 +1,6 @@
 """The embedded home: its folders, database and tables, made on first use."""
 
+import atexit
 import fcntl
 import os
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ import django
 from django.apps import apps
 from django.conf import settings
 from django.core.management import call_command
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, connections
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
@@ -118,6 +119,8 @@ def configure_django(settings_module: str) -> None:
     if not apps.ready:
         django.setup()
         tolerate_odd_times()
+        # SQLite deletes its write-ahead log when the last connection is closed.
+        atexit.register(connections.close_all)
 
 
 def migrate(folder: Path) -> None:
