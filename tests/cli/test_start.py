@@ -1,11 +1,41 @@
-"""How commands end: what a process leaves."""
+"""How commands start and end: what they load, and what the end of a process leaves."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from cli.conftest import Terminal
+
+# What takes long to load, and what these commands do not need.
+FORBIDDEN = {
+    "pydantic",
+    "sqlalchemy",
+}
+PROGRAM = """
+import sys
+from outkey.hosts.cli.entry import main
+try:
+    main()
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("call", [["list"], ["show", "acme"], ["test", "acme"]])
+def test_a_command_loads_only_what_it_needs(ready: Terminal, call: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *call],
+        env=ready.environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = set(done.stderr.splitlines()[-1].split())
+    assert "outkey.hosts.django.models" in loaded
+    assert loaded.isdisjoint(FORBIDDEN)
 
 
 def test_the_end_of_a_command_closes_the_database(ready: Terminal) -> None:
@@ -13,6 +43,12 @@ def test_the_end_of_a_command_closes_the_database(ready: Terminal) -> None:
     files = [file.name for file in (ready.home / "data").iterdir()]
     assert "outkey.sqlite3" in files
     assert "outkey.sqlite3-wal" not in files
+
+
+def test_an_argument_that_is_not_unicode_is_refused(ready: Terminal) -> None:
+    refused = run_outkey(ready, b"show", b"\xff")
+    assert refused.returncode == 2
+    assert refused.stderr == b"error[configuration]: the input is not UTF-8 text\n"
 
 
 def run_outkey(

@@ -190,7 +190,45 @@ def load_command(name: str) -> "Command":
 
 def with_global_options(parameters: "list[Parameter]") -> "list[Parameter]":
     """Return the parameters of a command with the global options before --help."""
-    return [*parameters[:-1], *global_options(), parameters[-1]]
+    every = [*parameters[:-1], *global_options(), parameters[-1]]
+    for parameter in every:
+        convert_by_need(parameter)
+    return every
+
+
+class ConversionByNeed:
+    """Converts the value of a parameter for Typer, if there is anything to convert.
+
+    Typer would load pydantic to find that a text is a text, and that takes as long as
+    the rest of a short command.
+    """
+
+    def __init__(self, conversion: Callable[[], Any], *, takes_text: bool) -> None:
+        self._conversion = conversion  # Typer's own, made when it is called
+        self._takes_text = takes_text
+
+    def coerce(self, value: object, param: "Parameter", ctx: "Context") -> object:
+        """Return the value as the command gets it; Typer refuses a wrong one."""
+        # What is not Unicode is not ASCII either.
+        is_plain_text = isinstance(value, str) and value.isascii()
+        if value is None or (is_plain_text and self._takes_text):
+            return value
+        return self._conversion().coerce(value, param=param, ctx=ctx)
+
+
+def convert_by_need(parameter: "Parameter") -> None:
+    """Let a parameter with one value do without pydantic where it can."""
+    # Earlier versions of Typer have no descriptor, and do not use pydantic.
+    descriptor = getattr(parameter, "type_descriptor", None)
+    is_list = parameter.nargs != 1 or getattr(parameter, "multiple", False)
+    own = vars(parameter)
+    if descriptor is None or is_list or "get_runtime_param" in own:
+        return
+    conversion = ConversionByNeed(
+        parameter.get_runtime_param,  # type: ignore[attr-defined]
+        takes_text=descriptor.annotation is str,
+    )
+    own["get_runtime_param"] = lambda: conversion
 
 
 def usage_pieces(command: "Command") -> list[str]:
