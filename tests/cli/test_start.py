@@ -8,9 +8,17 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Terminal
+from outkey.hosts.server.home import COMMANDS, PAGES
 
 # What takes long to load, and what these commands do not need.
 FORBIDDEN = {
+    "django.contrib",
+    "django.core.mail",
+    "django.core.management",
+    "django.db.migrations",
+    "django.http",
+    "django.urls",
+    "django.views",
     "pydantic",
     "sqlalchemy",
 }
@@ -21,6 +29,19 @@ try:
     main()
 finally:
     print(*sys.modules, file=sys.stderr)
+"""
+# Whether commands and pages know the same migrations as Django, which loads them.
+MIGRATIONS = """
+import sys
+from outkey.hosts.server import home
+home.prepare(sys.argv[1])
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+assert set(home.migration_names()) == set(MigrationLoader(connection).disk_migrations)
+assert home.has_every_migration()
+connection.cursor().execute("DELETE FROM django_migrations WHERE app = 'outkey'")
+assert not home.has_every_migration()
+assert home.needs_migration()
 """
 
 
@@ -36,6 +57,15 @@ def test_a_command_loads_only_what_it_needs(ready: Terminal, call: list[str]) ->
     loaded = set(done.stderr.splitlines()[-1].split())
     assert "outkey.hosts.django.models" in loaded
     assert loaded.isdisjoint(FORBIDDEN)
+
+
+@pytest.mark.parametrize("settings", [COMMANDS, PAGES])
+def test_the_migrations_are_those_that_django_finds(
+    ready: Terminal, settings: str
+) -> None:
+    subprocess.run(
+        [sys.executable, "-c", MIGRATIONS, settings], env=ready.environment, check=True
+    )
 
 
 def test_the_end_of_a_command_closes_the_database(ready: Terminal) -> None:

@@ -15,8 +15,6 @@ import django
 from django.apps import apps
 from django.conf import settings
 from django.db import DatabaseError, connection, connections
-from django.db.migrations.loader import MigrationLoader
-from django.db.migrations.recorder import MigrationRecorder
 
 from outkey.foundation.core.errors import ConfigError, StorageUnavailable
 from outkey.foundation.core.text import Text
@@ -126,6 +124,9 @@ def refuse_pending_migrations() -> None:
 
 def migrations() -> set[str]:
     """Return the names of the app's migrations; none if a project disabled them."""
+    # Here, as below: without a project nothing of it is needed.
+    from django.db.migrations.loader import MigrationLoader
+
     package, _ = MigrationLoader.migrations_module(LABEL)
     if package is None:
         return set()
@@ -139,6 +140,8 @@ def migrations() -> set[str]:
 
 def applied_migrations() -> set[str]:
     """Return the names of outkey's migrations that the database has."""
+    from django.db.migrations.recorder import MigrationRecorder
+
     try:
         applied = list(MigrationRecorder(connection).applied_migrations())
     except DatabaseError:

@@ -2,18 +2,18 @@
 
 import atexit
 import fcntl
+import logging
 import os
+import pkgutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import django
 from django.apps import apps
 from django.conf import settings
-from django.core.management import call_command
 from django.db import DatabaseError, connection, connections
-from django.db.migrations.executor import MigrationExecutor
-from django.db.migrations.recorder import MigrationRecorder
 
 from outkey.foundation.core.errors import ConfigError, StorageUnavailable
 from outkey.foundation.core.text import Text
@@ -117,10 +117,22 @@ def configure_django(settings_module: str) -> None:
         # Also where one is set: a parent process may have set our other module.
         os.environ["DJANGO_SETTINGS_MODULE"] = settings_module
     if not apps.ready:
-        django.setup()
+        if settings_module == COMMANDS:
+            set_up_without_pages()
+        else:
+            django.setup()
         tolerate_odd_times()
         # SQLite deletes its write-ahead log when the last connection is closed.
         atexit.register(connections.close_all)
+
+
+def set_up_without_pages() -> None:
+    """Do what `django.setup` does, without loading its URLs, responses and mail.
+
+    Django's own configuration of the log writes nothing without DEBUG and ADMINS.
+    """
+    logging.getLogger("django").addHandler(logging.NullHandler())
+    apps.populate(settings.INSTALLED_APPS)
 
 
 def migrate(folder: Path) -> None:
@@ -132,6 +144,8 @@ def migrate(folder: Path) -> None:
                 folder
             ):  # two first processes must not both make tables
                 if needs_migration():
+                    from django.core.management import call_command
+
                     claim_database()
                     call_command("migrate", verbosity=0)
     except DatabaseError:
@@ -142,14 +156,41 @@ def migrate(folder: Path) -> None:
 
 def needs_migration() -> bool:
     """Whether a migration is missing, or the record whose database this is."""
+    if has_every_migration():
+        return False
+    # Loads all migrations, which can replace others.
+    from django.db.migrations.executor import MigrationExecutor
+
     executor = MigrationExecutor(connection)
     if EMBEDDED_DATABASE not in executor.loader.applied_migrations:
         return True
     return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
+def has_every_migration() -> bool:
+    """Whether all migrations are recorded by their names, with whose database it is."""
+    with connection.cursor() as cursor:
+        if "django_migrations" not in connection.introspection.table_names(cursor):
+            return False
+        cursor.execute("SELECT app, name FROM django_migrations")
+        applied = set(cursor.fetchall())
+    return EMBEDDED_DATABASE in applied and applied.issuperset(migration_names())
+
+
+def migration_names() -> Iterator[tuple[str, str]]:
+    """Yield the migrations of all apps by the names of their files, as Django does."""
+    for app in apps.get_app_configs():
+        package = find_spec(f"{app.name}.migrations")
+        folders = package.submodule_search_locations if package else None
+        for file in pkgutil.iter_modules(folders or []):
+            if not file.ispkg and file.name[0] not in "_~":
+                yield app.label, file.name
+
+
 def claim_database() -> None:
     """Record that this is a database of the embedded server; refuse a project's."""
+    from django.db.migrations.recorder import MigrationRecorder
+
     recorder = MigrationRecorder(connection)
     applied = recorder.applied_migrations()
     if EMBEDDED_DATABASE in applied:
