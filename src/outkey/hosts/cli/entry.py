@@ -1,16 +1,13 @@
 """The `outkey` command, also where the packages that it needs are not installed."""
 
-import gc
 import sys
 
-# Python looks for garbage when there are this many new objects more than before. Its
-# default of 700 is reached by loading two modules, none of which is garbage.
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+from outkey.hosts.cli.garbage import begin_loading, end_process
 
 
 def main() -> None:
     """Run the command line, or say what to install."""
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    begin_loading()
     try:
         from outkey.hosts.cli.main import main as run_commands
     except ModuleNotFoundError as error:
@@ -25,4 +22,4 @@ def main() -> None:
     try:
         run_commands()
     finally:
-        gc.freeze()  # the memory of a process that ends needs no search for garbage
+        end_process()

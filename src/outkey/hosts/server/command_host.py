@@ -3,18 +3,18 @@
 Whatever imports a model is imported after Django is set up.
 """
 
-import logging.config
+from __future__ import annotations
+
 import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from outkey.administration.core.access.token_owners import TokenOwner
-from outkey.administration.core.operating.checklist import ProductionFacts
-from outkey.administration.engine.application import Application
 from outkey.foundation.core.errors import ConfigError, OutkeyError, Sealed
 from outkey.foundation.core.text import Text
+from outkey.hosts.cli.garbage import end_loading
 from outkey.hosts.cli.printing.output import print_line
 from outkey.hosts.command_host import (
     CommandHost,
@@ -35,10 +35,14 @@ from outkey.hosts.server.home import (
     refuse_project,
 )
 from outkey.hosts.server.location import home
-from outkey.hosts.server.logs import logging_settings
 from outkey.sending.adapters.secrets.keyring_file import KeySource
 from outkey.sending.core.audit.events import Tag
-from outkey.sync.core.run.run import Run
+
+if TYPE_CHECKING:
+    from outkey.administration.core.access.token_owners import TokenOwner
+    from outkey.administration.core.operating.checklist import ProductionFacts
+    from outkey.administration.engine.application import Application
+    from outkey.sync.core.run.run import Run
 
 
 def django_host() -> CommandHost:
@@ -83,6 +87,7 @@ def application_at(folder: Path) -> Application:
 
     application = install(folder)
     record_restore(application, folder)
+    end_loading()
     return application
 
 
@@ -120,6 +125,7 @@ def serve_pages(address: str, port: int, *, demo: bool) -> None:
     # Before a password is generated: wrong settings and a port in use end the command.
     threads = server.helpers()
     record_restore(installation(), folder)
+    end_loading()
     listener = server.listen(address, port)
     warn_about_exposure(address)
     server.warn_about_second_server()
@@ -241,6 +247,10 @@ def run_worker(
     log_run: Callable[[Run], None],
 ) -> None:
     """Take runs from the PostgreSQL queue, on as many machines as share it."""
+    import logging.config
+
+    from outkey.hosts.server.logs import logging_settings
+
     application = open_application()
     from outkey.hosts.django.rows.runs import has_queue
 
