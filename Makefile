@@ -7,7 +7,7 @@ PROGRAMS := $(wildcard tests/*/programs)
 SPACE := $(subst ,, )
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
-.PHONY: help run tour spar test test-full lint types architecture rooms pytest bench docs readme-picture changelog release clean
+.PHONY: help run tour spar quick test test-full lint types types-of-programs architecture rooms pytest bench docs readme-picture changelog release clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -21,10 +21,13 @@ tour: $(VENV)/.server ## one request for each method and failure, in the termina
 spar: $(VENV)/.server ## the sparring provider: a local API to test your own configuration with; PORT=9000
 	@$(BIN)/python -m outkey.spar --tls $(if $(filter file,$(origin PORT)),,--port $(PORT))
 
-test: $(VENV)/.dev ## everything that must pass before a change lands, in about half an hour on two cores
+quick: $(VENV)/.dev ## while you work: unit and contract tests, lint and types, without any server; three minutes
+	@$(BIN)/python tools/run_tests.py --quick
+
+test: $(VENV)/.dev ## everything that must pass before a change lands, in about ten minutes on two cores
 	@$(BIN)/python tools/run_tests.py
 
-test-full: $(VENV)/.dev ## the same, with the long versions of the heavy suites
+test-full: $(VENV)/.dev ## before a merge to main and a release: all tests at full length, coverage, the handbook
 	@$(BIN)/python tools/run_tests.py --full
 
 lint: $(VENV)/.dev ## format and lint of code and templates
@@ -32,8 +35,10 @@ lint: $(VENV)/.dev ## format and lint of code and templates
 	$(BIN)/ruff check .
 	$(BIN)/djlint --quiet --check --lint src
 
-types: $(VENV)/.dev ## mypy, strict: the package, the programs that tests run, and bench
+types: $(VENV)/.dev ## mypy, strict: the package
 	$(BIN)/mypy
+
+types-of-programs: $(VENV)/.dev ## mypy, strict: the programs that tests run, and bench
 	MYPYPATH=src:tests:tests/cli/projects/shop_project:$(subst $(SPACE),:,$(PROGRAMS)) $(BIN)/mypy $(PROGRAMS)
 	MYPYPATH=src $(BIN)/mypy --ignore-missing-imports --allow-subclassing-any bench
 
@@ -44,7 +49,7 @@ architecture: $(VENV)/.dev ## the direction of imports, and no circle
 rooms: $(VENV)/.dev ## the packages, and how many imports go down and up
 	@$(BIN)/python tools/rooms.py
 
-pytest: $(VENV)/.dev ## only the tests, with coverage
+pytest: $(VENV)/.dev ## only the tests
 	@$(BIN)/python tools/run_tests.py --pytest
 
 bench: $(VENV)/.dev .venv-bench/.ready ## the budgets: sending and synchronizing beside the peers, audit, storage, start of commands

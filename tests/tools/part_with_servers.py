@@ -1,0 +1,31 @@
+"""What tests start: a home's server by a fork, and a PostgreSQL if there is one.
+
+Writes the number of each process to a file, and waits until it is ended.
+"""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
+sys.path.insert(0, str(TESTS))
+
+import forks  # noqa: E402 - which lies beside the suites
+from database.conftest import POSTGRESQL, Cluster  # noqa: E402
+from ports import free_port  # noqa: E402
+
+place = Path(sys.argv[1])
+home = place / "home"
+environment = {"PATH": os.environ["PATH"], "OUTKEY_HOME": str(home)}
+command = [*forks.OUTKEY, "serve", "--port", str(free_port())]
+server = forks.Popen(command, env=environment)
+pids = [os.getpid(), server.pid, forks._forks()._process.pid]
+if POSTGRESQL:
+    folder = Path(os.environ["TMPDIR"], "outkey-postgresql-test")
+    folder.mkdir()
+    Cluster(folder)
+    pids.append(int((folder / "data" / "postmaster.pid").read_text().split()[0]))
+(place / "part").write_text(" ".join(map(str, pids)))
+(place / "part").rename(place / "pids")
+time.sleep(600)
