@@ -4,10 +4,12 @@
 # What cannot be had is not an error here: the tests that need it say so by name.
 set -eu
 folder=$1 python=$2
+began=$(date +%s)
 mkdir -p "$folder"
 
 if command -v npm > /dev/null; then
-  echo "installing requirements/peers into $folder"
+  count=$(grep -c '^    "node_modules/' requirements/peers/package-lock.json)
+  echo "installing $count packages of requirements/peers into $folder"
   cp requirements/peers/package.json requirements/peers/package-lock.json "$folder"
   npm ci --prefix "$folder" --no-audit --no-fund --ignore-scripts --loglevel=error
   # The only one that runs a script: Directus needs it compiled.
@@ -20,7 +22,7 @@ fi
 install_apart() {
   place="$folder/$1" lock="requirements/$1.lock"
   cmp -s "$lock" "$place/lock" && return
-  echo "installing $lock into $place"
+  echo "installing $(grep -c '==' "$lock") packages of $lock into $place"
   {
     "$python" -m venv --clear --without-pip "$place" &&
       "$python" -m pip --python "$place/bin/python" install --quiet --disable-pip-version-check \
@@ -48,12 +50,16 @@ unpack() {
   )
 }
 
-for peer in glewlwyd docker-registry squid tinyproxy=tinyproxy-bin apache2=apache2-bin lighttpd prometheus caddy; do
+set -- glewlwyd docker-registry squid tinyproxy=tinyproxy-bin apache2=apache2-bin lighttpd prometheus caddy
+number=0
+for peer in "$@"; do
+  number=$((number + 1))
   program=${peer%=*} package=${peer#*=}
   command -v "$program" > /dev/null && continue
   [ -x "$folder/debian/usr/bin/$program" ] || [ -x "$folder/debian/usr/sbin/$program" ] && continue
-  echo "unpacking $program from Debian into $folder"
+  echo "unpacking $program, server $number of $#, from Debian into $folder"
   { command -v apt-get > /dev/null && command -v dpkg-deb > /dev/null && { unpack "$package" ||
     { [ "$(id -u)" = 0 ] && apt-get update -qq > /dev/null 2>&1 && unpack "$package"; }; }; } ||
     echo "missing program: $program (Debian package $package)"
 done
+echo "$folder is ready after $(($(date +%s) - began)) s"

@@ -2,13 +2,15 @@
 # setup.sh PYTHON VENV LOCK [PROGRAM=DEBIAN-PACKAGE...]
 # Create a virtual environment from a lock file; as root on Debian, install missing programs too.
 # A program that cannot be installed is not an error here: the tests that need it name it.
+# It takes minutes on a fresh machine, so each step says what it installs, and how many.
 set -eu
 python=$1 venv=$2 lock=$3
 shift 3
+began=$(date +%s)
 
 apt_install() {
   [ "$(id -u)" = 0 ] && command -v apt-get > /dev/null || return 1
-  echo "installing $* from Debian"
+  echo "installing $*$place from Debian"
   DEBIAN_FRONTEND=noninteractive
   export DEBIAN_FRONTEND
   apt-get install -y -qq --no-install-recommends "$@" > /dev/null 2>&1 && return 0
@@ -24,18 +26,23 @@ command -v "$python" > /dev/null || {
   exit 1
 }
 
+number=0 place=
 for pair in "$@"; do
+  number=$((number + 1))
+  place=", program $number of $#,"
   command -v "${pair%%=*}" > /dev/null || [ -x "/usr/sbin/${pair%%=*}" ] ||
     apt_install "${pair##*=}" || echo "missing program: ${pair%%=*} (Debian package ${pair##*=})"
 done
 
 if [ ! -x "$venv/bin/pip" ] || [ "$("$python" -V)" != "$("$venv/bin/python" -V)" ]; then
   rm -rf "$venv"
+  place=
   # Debian ships venv in a package of its own.
   "$python" -m venv "$venv" > /dev/null 2>&1 || { apt_install python3-venv && "$python" -m venv "$venv"; }
 fi
-echo "installing $lock into $venv"
+echo "installing $(grep -c '==' "$lock") packages of $lock into $venv"
 # The lock file lists every package, so nothing has to be resolved.
 "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes -r "$lock"
 [ "$venv" = .venv-bench ] ||
   "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+echo "$venv is ready after $(($(date +%s) - began)) s"
