@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from full_run import long_tests
+
 pytest_plugins = ["outkey.testing.canary", "pytester"]
 
 
@@ -38,12 +40,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Leave out of a quick run what is for the full one."""
+    """Leave to the full run what `full_run.py` lists and what is marked."""
     if config.getoption("--full"):
         return
-    long_ones = [item for item in items if item.get_closest_marker("full")]
-    config.hook.pytest_deselected(items=long_ones)
-    items[:] = [item for item in items if not item.get_closest_marker("full")]
+    left_out = set(long_tests(items))
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -227,7 +227,7 @@ def run_all(arguments: Sequence[str], folder: Path) -> int:
     if is_full:
         subprocess.run([BIN / "coverage", "erase"], cwd=ROOT, check=True)
     failed = runner.run(parts_of(arguments))
-    if "--quick" not in arguments:
+    if is_full:
         command = (*ALONE, *pytest_options(arguments))
         failed += runner.run([Part("what measures time", command, FOR_PYTEST)])
     runner.print_slowest()

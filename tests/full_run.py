@@ -1,0 +1,203 @@
+"""What only the full run does, with the reason for each.
+
+`make test` must end in ten minutes, so that it is run before each change. A row moves
+tests out of it and names what stays to protect the same rule; nothing is deleted, and
+`make test-full` runs everything. A single test or parameter may also be marked where it
+stands, with `pytest.mark.full`.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import pytest
+
+
+class Row(NamedTuple):
+    """Tests that move to the full run."""
+
+    where: str  # how their ids begin, below tests/
+    why: str  # with what stays
+    only: Sequence[str] = ()  # if there are any: of these parameters or names
+    but: Sequence[str] = ()  # these parameters or names stay
+    # Of each test stays what is needed to have any two parameters together once.
+    pairs_stay: bool = False
+
+
+ROWS = (
+    # ── unit: limits at their size, all orders of events ──────────────────────────────
+    Row(
+        "unit/importing/adapters/test_import_limits.py::test_what_is_made_to_be_slow",
+        "sizes at the limit; one for each reader stays",
+        but=("[many requests", "[variables that", "[a chain of", "[many origins"),
+    ),
+    Row(
+        "unit/test_hostile_texts.py::test_a_response_of_millions_of_values",
+        "responses of many megabytes; one stays",
+        but=("0]",),
+    ),
+    Row(
+        "unit/test_hostile_texts.py::test_usual_expressions_work_on_the_largest_pages",
+        "the largest page that is possible; one expression stays",
+        but=("0]",),
+    ),
+    Row(
+        "unit/sync/engine/pairs/test_pair_random.py::test_random_edits",
+        "random edits for each rule; two rules stay, one for each kind of key",
+        but=("[ask-True]", "[newest-False]"),
+    ),
+    Row(
+        "unit/testing/test_pytest_plugin.py",
+        "each starts a pytest; the fixture and that it loads nothing stay",
+        but=("test_the_fixture_is_a_gateway", "loads_nothing"),
+    ),
+    # ── cli: kills and storms, which the engine's own tests play without processes ────
+    Row(
+        "cli/test_power_failure.py",
+        "a disk that loses writes; unit tests end runs at any step",
+    ),
+    Row("cli/test_webhook_storms.py", "load; test_webhook_commands.py stays"),
+    Row("cli/test_webhook_kills.py", "kills; test_sync_kills.py stays"),
+    Row("cli/test_push_kills.py", "kills; test_sync_kills.py stays"),
+    Row("cli/test_event_loop.py", "measures time; tests/unit/…/test_asend.py stays"),
+    # ── browser: one way through each page stays ──────────────────────────────────────
+    Row(
+        "browser/test_accessibility.py::test_a_page_has_no_accessibility_violation",
+        "each page in widths, languages and themes; the pages of most use stay",
+        but=("outkey_configuration_new", "outkey_syncline_add", "outkey_run_change"),
+    ),
+    Row(
+        "browser/test_page_states.py::test_a_state_has_no_accessibility_violation",
+        "each state in widths, languages and themes; three states stay",
+        but=("[a test that fails", "[the user menu", "[rows of each kind"),
+    ),
+    Row(
+        "browser/test_keyboard.py",
+        "whole tasks without a mouse; one of them and test_accessibility.py stay",
+        but=("test_a_configuration_is_made_from_a_preset",),
+    ),
+    Row(
+        "browser/test_slow_clients.py",
+        "clients that wait for seconds; a slow and a silent one stay",
+        but=("[nothing-40]", "arrives_too_slowly", "test_loopback_needs_no_proxy"),
+    ),
+    Row("browser/test_weight.py", "measures bytes and time of every page"),
+    Row("browser/test_german_verdicts.py", "a second language; tests/docs stays"),
+    Row(
+        "browser/test_roles.py",
+        "every URL for every role; test_permissions.py and unit/…/test_access.py stay",
+    ),
+    Row("browser/test_editor_edits.py", "as above: unit/…/test_access.py stays"),
+    Row("browser/test_hostile_pages.py", "unit/test_hostile_texts.py stays"),
+    Row("browser/test_tutorial.py", "the tutorial; each page has its own test"),
+    # ── database: the second one of each test, faults, attacks and kills ──────────────
+    Row(
+        "database/", "MariaDB: tables in SQLite and PostgreSQL stay", only=("mariadb",)
+    ),
+    *(
+        Row(
+            f"database/test_table{name}.py",
+            "tables in five places; outkey's own SQLite and another PostgreSQL stay",
+            only=("own postgresql", "[sqlite", "-sqlite"),
+        )
+        for name in ("s", "_faults", "_ids", "_children", "_attacks")
+    ),
+    *(
+        Row(
+            f"database/test_{name}.py",
+            "the same on PostgreSQL; contracts, runs, locks and pairs stay there",
+            only=("postgresql",),
+        )
+        for name in (
+            "asend",
+            "backups",
+            "data_pages",
+            "database_writers",
+            "doubled_names",
+            "idle_audit",
+            "installation",
+            "planted_rows",
+            "streams_of_machines",
+            "swallowed_writes",
+            "sync_scripts",
+            "sync_values",
+            "watch",
+            "webhook_view",
+        )
+    ),
+    Row("database/test_odd_rows.py", "every column; test_planted_rows.py stays"),
+    Row("database/test_every_address.py", "every URL with wrong parameters"),
+    Row("database/test_backup_kills.py", "kills; test_backups.py stays"),
+    Row("database/test_table_kills.py", "kills; cli/test_sync_kills.py stays"),
+    Row("database/test_target_faults.py", "faults; test_table_faults.py stays"),
+    Row("database/test_hostile_databases.py", "attacks; test_table_attacks.py stays"),
+    Row(
+        "database/test_own_deadlines.py", "waits for deadlines; test_readiness.py stays"
+    ),
+    Row("database/test_upgrade.py", "stored versions; test_migrations.py stays"),
+    Row("database/test_faults.py", "faults on PostgreSQL", only=("postgresql",)),
+    # ── peers: nginx, httpbin and one authorization server stay ───────────────────────
+    Row(
+        "peers/test_integrations.py::test_no_credential_follows_a_redirect",
+        "redirects × targets × credentials × clients; each two of them stay",
+        pairs_stay=True,
+    ),
+    Row(
+        "peers/test_nginx_redirects.py::test_no_credential_reaches_another_origin",
+        "redirects × targets × credentials; each two of them stay",
+        pairs_stay=True,
+    ),
+    Row("peers/test_nginx_async.py", "as blocking; contract/test_asyncio_transport.py"),
+    Row("peers/test_oauth2_glewlwyd.py", "a third server; test_oauth2_oidc.py stays"),
+    Row("peers/test_oauth2_toolkit.py", "a second server; test_oauth2_oidc.py stays"),
+    Row(
+        "peers/test_oauth2_peers.py",
+        "all on three servers; oidc-provider stays",
+        only=("glewlwyd", "toolkit"),
+    ),
+    Row("peers/test_authorization_servers.py", "tests no code of outkey"),
+    Row("peers/test_directus.py", "a login; cli/test_login_commands.py stays"),
+    Row("peers/test_proxy_peers.py", "tinyproxy; squid stays", only=("tinyproxy",)),
+    Row("peers/test_reverse_proxies.py", "the examples for operators"),
+    Row("peers/test_prometheus.py", "cli/test_monitoring_commands.py stays"),
+    Row("peers/test_schemathesis.py", "cli/test_http_interface.py stays"),
+    Row("peers/test_sync_guide.py", "examples; test_sync_peers.py stays"),
+    Row("peers/test_import_peers.py", "makers' readers; unit/importing stays"),
+    Row("peers/test_webhook_judges.py", "unit/…/test_webhook_vectors.py stays"),
+    Row("peers/test_webhook_sender.py", "cli/test_webhook_commands.py stays"),
+    # ── scripts, faults and docs ──────────────────────────────────────────────────────
+    Row("scripts/test_syscalls.py", "all system calls; test_escapes.py stays"),
+    Row("faults/test_response_fuzz.py", "unit/…/test_response_reader.py stays"),
+    Row("docs/test_package.py", "builds the wheel; a release tests it"),
+)
+
+
+def long_tests(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
+    """Return those of some tests that only the full run has."""
+    covered: set[object] = set()
+    for item in items:
+        row = next((row for row in ROWS if _is_in(row, item)), None)
+        stays = row is None or (row.pairs_stay and _adds_pair(item, covered))
+        if item.get_closest_marker("full") or not stays:
+            yield item
+
+
+def _is_in(row: Row, item: pytest.Item) -> bool:
+    where = item.nodeid.removeprefix("tests/")
+    if not where.startswith(row.where):
+        return False
+    name = where.partition("::")[2]
+    if any(word in name for word in row.but):
+        return False
+    return not row.only or any(word in name for word in row.only)
+
+
+def _adds_pair(item: pytest.Item, covered: set[object]) -> bool:
+    """Whether no earlier test had two of its parameters together."""
+    parameters = item.callspec.params.items()  # type: ignore[attr-defined]
+    values = [(name, repr(value)) for name, value in parameters]
+    test = item.nodeid.partition("[")[0]
+    pairs = {(test, *pair) for pair in combinations(values, 2)}
+    is_new = not pairs <= covered
+    covered |= pairs
+    return is_new
