@@ -21,7 +21,7 @@ tour: $(VENV)/.server ## one request for each method and failure, in the termina
 spar: $(VENV)/.server ## the sparring provider: a local API to test your own configuration with; PORT=9000
 	@$(BIN)/python -m outkey.spar --tls $(if $(filter file,$(origin PORT)),,--port $(PORT))
 
-quick: $(VENV)/.dev ## while you work: unit and contract tests, lint and types, without any server; three minutes
+quick: $(VENV)/.python ## while you work: unit and contract tests, lint and types, without any server; three minutes
 	@$(BIN)/python tools/run_tests.py --quick
 
 test: $(VENV)/.dev ## everything that must pass before a change lands, in about ten minutes on two cores
@@ -30,23 +30,23 @@ test: $(VENV)/.dev ## everything that must pass before a change lands, in about 
 test-full: $(VENV)/.dev ## before a merge to main and a release: all tests at full length, coverage, the handbook
 	@$(BIN)/python tools/run_tests.py --full
 
-lint: $(VENV)/.dev ## format and lint of code and templates
+lint: $(VENV)/.python ## format and lint of code and templates
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/djlint --quiet --check --lint src
 
-types: $(VENV)/.dev ## mypy, strict: the package
+types: $(VENV)/.python ## mypy, strict: the package
 	$(BIN)/mypy
 
-types-of-programs: $(VENV)/.dev ## mypy, strict: the programs that tests run, and bench
+types-of-programs: $(VENV)/.python ## mypy, strict: the programs that tests run, and bench
 	MYPYPATH=src:tests:tests/cli/projects/shop_project:$(subst $(SPACE),:,$(PROGRAMS)) $(BIN)/mypy $(PROGRAMS)
 	MYPYPATH=src $(BIN)/mypy --ignore-missing-imports --allow-subclassing-any bench
 
-architecture: $(VENV)/.dev ## the direction of imports, and no circle
+architecture: $(VENV)/.python ## the direction of imports, and no circle
 	$(BIN)/lint-imports
 	$(BIN)/python tools/rooms.py
 
-rooms: $(VENV)/.dev ## the packages, and how many imports go down and up
+rooms: $(VENV)/.python ## the packages, and how many imports go down and up
 	@$(BIN)/python tools/rooms.py
 
 pytest: $(VENV)/.dev ## only the tests
@@ -76,10 +76,14 @@ $(VENV)/.server: requirements/server.lock pyproject.toml tools/setup.sh
 	@tools/setup.sh "$(PYTHON)" $(VENV) requirements/server.lock
 	@touch $@
 
-$(VENV)/.dev: Makefile requirements/dev.lock requirements/judges.lock requirements/schemathesis.lock requirements/peers/package-lock.json pyproject.toml tools/setup.sh tools/peers.sh
+$(VENV)/.python: requirements/dev.lock pyproject.toml tools/setup.sh
+	@tools/setup.sh "$(PYTHON)" $(VENV) requirements/dev.lock
+	@touch $@ $(VENV)/.server
+
+$(VENV)/.dev: $(VENV)/.python Makefile requirements/judges.lock requirements/schemathesis.lock requirements/peers/package-lock.json tools/peers.sh
 	@tools/setup.sh "$(PYTHON)" $(VENV) requirements/dev.lock nginx=nginx-light htpasswd=apache2-utils openssl=openssl strace=strace curl=curl pg_ctlcluster=postgresql mariadbd=mariadb-server chromium-headless-shell=chromium-headless-shell node=nodejs npm=npm
 	@tools/peers.sh $(VENV)/peers $(BIN)/python
-	@touch $@ $(VENV)/.server
+	@touch $@
 
 .venv-bench/.ready: requirements/bench.lock tools/setup.sh
 	@tools/setup.sh "$(PYTHON)" .venv-bench requirements/bench.lock nginx=nginx-light

@@ -40,9 +40,12 @@ if [ ! -x "$venv/bin/pip" ] || [ "$("$python" -V)" != "$("$venv/bin/python" -V)"
   # Debian ships venv in a package of its own.
   "$python" -m venv "$venv" > /dev/null 2>&1 || { apt_install python3-venv && "$python" -m venv "$venv"; }
 fi
-echo "installing $(grep -c '==' "$lock") packages of $lock into $venv"
-# The lock file lists every package, so nothing has to be resolved.
-"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes -r "$lock"
+if ! cmp -s "$lock" "$venv/installed.lock"; then
+  echo "installing $(grep -c '==' "$lock") packages of $lock into $venv"
+  # The lock file lists every package, so nothing has to be resolved.
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes -r "$lock"
+  cp "$lock" "$venv/installed.lock"
+fi
 [ "$venv" = .venv-bench ] ||
   "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 echo "$venv is ready after $(($(date +%s) - began)) s"
