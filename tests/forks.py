@@ -1,31 +1,47 @@
 """Starts commands and programs quickly, as forks of a process that has loaded them.
 
-Each is still a process of its own, with its own environment, files and end. What is
-loaded before reads no setting, since nobody knows yet which home a command will have.
-Passwords are hashed once there instead of a million times: no test that starts a
-process is about the hash.
+Each is still a process of its own, with its own environment, files and end. There are
+three processes that fork. The first has loaded libraries that read no setting, since
+nobody knows yet which home a command will have. The others have set Django up too, for
+the settings of commands and for those of the pages; what depends on the home is read
+anew in each fork (`read_settings`).
+
+A new database is a copy of one that has all tables. Passwords are hashed once instead
+of a million times: no test that starts a process is about the hash.
 """
 
 import atexit
 import gc
+import hashlib
+import importlib
 import json
 import os
 import runpy
 import selectors
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, closing, redirect_stdout, suppress
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, NoReturn
 
 OUTKEY = (sys.executable, "-m", "outkey.hosts.cli.main")
+BARE = "bare"  # without Django
+SETTINGS = {
+    "commands": "outkey.hosts.server.settings",
+    "pages": "outkey.hosts.server.settings_pages",
+}
+COMMANDS_WITH_PAGES = {"serve", "user"}
+# What the processes that have set Django up do not know.
+OTHER_SETTINGS = {"DJANGO_SETTINGS_MODULE", "OUTKEY_DATABASE_URL", "OUTKEY_DEMO"}
 LOADED = """
 asyncio axes.migrations.0010_accessattemptexpiration cryptography.x509
 django.conf.locale.en.formats
@@ -60,6 +76,16 @@ outkey.hosts.server.users.sessions
 outkey.spar psycopg rich.console rich.markup rich.padding rich.progress rich.table
 sqlalchemy.dialects.sqlite typer._adapters urllib3 waitress whitenoise.middleware
 """
+LOADED_WITH_DJANGO = """
+outkey.administration.engine.access.api_tokens
+outkey.administration.engine.operating.backups
+outkey.administration.engine.operating.future_times
+outkey.administration.engine.operating.readiness
+outkey.administration.engine.operating.workers outkey.hosts.django.production
+outkey.hosts.django.readiness outkey.hosts.django.wiring
+outkey.hosts.server.command_host outkey.hosts.server.production
+outkey.webhooks.adapters.webhook_vault outkey.webhooks.engine.reception
+"""
 
 
 class Forks:
@@ -70,14 +96,19 @@ class Forks:
         # By its descriptor: the path of a temporary
         # folder may be too long for a Unix socket.
         self._descriptor = os.open(self._folder.name, os.O_PATH)
-        self._place = f"/proc/self/fd/{self._descriptor}/forks"
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-            listener.bind(self._place)
-            listener.listen(64)
+        self._place = f"/proc/self/fd/{self._descriptor}"
+        with ExitStack() as stack:
+            listeners = []
+            for kind in (BARE, *SETTINGS):
+                listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                stack.enter_context(listener)
+                listener.bind(f"{self._place}/{kind}")
+                listener.listen(64)
+                listeners.append(listener.fileno())
             self._process = subprocess.Popen(
-                [sys.executable, __file__, str(listener.fileno())],
+                [sys.executable, __file__, self._folder.name, *map(str, listeners)],
                 stdin=subprocess.PIPE,
-                pass_fds=[listener.fileno()],
+                pass_fds=listeners,
                 env={"PATH": os.environ["PATH"]},
             )
 
@@ -93,7 +124,7 @@ class Forks:
         Return its number, and the connection that its status comes from.
         """
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        connection.connect(self._place)
+        connection.connect(f"{self._place}/{kind_of(command, environment)}")
         asked = json.dumps([command, dict(environment), folder]).encode()
         socket.send_fds(connection, [asked], descriptors)
         return int(connection.recv(16)), connection
@@ -181,6 +212,22 @@ def arguments_of(command: Sequence[str | Path]) -> list[str]:
     assert texts[0] == sys.executable, texts
     assert texts[1].endswith(".py"), texts
     return texts[1:]
+
+
+def kind_of(command: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Return which process forks for a command: the one with its settings."""
+    file, *arguments = command
+    home = Path(environment.get("OUTKEY_HOME", "/nowhere"))
+    if (
+        file
+        or OTHER_SETTINGS.intersection(environment)
+        or {"--demo", "--home"}.intersection(arguments)
+        or (home / "config" / "demo").exists()
+    ):
+        return BARE
+    if COMMANDS_WITH_PAGES.intersection(arguments[:1]):
+        return "pages"
+    return "commands"
 
 
 def run(
@@ -319,6 +366,7 @@ def load() -> None:
     from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
     from outkey.hosts.cli.main import app
+    from outkey.hosts.server import home
 
     # Typer makes the commands anew in each process, which is a third of most of them.
     get_command = typer.main.get_command
@@ -326,12 +374,114 @@ def load() -> None:
     load_all_commands(command)
     typer.main.get_command = lambda made: command if made is app else get_command(made)
     PBKDF2PasswordHasher.iterations = 1
-    gc.freeze()  # what stays as it is need not be looked at again in each child
+    home.call_command = copy_tables
+
+
+def copy_tables(command: str, **options: int) -> None:
+    """Make the tables of a new database by copying those of an earlier one."""
+    from django.conf import settings
+    from django.core.management import call_command
+    from django.db import connection
+
+    tables = connection.introspection.table_names()
+    if connection.vendor != "sqlite" or tables != ["django_migrations"]:
+        call_command(command, **options)
+        return
+    apps = " ".join(settings.INSTALLED_APPS).encode()
+    template = Path(FOLDER, hashlib.sha256(apps).hexdigest())
+    with connection.wrap_database_errors:
+        if template.exists():
+            with closing(sqlite3.connect(template)) as source:
+                source.backup(connection.connection)
+            return
+        call_command(command, **options)
+        part = template.with_suffix(f".{os.getpid()}")
+        connection.connection.execute("VACUUM INTO ?", [str(part)])
+        part.replace(template)
+
+
+def set_django_up(kind: str) -> None:
+    """Load Django with the settings of a kind; each child reads its own settings."""
+    from outkey.hosts.cli.main import run as run_command
+    from outkey.hosts.server import home
+
+    before = dict(os.environ)
+    with TemporaryDirectory() as folder:
+        os.environ["OUTKEY_HOME"] = folder
+        home.prepare(SETTINGS[kind])
+        for module in LOADED_WITH_DJANGO.split():
+            __import__(module)
+        with redirect_stdout(StringIO()):
+            run_command(["list"])  # so that what Django caches is there
+        forget_settings()
+    os.environ.clear()
+    os.environ.update(before)
+    home.configure_django = read_settings
+
+
+def forget_settings() -> None:
+    """Let the next one who asks for a setting read the environment anew."""
+    from django.conf import settings
+    from django.db import connections
+    from django.utils.functional import empty
+
+    import outkey.hosts.server
+
+    connections.close_all()
+    del connections["default"]
+    connections.settings = {}  # so that none is looked for when a process forks
+    connections._settings = None
+    settings._wrapped = empty
+    for module in SETTINGS.values():
+        if sys.modules.pop(module, None):
+            delattr(outkey.hosts.server, module.rpartition(".")[2])
+
+
+def read_settings(module: str) -> None:
+    """Do what `configure_django` does where the apps are loaded already."""
+    from django.apps import apps
+    from django.conf import settings
+    from django.db import connections
+    from django.utils.log import configure_logging
+
+    if settings.configured:
+        return
+    os.environ["DJANGO_SETTINGS_MODULE"] = module
+    del connections.settings
+    loaded = [app.name for app in apps.get_app_configs()]
+    assert loaded == settings.INSTALLED_APPS, (
+        "see kind_of: this process has the apps of other settings"
+    )
+    configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)
+    if "axes.conf" in sys.modules:  # adds its defaults to the settings
+        importlib.reload(sys.modules["axes.conf"])
+
+
+def serve_all(listeners: Sequence[int]) -> tuple[list[str], dict[str, str], str] | None:
+    """Fork for whoever asks, in one process for each kind."""
+    bare, *others = [socket.socket(fileno=number) for number in listeners]
+    pids = []
+    for kind, listener in zip(SETTINGS, others, strict=True):
+        if pid := os.fork():
+            pids.append(pid)
+            listener.close()
+            continue
+        set_django_up(kind)
+        gc.freeze()  # what stays as it is need not be looked at again in each child
+        bare.close()
+        return serve(listener)
+    gc.freeze()
+    todo = serve(bare)
+    if todo is None:
+        for pid in pids:
+            os.waitpid(pid, 0)
+    return todo
 
 
 if __name__ == "__main__":
+    FOLDER = sys.argv[1]
     load()
-    todo = serve(socket.socket(fileno=int(sys.argv[1])))
+    todo = serve_all([*map(int, sys.argv[2:])])
     if todo is not None:
         try:
             become(*todo)
