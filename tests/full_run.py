@@ -34,7 +34,7 @@ ROWS = (
     Row(
         "unit/test_hostile_texts.py::test_a_response_of_millions_of_values",
         "responses of many megabytes; one stays",
-        but=("0]",),
+        but=("[nested]",),
     ),
     Row(
         "unit/test_hostile_texts.py::test_usual_expressions_work_on_the_largest_pages",
@@ -59,6 +59,36 @@ ROWS = (
     Row("cli/test_webhook_storms.py", "load; test_webhook_commands.py stays"),
     Row("cli/test_webhook_kills.py", "kills; test_sync_kills.py stays"),
     Row("cli/test_push_kills.py", "kills; test_sync_kills.py stays"),
+    Row(
+        "cli/test_pair_commands.py::test_an_interrupted_pair_is_resumed",
+        "each request and signal; one of them stays",
+        but=("[POST-15]",),
+    ),
+    Row(
+        "cli/test_request_output.py::test_in_a_pipe_every_body_has_exactly_its_bytes",
+        "two ways to print; the first stays",
+        but=("[options0]",),
+    ),
+    Row(
+        "cli/test_spar_webhooks.py::test_what_the_provider_signs_is_accepted",
+        "each scheme; unit/…/test_webhook_vectors.py and two schemes stay",
+        but=("[github]", "[standard]"),
+    ),
+    Row(
+        "cli/test_login_processes.py::test_a_kill_at_any_point_of_a_login_is_recovered",
+        "each point; two stay, before and after the request",
+        but=("[before asking]", "[after asking]"),
+    ),
+    Row(
+        "cli/test_token_processes.py::test_a_kill_at_any_point_is_recovered",
+        "each point; two stay, before and after the request",
+        but=("[before asking]", "[after asking]"),
+    ),
+    Row(
+        "cli/test_import.py::test_a_bomb_ends_within_the_limits_of_time_and_memory",
+        "unit/…/test_import_limits.py and one of them stay",
+        but=("[aliases]",),
+    ),
     Row("cli/test_event_loop.py", "measures time; tests/unit/…/test_asend.py stays"),
     # ── browser: one way through each page stays ──────────────────────────────────────
     Row(
