@@ -39,8 +39,8 @@ types: $(VENV)/.python ## mypy, strict: the package
 	$(BIN)/mypy
 
 types-of-programs: $(VENV)/.python ## mypy, strict: the programs that tests run, and bench
-	MYPYPATH=src:tests:tests/cli/projects/shop_project:$(subst $(SPACE),:,$(PROGRAMS)) $(BIN)/mypy $(PROGRAMS)
-	MYPYPATH=src $(BIN)/mypy --ignore-missing-imports --allow-subclassing-any bench
+	MYPYPATH=src:tests:tests/cli/projects/shop_project:$(subst $(SPACE),:,$(PROGRAMS)) $(BIN)/mypy --cache-dir=.mypy_cache/programs $(PROGRAMS)
+	MYPYPATH=src $(BIN)/mypy --cache-dir=.mypy_cache/programs --ignore-missing-imports --allow-subclassing-any bench
 
 architecture: $(VENV)/.python ## the direction of imports, and no circle
 	$(BIN)/lint-imports
