@@ -53,7 +53,7 @@ PROGRAM = """
 import sys, time
 from outkey.foundation.core.findings.checks import Finding, Level
 from outkey.foundation.core.errors import ConfigError
-from outkey.hosts.cli import output
+from outkey.hosts.cli.printing import output
 text = {text!r}
 {call}
 """
