@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import socket
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +34,7 @@ from outkey.sending.adapters.tokens.tokens_memory import MemoryTokens
 from outkey.sending.adapters.transport.listeners_file import ListenerFiles
 from outkey.sending.adapters.transport.resolver_system import SystemResolver
 from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+from outkey.sending.adapters.transport.transports_on_demand import TransportOnDemand
 from outkey.sending.adapters.vouching.codes import KeyedVouchers
 from outkey.sending.adapters.vouching.seen_file import SeenRowsFile
 from outkey.sending.adapters.vouching.vouched_states import VouchedStates
@@ -169,6 +171,14 @@ class TestUrllib3Transport(TransportContract):
                 )
         peer = self.stack.enter_context(raw_peer(answers.get(scene)))
         return _Parsed(transport, Origin("http", "127.0.0.1", peer.port), peer.requests)  # type: ignore[arg-type]
+
+
+class TestTransportOnDemand(TestUrllib3Transport):
+    @pytest.fixture(autouse=True)
+    def _on_demand(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(
+            sys.modules[__name__], "Urllib3Transport", TransportOnDemand
+        )
 
 
 class _Parsed(Trial):

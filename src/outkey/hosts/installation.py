@@ -1,9 +1,10 @@
 """Puts adapters around the tables of a host with a database: an `Application`."""
 
+from __future__ import annotations
+
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, tzinfo
+from datetime import UTC
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -12,17 +13,13 @@ from outkey.administration.adapters.policy_file import read_policy
 from outkey.administration.adapters.policy_proxies import PolicyProxies
 from outkey.administration.adapters.preset_files import PresetFiles
 from outkey.administration.adapters.vouched_rows import VouchedRows, VouchedTables
-from outkey.administration.core.findings.posture import Policy
 from outkey.administration.engine.application import Application
 from outkey.administration.engine.watching.audit_trail import AuditTrail
-from outkey.administration.ports.monitoring import LineRuns
 from outkey.foundation.adapters.clock_shared import SharedClock
 from outkey.foundation.adapters.clock_system import SystemClock
 from outkey.foundation.adapters.extras import extra
 from outkey.foundation.adapters.paths_on_demand import PathsOnDemand
 from outkey.foundation.adapters.threads_system import SystemThreads
-from outkey.foundation.core.stored_values import OddRow
-from outkey.foundation.ports.database import StateRows
 from outkey.hosts.webhook_ports import (
     HookStorage,
     find_handler,
@@ -49,8 +46,10 @@ from outkey.sending.adapters.transport.resolver_system import (
     AsyncSystemResolver,
     SystemResolver,
 )
-from outkey.sending.adapters.transport.transport_asyncio import AsyncioTransport
-from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+from outkey.sending.adapters.transport.transports_on_demand import (
+    AsyncTransportOnDemand,
+    TransportOnDemand,
+)
 from outkey.sending.adapters.vouching.codes import KeyedVouchers
 from outkey.sending.adapters.vouching.seen_file import SeenRowsFile, seen_rows_file
 from outkey.sending.adapters.vouching.vouched_configurations import (
@@ -59,18 +58,32 @@ from outkey.sending.adapters.vouching.vouched_configurations import (
 from outkey.sending.adapters.vouching.vouched_states import VouchedStates
 from outkey.sending.adapters.vouching.vouched_tokens import VouchedTokens
 from outkey.sending.engine.exchange.sender import Asynchronous, Ports, Sender
-from outkey.sending.ports.storage import AuditRows, SeenRows, TokenRows
 from outkey.sync.adapters.vouched_lines import VouchedLines
 from outkey.sync.engine.line_registry import Registry
 from outkey.sync.engine.runs.runs import Runs
 from outkey.sync.engine.sync_settings import SyncSettings
-from outkey.sync.ports.sync import LedgerRows, Models, PairRows, Queue, RunRows, Storage
 from outkey.webhooks.adapters.secrets_of_webhooks import SecretsWithWebhooks
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import tzinfo
+
+    from outkey.administration.core.findings.posture import Policy
+    from outkey.administration.ports.monitoring import LineRuns
+    from outkey.foundation.core.stored_values import OddRow
+    from outkey.foundation.ports.database import StateRows
+    from outkey.sending.ports.storage import AuditRows, SeenRows, TokenRows
     from outkey.sync.adapters.tables.borrowed import Borrow
     from outkey.sync.engine.runs.plan import SyncPorts
-    from outkey.sync.ports.sync import StoredTables
+    from outkey.sync.ports.sync import (
+        LedgerRows,
+        Models,
+        PairRows,
+        Queue,
+        RunRows,
+        Storage,
+        StoredTables,
+    )
     from outkey.webhooks.ports.webhooks import DeliveryRows
 
 
@@ -95,11 +108,11 @@ class Tables:
     close: Callable[[], None] = lambda: None  # what is open besides, such as files
     # The connection of the thread that asks, for tables in the host's own database; a
     # host without it has tables in other databases only.
-    connection: "Borrow | None" = None
+    connection: Borrow | None = None
     # Of the times of the host's models that have none.
     zone: tzinfo = UTC
     # The inbox of webhooks; a host without it receives none.
-    deliveries: "DeliveryRows | None" = None
+    deliveries: DeliveryRows | None = None
     # Closes what is open for the thread that calls it, such as its connection.
     release_thread: Callable[[], None] = lambda: None
     # Rows that outkey did not write as they are, where the host can find them.
@@ -111,7 +124,7 @@ class Tables:
 class TargetStores(NamedTuple):
     """Where lines store records besides the host's models."""
 
-    tables: "StoredTables"
+    tables: StoredTables
     files: Path  # the folder
 
 
@@ -157,7 +170,7 @@ def build_application(
             threads=SystemThreads(),
             configurations=registry,
             secrets=secrets,
-            transport=Urllib3Transport(files),
+            transport=TransportOnDemand(files),
             resolver=resolver,
             clock=clock,
             audit=audit,
@@ -176,7 +189,7 @@ def build_application(
             scripts=scripts,
             paths=PathsOnDemand(),
             asynchronous=Asynchronous(
-                AsyncioTransport(files),
+                AsyncTransportOnDemand(files),
                 AsyncSystemResolver(resolver),
                 blocking_ports=True,
                 release_thread=tables.release_thread,
@@ -314,7 +327,7 @@ class StoredTablesOnDemand:
             self._store = self._open()
         return getattr(self._store, name)
 
-    def _open(self) -> "StoredTables":
+    def _open(self) -> StoredTables:
         with extra("tables"):
             from outkey.sync.adapters.tables.databases import (
                 NamedDatabases,
@@ -357,7 +370,7 @@ def sync_ports(
     *,
     scripts: LockedScripts,
     targets: TargetStores,
-) -> "SyncPorts":
+) -> SyncPorts:
     """Return what sync lines run with; its libraries are loaded only then."""
     from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
 

@@ -1,16 +1,17 @@
 """The presets that are part of the package, one TOML file each."""
 
+from __future__ import annotations
+
 from functools import cache
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
-from outkey.administration.core.presets.presets import (
-    Preset,
-    read_preset,
-    similar_presets,
-)
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.sending.core.configuration.configuration import known_names
+
+if TYPE_CHECKING:
+    from outkey.administration.core.presets.presets import Preset
 
 
 class PresetFiles:
@@ -27,6 +28,8 @@ class PresetFiles:
 
     def get(self, name: str) -> Preset:
         """Return a preset by its name, or raise ConfigError."""
+        from outkey.administration.core.presets.presets import similar_presets  # noqa: PLC0415
+
         if name not in _names():
             near = similar_presets(self.all(), name)
             hint = known_names(_similar(name))
@@ -49,6 +52,8 @@ def _names() -> tuple[str, ...]:
 
 @cache
 def _read(name: str) -> Preset:
+    from outkey.administration.core.presets.presets import read_preset  # noqa: PLC0415
+
     file = files("outkey") / "presets" / f"{name}.toml"
     return read_preset(name, file.read_text("utf-8"))
 

@@ -1,21 +1,18 @@
 """All rows that are vouched for: which were changed outside, and who accepts them."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from outkey.administration.core.findings.changed_rows import ChangedRow
 from outkey.foundation.core.errors import OutkeyError, SecretUnreadable
 from outkey.foundation.core.shared_state import SharedState, StateKind
-from outkey.foundation.ports.database import StateRows
-from outkey.sending.adapters.vouching.codes import KeyedVouchers
 from outkey.sending.adapters.vouching.vouched_states import (
     MISSING_DECIDES,
     VOUCHER,
     VouchedStates,
 )
-from outkey.sending.adapters.vouching.vouched_tokens import VouchedTokens
-from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.oauth2.token import TokenState
 from outkey.sending.core.vault.envelope import TokenRow
 from outkey.sending.core.vault.row_voucher import (
     TOKEN_KIND,
@@ -23,11 +20,18 @@ from outkey.sending.core.vault.row_voucher import (
     RowName,
     parse_row_voucher,
 )
-from outkey.sending.ports.storage import ConfigurationRows, TokenRows
 from outkey.sync.adapters.vouched_lines import VouchedLines
 from outkey.sync.adapters.vouched_lines import row_name as line_name
 from outkey.sync.core.line.rows import LineRow
-from outkey.sync.ports.sync import LineRows
+
+if TYPE_CHECKING:
+    from outkey.administration.core.findings.changed_rows import ChangedRow
+    from outkey.foundation.ports.database import StateRows
+    from outkey.sending.adapters.vouching.codes import KeyedVouchers
+    from outkey.sending.adapters.vouching.vouched_tokens import VouchedTokens
+    from outkey.sending.core.configuration.configuration import Configuration
+    from outkey.sending.ports.storage import ConfigurationRows, TokenRows
+    from outkey.sync.ports.sync import LineRows
 
 
 class VouchedTables:
@@ -113,6 +117,8 @@ class VouchedRows:
 
     def delete(self, row: ChangedRow) -> None:
         """Delete a row; of a token nothing stays that could be used."""
+        from outkey.sending.core.oauth2.token import TokenState  # noqa: PLC0415
+
         if isinstance(row.seen, LineRow):
             self._lines.swap(row.seen, None)
             return
@@ -136,6 +142,8 @@ class VouchedRows:
 
         A row that is changed meanwhile has the primary key already.
         """
+        from outkey.administration.core.findings.changed_rows import ChangedRow  # noqa: PLC0415
+
         removed = [
             ChangedRow(RowName(kind, key), state)
             for kind in MISSING_DECIDES
@@ -146,6 +154,8 @@ class VouchedRows:
                 self.confirm(row)
 
     def _all(self) -> Iterator[ChangedRow]:
+        from outkey.administration.core.findings.changed_rows import ChangedRow  # noqa: PLC0415
+
         for kind in sorted(VOUCHED_STATES):
             for key, state in sorted(self._states.read(kind).items()):
                 yield ChangedRow(RowName(kind, key), state)

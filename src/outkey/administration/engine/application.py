@@ -4,94 +4,91 @@ A host puts adapters around its tables (`outkey.hosts.installation`) and hands t
 its pages, its commands and its background work. Callers that only send use a `Gateway`.
 """
 
-from collections.abc import (
-    Callable,
-    Collection,
-    Mapping,
-    Sequence,
-)
-from contextlib import AbstractContextManager, nullcontext
+from __future__ import annotations
+
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from outkey.administration.core.document.document import Document
-from outkey.administration.core.findings.posture import Policy
-from outkey.administration.core.presets.presets import Preset, PresetMethod
 from outkey.administration.engine.access.token_memory import TokenMemory
-from outkey.administration.engine.editing.applying import Applied, apply
-from outkey.administration.engine.editing.changes import (
-    Administration,
-    ConfigurationChange,
-)
-from outkey.administration.engine.editing.drafts import CandidateConfiguration
-from outkey.administration.engine.editing.editing import Edit
-from outkey.administration.engine.editing.key_steps import KeyAdministration
 from outkey.administration.engine.subjects.lines import LineActions
 from outkey.administration.engine.subjects.synchronization import Synchronization
 from outkey.administration.engine.subjects.webhooks import Webhooks
-from outkey.administration.engine.watching.audit_trail import AuditTrail
-from outkey.administration.engine.watching.background import (
-    BackgroundPorts,
-    BackgroundWork,
-)
-from outkey.administration.engine.watching.doctor import Doctor
-from outkey.administration.engine.watching.monitoring import (
-    Monitor,
-    MonitoredRows,
-)
-from outkey.administration.ports.installation import (
-    Keys,
-    KeySteps,
-    Presets,
-    SealedSecrets,
-    ServerAddresses,
-    VouchedRows,
-)
-from outkey.administration.ports.monitoring import LineRuns, Notifier
 from outkey.foundation.core.errors import (
     ConfigError,
-    OutkeyError,
     Sealed,
     configuration_exists,
 )
-from outkey.foundation.core.fields.choices import Network
-from outkey.foundation.core.findings.checks import Finding
-from outkey.foundation.core.permission import Allowed
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.stored_values import OddRow, is_odd
 from outkey.foundation.core.text import Text
-from outkey.foundation.engine.duties import Duties
-from outkey.foundation.ports.clock import Clock
-from outkey.foundation.ports.database import Database, StateRows
 from outkey.sending.core.audit.events import Tag
 from outkey.sending.core.configuration.checks import configuration_findings
-from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.engine.connection_test import ConnectionTest
-from outkey.sending.engine.exchange.preview import Preview
-from outkey.sending.engine.exchange.scripts import ScriptTrial
-from outkey.sending.engine.exchange.sender import Sender
-from outkey.sending.engine.gateway import Gateway
-from outkey.sending.engine.tokens.discovery import discover
-from outkey.sending.ports.sending import Audit, Tokens
-from outkey.sync.core.run.run import Run
-from outkey.sync.engine.line_registry import Registry
-from outkey.sync.engine.runs.runs import Runs
-from outkey.sync.engine.sync_settings import SyncSettings
-from outkey.sync.ports.sync import Queue
 
 if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none of it
+    from collections.abc import (
+        Callable,
+        Collection,
+        Mapping,
+        Sequence,
+    )
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from outkey.administration.core.document.document import Document
+    from outkey.administration.core.findings.posture import Policy
+    from outkey.administration.core.presets.presets import Preset, PresetMethod
     from outkey.administration.engine.access.api_tokens import ApiTokens
+    from outkey.administration.engine.editing.applying import Applied
+    from outkey.administration.engine.editing.changes import (
+        Administration,
+        ConfigurationChange,
+    )
     from outkey.administration.engine.editing.dependents import Dependents
+    from outkey.administration.engine.editing.drafts import CandidateConfiguration
+    from outkey.administration.engine.editing.editing import Edit
+    from outkey.administration.engine.editing.key_steps import KeyAdministration
+    from outkey.administration.engine.watching.audit_trail import AuditTrail
+    from outkey.administration.engine.watching.background import BackgroundWork
+    from outkey.administration.engine.watching.doctor import Doctor
+    from outkey.administration.ports.installation import (
+        Keys,
+        KeySteps,
+        Presets,
+        SealedSecrets,
+        ServerAddresses,
+        VouchedRows,
+    )
+    from outkey.administration.ports.monitoring import LineRuns, Notifier
+    from outkey.foundation.core.errors import (
+        OutkeyError,
+    )
+    from outkey.foundation.core.fields.choices import Network
+    from outkey.foundation.core.findings.checks import Finding
+    from outkey.foundation.core.permission import Allowed
+    from outkey.foundation.ports.clock import Clock
+    from outkey.foundation.ports.database import Database, StateRows
     from outkey.importing.core.reading import Import
+    from outkey.sending.core.configuration.configuration import Configuration
+    from outkey.sending.engine.connection_test import ConnectionTest
+    from outkey.sending.engine.exchange.preview import Preview
+    from outkey.sending.engine.exchange.scripts import ScriptTrial
+    from outkey.sending.engine.exchange.sender import Sender
+    from outkey.sending.engine.gateway import Gateway
+    from outkey.sending.ports.sending import Audit, Tokens
+    from outkey.sync.core.run.run import Run
+    from outkey.sync.engine.line_registry import Registry
     from outkey.sync.engine.record_rights import UserRecords
     from outkey.sync.engine.runs.plan import SyncPorts
+    from outkey.sync.engine.runs.runs import Runs
+    from outkey.sync.engine.sync_settings import SyncSettings
+    from outkey.sync.ports.sync import Queue
     from outkey.webhooks.engine.reception import ReceptionPorts
     from outkey.webhooks.engine.work import Handler
 
 
-def no_handlers(name: str) -> "Handler":
+def no_handlers(name: str) -> Handler:
     """Refuse a handler in a host that has none."""
     raise ConfigError(Text("there is no function {name}", name=name), field="handler")
 
@@ -118,11 +115,11 @@ class Application:
     sender: Sender
     policy: Callable[[], Policy]  # read each time: an operator may change it
     queue: Callable[[], Queue]
-    sync_ports: "Callable[[], SyncPorts]"
+    sync_ports: Callable[[], SyncPorts]
     # None: the host stores no deliveries, so that it receives no webhooks.
-    hook_ports: "Callable[[], ReceptionPorts] | None" = None
+    hook_ports: Callable[[], ReceptionPorts] | None = None
     # Finds the function that a webhook names.
-    handler: "Callable[[str], Handler]" = no_handlers
+    handler: Callable[[str], Handler] = no_handlers
     # The functions, or modules of functions, that webhooks may name.
     listed_handlers: tuple[str, ...] = ()
     public_url: str = ""  # where senders and users reach the installation
@@ -135,12 +132,16 @@ class Application:
     @property
     def gateway(self) -> Gateway:
         """The gateway for callers, with the ports of this installation."""
+        from outkey.sending.engine.gateway import Gateway  # noqa: PLC0415
+
         return Gateway(self.sender)
 
     # ── administration ──────────────────────────────────────────────────────────────
 
     def administration(self, actor: str) -> Administration:
         """Return the administration of this actor, under the operator's policy."""
+        from outkey.administration.engine.editing.changes import Administration  # noqa: PLC0415
+
         return Administration(
             self.registry,
             self.secrets,
@@ -153,6 +154,8 @@ class Application:
 
     def key_administration(self, administration: Administration) -> KeyAdministration:
         """Return the key rotation actions."""
+        from outkey.administration.engine.editing.key_steps import KeyAdministration  # noqa: PLC0415
+
         return KeyAdministration(
             administration, self.rotation, self.secrets, self.keys, self.vouched_rows
         )
@@ -171,6 +174,8 @@ class Application:
 
         What it would remove of a line by not naming it is refused unless it `replaces`.
         """
+        from outkey.administration.engine.editing.applying import apply  # noqa: PLC0415
+
         return apply(
             administration,
             self.sender.context,
@@ -190,12 +195,14 @@ class Application:
     @property
     def sync_settings(self) -> SyncSettings:
         """The other databases and the pairs."""
+        from outkey.sync.engine.sync_settings import SyncSettings  # noqa: PLC0415
+
         return SyncSettings(self.states)
 
     def save_import(
         self,
         administration: Administration,
-        imported: "Import",
+        imported: Import,
         *,
         allowed: Allowed = lambda _permission: True,
         limit: Callable[[], AbstractContextManager[None]] = nullcontext,
@@ -230,6 +237,8 @@ class Application:
 
     def doctor(self) -> Doctor:
         """Return the doctor, which examines the installation and its configurations."""
+        from outkey.administration.engine.watching.doctor import Doctor  # noqa: PLC0415
+
         return Doctor(
             self.registry,
             self.secrets,
@@ -269,6 +278,8 @@ class Application:
         values: Mapping[str, str],
     ) -> Configuration:
         """Create a configuration from a preset; its secrets follow."""
+        from outkey.administration.engine.editing.changes import ConfigurationChange  # noqa: PLC0415
+
         configuration = preset.draft(name, method, values).configuration()
         if self.registry.find([name]):
             raise configuration_exists()
@@ -281,7 +292,7 @@ class Application:
         return proxy
 
     @property
-    def api_tokens(self) -> "ApiTokens":
+    def api_tokens(self) -> ApiTokens:
         """The tokens of the HTTP interface."""
         from outkey.administration.engine.access.api_tokens import ApiTokens  # noqa: PLC0415
 
@@ -341,6 +352,8 @@ class Application:
         self, issuer: str, network: Network, ca_file: str = ""
     ) -> dict[str, str]:
         """Return the URLs that an authorization server publishes in its metadata."""
+        from outkey.sending.engine.tokens.discovery import discover  # noqa: PLC0415
+
         steps = discover(self.sender.context, issuer, network, ca_file)
         return self.sender.run_for_user(steps)
 
@@ -381,7 +394,7 @@ class Application:
         self,
         name: str,
         actor: str,
-        records: "UserRecords | None" = None,
+        records: UserRecords | None = None,
         *,
         dry_run: bool = False,
         allows_removal: bool = False,
@@ -410,7 +423,7 @@ class Application:
 
     def dependents(
         self, administration: Administration, *, configuration: str = "", line: str = ""
-    ) -> "Dependents":
+    ) -> Dependents:
         """Return the entries deleted with a configuration or line, or preventing it."""
         from outkey.administration.engine.editing.dependents import dependents_of  # noqa: PLC0415
 
@@ -443,6 +456,16 @@ class Application:
         `pause` waits some seconds and returns whether the work may go on;
         `delete_older_than` deletes what the host itself stores for so many days.
         """
+        from outkey.administration.engine.watching.background import (  # noqa: PLC0415
+            BackgroundPorts,
+            BackgroundWork,
+        )
+        from outkey.administration.engine.watching.monitoring import (  # noqa: PLC0415
+            Monitor,
+            MonitoredRows,
+        )
+        from outkey.foundation.engine.duties import Duties  # noqa: PLC0415
+
         rows = MonitoredRows(
             database=self.database,
             states=self.states,

@@ -1,9 +1,12 @@
 """Interfaces of monitoring: the last runs of sync lines, and notifications."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from __future__ import annotations
 
-from outkey.administration.core.findings.monitoring import LineRun, Notice
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from outkey.administration.core.findings.monitoring import LineRun, Notice
 
 
 class LineRuns(Protocol):

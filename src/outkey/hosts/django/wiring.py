@@ -1,5 +1,7 @@
 """The one place that builds an Application from Django's database."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,8 +15,6 @@ from django.utils import timezone
 
 from outkey.administration.adapters.policy_file import read_policy
 from outkey.administration.core.findings.policy import parse_durability
-from outkey.administration.core.findings.posture import Policy
-from outkey.administration.engine.application import Application
 from outkey.foundation.core.text import Text
 from outkey.hosts.django.rows.audit import DjangoAuditRows
 from outkey.hosts.django.rows.deliveries import DjangoDeliveryRows
@@ -32,6 +32,8 @@ from outkey.hosts.installation import Tables, build_application
 from outkey.webhooks.core.settings.handlers import parse_handlers
 
 if TYPE_CHECKING:
+    from outkey.administration.core.findings.posture import Policy
+    from outkey.administration.engine.application import Application
     from outkey.hosts.django.records.django_records import (
         DjangoRecords,
         PermissionHolder,
@@ -75,7 +77,7 @@ def install(home: Path, environment: Mapping[str, str] = os.environ) -> Applicat
 
 
 @wrap_database_errors
-def borrow_connection() -> "HostConnection":
+def borrow_connection() -> HostConnection:
     """Return the connection of this thread, open, for tables of sync lines."""
     from outkey.sync.adapters.tables.borrowed import HostConnection
 
@@ -97,7 +99,7 @@ def read_project_policy(home: Path, environment: Mapping[str, str]) -> Policy:
     return replace(policy, durability=level)
 
 
-def records(user: "PermissionHolder | None" = None) -> "DjangoRecords":
+def records(user: PermissionHolder | None = None) -> DjangoRecords:
     """Return the records that the setting OUTKEY opens; without a user, all of them."""
     from outkey.hosts.django.records.django_records import DjangoRecords
 

@@ -1,16 +1,19 @@
 """Interfaces that sending needs: secrets, tokens, transport, audit, clock."""
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from __future__ import annotations
 
-from outkey.foundation.core.origin import Origin
-from outkey.foundation.core.secret import Secret
-from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal
-from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.oauth2.token import TokenState
-from outkey.sending.core.request.message import Peer, Request, Response, Route
-from outkey.sending.core.request.proxy import ProxyPolicy
-from outkey.sending.core.request.script import ScriptCall
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from outkey.foundation.core.origin import Origin
+    from outkey.foundation.core.secret import Secret
+    from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal
+    from outkey.sending.core.configuration.configuration import Configuration
+    from outkey.sending.core.oauth2.token import TokenState
+    from outkey.sending.core.request.message import Peer, Request, Response, Route
+    from outkey.sending.core.request.proxy import ProxyPolicy
+    from outkey.sending.core.request.script import ScriptCall
 
 
 class Configurations(Protocol):

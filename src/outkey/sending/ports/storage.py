@@ -1,20 +1,27 @@
 """Interfaces to stored rows: configurations, secrets, tokens, audit."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from outkey.foundation.core.secret import Secret
-from outkey.foundation.ports.database import Database
-from outkey.sending.core.audit.chain import AuditStream, ChainMark, ChainRow
-from outkey.sending.core.configuration.configuration import Configuration, SecretState
-from outkey.sending.core.configuration.health import Summary
-from outkey.sending.core.configuration.rows import ConfigurationRow
-from outkey.sending.core.vault.envelope import TokenRow
-from outkey.sending.core.vault.row_voucher import RowName
-from outkey.sending.core.vault.versions import SecretVersion
-from outkey.sending.core.vault.voucher import Voucher
 from outkey.sending.ports.sending import Secrets
+
+if TYPE_CHECKING:
+    from outkey.foundation.core.secret import Secret
+    from outkey.foundation.ports.database import Database
+    from outkey.sending.core.audit.chain import AuditStream, ChainMark, ChainRow
+    from outkey.sending.core.configuration.configuration import (
+        Configuration,
+        SecretState,
+    )
+    from outkey.sending.core.configuration.health import Summary
+    from outkey.sending.core.configuration.rows import ConfigurationRow
+    from outkey.sending.core.vault.envelope import TokenRow
+    from outkey.sending.core.vault.row_voucher import RowName
+    from outkey.sending.core.vault.versions import SecretVersion
+    from outkey.sending.core.vault.voucher import Voucher
 
 
 class ConfigurationRows(Protocol):

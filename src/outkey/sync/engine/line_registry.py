@@ -1,7 +1,10 @@
 """The rules of storing sync lines beside their configurations."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from outkey.foundation.core.errors import (
     ConfigError,
@@ -25,10 +28,11 @@ from outkey.sync.core.line.history import (
     version_text,
 )
 from outkey.sync.core.line.rows import LineRow, line_row
-from outkey.sync.core.line.sync_line import SyncLine
-from outkey.sync.core.line.versions import compare_lines
-from outkey.sync.core.run.schedule import TimedLine
-from outkey.sync.ports.sync import Storage
+
+if TYPE_CHECKING:
+    from outkey.sync.core.line.sync_line import SyncLine
+    from outkey.sync.core.run.schedule import TimedLine
+    from outkey.sync.ports.sync import Storage
 
 
 class Registry(ConfigurationRegistry):
@@ -199,6 +203,8 @@ class Registry(ConfigurationRegistry):
 
 def summary_of(before: LineRow | None, line: SyncLine) -> Text:
     """Return what a save changed, in words."""
+    from outkey.sync.core.line.versions import compare_lines  # noqa: PLC0415
+
     if before is None:
         return Text("created")
     try:

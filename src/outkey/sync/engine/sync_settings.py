@@ -1,21 +1,19 @@
 """The other databases and the pairs of an installation, as shared states."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from outkey.foundation.core.errors import RowUnreadable
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.stored_values import is_odd
-from outkey.foundation.ports.database import StateRows
 from outkey.sending.core.vault.state_shapes import read_each, without_value
-from outkey.sync.core.line.sync_sections import (
-    OtherDatabase,
-    Pair,
-    database_table,
-    pair_table,
-    read_database,
-    read_pair,
-)
+
+if TYPE_CHECKING:
+    from outkey.foundation.ports.database import StateRows
+    from outkey.sync.core.line.sync_sections import OtherDatabase, Pair
 
 
 class SyncSettings:
@@ -43,6 +41,8 @@ class SyncSettings:
         }
 
     def _databases(self) -> dict[str, OtherDatabase | None]:
+        from outkey.sync.core.line.sync_sections import read_database  # noqa: PLC0415
+
         return read_each(
             self._states.read(StateKind.DATABASE),
             lambda name, state: replace(
@@ -52,6 +52,8 @@ class SyncSettings:
         )
 
     def _pairs(self) -> dict[str, Pair | None]:
+        from outkey.sync.core.line.sync_sections import read_pair  # noqa: PLC0415
+
         return read_each(
             self._states.read(StateKind.PAIR),
             lambda name, state: replace(
@@ -72,6 +74,8 @@ class SyncSettings:
 
         None if it was deleted.
         """
+        from outkey.sync.core.line.sync_sections import read_pair  # noqa: PLC0415
+
         while state := self._states.read(StateKind.PAIR, [name]).get(name):
             if is_odd(state.value):
                 raise RowUnreadable
@@ -100,6 +104,8 @@ class SyncSettings:
 
     def put(self, databases: Iterable[OtherDatabase], pairs: Iterable[Pair]) -> None:
         """Store databases and pairs, new or changed."""
+        from outkey.sync.core.line.sync_sections import database_table, pair_table  # noqa: PLC0415
+
         self._states.put(
             StateKind.DATABASE,
             {database.name: database_table(database) for database in databases},

@@ -1,35 +1,39 @@
 """Interfaces of synchronizing: records, stored runs, schedules and queues."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from outkey.foundation.core.errors import StorageUnavailable
-from outkey.foundation.core.text import Text
-from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.ports.storage import ConfigurationStorage
-from outkey.sync.core.line.history import LineVersion
-from outkey.sync.core.line.line import Gone
-from outkey.sync.core.line.rows import LineRow
-from outkey.sync.core.line.sync_line import SyncLine
-from outkey.sync.core.line.sync_sections import OtherDatabase
-from outkey.sync.core.mapping.filters import Wanted
-from outkey.sync.core.mapping.mapping import Unmapped
-from outkey.sync.core.mapping.records import (
-    HostRecord,
-    PreparedTarget,
-    Shape,
-    Target,
-    Unseen,
-    Written,
-)
-from outkey.sync.core.paging.response import Record
-from outkey.sync.core.pairs.pairs import PairAgreement
-from outkey.sync.core.push.ledger import LedgerEntry
-from outkey.sync.core.run.run import RejectedRecord, Run, RunState
+
+if TYPE_CHECKING:
+    from outkey.foundation.core.text import Text
+    from outkey.sending.core.configuration.configuration import Configuration
+    from outkey.sync.core.line.history import LineVersion
+    from outkey.sync.core.line.line import Gone
+    from outkey.sync.core.line.rows import LineRow
+    from outkey.sync.core.line.sync_line import SyncLine
+    from outkey.sync.core.line.sync_sections import OtherDatabase
+    from outkey.sync.core.mapping.filters import Wanted
+    from outkey.sync.core.mapping.mapping import Unmapped
+    from outkey.sync.core.mapping.records import (
+        HostRecord,
+        PreparedTarget,
+        Shape,
+        Target,
+        Unseen,
+        Written,
+    )
+    from outkey.sync.core.paging.response import Record
+    from outkey.sync.core.pairs.pairs import PairAgreement
+    from outkey.sync.core.push.ledger import LedgerEntry
+    from outkey.sync.core.run.run import RejectedRecord, Run, RunState
 
 Key = tuple[object, ...]  # the values of key fields
 NOTHING: Mapping[str, str] = MappingProxyType({})

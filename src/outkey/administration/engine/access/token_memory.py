@@ -4,11 +4,15 @@ Otherwise every request would read its token from the database and write its rat
 there, which takes longer than the rest of a send.
 """
 
-import threading
-from typing import NamedTuple
+from __future__ import annotations
 
-from outkey.administration.core.access.api_tokens import ApiToken
+import threading
+from typing import TYPE_CHECKING, NamedTuple
+
 from outkey.sending.core.request.rate_limit import Pace, RateLimit
+
+if TYPE_CHECKING:
+    from outkey.administration.core.access.api_tokens import ApiToken
 
 READ_AGAIN = 1.0  # how long a token that was revoked elsewhere is accepted at most
 

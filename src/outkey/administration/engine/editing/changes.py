@@ -1,28 +1,24 @@
 """Changes of an installation: configurations, secrets, lines, tests and tokens."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from __future__ import annotations
+
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from outkey.administration.core.findings.policy import refuse_blocked
 from outkey.administration.core.findings.posture import Policy
 from outkey.foundation.core.errors import ConfigError, HostError, UnknownConfiguration
-from outkey.foundation.core.fields.changes import FieldChange
-from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
-from outkey.foundation.ports.expressions import PathCompiler
 from outkey.sending.core.audit.changed_values import configuration_changes
 from outkey.sending.core.audit.events import Change, ChangeEffect, Tag
 from outkey.sending.core.configuration.checks import refuse_unsavable
 from outkey.sending.core.configuration.configuration import (
     PROXY_PASSWORD,
-    Configuration,
     successor,
 )
 from outkey.sending.core.configuration.fields import BY_PATH, FIELDS, SENT_TO_TOKEN_URL
-from outkey.sending.core.configuration.reference import Reference
 from outkey.sending.core.configuration.secret_values import refuse_unusable
 from outkey.sending.core.request.script import SCRIPT_FACT, fingerprint
 from outkey.sending.core.vault.voucher import (
@@ -31,18 +27,35 @@ from outkey.sending.core.vault.voucher import (
     is_setting,
     vouchable_facts,
 )
-from outkey.sending.engine.connection_test import Report
-from outkey.sending.engine.exchange.sender import Sender
 from outkey.sending.engine.test_setup import prepare_test
-from outkey.sending.engine.tokens.actions import TokenActions
 from outkey.sending.engine.tokens.login_source import refuse_invalid_expressions
-from outkey.sending.ports.sending import Audit
-from outkey.sending.ports.storage import SecretStore
-from outkey.sync.core.line.audited_changes import line_changes
-from outkey.sync.core.line.sync_line import SyncLine
-from outkey.sync.core.line.sync_sections import OtherDatabase, Pair
-from outkey.sync.engine.line_registry import Registry
-from outkey.sync.engine.sync_settings import SyncSettings
+
+if TYPE_CHECKING:
+    from collections.abc import (
+        Callable,
+        Collection,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
+
+    from outkey.foundation.core.fields.changes import FieldChange
+    from outkey.foundation.core.secret import Secret
+    from outkey.foundation.ports.expressions import PathCompiler
+    from outkey.sending.core.configuration.configuration import (
+        Configuration,
+    )
+    from outkey.sending.core.configuration.reference import Reference
+    from outkey.sending.engine.connection_test import Report
+    from outkey.sending.engine.exchange.sender import Sender
+    from outkey.sending.engine.tokens.actions import TokenActions
+    from outkey.sending.ports.sending import Audit
+    from outkey.sending.ports.storage import SecretStore
+    from outkey.sync.core.line.sync_line import SyncLine
+    from outkey.sync.core.line.sync_sections import OtherDatabase, Pair
+    from outkey.sync.engine.line_registry import Registry
+    from outkey.sync.engine.sync_settings import SyncSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,6 +461,8 @@ class Administration:
         return pairs
 
     def _note_of_line(self, line: SyncLine) -> Change:
+        from outkey.sync.core.line.audited_changes import line_changes  # noqa: PLC0415
+
         changes: tuple[FieldChange, ...] = ()
         effect = ""
         try:

@@ -1,27 +1,30 @@
 """What a user does with sync lines, each recorded first."""
 
-from collections.abc import Iterator, Sequence
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from outkey.administration.core.document.document import Document
-from outkey.administration.engine.editing.changes import Administration
-from outkey.administration.engine.subjects.synchronization import Synchronization
 from outkey.foundation.core.errors import line_exists
-from outkey.foundation.core.findings.checks import Finding
 from outkey.sending.core.audit.events import Tag
 from outkey.sending.core.configuration.fields import BY_PATH
-from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.mapping.targets import TABLE_PREFIX
-from outkey.sync.engine.line_registry import Registry
-from outkey.sync.engine.runs.runs import Runs
-from outkey.sync.engine.sync_settings import SyncSettings
 
 if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none of it
+    from collections.abc import Iterator, Sequence
+
+    from outkey.administration.core.document.document import Document
+    from outkey.administration.engine.editing.changes import Administration
+    from outkey.administration.engine.subjects.synchronization import Synchronization
+    from outkey.foundation.core.findings.checks import Finding
+    from outkey.sync.core.line.sync_line import SyncLine
     from outkey.sync.core.line_form.sample import LineSample
     from outkey.sync.core.suggest.suggest import Suggestion
+    from outkey.sync.engine.line_registry import Registry
     from outkey.sync.engine.runs.plan import Effect
     from outkey.sync.engine.runs.runner import SyncRunner
+    from outkey.sync.engine.runs.runs import Runs
+    from outkey.sync.engine.sync_settings import SyncSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +36,19 @@ class LineActions:
     settings: SyncSettings
     sync: Synchronization
 
-    def sample(self, line: SyncLine, actor: str, runner: "SyncRunner") -> "LineSample":
+    def sample(self, line: SyncLine, actor: str, runner: SyncRunner) -> LineSample:
         """Request the first page of a line, which may be unsaved, for a user."""
         self.sync.note_line(Tag.LINE_SAMPLED, line, actor)
         return runner.sample(line.name)
 
-    def suggest(self, line: SyncLine, actor: str) -> "Suggestion":
+    def suggest(self, line: SyncLine, actor: str) -> Suggestion:
         """Return what a line can be completed with, from its first page."""
         self.sync.note_line(Tag.LINE_SAMPLED, line, actor)
         return self.sync.runner().suggest(line.name)
 
     def preview(
-        self, line: SyncLine, actor: str, runner: "SyncRunner"
-    ) -> "Sequence[Effect]":
+        self, line: SyncLine, actor: str, runner: SyncRunner
+    ) -> Sequence[Effect]:
         """Return what a run of a line, which may be unsaved, would do at first."""
         self.sync.note_line(Tag.LINE_CHECKED, line, actor)
         return runner.preview(line.name)

@@ -1,29 +1,33 @@
 """What a user or a worker does with sync lines that run, each recorded first."""
 
-from collections.abc import Callable, Generator, Sequence
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from outkey.administration.engine.editing.changes import Administration
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
 from outkey.sending.core.audit.events import ALLOW_REMOVAL, DRY_RUN, Change, Tag
-from outkey.sending.ports.sending import Audit
-from outkey.sync.core.line.sync_line import SyncLine
-from outkey.sync.core.line.sync_sections import ConflictRule, OtherDatabase
-from outkey.sync.core.mapping.records import Target
-from outkey.sync.core.run.run import OPEN_STATES, Run
-from outkey.sync.engine.line_registry import Registry
-from outkey.sync.engine.runs.runs import Runs
-from outkey.sync.ports.sync import LineSource, Models, Queue, StoredTables
+from outkey.sync.core.run.run import OPEN_STATES
 
 if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none of it
+    from collections.abc import Callable, Generator, Sequence
+
+    from outkey.administration.engine.editing.changes import Administration
+    from outkey.sending.ports.sending import Audit
+    from outkey.sync.core.line.sync_line import SyncLine
+    from outkey.sync.core.line.sync_sections import ConflictRule, OtherDatabase
+    from outkey.sync.core.mapping.records import Target
+    from outkey.sync.core.run.run import Run
+    from outkey.sync.engine.line_registry import Registry
     from outkey.sync.engine.pairs.runner import Follow, PairRunner
     from outkey.sync.engine.pull.target_columns import NoteChange
     from outkey.sync.engine.record_rights import RecordRights, UserRecords
     from outkey.sync.engine.runs.plan import Note, SyncPorts
     from outkey.sync.engine.runs.planner import Planner
     from outkey.sync.engine.runs.runner import SyncRunner
+    from outkey.sync.engine.runs.runs import Runs
+    from outkey.sync.ports.sync import LineSource, Models, Queue, StoredTables
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +38,11 @@ class Synchronization:
     runs: Runs
     audit: Audit
     queue: Callable[[], Queue]
-    ports: "Callable[[], SyncPorts]"
+    ports: Callable[[], SyncPorts]
 
     def runner(
         self, records: Models | None = None, lines: LineSource | None = None
-    ) -> "SyncRunner":
+    ) -> SyncRunner:
         """Return what checks and runs sync lines.
 
         `records` are those that one user may see; `lines` may be unsaved ones.
@@ -50,7 +54,7 @@ class Synchronization:
             ports = replace(ports, configurations=lines)
         return SyncRunner(ports)
 
-    def pair_runner(self) -> "PairRunner":
+    def pair_runner(self) -> PairRunner:
         """Return what runs pairs; ConfigError if the host has none."""
         from outkey.sync.engine.pairs.runner import PairRunner  # noqa: PLC0415
 
@@ -66,7 +70,7 @@ class Synchronization:
         key: str,
         choice: ConflictRule,
         *,
-        rights: "RecordRights | None" = None,
+        rights: RecordRights | None = None,
         version: str = "",
     ) -> None:
         """Store whose version of a record stays, and by whom.
@@ -90,7 +94,7 @@ class Synchronization:
         self,
         stopping: Callable[[], bool] = lambda: False,
         records: Models | None = None,
-    ) -> "Planner":
+    ) -> Planner:
         """Return what queues runs of sync lines and performs them."""
         from outkey.sync.engine.runs.planner import Planner  # noqa: PLC0415
 
@@ -100,7 +104,7 @@ class Synchronization:
         self,
         name: str,
         actor: str,
-        records: "UserRecords | None" = None,
+        records: UserRecords | None = None,
         *,
         dry_run: bool = False,
         allows_removal: bool = False,
@@ -118,7 +122,7 @@ class Synchronization:
         )
 
     def request_retry(
-        self, run_id: str, actor: str, records: "UserRecords | None" = None
+        self, run_id: str, actor: str, records: UserRecords | None = None
     ) -> Run:
         """Queue a retry of what a run rejected, with the rights of `request_run`."""
         line = self.runs.get(run_id).line
@@ -133,8 +137,8 @@ class Synchronization:
         *,
         dry_run: bool = False,
         allows_removal: bool = False,
-        note: "Note | None" = None,
-        note_change: "NoteChange | None" = None,
+        note: Note | None = None,
+        note_change: NoteChange | None = None,
     ) -> Generator[Run]:
         """Run a line in this process, as `SyncRunner.run` does, for a user."""
         self._note_run(name, actor, dry_run=dry_run, allows_removal=allows_removal)
@@ -148,14 +152,14 @@ class Synchronization:
         )
 
     def retry(
-        self, run_id: str, actor: str, *, note: "Note", note_change: "NoteChange"
+        self, run_id: str, actor: str, *, note: Note, note_change: NoteChange
     ) -> Generator[Run]:
         """Retry what a run rejected in this process, for a user."""
         line = self.registry.line(self.runs.get(run_id).line)
         self.note_line(Tag.RUN_RETRIED, line, actor, run_id)
         return self.runner().retry(run_id, actor, note=note, note_change=note_change)
 
-    def run_pair(self, name: str, actor: str, follow: "Follow") -> list[Run]:
+    def run_pair(self, name: str, actor: str, follow: Follow) -> list[Run]:
         """Run both lines of a pair in this process, for a user."""
         runner = self.pair_runner()
         pair = runner.get(name)
@@ -222,7 +226,7 @@ class Synchronization:
         self.audit.note(Change(tag, actor, line.configuration, fields=fields))
 
     def refuse_forbidden(
-        self, line: str, records: "UserRecords | None", *, dry_run: bool = False
+        self, line: str, records: UserRecords | None, *, dry_run: bool = False
     ) -> None:
         """Raise ConfigError if a user lacks the rights on the records of a line.
 
@@ -234,6 +238,6 @@ class Synchronization:
         if sync is not None and records is not None:
             refuse_forbidden(records, sync, dry_run=dry_run)
 
-    def _ports_for(self, records: Models | None) -> "SyncPorts":
+    def _ports_for(self, records: Models | None) -> SyncPorts:
         ports = self.ports()
         return ports if records is None else replace(ports, models=records)

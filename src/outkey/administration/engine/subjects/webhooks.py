@@ -1,31 +1,34 @@
 """The webhooks of an installation: their settings, inboxes, findings and work."""
 
-from collections.abc import Callable, Iterator
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from outkey.administration.engine.editing.changes import Administration
-from outkey.administration.engine.subjects.synchronization import Synchronization
 from outkey.foundation.core.errors import (
     ConfigError,
     UnknownConfiguration,
     no_webhooks,
 )
-from outkey.foundation.core.findings.checks import Finding
-from outkey.foundation.core.findings.conditions import Condition
-from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.text import Text
-from outkey.foundation.ports.clock import Clock
-from outkey.foundation.ports.database import Database, StateRows
 from outkey.sending.engine.exchange.echoed_secrets import sent_secrets
-from outkey.sending.engine.exchange.sender import Sender
-from outkey.sync.engine.line_registry import Registry
-from outkey.sync.engine.runs.runs import Runs
-from outkey.sync.engine.sync_settings import SyncSettings
 
 if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none of it
+    from collections.abc import Callable, Iterator
+
+    from outkey.administration.engine.editing.changes import Administration
+    from outkey.administration.engine.subjects.synchronization import Synchronization
+    from outkey.foundation.core.findings.checks import Finding
+    from outkey.foundation.core.findings.conditions import Condition
+    from outkey.foundation.core.secret import Secret
+    from outkey.foundation.ports.clock import Clock
+    from outkey.foundation.ports.database import Database, StateRows
+    from outkey.sending.engine.exchange.sender import Sender
+    from outkey.sync.engine.line_registry import Registry
     from outkey.sync.engine.record_rights import UserRecords
+    from outkey.sync.engine.runs.runs import Runs
+    from outkey.sync.engine.sync_settings import SyncSettings
     from outkey.webhooks.core.inbox.inbox import InboxDelivery
     from outkey.webhooks.core.settings.facts import ShownWebhook
     from outkey.webhooks.core.settings.stored import StoredWebhook
@@ -51,19 +54,19 @@ class Webhooks:
     settings: SyncSettings
     sync: Synchronization
     # None: the host stores no deliveries, so that it receives no webhooks.
-    open_ports: "Callable[[], ReceptionPorts] | None"
-    handler: "Callable[[str], Handler]"
+    open_ports: Callable[[], ReceptionPorts] | None
+    handler: Callable[[str], Handler]
     listed_handlers: tuple[str, ...]
     public_url: str
     is_on_hold: Callable[[], bool]
 
-    def ports(self) -> "ReceptionPorts":
+    def ports(self) -> ReceptionPorts:
         """Return the ports of webhooks; ConfigError if the host has none."""
         if self.open_ports is None:
             raise no_webhooks()
         return self.open_ports()
 
-    def stored(self) -> "dict[str, StoredWebhook]":
+    def stored(self) -> dict[str, StoredWebhook]:
         """Return the webhooks by name; none in a host without them."""
         if self.open_ports is None or not self.states.read(StateKind.WEBHOOK):
             return {}
@@ -75,7 +78,7 @@ class Webhooks:
             return []
         return self.open_ports().settings.unreadable()
 
-    def reception(self, end_thread: Callable[[], object] | None = None) -> "Reception":
+    def reception(self, end_thread: Callable[[], object] | None = None) -> Reception:
         """Return what receives deliveries; ConfigError if the host has no webhooks.
 
         With `end_thread`, which releases what a thread holds of the host, refusals are
@@ -92,7 +95,7 @@ class Webhooks:
         )
         return Reception(ports, later)
 
-    def inbox(self) -> "Inbox":
+    def inbox(self) -> Inbox:
         """Return the deliveries of webhooks."""
         from outkey.webhooks.engine.inbox import Inbox  # noqa: PLC0415
 
@@ -114,7 +117,7 @@ class Webhooks:
             for reason in refusals.totals(webhook)
         }
 
-    def findings(self, stored: "StoredWebhook") -> list[Finding]:
+    def findings(self, stored: StoredWebhook) -> list[Finding]:
         """Return what is wrong with a webhook, and what happened to it."""
         from outkey.webhooks.core.settings.checks import handler_findings  # noqa: PLC0415
 
@@ -124,7 +127,7 @@ class Webhooks:
             *self._watch().findings(stored),
         ]
 
-    def shown(self, stored: "StoredWebhook") -> "ShownWebhook":
+    def shown(self, stored: StoredWebhook) -> ShownWebhook:
         """Return a webhook with its URL, its refusals and its findings."""
         from outkey.webhooks.core.settings.facts import ShownWebhook  # noqa: PLC0415
 
@@ -136,7 +139,7 @@ class Webhooks:
             findings=self.findings(stored),
         )
 
-    def overviews(self, name: str = "") -> "list[WebhookOverview]":
+    def overviews(self, name: str = "") -> list[WebhookOverview]:
         """Return all webhooks as a user looks at them, or the one of a name."""
         from outkey.webhooks.engine.overview import history_begin, overviews  # noqa: PLC0415
 
@@ -159,7 +162,7 @@ class Webhooks:
         """Return the URL of an endpoint; only its path if the public URL is unknown."""
         return f"{self.public_url.rstrip('/')}/hooks/{endpoint}"
 
-    def administration(self, administration: Administration) -> "WebhookAdministration":
+    def administration(self, administration: Administration) -> WebhookAdministration:
         """Return what a user changes webhooks with."""
         from outkey.webhooks.engine.changes import WebhookAdministration  # noqa: PLC0415
 
@@ -180,8 +183,8 @@ class Webhooks:
         self,
         administration: Administration,
         run_id: str,
-        records: "UserRecords | None" = None,
-    ) -> "tuple[str, list[InboxDelivery]]":
+        records: UserRecords | None = None,
+    ) -> tuple[str, list[InboxDelivery]]:
         """Process the deliveries again of which a run has rejected records.
 
         Return the name of their webhook, and the deliveries.
@@ -206,7 +209,7 @@ class Webhooks:
         changes = self.administration(administration)
         return stored.name, changes.replay(stored.name, ids)
 
-    def work(self, stopping: Callable[[], bool] = lambda: False) -> "HookWork":
+    def work(self, stopping: Callable[[], bool] = lambda: False) -> HookWork:
         """Return what processes deliveries; a worker calls its `round`."""
         from outkey.webhooks.engine.work import HookWork, WorkPorts  # noqa: PLC0415
 
@@ -235,7 +238,7 @@ class Webhooks:
         for stored in self.stored().values():
             yield from self._watch().conditions(stored)
 
-    def naming(self) -> "HookSettings | None":
+    def naming(self) -> HookSettings | None:
         """Return the webhooks, which name configurations and lines; None if none do."""
         return self.inbox().settings if self.stored() else None
 
@@ -249,7 +252,7 @@ class Webhooks:
         if self.stored():
             self.inbox().prune(before)
 
-    def _watch(self) -> "HookWatch":
+    def _watch(self) -> HookWatch:
         from outkey.webhooks.engine.watch import HookWatch  # noqa: PLC0415
 
         ports = self.ports()

@@ -1,15 +1,16 @@
 """The audit as a whole: verify its chain, and delete records that are too old."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from outkey.administration.engine.editing.changes import Administration
 from outkey.foundation.core.errors import ChainBroken, OutkeyError
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.text import Text
-from outkey.foundation.ports.database import StateRows
 from outkey.sending.core.audit.chain import (
     AuditKeys,
     ChainRow,
@@ -23,7 +24,11 @@ from outkey.sending.core.audit.chain import (
     verify,
 )
 from outkey.sending.core.audit.events import Tag
-from outkey.sending.ports.storage import AuditCheckpoints, AuditRows
+
+if TYPE_CHECKING:
+    from outkey.administration.engine.editing.changes import Administration
+    from outkey.foundation.ports.database import StateRows
+    from outkey.sending.ports.storage import AuditCheckpoints, AuditRows
 
 PRUNED_AT_ONCE = 5000
 NOTED_STREAMS = 200

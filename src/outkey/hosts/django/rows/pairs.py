@@ -1,6 +1,9 @@
 """Agreements of pairs, in a table beside the ledger."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from django.db.models import Count, QuerySet
 
@@ -8,8 +11,10 @@ from outkey.foundation.core.errors import RowUnreadable, unknown_line
 from outkey.foundation.core.groups import groups_of
 from outkey.hosts.django.models import Agreement, SyncLine
 from outkey.hosts.django.rows.raw_sql import wrap_errors_of_methods
-from outkey.sync.core.pairs.pairs import OPEN_END, PairAgreement, stored_agreement
-from outkey.sync.ports.sync import PairQuery
+
+if TYPE_CHECKING:
+    from outkey.sync.core.pairs.pairs import PairAgreement
+    from outkey.sync.ports.sync import PairQuery
 
 GROUP = 500  # rows of one statement
 COLUMNS = ("record", "key", "api", "host", "is_pushed", "conflict")
@@ -20,6 +25,8 @@ class DjangoPairRows:
     """One row for each record of a push line; they belong to the line."""
 
     def find(self, query: PairQuery) -> list[PairAgreement]:
+        from outkey.sync.core.pairs.pairs import stored_agreement
+
         rows = of_line(query.line).filter(record__gt=query.after)
         if query.has_conflict:
             rows = rows.exclude(conflict="null")
@@ -63,6 +70,8 @@ class DjangoPairRows:
 
 def count_open_conflicts(lines: Collection[str]) -> dict[str, int]:
     """Return how many conflicts of these push lines wait for a user, by line."""
+    from outkey.sync.core.pairs.pairs import OPEN_END
+
     if not lines:
         return {}
     rows = Agreement.objects.filter(line__name__in=lines).exclude(conflict="null")
@@ -75,6 +84,6 @@ def count_open_conflicts(lines: Collection[str]) -> dict[str, int]:
     return dict(counts)
 
 
-def of_line(line: str) -> "QuerySet[Agreement]":
+def of_line(line: str) -> QuerySet[Agreement]:
     """Return the agreements of a line."""
     return Agreement.objects.filter(line__name=line)

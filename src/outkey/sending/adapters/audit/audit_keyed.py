@@ -1,21 +1,27 @@
 """The chained audit of an installation, opened with the key at the first record."""
 
+from __future__ import annotations
+
 import atexit
 import contextlib
 import logging
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from outkey.foundation.adapters.process_lock import ProcessLock
 from outkey.foundation.core.errors import OutkeyError
-from outkey.foundation.ports.clock import Clock
-from outkey.sending.adapters.audit.audit_chained import ChainedAudit
 from outkey.sending.adapters.audit.audit_timer import AUDIT_TIMER
-from outkey.sending.adapters.secrets.keyring_loader import (
-    KeyringLoader,
-    ProcessHeartbeat,
-)
-from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal
-from outkey.sending.ports.storage import AuditCheckpoints, AuditRows
+
+if TYPE_CHECKING:
+    from outkey.foundation.ports.clock import Clock
+    from outkey.sending.adapters.audit.audit_chained import ChainedAudit
+    from outkey.sending.adapters.secrets.keyring_loader import (
+        KeyringLoader,
+        ProcessHeartbeat,
+    )
+    from outkey.sending.core.audit.events import Change, Intent, Outcome, Refusal
+    from outkey.sending.ports.storage import AuditCheckpoints, AuditRows
+
 
 logger = logging.getLogger("outkey.send")
 
@@ -109,6 +115,8 @@ class KeyedAudit:
         return self._opened
 
     def _open(self) -> ChainedAudit:
+        from outkey.sending.adapters.audit.audit_chained import ChainedAudit  # noqa: PLC0415
+
         ring = self._keys.ring()
         atexit.register(self.close)
         return ChainedAudit(

@@ -1,20 +1,25 @@
 """Tokens of an installation: sealed, and bound to their configuration and origins."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from shlex import quote
+from typing import TYPE_CHECKING
 
 from outkey.foundation.core.errors import EditConflict, SecretUnreadable
 from outkey.foundation.core.hold import refuse_on_hold
-from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.shared_state import StateKind
 from outkey.foundation.core.text import Text
-from outkey.foundation.ports.database import Database, StateRows
 from outkey.sending.adapters.secrets.secrets_envelope import seal, unseal
-from outkey.sending.adapters.secrets.secrets_stored import Keyrings
-from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.oauth2.token import TokenContent, TokenState
 from outkey.sending.core.vault.envelope import TokenRow, key_name_of, token_place
-from outkey.sending.ports.storage import ConfigurationRows, TokenRows
+
+if TYPE_CHECKING:
+    from outkey.foundation.core.secret import Secret
+    from outkey.foundation.ports.database import Database, StateRows
+    from outkey.sending.adapters.secrets.secrets_stored import Keyrings
+    from outkey.sending.core.configuration.configuration import Configuration
+    from outkey.sending.core.oauth2.token import TokenState
+    from outkey.sending.ports.storage import ConfigurationRows, TokenRows
 
 
 class StoredTokens:
@@ -61,6 +66,8 @@ class StoredTokens:
 
         A token bound to other origins than the current ones is not opened.
         """
+        from outkey.sending.core.oauth2.token import TokenContent, TokenState  # noqa: PLC0415
+
         row = self._rows.read(configuration)
         if row is None:
             return TokenState()

@@ -4,6 +4,8 @@ Verification is always on. The environment variables SSL_CERT_FILE and SSL_CERT_
 not read: who sets them would decide which authorities outkey trusts.
 """
 
+from __future__ import annotations
+
 import os
 import re
 import secrets
@@ -11,16 +13,8 @@ import ssl
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import (
-    BestAvailableEncryption,
-    Encoding,
-    PrivateFormat,
-    load_pem_private_key,
-)
-from cryptography.x509.oid import NameOID
 from urllib3.util.ssltransport import SSLTransport
 
 from outkey.foundation.adapters.process_lock import ProcessLock
@@ -36,6 +30,10 @@ from outkey.foundation.core.text import Text
 from outkey.sending.adapters.transport.configured_files import ConfiguredFiles
 from outkey.sending.core.configuration.fields import BY_PATH
 from outkey.sending.core.request.message import Certificate, Route, TlsSettings
+
+if TYPE_CHECKING:
+    from cryptography import x509
+
 
 _MAX_CA_BYTES = 4 * 1024 * 1024  # the bundle of a whole system has a quarter of a MiB
 _MAX_CERTIFICATE_BYTES = 256 * 1024
@@ -213,6 +211,8 @@ def negotiated_tls(connected: object) -> tuple[str, tuple[Certificate, ...]]:
 
 
 def _certificate(der: bytes) -> Certificate:
+    from cryptography import x509  # noqa: PLC0415
+
     certificate = x509.load_der_x509_certificate(der)
     ends = certificate.not_valid_after_utc.timestamp()
     subject = _common_name(certificate.subject) or _first_name(certificate)
@@ -221,6 +221,8 @@ def _certificate(der: bytes) -> Certificate:
 
 def _first_name(certificate: x509.Certificate) -> str:
     """Return the first host of a certificate; many have no common name any more."""
+    from cryptography import x509  # noqa: PLC0415
+
     try:
         names = certificate.extensions.get_extension_for_class(
             x509.SubjectAlternativeName
@@ -232,6 +234,8 @@ def _first_name(certificate: x509.Certificate) -> str:
 
 def _common_name(name: x509.Name) -> str:
     """Return the common name, shortened: the issuer chose the text."""
+    from cryptography.x509.oid import NameOID  # noqa: PLC0415
+
     return printable(
         [str(part.value) for part in name.get_attributes_for_oid(NameOID.COMMON_NAME)]
     )
@@ -297,6 +301,13 @@ def _read_pem(files: ConfiguredFiles, path: str, limit: int, *, field: str) -> s
 
 def encrypt_key(pem: str, password: Secret) -> str:
     """Return a private key in PEM that opens with this password."""
+    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
+        BestAvailableEncryption,
+        Encoding,
+        PrivateFormat,
+        load_pem_private_key,
+    )
+
     if len(pem) > _MAX_KEY:
         message = Text("Client key has more than 4096 bits, or is not a single key")
         hint = Text(

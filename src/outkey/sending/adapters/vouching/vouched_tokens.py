@@ -4,17 +4,20 @@ Their secret parts are sealed. The other facts decide as well: without the fact 
 entered refresh token was replaced, it would be sent again.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from outkey.foundation.core.errors import ConfigError, Sealed, SecretUnreadable
 from outkey.sending.adapters.vouching.vouched_states import VOUCHER
-from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.oauth2.token import TokenState
 from outkey.sending.core.vault.envelope import TokenRow
 from outkey.sending.core.vault.row_voucher import TOKEN_KIND, RowName, changed_row_error
-from outkey.sending.ports.storage import RowVouchers, TokenRows
+
+if TYPE_CHECKING:
+    from outkey.sending.core.configuration.configuration import Configuration
+    from outkey.sending.ports.storage import RowVouchers, TokenRows
 
 
 class VouchedTokens:
@@ -64,6 +67,8 @@ class VouchedTokens:
 
         Its generation stays, so that a process which renews the token can store it.
         """
+        from outkey.sending.core.oauth2.token import TokenState  # noqa: PLC0415
+
         if seen.generation:
             return self.swap(configuration, seen.generation, seen)
         return self.swap(

@@ -3,20 +3,23 @@
 Everything that shows or stores a part of a response is checked here first.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from outkey.foundation.core.echo.search import SearchPatterns, SearchText
 from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.secret import MASK, Secret
-from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.request.headers import tidy_token, tidy_value
-from outkey.sending.core.request.message import Response
 from outkey.sending.core.request.script import SCRIPT_FACT
-from outkey.sending.core.request.sent_secrets import credentials_in, without_repetition
-from outkey.sending.engine.tokens.renewal import TokenManager
-from outkey.sending.engine.wire.transmit import SendContext
+
+if TYPE_CHECKING:
+    from outkey.sending.core.configuration.configuration import Configuration
+    from outkey.sending.core.request.message import Response
+    from outkey.sending.engine.wire.transmit import SendContext
 
 # A number with an exponent; and a table that leaves 0 of the digits, e of e and E.
 _EXPONENT = re.compile(rb"[eE](?:(?<=[0-9][eE])[-+]?[0-9]+\s*[,\]}])")
@@ -35,6 +38,12 @@ def sent_secrets(
     they are sent, and with a response also what was made for its own request:
     signatures, proofs and header values.
     """
+    from outkey.sending.core.request.sent_secrets import (  # noqa: PLC0415
+        credentials_in,
+        without_repetition,
+    )
+    from outkey.sending.engine.tokens.renewal import TokenManager  # noqa: PLC0415
+
     secrets: list[Secret] = []
     if configuration.fetches_token:
         secrets += TokenManager(context, configuration).secrets()

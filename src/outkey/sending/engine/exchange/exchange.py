@@ -9,8 +9,10 @@ Written as flows, so that blocking and asynchronous sending share every decision
              └─ transmit   vet addresses, record, send, diagnose, record: `wire/`
 """
 
+from __future__ import annotations
+
 from functools import partial
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from outkey.foundation.core.errors import (
     Cause,
@@ -37,10 +39,13 @@ from outkey.sending.core.request.flow import (
 from outkey.sending.core.request.message import IDEMPOTENT, Header, Request, Response
 from outkey.sending.core.request.schemes.choice import scheme_of
 from outkey.sending.engine.exchange.scripts import sign
-from outkey.sending.engine.tokens.renewal import TokenManager
 from outkey.sending.engine.tokens.token_source import TokenRequest
 from outkey.sending.engine.wire.steps import CallInThread, Steps, Wait
 from outkey.sending.engine.wire.transmit import MEBIBYTE, RequestBudget, SendContext
+
+if TYPE_CHECKING:
+    from outkey.sending.engine.tokens.renewal import TokenManager
+
 
 MAX_HOPS = 3
 _RETRIED = frozenset({429, 502, 503, 504})
@@ -250,6 +255,8 @@ class Exchange:
         )
 
     def _token_manager(self) -> TokenManager:
+        from outkey.sending.engine.tokens.renewal import TokenManager  # noqa: PLC0415
+
         return TokenManager(self._context, self._configuration)
 
     def _requested_wait(self, response: Response, retry: int) -> float:

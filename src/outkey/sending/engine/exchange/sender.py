@@ -4,47 +4,51 @@ It is what a `Gateway` for callers and an `Application` for pages and commands s
 and where the engine itself sends a `Call`.
 """
 
+from __future__ import annotations
+
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import Text
-from outkey.foundation.ports.clock import Clock
-from outkey.foundation.ports.expressions import PathCompiler
-from outkey.foundation.ports.threads import Threads
-from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.request.assembly import Call
-from outkey.sending.core.request.message import Peer, Response, Route
 from outkey.sending.engine.exchange.echoed_secrets import repeats_secret
-from outkey.sending.engine.exchange.exchange import exchange
-from outkey.sending.engine.tokens.actions import TokenActions
 from outkey.sending.engine.wire.drive import AsyncRuntime, Runtime, adrive, drive
 from outkey.sending.engine.wire.egress import Egress
 from outkey.sending.engine.wire.flow_worker import FlowWorker
 from outkey.sending.engine.wire.lockout_guard import LockoutGuard
 from outkey.sending.engine.wire.proxies import NO_PROXIES, Proxies
-from outkey.sending.engine.wire.response_bodies import UnfinishedBody
-from outkey.sending.engine.wire.steps import Steps
 from outkey.sending.engine.wire.transmit import SendContext
-from outkey.sending.ports.sending import (
-    AsyncResolver,
-    AsyncTransport,
-    Audit,
-    Configurations,
-    Listeners,
-    Permits,
-    ProxySource,
-    Resolver,
-    Scripts,
-    Secrets,
-    Signer,
-    Tokens,
-    Transport,
-)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from outkey.foundation.ports.clock import Clock
+    from outkey.foundation.ports.expressions import PathCompiler
+    from outkey.foundation.ports.threads import Threads
+    from outkey.sending.core.configuration.configuration import Configuration
+    from outkey.sending.core.request.assembly import Call
+    from outkey.sending.core.request.message import Peer, Response, Route
+    from outkey.sending.engine.tokens.actions import TokenActions
+    from outkey.sending.engine.wire.steps import Steps
+    from outkey.sending.ports.sending import (
+        AsyncResolver,
+        AsyncTransport,
+        Audit,
+        Configurations,
+        Listeners,
+        Permits,
+        ProxySource,
+        Resolver,
+        Scripts,
+        Secrets,
+        Signer,
+        Tokens,
+        Transport,
+    )
+
 
 Result = TypeVar("Result")
 
@@ -132,6 +136,8 @@ class Sender:
 
     def send(self, call: Call) -> Response:
         """Send a call and return the response whatever its status."""
+        from outkey.sending.engine.exchange.exchange import exchange  # noqa: PLC0415
+
         return drive(exchange(self.context, call), self.runtime)
 
     def stream(self, call: Call) -> Response:
@@ -140,6 +146,9 @@ class Sender:
         Then the response has a `stream`. The audit gets the outcome once that was read
         or closed.
         """
+        from outkey.sending.engine.exchange.exchange import exchange  # noqa: PLC0415
+        from outkey.sending.engine.wire.response_bodies import UnfinishedBody  # noqa: PLC0415
+
         response = drive(exchange(self.context, call, streams=True), self.runtime)
         if not isinstance(response.stream, UnfinishedBody):
             return response
@@ -157,6 +166,8 @@ class Sender:
         return await adrive(self._build_and_exchange(build), runtime)
 
     def _build_and_exchange(self, build: Callable[[], Call]) -> Steps[Response]:
+        from outkey.sending.engine.exchange.exchange import exchange  # noqa: PLC0415
+
         return (yield from exchange(self.context, build()))
 
     def route_to(self, configuration: Configuration) -> Route:
@@ -172,6 +183,8 @@ class Sender:
         self, configuration: Configuration, context: SendContext | None = None
     ) -> TokenActions:
         """Return the actions of users on a configuration's token."""
+        from outkey.sending.engine.tokens.actions import TokenActions  # noqa: PLC0415
+
         return TokenActions(context or self.context, configuration, self.run_for_user)
 
     def close(self) -> None:

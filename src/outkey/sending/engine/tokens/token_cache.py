@@ -4,15 +4,18 @@ Nothing here is locked: every step is one operation on a dictionary, so that a f
 the middle leaves nothing locked either.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable
 from dataclasses import replace
 from math import inf
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from outkey.foundation.core.origin import Origin
-from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sending.core.oauth2.token import TokenState
+if TYPE_CHECKING:
+    from outkey.foundation.core.origin import Origin
+    from outkey.sending.core.configuration.configuration import Configuration
+    from outkey.sending.core.oauth2.token import TokenState
 
 _READ_AGAIN = 1.0
 _READ_LEASE_AGAIN = 0.1

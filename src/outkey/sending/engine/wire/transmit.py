@@ -3,9 +3,12 @@
 Requests to APIs and to authorization servers go the same way.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from outkey.foundation.core.errors import (
     Cause,
@@ -16,11 +19,7 @@ from outkey.foundation.core.errors import (
     TimedOut,
 )
 from outkey.foundation.core.fields.choices import Network
-from outkey.foundation.core.origin import Origin
-from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import NO_TEXT, Text
-from outkey.foundation.ports.clock import Clock
-from outkey.foundation.ports.expressions import PathCompiler
 from outkey.sending.core.audit.events import (
     CHALLENGED,
     COMPARISON,
@@ -30,12 +29,8 @@ from outkey.sending.core.audit.events import (
     intent_of,
     redirected_path_template,
 )
-from outkey.sending.core.configuration.configuration import Configuration
 from outkey.sending.core.configuration.secret_values import refuse_control_characters
-from outkey.sending.core.diagnosis.diagnose import diagnose
-from outkey.sending.core.diagnosis.evidence import Diagnosis
 from outkey.sending.core.request.addresses import is_address
-from outkey.sending.core.request.assembly import SecretOpener
 from outkey.sending.core.request.expiry import has_expired_marker
 from outkey.sending.core.request.headers import compose
 from outkey.sending.core.request.message import Proxy, Request, Response, Route
@@ -43,14 +38,24 @@ from outkey.sending.core.request.proxy import own_failure, proxy_failure
 from outkey.sending.core.request.sent_secrets import secrets_in
 from outkey.sending.engine.tokens.token_cache import TokenCache
 from outkey.sending.engine.wire.clock_offsets import ClockOffsets
-from outkey.sending.engine.wire.egress import Egress
 from outkey.sending.engine.wire.lockout_guard import LockoutGuard
 from outkey.sending.engine.wire.nonces import Nonces
 from outkey.sending.engine.wire.proxies import NO_PROXIES, Proxies
 from outkey.sending.engine.wire.response_bodies import UnfinishedBody, read_for_marker
 from outkey.sending.engine.wire.steps import CallInThread, Resolve, Steps, Transmit
 from outkey.sending.engine.wire.vouched_scripts import VouchedScripts
-from outkey.sending.ports.sending import Permits, Scripts, Secrets, Signer, Tokens
+
+if TYPE_CHECKING:
+    from outkey.foundation.core.origin import Origin
+    from outkey.foundation.core.secret import Secret
+    from outkey.foundation.ports.clock import Clock
+    from outkey.foundation.ports.expressions import PathCompiler
+    from outkey.sending.core.configuration.configuration import Configuration
+    from outkey.sending.core.diagnosis.evidence import Diagnosis
+    from outkey.sending.core.request.assembly import SecretOpener
+    from outkey.sending.engine.wire.egress import Egress
+    from outkey.sending.ports.sending import Permits, Scripts, Secrets, Signer, Tokens
+
 
 DNS_SECONDS = 5.0
 # How APIs respond to a request without credentials; some hide what there is.
@@ -104,9 +109,7 @@ class SendContext:
     vouched_scripts: VouchedScripts = field(default_factory=VouchedScripts)
     # Set by Sender: the search for echoed secrets is built on this class. Without it,
     # a secret is assumed in every response.
-    find_echo: "Callable[[SendContext, Configuration, Response], bool]" = lambda *_: (
-        True
-    )
+    find_echo: Callable[[SendContext, Configuration, Response], bool] = lambda *_: True
 
     def opener(self, configuration: Configuration) -> SecretOpener:
         """Return a function that opens this configuration's secrets by name."""
@@ -261,6 +264,9 @@ class SendContext:
     def _diagnosis(
         self, configuration: Configuration, response: Response, budget: RequestBudget
     ) -> Diagnosis | None:
+        from outkey.sending.core.diagnosis.diagnose import diagnose  # noqa: PLC0415
+        from outkey.sending.core.diagnosis.evidence import Diagnosis  # noqa: PLC0415
+
         if budget.for_token:  # read by the rules of RFC 6749, not as an API's response
             failed = response.status >= 300
             return Diagnosis(Cause.TOKEN_ENDPOINT, NO_TEXT) if failed else None

@@ -1,13 +1,17 @@
 """The versions of a sync line: what each save stored, as one text."""
 
+from __future__ import annotations
+
 import json
 import tomllib
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from outkey.foundation.core.errors import ConfigError
 from outkey.foundation.core.text import NO_TEXT, Text
-from outkey.sync.core.line.section import parse_sync, read_request, render_sync
-from outkey.sync.core.line.sync_line import SyncLine
+
+if TYPE_CHECKING:
+    from outkey.sync.core.line.sync_line import SyncLine
 
 MOST_VERSIONS = 100  # of one line; the oldest are deleted
 _REQUEST_KEYS = ("configuration", "method", "path")
@@ -31,6 +35,8 @@ def written_sync(line: SyncLine) -> str:
     A source that says something else than what is stored is not used: the stored
     values may have been changed by a document or a program since.
     """
+    from outkey.sync.core.line.section import parse_sync, render_sync  # noqa: PLC0415
+
     if line.sync is None:
         return ""
     try:
@@ -59,6 +65,8 @@ def compared_values(line: SyncLine) -> dict[str, str]:
 
 def read_version(name: str, text: str) -> SyncLine:
     """Undo `version_text`, or raise ConfigError."""
+    from outkey.sync.core.line.section import parse_sync, read_request  # noqa: PLC0415
+
     request, _, source = text.partition("\n\n")
     try:
         table = tomllib.loads(request)

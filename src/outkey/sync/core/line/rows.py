@@ -1,16 +1,19 @@
 """Rows of sync lines as values: what a host stores, without a rule."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from dataclasses import field as dataclass_field
+from typing import TYPE_CHECKING
 
-from outkey.foundation.core.errors import OutkeyError
 from outkey.foundation.core.stored_values import odd_names
 from outkey.sending.core.configuration.rows import row_unreadable
-from outkey.sync.core.line.sync_line import SyncLine
-from outkey.sync.core.line.table import read_sync, sync_table
-from outkey.sync.core.mapping.targets import other_database
-from outkey.sync.core.run.schedule import TimedLine
+
+if TYPE_CHECKING:
+    from outkey.foundation.core.errors import OutkeyError
+    from outkey.sync.core.line.sync_line import SyncLine
+    from outkey.sync.core.run.schedule import TimedLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,9 @@ class LineRow:
 
     def line(self) -> SyncLine:
         """Return the line, or raise ConfigError where its table cannot be read."""
+        from outkey.sync.core.line.sync_line import SyncLine  # noqa: PLC0415
+        from outkey.sync.core.line.table import read_sync  # noqa: PLC0415
+
         columns = ((field.name, getattr(self, field.name)) for field in fields(self))
         if odd := odd_names(columns):
             raise row_unreadable(odd)
@@ -57,6 +63,9 @@ class LineRow:
 
     def timed(self) -> TimedLine:
         """Return when the line runs, also where its table cannot be read otherwise."""
+        from outkey.sync.core.mapping.targets import other_database  # noqa: PLC0415
+        from outkey.sync.core.run.schedule import TimedLine  # noqa: PLC0415
+
         table = self.sync if isinstance(self.sync, Mapping) else {}
         schedule = table.get("schedule")
         return TimedLine(
@@ -69,6 +78,8 @@ class LineRow:
 
 def line_row(line: SyncLine) -> LineRow:
     """Return the row of a sync line."""
+    from outkey.sync.core.line.table import sync_table  # noqa: PLC0415
+
     sync = None if line.sync is None else sync_table(line.sync)
     return LineRow(
         line.name,

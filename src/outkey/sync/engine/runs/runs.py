@@ -4,9 +4,10 @@ The rules are `core.sync.run_states`; the rows belong to the host. Whatever read
 writes does so in one transaction, and a write that came second is refused.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from outkey.foundation.core.errors import (
     ConfigError,
@@ -24,29 +25,30 @@ from outkey.foundation.core.moments import parse_interval
 from outkey.foundation.core.shared_state import SharedState, StateKind
 from outkey.foundation.core.text import Text
 from outkey.foundation.engine.duties import SCHEDULES, Duties
-from outkey.foundation.ports.database import Database, StateRows
-from outkey.sending.core.configuration.configuration import Configuration
-from outkey.sync.core.line.identity import line_digest
-from outkey.sync.core.line.sync_line import SyncLine
-from outkey.sync.core.mapping.keys import MAX_KEY_LENGTH
 from outkey.sync.core.run import states as run_states
-from outkey.sync.core.run.excerpt import printable
-from outkey.sync.core.run.pauses import pause_end, pause_error
-from outkey.sync.core.run.rejections import group_rejections
 from outkey.sync.core.run.run import (
     ENDED_STATES,
     GRACE_SECONDS,
     OPEN_STATES,
-    RejectedRecord,
-    RejectionGroup,
-    Run,
     RunState,
 )
-from outkey.sync.core.run.schedule import ATTEMPTS
 from outkey.sync.core.run.states import RunRequest, Start
-from outkey.sync.engine.runs.counting import count_run
 from outkey.sync.engine.sync_settings import SyncSettings
-from outkey.sync.ports.sync import LineSource, RunOrder, RunQuery, RunRows
+from outkey.sync.ports.sync import RunOrder, RunQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from outkey.foundation.ports.database import Database, StateRows
+    from outkey.sending.core.configuration.configuration import Configuration
+    from outkey.sync.core.line.sync_line import SyncLine
+    from outkey.sync.core.run.run import (
+        RejectedRecord,
+        RejectionGroup,
+        Run,
+    )
+    from outkey.sync.ports.sync import LineSource, RunRows
 
 MAX_DUE = 5000
 CANCEL_TRIES = 20  # a run that is cancelled may save a page at the same moment
@@ -93,6 +95,8 @@ class Runs:
         continued (`run_states.run_to_resume`), a new one. With a `run_id`, RunStopped
         if that is another run.
         """
+        from outkey.sync.core.line.identity import line_digest  # noqa: PLC0415
+
         stored_line = self._configurations.line(line)
         configuration = self._configurations.get(stored_line.configuration)
         digest = line_digest(stored_line, configuration)
@@ -231,6 +235,8 @@ class Runs:
 
     def rejection_groups(self, run_id: str) -> list[RejectionGroup]:
         """Count the rejected records of a run by reason and field, most first."""
+        from outkey.sync.core.run.rejections import group_rejections  # noqa: PLC0415
+
         return group_rejections(self._every_rejected(self.get(run_id).id))
 
     def _every_rejected(self, run: str) -> Iterator[RejectedRecord]:
@@ -487,6 +493,8 @@ class Runs:
 
     def pause_configuration(self, configuration: str, seconds: float) -> None:
         """Let no run of a configuration begin for some time, on any machine."""
+        from outkey.sync.core.run.pauses import pause_end  # noqa: PLC0415
+
         state = self._pause(configuration)
         now = self._database.now()
         until = now + seconds
@@ -498,6 +506,8 @@ class Runs:
 
     def refuse_paused_configuration(self, configuration: str) -> None:
         """Raise RateLimited while a configuration is in a pause."""
+        from outkey.sync.core.run.pauses import pause_end, pause_error  # noqa: PLC0415
+
         now = self._database.now()
         until = pause_end(self._pause(configuration).value, now)
         if until > now:
@@ -576,6 +586,8 @@ class Runs:
         LineBusy if one is active. One that was killed is ended, so that its process
         stops if it still lives; a worker continues it later.
         """
+        from outkey.sync.core.run.schedule import ATTEMPTS  # noqa: PLC0415
+
         for name in self.settings.pairs_of([line]):
             pair = self.settings.lock_pair(name)
             other = pair.other(line) if pair else ""
@@ -659,6 +671,8 @@ class Runs:
 
     def _store(self, before: Run | None, after: Run) -> Run | None:
         """Store a run, and count one that ends; None if another process was faster."""
+        from outkey.sync.engine.runs.counting import count_run  # noqa: PLC0415
+
         is_end = after.ended_at is not None
         if not is_end or (before is not None and before.ended_at is not None):
             return self._rows.swap(before, after)
@@ -674,6 +688,8 @@ class Runs:
         A run of such a line can still be requested: it reports what is wrong. So one
         that was changed outside of outkey does not stop the schedules of others.
         """
+        from outkey.sync.core.line.identity import line_digest  # noqa: PLC0415
+
         try:
             line = self._configurations.line(name)
             digest = line_digest(line, self._configurations.get(line.configuration))
@@ -697,4 +713,7 @@ def full_every_of(line: SyncLine) -> float:
 
 def stored_key(key: str) -> str:
     """Return the key of a rejected record as it is stored."""
+    from outkey.sync.core.mapping.keys import MAX_KEY_LENGTH  # noqa: PLC0415
+    from outkey.sync.core.run.excerpt import printable  # noqa: PLC0415
+
     return printable(key[:MAX_KEY_LENGTH])

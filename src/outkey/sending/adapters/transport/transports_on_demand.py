@@ -1,0 +1,76 @@
+"""Transports whose libraries are loaded when the first request is sent.
+
+Most commands send none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from outkey.foundation.adapters.process_lock import ProcessLock
+
+if TYPE_CHECKING:
+    from outkey.foundation.core.origin import Origin
+    from outkey.sending.adapters.transport.configured_files import ConfiguredFiles
+    from outkey.sending.adapters.transport.transport_asyncio import AsyncioTransport
+    from outkey.sending.adapters.transport.transport_urllib3 import Urllib3Transport
+    from outkey.sending.core.request.message import Peer, Request, Response, Route
+
+
+class TransportOnDemand:
+    """Sends as `Urllib3Transport` does."""
+
+    def __init__(self, files: ConfiguredFiles | None = None) -> None:
+        self._files = files
+        self._opening = ProcessLock()
+        self._transport: Urllib3Transport | None = None
+
+    def send(self, request: Request, route: Route) -> Response:
+        return (self._transport or self._open()).send(request, route)
+
+    def probe(self, origin: Origin, route: Route) -> Peer:
+        return (self._transport or self._open()).probe(origin, route)
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    def _open(self) -> Urllib3Transport:
+        from outkey.sending.adapters.transport.transport_urllib3 import (  # noqa: PLC0415
+            Urllib3Transport,
+        )
+
+        with self._opening:
+            if self._transport is None:
+                self._transport = Urllib3Transport(self._files)
+            return self._transport
+
+
+class AsyncTransportOnDemand:
+    """Sends as `AsyncioTransport` does."""
+
+    def __init__(self, files: ConfiguredFiles | None = None) -> None:
+        self._files = files
+        self._opening = ProcessLock()
+        self._transport: AsyncioTransport | None = None
+
+    async def send(self, request: Request, route: Route) -> Response:
+        transport = self._transport
+        if transport is None:  # loading takes too long for an event loop
+            transport = await asyncio.to_thread(self._open)
+        return await transport.send(request, route)
+
+    async def close(self) -> None:
+        if self._transport is not None:
+            await self._transport.close()
+
+    def _open(self) -> AsyncioTransport:
+        from outkey.sending.adapters.transport.transport_asyncio import (  # noqa: PLC0415
+            AsyncioTransport,
+        )
+
+        with self._opening:
+            if self._transport is None:
+                self._transport = AsyncioTransport(self._files)
+            return self._transport
