@@ -1,6 +1,7 @@
 """Opening the installation of this process, for programs that send with the library."""
 
 import asyncio
+from importlib import import_module
 
 from outkey.foundation.adapters.threads_system import SystemThreads
 from outkey.foundation.core.errors import ConfigError
@@ -29,6 +30,9 @@ def open() -> Gateway:  # noqa: A001 - `outkey.open()` reads as what it does
     home = open_home()
     from outkey.hosts.django.wiring import install
 
+    # Loads the libraries of both transports: the first request on an event loop must
+    # not wait for them.
+    import_module("outkey.sending.adapters.transport.transport_asyncio")
     return install(home).gateway
 
 
