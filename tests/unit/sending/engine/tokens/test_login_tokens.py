@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -777,15 +776,6 @@ def test_an_invalid_expression_is_refused_before_anything_is_saved() -> None:
     assert host.application.registry.all() == []
     administration.save(ConfigurationChange(None, configuration(**LOGIN)))
     assert [one.name for one in host.application.registry.all()] == ["acme"]
-
-
-def test_an_expression_needs_its_library_and_says_so(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(sys.modules, "outkey.foundation.adapters.paths_jmespath", None)
-    with pytest.raises(ConfigError, match="not installed") as caught:
-        send(world(Api()))
-    assert caught.value.field == "login.token"
 
 
 # ── secrets ───────────────────────────────────────────────────────────────────────────
