@@ -36,6 +36,7 @@ from outkey.sync.engine.runs.plan import SyncPorts
 from outkey.sync.engine.runs.runner import SyncRunner
 from outkey.sync.engine.runs.runs import Runs
 from outkey.testing.canary import find
+from outkey.testing.fakes.basic import MemoryLines
 from outkey.testing.fakes.storage import memory_registry
 from outkey.testing.fakes.sync import MemorySync
 from peers.authorization_servers import SECRET, Asker, Oidc
@@ -218,8 +219,9 @@ class Host:
     def runner(self, configuration: Table, line: SyncLine) -> SyncRunner:
         """Return what runs a line."""
         sender = self._gateway_for(peer=configuration)._sender
-        registry = sender.configurations
-        registry.lines[line.name] = line  # type: ignore[attr-defined]
+        known = sender.configurations.configurations  # type: ignore[attr-defined]
+        registry = MemoryLines(known.values(), [line])
+        sender.configurations = registry
         self.memory.rows.configurations = registry
         self.runs = Runs(
             self.memory.rows, MemoryStateRows(), self.memory.database, registry

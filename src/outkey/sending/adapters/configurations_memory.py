@@ -33,7 +33,7 @@ class MemoryConfigurations:
             names = sorted(self.configurations)
             raise UnknownConfiguration(hint=known_names(names)) from None
 
-    def owner_of_line(self, name: str) -> str:
+    def configuration_of_line(self, name: str) -> str:
         try:
             return self._owners_of_lines[name]
         except KeyError:

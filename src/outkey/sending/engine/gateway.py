@@ -79,7 +79,7 @@ class Gateway:
     ) -> Call:
         configurations = self._sender.configurations
         line = options.get("line")
-        if line and configurations.owner_of_line(line) != name:
+        if line and configurations.configuration_of_line(line) != name:
             raise ConfigError(
                 Text("the sync line belongs to another configuration"), field="line"
             )

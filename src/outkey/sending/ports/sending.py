@@ -22,7 +22,7 @@ class Configurations(Protocol):
     def get(self, name: str) -> Configuration:
         """Return one configuration, or raise UnknownConfiguration."""
 
-    def owner_of_line(self, name: str) -> str:
+    def configuration_of_line(self, name: str) -> str:
         """Return the configuration of a sync line, or raise UnknownConfiguration."""
 
     def note_refused(self, name: str, revision: int) -> int:

@@ -186,6 +186,10 @@ class Registry(ConfigurationRegistry):
             if not self._lines.swap(row, replace(row, name=new_name)):
                 raise EditConflict  # another process deleted it just now
 
+    def configuration_of_line(self, name: str) -> str:
+        """Return the configuration of a line that is about to be used; as `line`."""
+        return self.line(name).configuration
+
     def owner_of_line(self, name: str) -> str:
         """Return the configuration of a line, also of one that was changed outside."""
         return self._line_row(name).configuration

@@ -250,7 +250,7 @@ class MemoryLines(MemoryConfigurations):
             raise unknown_line()
         return self.lines[name]
 
-    def owner_of_line(self, name: str) -> str:
+    def configuration_of_line(self, name: str) -> str:
         """Return the configuration of a sync line."""
         return self.line(name).configuration
 

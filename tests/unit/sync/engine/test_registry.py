@@ -215,7 +215,7 @@ def test_a_dead_token_needs_a_user_and_a_new_one_disproves_the_test_that_said_so
 
 def test_refusals_of_a_document_s_configuration_are_counted_in_memory() -> None:
     made = MemoryConfigurations([configuration()], {"a": "acme"})
-    assert made.owner_of_line("a") == "acme"
+    assert made.configuration_of_line("a") == "acme"
     assert [made.note_refused("acme", 0) for _ in range(2)] == [1, 2]
     assert made.note_refused("acme", 7) == 0, "of another revision"
     made.pause("acme", 5.0)
@@ -236,7 +236,7 @@ def test_what_is_not_in_a_document_is_unknown_and_not_counted() -> None:
         made.get("nobody")
     assert caught.value.hint == "Known: acme."
     with pytest.raises(UnknownConfiguration):
-        made.owner_of_line("nobody")
+        made.configuration_of_line("nobody")
 
 
 class SavedMeanwhile(MemorySecretRows):

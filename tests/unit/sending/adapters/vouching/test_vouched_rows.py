@@ -382,6 +382,8 @@ def test_a_line_that_was_changed_does_not_run(
     home.storage.lines.rows["orders"] = replace(stored, **change)
     with pytest.raises(SecretUnreadable, match="line:orders was changed outside"):
         home.registry.line("orders")
+    with pytest.raises(SecretUnreadable):  # for a request that names the line
+        home.registry.configuration_of_line("orders")
     assert [row.name for row in home.lines.find()] == ["orders"]
     assert [timed.name for timed in home.registry.timetable()] == ["orders"]
     assert home.changed() == ["line:orders"]
