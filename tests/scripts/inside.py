@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-FOLDER = Path(__file__).parents[2] / "src/outkey/adapters/scripts_locked"
+FOLDER = Path(__file__).parents[2] / "src/outkey/sending/adapters/scripts_locked"
 LOAD, EQUAL, RETURN, ALLOW, ERRNO = 0x20, 0x15, 0x06, 0x7FFF0000, 0x00050000
 
 

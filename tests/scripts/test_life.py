@@ -365,7 +365,7 @@ def test_a_forked_application_has_workers_of_its_own(scripts: LockedScripts) -> 
 APPLICATION = """
 import os, sys, time
 sys.path[:0] = {path!r}
-from outkey.sending.adapters.scripts_locked import LockedScripts
+from outkey.sending.adapters.scripts_locked.pool import LockedScripts
 from scripts.conftest import call_of, pid_of, zygote_of
 scripts = LockedScripts()
 scripts.run(call_of())

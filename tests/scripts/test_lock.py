@@ -163,7 +163,7 @@ def test_a_parent_that_is_gone_is_noticed() -> None:
 
 APPLICATION = """
 sys.path[:0] = {path!r}
-from outkey.sending.adapters.scripts_locked import LockedScripts
+from outkey.sending.adapters.scripts_locked.pool import LockedScripts
 from outkey.foundation.core.errors import OutkeyError
 from scripts.conftest import VERSIONS, call_of, python_of
 scripts = LockedScripts()
