@@ -39,7 +39,7 @@ SETTINGS = {
     "commands": "outkey.hosts.server.settings",
     "pages": "outkey.hosts.server.settings_pages",
 }
-COMMANDS_WITH_PAGES = {"serve", "user"}
+COMMANDS_WITH_PAGES = {"people", "serve", "user"}
 # What the processes that have set Django up do not know.
 OTHER_SETTINGS = {"DJANGO_SETTINGS_MODULE", "OUTKEY_DATABASE_URL", "OUTKEY_DEMO"}
 LOADED = """

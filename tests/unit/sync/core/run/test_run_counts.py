@@ -72,7 +72,7 @@ def test_the_notes_of_a_run_are_stored_once_and_told_each_time() -> None:
 
 
 def test_no_run_stores_more_notes_than_a_user_reads() -> None:
-    made = fake_sync(answers=Api(people(1)))
+    made = fake_sync(responses=Api(people(1)))
     progress = RunInProgress(made.ports, made.runner._plan("contacts"))
     pull = pull_from_api(progress)
     progress.adopt(made.runs.begin("contacts", "ada", dry_run=False), began_at=0.0)

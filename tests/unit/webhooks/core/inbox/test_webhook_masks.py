@@ -172,7 +172,7 @@ def test_the_secrets_of_the_configuration_are_masked_too() -> None:
         shown = changes.view_body("shop", row.id)
         # Where a webhook has neither a line nor a configuration, no API is known.
         assert (b"***" in shown) is (document != HANDLER)
-        assert hooks.application._secrets_of("acme") == []
+        assert hooks.application.webhooks._secrets_of("acme") == []
 
 
 def test_headers_and_other_bodies_are_masked_as_a_whole() -> None:
