@@ -204,7 +204,7 @@ def main(arguments: Sequence[str]) -> int:
     # PostgreSQL has its folder in it, and runs as another user. The name is short
     # because a path in it may be that of a Unix socket.
     with tempfile.TemporaryDirectory(prefix="ok-", ignore_cleanup_errors=True) as own:
-        Path(own).chmod(0o711)
+        Path(own).chmod(0o1777)  # as /tmp: servers run as users of their own
         os.environ["TMPDIR"] = own
         try:
             return run_all(arguments, Path(own))
