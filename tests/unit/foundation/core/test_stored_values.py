@@ -138,6 +138,22 @@ def test_a_state_of_another_shape_is_an_odd_empty_one(
     assert state.value == {}
 
 
+def test_a_webhook_that_is_stored_as_text_is_read_anew_each_time() -> None:
+    stored = '{"settings": {}, "endpoint": "e1", "paused": false, "secrets": {}}'
+    first = read_state(StateKind.WEBHOOK, 1, stored)
+    assert isinstance(first.value, dict)
+    first.value["paused"] = True
+    second = read_state(StateKind.WEBHOOK, 1, stored)
+    assert second.value["paused"] is False
+
+
+@pytest.mark.parametrize("stored", ["{}", "no JSON", '{"settings": 1}', VERY_DEEP])
+def test_a_webhook_whose_text_has_another_shape_is_an_odd_one(stored: str) -> None:
+    state = read_state(StateKind.WEBHOOK, 1, stored)
+    assert is_odd(state.value)
+    assert not state.value
+
+
 def test_every_kind_of_state_has_a_shape() -> None:
     assert {*SHAPES} == {*StateKind}
 

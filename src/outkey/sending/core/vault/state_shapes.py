@@ -214,7 +214,7 @@ SHAPES: Mapping[StateKind, Shape] = {
 }
 
 
-# Their texts are checked once.
+# Read for each delivery and seldom changed: the form of their text is checked once.
 SELDOM_CHANGED = frozenset({StateKind.WEBHOOK, StateKind.HOOK_ENDPOINT})
 
 
@@ -272,9 +272,6 @@ def read_state(kind: StateKind, generation: object, stored: object) -> SharedSta
 
 @lru_cache(maxsize=256)
 def is_well_formed(kind: StateKind, text: str) -> bool:
-    """Whether a stored text has the form of its kind.
-
-    Each delivery reads the state of its webhook, which seldom changes.
-    """
+    """Whether a stored text has the form of its kind."""
     value = read_table(text)
     return not is_odd(value) and has_shape(value, SHAPES[kind])
