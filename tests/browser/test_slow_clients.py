@@ -26,7 +26,7 @@ from waitress.wasyncore import close_all
 import forks
 from browser.conftest import Served, serving, wait_for
 from outkey.hosts.django.api.aborted import RESPOND_WITHIN
-from outkey.hosts.server.web import listener, places
+from outkey.hosts.server.web import listener, middleware, places
 from outkey.hosts.server.web.exposure import is_loopback
 from outkey.hosts.server.web.listener import (
     HEAD_SECONDS,
@@ -594,6 +594,20 @@ def test_behind_a_proxy_sign_ins_count_by_the_address_that_it_forwards(
         with sign_ins(port, 1, "127.0.0.2", "192.0.2.9") as flood:
             assert [is_busy_page(page) for page in responses_of(flood, 1)] == [True]
         application.released.set()
+
+
+def test_a_forwarded_text_that_is_too_long_for_an_address_is_not_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OUTKEY_PROXIES", "127.0.0.9")
+    address_of = CountedAddress()
+    parsed = middleware._parse_address.cache_info().currsize
+    for number in range(3):
+        forwarded = f"fe80::1%{number}" + "x" * 100_000
+        assert not address_of(
+            {"REMOTE_ADDR": "127.0.0.9", "HTTP_X_FORWARDED_FOR": forwarded}
+        )
+    assert middleware._parse_address.cache_info().currsize <= parsed + 1  # the proxy's
 
 
 class Client:

@@ -20,14 +20,12 @@ MARKING_STATEMENTS = {
     )
     for vendor, listed in LISTS.items()
 }
-
-
 SELECTING = (
     "SELECT record, run, archived FROM outkey_syncmark"
-    " WHERE line_id = %s AND target = %s AND record "
+    " WHERE line_id = %s AND target = %s AND record"
 )
 SELECTING_STATEMENTS = {
-    "sqlite": f"{SELECTING} IN (SELECT value FROM json_each(%s))",  # noqa: S608
+    "sqlite": f"{SELECTING} IN (SELECT value FROM json_each(%s))",  # noqa: S608 - constants
     # A list of `unnest` would be joined, by reading all marks of the line.
     "postgresql": f"{SELECTING} = ANY(%s::text[])",
 }

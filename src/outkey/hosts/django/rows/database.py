@@ -11,20 +11,23 @@ from outkey.foundation.core.errors import StorageUnavailable
 from outkey.hosts.django.rows.raw_sql import execute, recover, wrap_database_errors
 
 
-class ThreadClock(threading.local):
-    """How far the database's clock is ahead of the monotonic one, in a transaction."""
+class TransactionClock(threading.local):
+    """How far the database's clock is ahead of the monotonic one, in a transaction.
 
-    is_inside = False
+    `SharedClock` counts on for longer, which is too long for the lease of a run.
+    """
+
+    is_open = False
     ahead: float | None = None
 
     @contextmanager
-    def inside(self) -> Iterator[None]:
-        """Let the clock be asked once at most."""
-        self.is_inside = True
+    def open(self) -> Iterator[None]:
+        """Let the database be asked once at most."""
+        self.is_open = True
         try:
             yield
         finally:
-            self.is_inside = False
+            self.is_open = False
             self.ahead = None
 
 
@@ -32,7 +35,7 @@ class DjangoDatabase:
     """Django's default database."""
 
     def __init__(self) -> None:
-        self._clock = ThreadClock()
+        self._clock = TransactionClock()
 
     @contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[None]:
@@ -41,7 +44,7 @@ class DjangoDatabase:
         is_relaxed = not durable and is_outermost
         try:
             with (
-                self._clock.inside() if is_outermost else nullcontext(),
+                self._clock.open() if is_outermost else nullcontext(),
                 relaxed_transaction() if is_relaxed else transaction.atomic(),
             ):
                 yield
@@ -66,7 +69,7 @@ class DjangoDatabase:
             return self._clock.ahead + time.monotonic()
         row = execute("SELECT extract(epoch FROM clock_timestamp())", ()).fetchone()
         now = float(row[0])
-        if self._clock.is_inside:
+        if self._clock.is_open:
             self._clock.ahead = now - time.monotonic()
         return now
 

@@ -29,6 +29,7 @@ _FORWARDING = ("HTTP_FORWARDED", "HTTP_X_FORWARDED", "HTTP_X_REAL_IP")
 _CLIENT = "HTTP_X_FORWARDED_FOR"
 _PROTOCOL = "HTTP_X_FORWARDED_PROTO"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
+_LONGEST_ADDRESS = 64  # characters; IPv6 has 45, and the name of an interface
 _ROW = re.compile(r"[0-9]{1,18}")
 INTERFACE = "/api/v1/"
 UNKNOWN_HOST = (
@@ -113,8 +114,14 @@ def _networks(variable: str) -> list[Network]:
     return [ipaddress.ip_network(text, strict=False) for text in texts]
 
 
-@lru_cache(maxsize=1024)
 def _address(text: str) -> Address | None:
+    # A client may write what it likes into the header of a proxy that passes it on:
+    # only short texts are cached.
+    return _parse_address(text) if len(text) <= _LONGEST_ADDRESS else None
+
+
+@lru_cache(maxsize=1024)
+def _parse_address(text: str) -> Address | None:
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
@@ -125,7 +132,7 @@ def _address(text: str) -> Address | None:
 
 
 @lru_cache(maxsize=1024)
-def _text(address: Address | None) -> str:
+def _address_text(address: Address | None) -> str:
     return str(address or "")
 
 
@@ -145,7 +152,7 @@ class ClientAddress:
         address = _address(environ.get("REMOTE_ADDR", ""))
         if is_in_networks(address, self._proxies):
             address = _address(_last_entry(environ.get(_CLIENT, "")))
-        return _text(address)
+        return _address_text(address)
 
 
 class CountedAddress(ClientAddress):

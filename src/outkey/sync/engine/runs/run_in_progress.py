@@ -157,8 +157,8 @@ class RunInProgress:
         self.refuse_more_time()
         now = self.ports.clock.monotonic()
         is_stored = bool(self.run.id)  # a preview is not
-        is_due = now - self._renewed_at > self.run.lease / RENEWALS
-        if is_stored and (is_due or now - self._renewed_at > RENEWAL_SECONDS):
+        renewal = min(RENEWAL_SECONDS, self.run.lease / RENEWALS)
+        if is_stored and now - self._renewed_at > renewal:
             self.run = self.ports.runs.renew(self.run)
             self._renewed_at = now
 
