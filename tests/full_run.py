@@ -146,12 +146,12 @@ ROWS = (
             "doubled_names",
             "idle_audit",
             "installation",
+            "monitoring",
             "planted_rows",
             "streams_of_machines",
             "swallowed_writes",
             "sync_scripts",
             "sync_values",
-            "watch",
             "webhook_view",
         )
     ),
