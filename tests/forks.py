@@ -25,9 +25,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, redirect_stdout, suppress
-from functools import cache
+from functools import cache, partial
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
@@ -364,9 +364,9 @@ def load() -> None:
         __import__(module)
     import typer.main
     from django.contrib.auth.hashers import PBKDF2PasswordHasher
+    from django.core import management
 
     from outkey.hosts.cli.main import app
-    from outkey.hosts.server import home
 
     # Typer makes the commands anew in each process, which is a third of most of them.
     get_command = typer.main.get_command
@@ -374,18 +374,23 @@ def load() -> None:
     load_all_commands(command)
     typer.main.get_command = lambda made: command if made is app else get_command(made)
     PBKDF2PasswordHasher.iterations = 1
-    home.call_command = copy_tables
+    management.call_command = partial(copy_tables, management.call_command)
 
 
-def copy_tables(command: str, **options: int) -> None:
+def copy_tables(
+    call_command: Callable[..., object], command: str, *arguments: str, **options: int
+) -> None:
     """Make the tables of a new database by copying those of an earlier one."""
     from django.conf import settings
-    from django.core.management import call_command
     from django.db import connection
 
-    tables = connection.introspection.table_names()
-    if connection.vendor != "sqlite" or tables != ["django_migrations"]:
-        call_command(command, **options)
+    if (
+        command != "migrate"
+        or arguments
+        or connection.vendor != "sqlite"
+        or connection.introspection.table_names() != ["django_migrations"]
+    ):
+        call_command(command, *arguments, **options)
         return
     apps = " ".join(settings.INSTALLED_APPS).encode()
     template = Path(FOLDER, hashlib.sha256(apps).hexdigest())
