@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from datetime import UTC
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from outkey.administration.adapters.policy_file import read_policy
 from outkey.administration.adapters.policy_proxies import PolicyProxies
@@ -84,6 +84,7 @@ if TYPE_CHECKING:
         Storage,
         StoredTables,
     )
+    from outkey.webhooks.engine.reception import ReceptionPorts
     from outkey.webhooks.ports.webhooks import DeliveryRows
 
 
@@ -121,13 +122,6 @@ class Tables:
     triggers: Callable[[], list[str]] = list
 
 
-class TargetStores(NamedTuple):
-    """Where lines store records besides the host's models."""
-
-    tables: StoredTables
-    files: Path  # the folder
-
-
 def build_application(
     tables: Tables,
     home: Path,
@@ -138,120 +132,37 @@ def build_application(
     handlers: Iterable[str] = (),
 ) -> Application:
     """Put the adapters around a host's tables; by default the policy is the home's."""
-    clock = SystemClock()
-    source = KeySource.from_environment(environment, home / "config" / "key")
-    seen = SeenRowsFile(seen_rows_file(home))
-    tables, keys, vouched_rows = vouch_for_rows(tables, source, seen)
-    storage = tables.storage
-    registry = Registry(storage, clock)
-    # No configuration may have these read and sent: the key, the database and what
-    # lies beside them.
-    own = (source.file, home / "config", home / "data")
-    files = ConfiguredFiles(own)
-    references = ReferencedSecrets(files)
-    secrets = StoredSecrets(storage, references, keys, clock=clock, seen=seen)
     policy = policy or partial(read_policy, home, environment)
-    checkpoints = CheckpointFile(home / "config" / "audit-checkpoints")
-    heartbeat = ProcessHeartbeat(tables.states, keys, clock, now=storage.database.now)
-    audit = KeyedAudit(
-        keys,
-        tables.audit,
-        checkpoints,
-        clock,
-        heartbeat,
-        close_rows=tables.close,
-        release_thread=tables.release_thread,
-    )
-    listeners = ListenerFiles(home / "data" / "listening")
-    resolver = SystemResolver()
-    scripts = LockedScripts()
-    sender = Sender(
-        Ports(
-            threads=SystemThreads(),
-            configurations=registry,
-            secrets=secrets,
-            transport=TransportOnDemand(files),
-            resolver=resolver,
-            clock=clock,
-            audit=audit,
-            # The clocks of the machines that share a database may differ.
-            permits=LeasedPermits(
-                tables.states, SharedClock(storage.database, clock).now
-            ),
-            tokens=StoredTokens(
-                tables.tokens,
-                keys,
-                storage.database,
-                storage.configurations,
-                tables.states,
-            ),
-            signer=JoseSigner(),
-            scripts=scripts,
-            paths=PathsOnDemand(),
-            asynchronous=Asynchronous(
-                AsyncTransportOnDemand(files),
-                AsyncSystemResolver(resolver),
-                blocking_ports=True,
-                release_thread=tables.release_thread,
-            ),
-            listeners=listeners,
-            proxies=PolicyProxies(policy, references),
-        )
-    )
-    hook_ports = None
-    if tables.deliveries is not None:
-        hook_ports = partial(
-            open_hook_ports,
-            tables.deliveries,
-            HookStorage(tables.states, storage.database, keys, references, audit),
-            sender,
-            environment,
-        )
-    runs = Runs(tables.runs, tables.states, storage.database, registry)
-    targets = TargetStores(
-        cast(
-            "StoredTables",
-            StoredTablesOnDemand(
-                tables,
-                runs,
-                references,
-                sqlite_folders=sqlite_folders(environment),
-                own=(*own, files_folder(home, environment)),
-            ),
-        ),
-        files_folder(home, environment),
-    )
+    parts = _Installation(tables, home, environment, policy)
+    tables = parts.tables
+    storage = tables.storage
     return Application(
         database=storage.database,
-        registry=registry,
+        registry=parts.registry,
         states=tables.states,
-        secrets=secrets,
-        keys=keys,
-        key_file=source.file,
+        secrets=parts.secrets,
+        keys=parts.keys,
+        key_file=parts.key_source.file,
         rotation=KeyRotation(
-            keys, storage.secrets, tables.states, now=storage.database.now
+            parts.keys, storage.secrets, tables.states, now=storage.database.now
         ),
-        audit=audit,
-        audit_trail=AuditTrail(tables.audit, checkpoints, keys.audit_key),
-        runs=runs,
+        audit=parts.audit,
+        audit_trail=AuditTrail(tables.audit, parts.checkpoints, parts.keys.audit_key),
+        runs=parts.runs,
         line_runs=tables.line_runs,
-        clock=clock,
-        vouched_rows=vouched_rows,
-        listeners=listeners,
+        clock=parts.clock,
+        vouched_rows=parts.vouched_rows,
+        listeners=parts.listeners,
         presets=PresetFiles(),
-        sender=sender,
+        sender=parts.sender,
         policy=policy,
         queue=tables.queue,
-        sync_ports=partial(
-            sync_ports,
-            tables,
-            sender,
-            registry,
-            runs,
-            scripts=scripts,
-            targets=targets,
+        sync_ports=parts.open_sync,
+        hook_ports=(
+            partial(parts.open_hooks, tables.deliveries)
+            if tables.deliveries is not None
+            else None
         ),
-        hook_ports=hook_ports,
         odd_table_rows=tables.odd_rows,
         triggers=tables.triggers,
         handler=find_handler,
@@ -260,7 +171,165 @@ def build_application(
     )
 
 
-def vouch_for_rows(
+class _Installation:
+    """The adapters of one installation, each made once."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        home: Path,
+        environment: Mapping[str, str],
+        policy: Callable[[], Policy],
+    ) -> None:
+        self._environment = environment
+        self._policy = policy
+        self.clock = SystemClock()
+        self.key_source = KeySource.from_environment(
+            environment, home / "config" / "key"
+        )
+        self._seen = SeenRowsFile(seen_rows_file(home))
+        self.tables, self.keys, self.vouched_rows = _vouch_for_rows(
+            tables, self.key_source, self._seen
+        )
+        self.registry = Registry(self.tables.storage, self.clock)
+        # No configuration may have these read and sent: the key, the database and what
+        # lies beside them.
+        self._own_files = (self.key_source.file, home / "config", home / "data")
+        self._files = ConfiguredFiles(self._own_files)
+        self._references = ReferencedSecrets(self._files)
+        self.checkpoints = CheckpointFile(home / "config" / "audit-checkpoints")
+        self.listeners = ListenerFiles(home / "data" / "listening")
+        self._scripts = LockedScripts()
+        self._line_files = files_folder(home, environment)
+        self.runs = Runs(
+            self.tables.runs,
+            self.tables.states,
+            self.tables.storage.database,
+            self.registry,
+        )
+
+    @cached_property
+    def secrets(self) -> StoredSecrets:
+        """The secrets of configurations: sealed, or references."""
+        return StoredSecrets(
+            self.tables.storage,
+            self._references,
+            self.keys,
+            clock=self.clock,
+            seen=self._seen,
+        )
+
+    @cached_property
+    def audit(self) -> KeyedAudit:
+        """The audit trail, which every send is recorded in first."""
+        tables = self.tables
+        heartbeat = ProcessHeartbeat(
+            tables.states, self.keys, self.clock, now=tables.storage.database.now
+        )
+        return KeyedAudit(
+            self.keys,
+            tables.audit,
+            self.checkpoints,
+            self.clock,
+            heartbeat,
+            close_rows=tables.close,
+            release_thread=tables.release_thread,
+        )
+
+    @cached_property
+    def sender(self) -> Sender:
+        """The sender of all requests: of gateways, lines, tests and renewals."""
+        tables = self.tables
+        storage = tables.storage
+        resolver = SystemResolver()
+        # The clocks of the machines that share a database may differ.
+        shared_clock = SharedClock(storage.database, self.clock)
+        return Sender(
+            Ports(
+                threads=SystemThreads(),
+                configurations=self.registry,
+                secrets=self.secrets,
+                transport=TransportOnDemand(self._files),
+                resolver=resolver,
+                clock=self.clock,
+                audit=self.audit,
+                permits=LeasedPermits(tables.states, shared_clock.now),
+                tokens=StoredTokens(
+                    tables.tokens,
+                    self.keys,
+                    storage.database,
+                    storage.configurations,
+                    tables.states,
+                ),
+                signer=JoseSigner(),
+                scripts=self._scripts,
+                paths=PathsOnDemand(),
+                asynchronous=Asynchronous(
+                    AsyncTransportOnDemand(self._files),
+                    AsyncSystemResolver(resolver),
+                    blocking_ports=True,
+                    release_thread=tables.release_thread,
+                ),
+                listeners=self.listeners,
+                proxies=PolicyProxies(self._policy, self._references),
+            )
+        )
+
+    def open_hooks(self, deliveries: DeliveryRows) -> ReceptionPorts:
+        """Return the adapters that webhooks are received with."""
+        tables = self.tables
+        return open_hook_ports(
+            deliveries,
+            HookStorage(
+                tables.states,
+                tables.storage.database,
+                self.keys,
+                self._references,
+                self.audit,
+            ),
+            self.sender,
+            self._environment,
+        )
+
+    def open_sync(self) -> SyncPorts:
+        """Return the adapters that lines run with; their libraries are loaded here."""
+        from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
+
+        with extra("sync"):
+            from outkey.sync.adapters.calendar_cronsim import CronCalendar
+        from outkey.sync.adapters.files.store import FileStore
+        from outkey.sync.adapters.record_scripts import LockedRecordScripts
+        from outkey.sync.engine.runs.plan import PairPorts, SyncPorts
+
+        tables = self.tables
+        return SyncPorts(
+            sender=self.sender,
+            configurations=self.registry,
+            models=tables.records(),
+            runs=self.runs,
+            finder=JmespathCompiler(),
+            clock=self.clock,
+            calendar=CronCalendar(),
+            ledger=tables.ledger,
+            scripts=LockedRecordScripts(self._scripts),
+            zone=tables.zone,
+            tables=cast("StoredTables", self._stored_tables),
+            files=FileStore(self._line_files),
+            pairing=PairPorts(tables.agreements, SyncSettings(tables.states).pairs),
+        )
+
+    @cached_property
+    def _stored_tables(self) -> _StoredTablesOnDemand:
+        return _StoredTablesOnDemand(
+            self.tables,
+            self.runs,
+            self._references,
+            sqlite_folders=sqlite_folders(self._environment),
+            own=(*self._own_files, self._line_files),
+        )
+
+
+def _vouch_for_rows(
     tables: Tables, source: KeySource, seen: SeenRows
 ) -> tuple[Tables, KeyringLoader, VouchedRows]:
     """Return tables whose rows are vouched for, with the keys that do so.
@@ -295,7 +364,7 @@ def vouch_for_rows(
     return vouched, keys, VouchedRows(stored, states, lines, tokens, vouchers)
 
 
-class StoredTablesOnDemand:
+class _StoredTablesOnDemand:
     """The tables of an installation, one for all, as `StoredTables`.
 
     SQLAlchemy is loaded when one of its methods is first needed.
@@ -360,38 +429,3 @@ def sqlite_folders(environment: Mapping[str, str]) -> list[Path]:
     """Return the folders whose SQLite files sync lines may read and write."""
     names = environment.get("OUTKEY_SQLITE_FOLDERS", "").split(os.pathsep)
     return [Path(name) for name in names if name]
-
-
-def sync_ports(
-    tables: Tables,
-    sender: Sender,
-    registry: Registry,
-    runs: Runs,
-    *,
-    scripts: LockedScripts,
-    targets: TargetStores,
-) -> SyncPorts:
-    """Return what sync lines run with; its libraries are loaded only then."""
-    from outkey.foundation.adapters.paths_jmespath import JmespathCompiler
-
-    with extra("sync"):
-        from outkey.sync.adapters.calendar_cronsim import CronCalendar
-    from outkey.sync.adapters.files.store import FileStore
-    from outkey.sync.adapters.record_scripts import LockedRecordScripts
-    from outkey.sync.engine.runs.plan import PairPorts, SyncPorts
-
-    return SyncPorts(
-        sender=sender,
-        configurations=registry,
-        models=tables.records(),
-        runs=runs,
-        finder=JmespathCompiler(),
-        clock=sender.context.clock,
-        calendar=CronCalendar(),
-        ledger=tables.ledger,
-        scripts=LockedRecordScripts(scripts),
-        zone=tables.zone,
-        tables=targets.tables,
-        files=FileStore(targets.files),
-        pairing=PairPorts(tables.agreements, SyncSettings(tables.states).pairs),
-    )
