@@ -95,7 +95,7 @@ class Runs:
         continued (`run_states.run_to_resume`), a new one. With a `run_id`, RunStopped
         if that is another run.
         """
-        from outkey.sync.core.line.identity import line_digest  # noqa: PLC0415
+        from outkey.sync.core.run.line_digest import line_digest  # noqa: PLC0415
 
         stored_line = self._configurations.line(line)
         configuration = self._configurations.get(stored_line.configuration)
@@ -688,7 +688,7 @@ class Runs:
         A run of such a line can still be requested: it reports what is wrong. So one
         that was changed outside of outkey does not stop the schedules of others.
         """
-        from outkey.sync.core.line.identity import line_digest  # noqa: PLC0415
+        from outkey.sync.core.run.line_digest import line_digest  # noqa: PLC0415
 
         try:
             line = self._configurations.line(name)

@@ -6,7 +6,6 @@ from dataclasses import fields, replace
 
 import pytest
 
-from outkey.sync.core.line.identity import INDEPENDENT_KEYS, line_digest
 from outkey.sync.core.line.line import (
     Children,
     Direction,
@@ -22,6 +21,7 @@ from outkey.sync.core.line.line import (
     Writes,
 )
 from outkey.sync.core.line.sync_line import SyncLine
+from outkey.sync.core.run.line_digest import INDEPENDENT_KEYS, line_digest
 from outkey.testing import configuration
 
 RECORD = "6f9619ff8b86d011b42d00cf4fc964ff"
