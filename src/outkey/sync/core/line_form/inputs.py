@@ -12,19 +12,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from outkey.foundation.core.errors import ConfigError
-from outkey.sync.core.line.line import Transform
 from outkey.sync.core.line.table import sync_errors
 from outkey.sync.core.line.text import LineText
-from outkey.sync.core.line_form.line_form import (
+from outkey.sync.core.line_form.form_text import table_with_form
+from outkey.sync.core.line_form.line_form import INPUTS, LineForm
+from outkey.sync.core.line_form.rows import (
     CHILD_INPUTS,
-    INPUTS,
     OPTION_NAMES,
     TRUE,
     ChildForm,
-    LineForm,
     MappingRow,
-    text_with_form,
-    values_in,
+    filled,
 )
 from outkey.sync.core.line_form.schedule_choices import (
     ScheduleChoice,
@@ -46,25 +44,26 @@ def read_posted(posted: Mapping[str, str]) -> LineForm:
     """Return the form that was posted.
 
     An input that was not posted stays as the text has it. Rows are posted as a whole if
-    any of them is, or if `map-count`, `query-count` or `child-count` is. A row without
-    any text is ignored. A flag is `true`, or empty.
+    any of them is, or if `map-count`, `query-count` or `child-count` is. A flag is
+    `true`, or empty. Parameters, lists and the rows of lists are ignored if they have
+    no text; a field mapping stays until its user removes it.
     """
     values = {name: value.replace("\r\n", "\n") for name, value in posted.items()}
     rows = posted_rows(values)
     return LineForm(
         texts={name: values[name] for name in INPUTS if name in values},
-        schedule=posted_schedule(values),
+        schedule=_posted_schedule(values),
         query=(
-            tuple(posted_query(rows.get(("", "query"), {})))
+            tuple(_posted_query(rows.get(("", "query"), {})))
             if ("", "query") in rows or "query-count" in values
             else None
         ),
         rows=(
-            tuple(posted_mappings(rows.get(("", "map"), {})))
+            _posted_mappings(rows.get(("", "map"), {}))
             if ("", "map") in rows or "map-count" in values
             else None
         ),
-        children=posted_children(values, rows),
+        children=_posted_children(values, rows),
     )
 
 
@@ -82,37 +81,12 @@ def posted_rows(values: Mapping[str, str]) -> dict[tuple[str, str], Rows]:
     return rows
 
 
-def posted_mappings(rows: Rows) -> Iterator[MappingRow]:
-    """Yield the field mappings that were posted, in the order of their numbers."""
-    for _, inputs in sorted(rows.items()):
-        row = posted_mapping(inputs)
-        if row.api or row.host or row.options:
-            yield row
+def _posted_mappings(rows: Rows) -> tuple[MappingRow, ...]:
+    """Return the field mappings that were posted, in the order of their numbers."""
+    return tuple(MappingRow.of_inputs(inputs) for _, inputs in sorted(rows.items()))
 
 
-def posted_mapping(inputs: Mapping[str, str]) -> MappingRow:
-    """Return one field mapping, with the options of its transform only."""
-    transform = inputs.get("transform", "") or str(Transform.AS_IS)
-    options = {}
-    if transform == Transform.CHOICE:
-        options = values_in(inputs.get("values", ""))
-    elif transform in set(Transform):
-        options = {
-            name: inputs[name]
-            for name in OPTION_NAMES.get(Transform(transform), ())
-            if inputs.get(name)
-        }
-    return MappingRow(
-        api=inputs.get("api", "").strip(),
-        host=inputs.get("host", "").strip(),
-        transform=transform,
-        default=inputs.get("default", ""),
-        required=inputs.get("required", "") not in {"", "false"},
-        options=options,
-    )
-
-
-def posted_query(rows: Rows) -> Iterator[tuple[str, str]]:
+def _posted_query(rows: Rows) -> Iterator[tuple[str, str]]:
     """Yield the parameters that were posted."""
     for _, inputs in sorted(rows.items()):
         name = inputs.get("name", "").strip()
@@ -121,7 +95,7 @@ def posted_query(rows: Rows) -> Iterator[tuple[str, str]]:
             yield name, value
 
 
-def posted_children(
+def _posted_children(
     values: Mapping[str, str], rows: Mapping[tuple[str, str], Rows]
 ) -> tuple[ChildForm, ...] | None:
     """Return the lists inside records that were posted; None if there was no input."""
@@ -134,13 +108,12 @@ def posted_children(
     children = []
     for child in sorted(inputs, key=int):
         texts = {name: inputs[child].get(name, "").strip() for name in CHILD_INPUTS}
-        mappings = tuple(posted_mappings(rows.get((child, "map"), {})))
-        if any(texts.values()) or mappings:
-            children.append(ChildForm(**texts, rows=mappings))
-    return tuple(children)
+        mappings = filled(_posted_mappings(rows.get((child, "map"), {})))
+        children.append(ChildForm(**texts, rows=mappings))
+    return tuple(child for child in children if not child.is_blank)
 
 
-def posted_schedule(values: Mapping[str, str]) -> ScheduleChoice | None:
+def _posted_schedule(values: Mapping[str, str]) -> ScheduleChoice | None:
     """Return the schedule that was posted, if it was."""
     kind = values.get("schedule_kind")
     if kind not in set(ScheduleKind):
@@ -173,11 +146,11 @@ def posted_names(form: LineForm) -> dict[str, str]:
         posted |= {f"schedule_day_{day}": TRUE for day in choice.days}
     for number, (name, value) in enumerate(form.query or ()):
         posted |= {f"query-name-{number}": name, f"query-value-{number}": value}
-    posted |= row_inputs(form.rows or ())
+    posted |= _row_inputs(form.rows or ())
     for number, child in enumerate(form.children or ()):
         prefix = f"child-{number}-"
         posted |= {prefix + name: getattr(child, name) for name in CHILD_INPUTS}
-        posted |= row_inputs(child.rows, prefix)
+        posted |= _row_inputs(child.rows, prefix)
     counts = {"map": form.rows, "query": form.query, "child": form.children}
     return posted | {
         f"{kind}-count": str(len(rows))
@@ -186,23 +159,13 @@ def posted_names(form: LineForm) -> dict[str, str]:
     }
 
 
-def row_inputs(rows: Sequence[MappingRow], prefix: str = "") -> dict[str, str]:
+def _row_inputs(rows: Sequence[MappingRow], prefix: str = "") -> dict[str, str]:
     """Return the inputs of field mappings."""
-    inputs: dict[str, str] = {}
-    for number, row in enumerate(rows):
-        parts = {
-            "api": row.api,
-            "host": row.host,
-            "transform": row.transform,
-            "default": row.default,
-            "required": TRUE if row.required else "",
-        }
-        if row.transform == Transform.CHOICE:
-            parts["values"] = row.values
-        else:
-            parts |= row.options
-        inputs |= {f"{prefix}map-{part}-{number}": text for part, text in parts.items()}
-    return inputs
+    return {
+        f"{prefix}map-{part}-{number}": text
+        for number, row in enumerate(rows)
+        for part, text in row.inputs().items()
+    }
 
 
 # ── mistakes ─────────────────────────────────────────────────────────────────────────
@@ -216,8 +179,8 @@ def errors_in(form: LineForm, text: str = "") -> dict[str, ConfigError]:
     """
     errors: dict[str, ConfigError] = {}
     try:
-        table = LineText(text_with_form(text, form)).table()
-    except ConfigError as unreadable:  # the text is not TOML, or too long
+        table = table_with_form(LineText(text).table(), form)
+    except ConfigError as unreadable:  # the text is not TOML, or has no form
         return {SYNC_INPUT: unreadable}
     if not table:  # a line that only names one request
         return errors
@@ -241,12 +204,16 @@ def schedule_error(choice: ScheduleChoice | None) -> ConfigError | None:
 def input_name(place: str, form: LineForm | None = None) -> str:
     """Return the input for a place in the text, such as `fields[2].options.format`.
 
-    The form tells the number of a parameter.
+    The form tells the number of a parameter, and that of a row, which is another one
+    in the text if rows above are not filled in.
     """
     ((child, row, rest),) = PLACE.findall(place)
     prefix = f"child-{child}-" if child else ""
     if row:
-        return f"{prefix}map-{row_input(rest)}-{row}"
+        rows = form.rows_of(int(child) if child else None) if form else ()
+        numbers = [number for number, known in enumerate(rows) if not known.is_blank]
+        number = numbers[int(row)] if int(row) < len(numbers) else row
+        return f"{prefix}map-{row_input(rest)}-{number}"
     if child:
         name = rest.partition("[")[0]
         return f"{prefix}{name}" if name in CHILD_INPUTS else f"{prefix}list"

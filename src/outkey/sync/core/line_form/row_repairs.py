@@ -10,8 +10,8 @@ from itertools import islice
 
 from outkey.foundation.core.text import NO_TEXT, Text
 from outkey.sync.core.line.line import FieldMapping, Transform
-from outkey.sync.core.line_form.line_form import values_text
 from outkey.sync.core.line_form.row_trials import RowTrial
+from outkey.sync.core.line_form.rows import values_text
 from outkey.sync.core.mapping.mapping import resolve_transform, takes_transform
 from outkey.sync.core.run.excerpt import excerpt_of
 from outkey.sync.core.suggest.hosts import fitting_guess

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from outkey.foundation.core.text import Text
 from outkey.sync.core.line.line import FieldMapping
-from outkey.sync.core.line_form.line_form import MappingRow, row_of_mapping
+from outkey.sync.core.line_form.rows import MappingRow, row_of_mapping
 from outkey.sync.core.mapping.records import HostField
 from outkey.sync.core.paging.response import Record
 from outkey.sync.core.run.shown import shortened

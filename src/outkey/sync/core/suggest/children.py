@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from outkey.sync.core.line.line import INDEX, FieldMapping, Transform
-from outkey.sync.core.line_form.line_form import ChildForm, row_of_mapping
+from outkey.sync.core.line_form.rows import ChildForm, row_of_mapping
 from outkey.sync.core.mapping.targets import TABLE_PREFIX
 from outkey.sync.core.paging.response import Record
 from outkey.sync.core.suggest.fields import fields_of

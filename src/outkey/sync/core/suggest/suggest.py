@@ -98,6 +98,12 @@ class Suggestion:
     is_paging_assumed: bool = False  # nothing in the response says how pages are asked
     changed_field: str = ""  # what has the time of the last change
 
+    @property
+    def key_paths(self) -> tuple[str, ...]:
+        """The paths of the fields that identify a record."""
+        mappings = (field.mapping for field in self.fields)
+        return tuple(mapping.api for mapping in mappings if mapping.host in self.keys)
+
     def form_notes(self) -> tuple[Text, ...]:
         """Return the notes as a form needs them, with the labels of its fields."""
         if not self.changed_field:

@@ -8,7 +8,8 @@ from outkey.foundation.core.findings.checks import Finding
 from outkey.sync.core.line.checks import MappingCheck
 from outkey.sync.core.line.line import INDEX, Direction, FieldMapping
 from outkey.sync.core.line_form.inputs import errors_in, row_input, schedule_error
-from outkey.sync.core.line_form.line_form import LineForm, MappingRow
+from outkey.sync.core.line_form.line_form import LineForm
+from outkey.sync.core.line_form.rows import MappingRow
 from outkey.sync.core.line_form.schedule_choices import ScheduleKind
 from outkey.sync.core.mapping.records import HostField
 from outkey.sync.core.mapping.shape import KIND_BY_TRANSFORM, is_made_by_outkey
@@ -60,6 +61,8 @@ class FormCheck:
         self, rows: Sequence[MappingRow], host_fields: HostFields, prefix: str = ""
     ) -> Iterator[NamedError]:
         for number, row in enumerate(rows):
+            if row.is_blank:
+                continue
             try:
                 mapping = row.mapping()
             except ConfigError:

@@ -2,19 +2,15 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from outkey.foundation.core.errors import ConfigError, SyncFailed
 from outkey.foundation.core.text import Text
 from outkey.sync.core.line.line import INDEX, Direction, FieldMapping, Transform
-from outkey.sync.core.line_form.line_form import (
-    ChildForm,
-    LineForm,
-    MappingRow,
-    names_in,
-)
+from outkey.sync.core.line_form.line_form import LineForm
 from outkey.sync.core.line_form.row_repairs import Repair, repairs_of
 from outkey.sync.core.line_form.row_trials import RejectedBySample, RowTrial
+from outkey.sync.core.line_form.rows import ChildForm, MappingRow, names_in
 from outkey.sync.core.line_form.sample import LineSample
 from outkey.sync.core.mapping.records import HostField
 from outkey.sync.core.mapping.transforms import MappingContext
@@ -48,7 +44,6 @@ class RowResult:
     result: str = ""  # as users read it; empty if it is rejected
     reason: Text | None = None  # of a rejection
     rejected: int = 0  # how many records of the sample this row rejects
-    # With the inputs of the form to change, such as map-format-3.
     repairs: tuple[Repair, ...] = ()
 
 
@@ -56,7 +51,7 @@ class RowResult:
 class FormResults:
     """What a form makes of one record of a sample."""
 
-    rows: tuple[RowResult, ...]
+    rows: tuple[RowResult, ...]  # without any result where a row is not filled in
     children: tuple[tuple[RowResult, ...], ...]  # of the first element of each list
     unmapped: tuple[UnmappedField, ...]
     notes: tuple[Text, ...] = ()  # what the results do not show
@@ -70,7 +65,6 @@ class RowSet:
     records: Sequence[object]
     keys: Collection[str]
     host_fields: Mapping[str, HostField] | None  # None: a table or a file
-    prefix: str = ""  # of the inputs
 
 
 class FormEvaluator:
@@ -97,7 +91,7 @@ class FormEvaluator:
         row_set = RowSet(
             rows=rows,
             records=sample.records,
-            keys=names_in(self._form.texts.get("keys", "")),
+            keys=self._form.keys,
             host_fields=host_fields,
         )
         record = sample.records[number : number + 1]
@@ -107,16 +101,14 @@ class FormEvaluator:
         return FormResults(
             rows=self._results(row_set, number),
             children=tuple(
-                self._results(self._child_set(place, child, record), 0)
-                for place, child in enumerate(self._form.children or ())
+                self._results(self._child_set(child, record), 0)
+                for child in self._form.children or ()
             ),
             unmapped=tuple(unmapped),
             notes=(SCRIPT_NOTE,) if self._form.texts.get("script") else (),
         )
 
-    def _child_set(
-        self, place: int, child: ChildForm, records: Sequence[object]
-    ) -> RowSet:
+    def _child_set(self, child: ChildForm, records: Sequence[object]) -> RowSet:
         """Return the rows of children with the elements of their list."""
         elements: object = []
         with suppress(ConfigError, SyncFailed):
@@ -127,21 +119,22 @@ class FormEvaluator:
             records=elements[:MAX_ELEMENTS] if isinstance(elements, list) else [],
             keys=names_in(child.keys),
             host_fields=model_fields(self._ports, child.target),
-            prefix=f"child-{place}-",
         )
 
     def _results(self, row_set: RowSet, number: int) -> tuple[RowResult, ...]:
         results = []
-        for place, row in enumerate(row_set.rows):
+        for row in row_set.rows:
             try:
                 result = self._result(row, row_set, number)
             except (ConfigError, SyncFailed) as error:
                 result = RowResult(reason=error.message)
-            results.append(with_input_names(result, row_set.prefix, place))
+            results.append(result)
         return tuple(results)
 
     def _result(self, row: MappingRow, row_set: RowSet, number: int) -> RowResult:
         """Return what one row makes of one record; ConfigError if it cannot work."""
+        if row.is_blank:
+            return RowResult()
         mapping = row.mapping()
         fault = fault_of(self._ports, mapping, row_set.host_fields)
         values = self._values(mapping, row_set.records)
@@ -205,18 +198,3 @@ def shown_api_value(
     if mapping.transform in WITHOUT_PATH or number >= len(values):
         return ""
     return shortened(values[number], MAX_SHOWN)
-
-
-def with_input_names(result: RowResult, prefix: str, place: int) -> RowResult:
-    """Return a result whose repairs name the inputs of the form."""
-    repairs = tuple(
-        Repair(
-            repair.sentence,
-            {
-                f"{prefix}map-{part}-{place}": text
-                for part, text in repair.changes.items()
-            },
-        )
-        for repair in result.repairs
-    )
-    return replace(result, repairs=repairs)

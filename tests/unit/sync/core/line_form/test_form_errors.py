@@ -5,15 +5,10 @@ from dataclasses import replace
 import pytest
 
 from outkey.sync.core.line.section import parse_sync
-from outkey.sync.core.line_form.line_form import (
-    ChildForm,
-    LineForm,
-    MappingRow,
-    form_of,
-    text_with_form,
-)
+from outkey.sync.core.line_form.form_text import form_of, text_with_form
+from outkey.sync.core.line_form.line_form import LineForm
+from outkey.sync.core.line_form.rows import ChildForm, MappingRow, row_of_mapping
 from outkey.sync.core.line_form.schedule_choices import ScheduleChoice, ScheduleKind
-from outkey.sync.core.line_form.suggestion import form_with_suggestion
 from unit.sync.core.suggest.test_sync_suggesting import Recorder
 from unit.sync.engine.pull.test_sync_run import answer, fake_sync, people
 
@@ -26,10 +21,6 @@ FORM = LineForm(
 
 def names(form: LineForm) -> set[str]:
     return {*fake_sync().runner.form_errors(form)}
-
-
-def with_texts(form: LineForm, **texts: str) -> LineForm:
-    return replace(form, texts={**form.texts, **texts})
 
 
 def test_a_form_that_the_host_can_run_has_no_errors() -> None:
@@ -57,7 +48,7 @@ def test_errors_of_the_text_and_of_the_host_are_reported_together() -> None:
         MappingRow("a", "b", "choice"),
     )
     form = replace(
-        with_texts(FORM, records="a[", pagination_size="x", keys="number, other"),
+        FORM.with_texts(records="a[", pagination_size="x", keys="number, other"),
         rows=rows,
         children=(ChildForm("l[", "table:x", "p", "p", child_rows),),
         schedule=ScheduleChoice(ScheduleKind.DAILY, zone="Nowhere"),
@@ -94,7 +85,7 @@ def test_a_schedule_that_never_comes_is_an_error(
 
 
 def test_the_names_that_a_push_sends_are_checked() -> None:
-    push = with_texts(FORM, direction="push", records="a[")
+    push = FORM.with_texts(direction="push", records="a[")
     assert names(push) == set()
     wrong = (MappingRow("first name", "name"), MappingRow("x", "owner", "lookup"))
     assert names(replace(push, rows=wrong)) == {"map-api-0", "map-target-1"}
@@ -108,11 +99,15 @@ def test_a_new_form_is_completed_from_a_sample() -> None:
     api = Recorder(answer({"items": records, "page": 1, "total_pages": 9}))
     made = fake_sync(None, api, path="/contacts?page=1")
     sample = made.runner.sample("contacts")
-    assert sample.suggestion is not None
-    form = form_with_suggestion(form_of(""), sample.suggestion)
+    suggestion = sample.suggestion
+    assert suggestion is not None
+    rows = [row_of_mapping(field.mapping) for field in suggestion.fields]
+    begun = form_of("").with_pages(suggestion)
+    assert (begun.rows, begun.keys) == ((), [])
+    form = begun.with_fields(rows, suggestion.key_paths)
     sync = parse_sync(text_with_form("", form))
     line = made.world.ports.configurations.line("contacts")
-    assert sync == sample.suggestion.completed_line(line).sync
+    assert sync == suggestion.completed_line(line).sync
     assert (sync.records, sync.keys, sync.target) == (
         "items",
         ("id",),
@@ -123,7 +118,7 @@ def test_a_new_form_is_completed_from_a_sample() -> None:
 def test_what_a_user_entered_stays_beside_a_suggestion() -> None:
     api = Recorder(answer({"items": people(1, 2)}))
     suggestion = fake_sync(None, api).runner.suggest("contacts")
-    form = form_with_suggestion(FORM, suggestion)
+    form = FORM.with_pages(suggestion)
     assert (form.rows, form.texts["keys"], form.texts["target"]) == (
         ROWS,
         "number",

@@ -10,7 +10,7 @@ import pytest
 from outkey.foundation.core.errors import ConfigError, OutkeyError
 from outkey.sync.core.line.line import Paging
 from outkey.sync.core.line.sync_line import SyncLine
-from outkey.sync.core.line_form.line_form import sample_sync
+from outkey.sync.core.line_form.form_text import sample_sync
 from outkey.sync.core.line_form.sample import (
     MAX_DEPTH,
     MAX_RECORDS,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from outkey.sync.core.line_form.inputs import posted_names, read_posted
-from outkey.sync.core.line_form.line_form import ChildForm, LineForm, MappingRow
+from outkey.sync.core.line_form.line_form import LineForm
 from outkey.sync.core.line_form.row_repairs import MAX_NEW_CHOICES, format_words
+from outkey.sync.core.line_form.rows import ChildForm, MappingRow
 from outkey.sync.core.line_form.sample import LineSample
 from outkey.sync.core.mapping.records import FieldKind, HostField
 from outkey.sync.core.mapping.unmapped_fields import unmapped_fields
@@ -39,13 +39,13 @@ def result(row: MappingRow, *values: object, **settings: str) -> RowResult:
 
 
 def repaired(row: MappingRow, *values: object, **settings: str) -> RowResult:
-    """Return the result after the first repair, put into the form as a browser does."""
+    """Return the result after the first repair, put into the form."""
     line_form = form(row, **settings)
     records = [{"x": value} for value in values]
     before = evaluate(line_form, *records).rows[0]
     assert before.rejected
-    inputs = posted_names(line_form) | before.repairs[0].changes
-    after = evaluate(read_posted(inputs), *records).rows[0]
+    changed = line_form.with_repair(before.repairs[0].changes, 0)
+    after = evaluate(changed, *records).rows[0]
     assert after.rejected == 0
     return replace(after, repairs=before.repairs)
 
@@ -148,6 +148,13 @@ def test_a_lookup_is_tried_with_the_records_of_the_host() -> None:
     assert "not open" in str(refused.reason)
 
 
+def test_a_row_that_is_not_filled_in_has_no_result() -> None:
+    rows = evaluate(
+        form(MappingRow(transform="lookup"), MappingRow("x", "y")), {"x": 1}
+    )
+    assert rows.rows == (RowResult(), RowResult("1", "1"))
+
+
 def test_rows_of_children_are_tried_with_the_elements_of_their_list() -> None:
     rows = (MappingRow("$index", "position"), MappingRow("sku", "sku", "number"))
     child = ChildForm("lines", "table:lines", "id", "id, position", rows)
@@ -156,7 +163,7 @@ def test_rows_of_children_are_tried_with_the_elements_of_their_list() -> None:
     results = evaluate(line_form, {"lines": [{"sku": "a"}, {"sku": "b"}]})
     position, sku = results.children[0]
     assert (position.result, sku.rejected) == ("1", 2)
-    assert sku.repairs[0].changes == {"child-0-map-transform-1": "text"}
+    assert sku.repairs[0].changes == {"transform": "text"}
     assert results.children[1] == (RowResult(), RowResult())
     assert evaluate(line_form).children[0] == (RowResult(), RowResult())
     assert evaluate(line_form, {"lines": 1}).children[0] == (RowResult(), RowResult())
@@ -275,7 +282,7 @@ def test_a_missing_value_that_a_model_requires_can_have_a_default() -> None:
     row = MappingRow("x", "number")
     before = result(row, None, "7", target="contact")
     assert sentences(before) == ["Use unknown where it is missing"]
-    assert before.repairs[0].changes == {"map-default-0": "unknown"}
+    assert before.repairs[0].changes == {"default": "unknown"}
     day = MappingRow("x", "day", "date", required=True)
     assert sentences(result(day, None)) == ["Accept records without a value"]
 
@@ -300,8 +307,8 @@ def test_values_become_the_choices_of_a_model() -> None:
     assert spelled.reason == "the value is not one of the choices"
     assert sentences(spelled)[0] == "Map Open → open, in work → in_work"
     assert spelled.repairs[0].changes == {
-        "map-transform-0": "choice",
-        "map-values-0": "Open = open\nin work = in_work",
+        "transform": "choice",
+        "values": "Open = open\nin work = in_work",
     }
     assert with_choices(row, "open").result == "open"
     assert with_choices(row, "Open", "lost").repairs == ()

@@ -12,32 +12,26 @@ from outkey.foundation.core.fields.field_kinds import Field, Kind
 from outkey.foundation.core.text import NO_TEXT, Text
 from outkey.sync.core.line.fields import CHILDREN_FIELDS
 from outkey.sync.core.line.line import Direction, Transform
+from outkey.sync.core.line_form.form_text import form_of, text_with_form
 from outkey.sync.core.line_form.inputs import (
     SYNC_INPUT,
     input_name,
-    posted_mapping,
     posted_rows,
     read_posted,
 )
-from outkey.sync.core.line_form.line_form import (
+from outkey.sync.core.line_form.line_form import INPUTS, MOST_ROWS, LineForm
+from outkey.sync.core.line_form.rows import (
     CHILD_INPUTS,
-    INPUTS,
     OPTION_HELPS,
     OPTION_NAMES,
     ChildForm,
-    LineForm,
     MappingRow,
-    form_of,
-    names_in,
-    text_with_form,
 )
 from outkey.sync.core.line_form.schedule_choices import ScheduleKind
 from outkey.sync.core.mapping.records import HostField, Target
 from outkey.sync.core.mapping.targets import FILE_PREFIX, TABLE_PREFIX, target_words
 from outkey.sync.core.suggest.suggest import default_target
 
-# Of one form: Django refuses a form with more than 1,000 inputs.
-MOST_ROWS = 100
 FORM_VIEW = "form"
 TEXT_VIEW = "toml"
 NEW_TABLE = "+table"
@@ -100,7 +94,6 @@ class ShownRow:
     fields: Sequence[HostField]  # of the target; none if any name will do
     errors: Mapping[str, OutkeyError]
     outcome: object = None
-    is_blank: bool = False
 
     @property
     def id(self) -> str:
@@ -210,10 +203,7 @@ class EditedLine:
     view: str
     form: LineForm
     version: int
-    rows: list[MappingRow]  # also those that a user has added and not filled in yet
     error: OutkeyError | None = None  # of a text that has no form
-    new_child: bool = False  # one more list, which is not filled in yet
-    longer_child: int | None = None  # one more row, which is not filled in yet
 
     @classmethod
     def of_text(
@@ -223,21 +213,17 @@ class EditedLine:
         try:
             form = form_of(values["sync"])
         except ConfigError as error:
-            form = form_of("")
-            return cls(dict(values), TEXT_VIEW, form, version, [], error)
+            return cls(dict(values), TEXT_VIEW, form_of(""), version, error)
         if form.schedule is not None and form.schedule.kind is ScheduleKind.BY_HAND:
             # Whoever chooses a time next means the clock on the wall.
             zone = timezone.get_current_timezone_name()
             form = replace(form, schedule=replace(form.schedule, zone=zone))
-        edited = cls(dict(values), view, form, version, [*(form.rows or ())])
-        if row_count(edited) > MOST_ROWS:
-            edited.view = TEXT_VIEW
-            edited.error = ConfigError(
-                Text(
-                    "a line with more than {count} fields has no form", count=MOST_ROWS
-                )
+        if form.row_count > MOST_ROWS:
+            message = Text(
+                "a line with more than {count} fields has no form", count=MOST_ROWS
             )
-        return edited
+            return cls(dict(values), TEXT_VIEW, form, version, ConfigError(message))
+        return cls(dict(values), view, form, version)
 
     @classmethod
     def posted(
@@ -247,67 +233,19 @@ class EditedLine:
         posted = {name: str(value) for name, value in request.POST.items()}
         if posted.get("view", TEXT_VIEW) != FORM_VIEW:
             return cls.of_text(values, TEXT_VIEW, version)
-        posted = with_target(with_keys(posted))
-        entered = read_posted(posted)
+        entered = read_posted(with_target(with_keys(posted)))
         try:
             text = text_with_form(values["sync"], entered)
         except ConfigError as error:
-            return cls(dict(values), TEXT_VIEW, form_of(""), version, [], error)
+            return cls(dict(values), TEXT_VIEW, form_of(""), version, error)
         edited = cls.of_text({**values, "sync": text}, FORM_VIEW, version)
-        # As it was entered: a wrong schedule has no form of its own.
-        edited.form = replace(
-            edited.form,
-            texts={**edited.form.texts, **entered.texts},
-            schedule=entered.schedule or edited.form.schedule,
-        )
-        if entered.rows is not None:
-            rows = posted_rows(posted).get(("", "map"), {})
-            edited.rows = [posted_mapping(inputs) for _, inputs in sorted(rows.items())]
+        edited.form = edited.form.with_entered(entered)
         return edited
 
-    def change(self, **changes: object) -> None:
+    def change(self, form: LineForm) -> None:
         """Change the form, and the text with it."""
-        self.form = replace(self.form, **changes)  # type: ignore[arg-type]
-        self.values["sync"] = text_with_form(self.values["sync"], self.form)
-
-    def change_texts(self, **texts: str) -> None:
-        """Change inputs with one value."""
-        self.change(texts={**self.form.texts, **texts})
-
-    def change_rows(self, rows: Sequence[MappingRow]) -> None:
-        """Change the rows; those that are not filled in are not in the text."""
-        self.rows = list(rows)
-        self.change(rows=tuple(row for row in rows if not is_blank(row)))
-
-    @property
-    def direction(self) -> str:
-        """Which way records go; "" for a line that only names a request."""
-        return self.form.direction
-
-    @property
-    def keys(self) -> list[str]:
-        """The names of the key fields."""
-        return names_in(self.form.texts.get("keys", ""))
-
-    @property
-    def children(self) -> list[ChildForm]:
-        """The lists inside the records."""
-        children = [*(self.form.children or ())]
-        if self.longer_child is not None and self.longer_child < len(children):
-            child = children[self.longer_child]
-            longer = replace(child, rows=(*child.rows, MappingRow()))
-            children[self.longer_child] = longer
-        return [*children, ChildForm()] if self.new_child else children
-
-
-def row_count(edited: EditedLine) -> int:
-    """Return how many rows the form of a line has."""
-    return len(edited.rows) + sum(len(child.rows) for child in edited.children)
-
-
-def is_blank(row: MappingRow) -> bool:
-    """Whether a row is not filled in yet."""
-    return not (row.api or row.host or row.options)
+        self.form = form
+        self.values["sync"] = text_with_form(self.values["sync"], form)
 
 
 @dataclass(frozen=True)
@@ -332,80 +270,57 @@ class ShownChild:
 
 
 def shown_rows(
-    edited: EditedLine,
+    form: LineForm,
     fields: Sequence[HostField],
     errors: Mapping[str, OutkeyError],
     outcomes: Sequence[object],
+    child: int | None = None,
 ) -> list[ShownRow]:
-    """Return the rows of the form; outcomes are of those that are filled in."""
-    shown = []
-    filled = 0
-    for number, row in enumerate(edited.rows):
-        blank = is_blank(row)
-        shown.append(
-            ShownRow(
-                prefix="",
-                number=number,
-                row=row,
-                is_key=bool(row.host) and row.host in edited.keys,
-                is_first=number == 0,
-                is_last=number == len(edited.rows) - 1,
-                fields=fields,
-                errors={} if blank else input_errors(errors, "", filled),
-                outcome=None if blank or filled >= len(outcomes) else outcomes[filled],
-                is_blank=blank,
-            )
+    """Return the rows of the form, or of a list inside the records."""
+    prefix = "" if child is None else f"child-{child}-"
+    rows = form.rows_of(child)
+    return [
+        ShownRow(
+            prefix=prefix,
+            number=number,
+            row=row,
+            is_key=child is None and bool(row.host) and row.host in form.keys,
+            is_first=number == 0,
+            is_last=number == len(rows) - 1,
+            fields=fields,
+            errors={} if row.is_blank else input_errors(errors, prefix, number),
+            outcome=None
+            if row.is_blank or number >= len(outcomes)
+            else outcomes[number],
         )
-        filled += not blank
-    return shown
+        for number, row in enumerate(rows)
+    ]
 
 
 def shown_children(
-    edited: EditedLine,
+    form: LineForm,
     targets: Sequence[Target],
     errors: Mapping[str, OutkeyError],
-    outcomes: Mapping[int, Sequence[object]],
+    outcomes: Sequence[Sequence[object]],
 ) -> list[ShownChild]:
     """Return the lists inside the records."""
     known_fields = {known.key: known for known in CHILDREN_FIELDS}
     children = []
-    for number, child in enumerate(edited.children):
-        prefix = f"child-{number}-"
-        fields = ShownTarget.of(child.target, targets).fields
-        child_outcomes = outcomes.get(number, ())
-        children.append(
-            ShownChild(
-                number=number,
-                form=child,
-                inputs=[
-                    ShownChildInput(
-                        part=part,
-                        label=known_fields[part].label,
-                        help=known_fields[part].help,
-                        value=getattr(child, part),
-                        error=errors.get(prefix + part),
-                    )
-                    for part in CHILD_INPUTS
-                ],
-                rows=[
-                    ShownRow(
-                        prefix=prefix,
-                        number=index,
-                        row=row,
-                        is_key=False,
-                        is_first=index == 0,
-                        is_last=index == len(child.rows) - 1,
-                        fields=fields,
-                        errors=input_errors(errors, prefix, index),
-                        outcome=child_outcomes[index]
-                        if index < len(child_outcomes)
-                        else None,
-                        is_blank=is_blank(row),
-                    )
-                    for index, row in enumerate(child.rows)
-                ],
+    for number, child in enumerate(form.children or ()):
+        inputs = [
+            ShownChildInput(
+                part=part,
+                label=known_fields[part].label,
+                help=known_fields[part].help,
+                value=getattr(child, part),
+                error=errors.get(f"child-{number}-{part}"),
             )
-        )
+            for part in CHILD_INPUTS
+        ]
+        fields = ShownTarget.of(child.target, targets).fields
+        of_child = outcomes[number] if number < len(outcomes) else ()
+        rows = shown_rows(form, fields, errors, of_child, number)
+        children.append(ShownChild(number, child, inputs, rows))
     return children
 
 

@@ -49,7 +49,6 @@ from outkey.hosts.django.pages.lines.form import (
     TEXT_VIEW,
     EditedLine,
     ShownTarget,
-    is_blank,
     place_of,
     shown_children,
     shown_inputs,
@@ -70,14 +69,6 @@ from outkey.hosts.django.pages.lines.runs import (
     request_run_of,
     rows_of_runs,
 )
-from outkey.hosts.django.pages.lines.steps import (
-    accept_fields,
-    add_child,
-    change_form,
-    key_paths_of,
-    repair_row,
-    use_found_pages,
-)
 from outkey.hosts.django.pages.shell import (
     configuration_names,
     limited_concurrency,
@@ -91,8 +82,10 @@ from outkey.sync.core.line.line import Direction, Gone, Paging, Transform
 from outkey.sync.core.line.section import read_request
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.line.versions import compare_lines
+from outkey.sync.core.line_form.form_text import sample_sync
 from outkey.sync.core.line_form.inputs import posted_names
-from outkey.sync.core.line_form.line_form import ChildForm, LineForm, sample_sync
+from outkey.sync.core.line_form.line_form import LineForm
+from outkey.sync.core.line_form.rows import ChildForm
 from outkey.sync.core.line_form.sample import LineSample
 from outkey.sync.core.line_form.schedule_choices import (
     STEPS,
@@ -335,49 +328,55 @@ class LinePage:
             self._show_record(state.record + 1)
         elif step == "record-previous":
             self._show_record(state.record - 1)
-        elif step in {"accept", "equal"} or FIELD.fullmatch(step):
-            self._accept(step)
-        elif match := REPAIR.fullmatch(step):
-            self._repair(*match.groups())
-        elif match := FOUND_LIST.fullmatch(step):
-            with suppress(IndexError):  # the sample is another one by now
-                add_child(edited, self._found_lists()[int(match[1])])
         else:
-            change_form(edited, step)
+            form = self._form_after(step)
+            if form != edited.form:
+                edited.change(form)
 
-    def _accept(self, step: str) -> None:
+    def _form_after(self, step: str) -> LineForm:
+        """Return the form after a button that changes it."""
+        form = self.edited.form
+        with suppress(IndexError):  # the sample or the rows are others by now
+            if step in {"accept", "equal"} or FIELD.fullmatch(step):
+                return self._with_accepted(step)
+            if match := REPAIR.fullmatch(step):
+                child = None if match[1] is None else int(match[1])
+                return self._with_repair(child, int(match[2]), int(match[3]))
+            if match := FOUND_LIST.fullmatch(step):
+                return form.with_child(self._found_lists()[int(match[1])])
+        return form if self.edited.error else form.apply(step)
+
+    def _with_accepted(self, step: str) -> LineForm:
         results = self.results()
         if results is None:
-            return
+            return self.edited.form
         fields = [unmapped for unmapped in results.unmapped if unmapped.row.host]
         if step == "equal":
             fields = [unmapped for unmapped in fields if unmapped.has_same_name]
         elif match := FIELD.fullmatch(step):
             number = int(match[1])
             fields = list(results.unmapped[number : number + 1])
-        accept_fields(self.edited, fields, self.state.key_paths)
         self.state.announcement = _("Fields mapped: %s.") % len(fields)
+        rows = [unmapped.row for unmapped in fields]
+        return self.edited.form.with_fields(rows, self.state.key_paths)
 
-    def _repair(self, child: str | None, row: str, number: str) -> None:
+    def _with_repair(self, child: int | None, row: int, number: int) -> LineForm:
         results = self.results()
         if results is None:
-            return
-        with suppress(IndexError):  # the sample or the rows are others by now
-            rows = results.children[int(child)] if child else results.rows
-            index = int(row)
-            if not child:
-                index -= sum(map(is_blank, self.edited.rows[:index]))
-            repair = rows[index].repairs[int(number)]
-            repair_row(self.edited, int(child) if child else None, index, repair)
-            self.state.announcement = translate_text(repair.sentence)
+            return self.edited.form
+        rows = results.rows if child is None else results.children[child]
+        repair = rows[row].repairs[number]
+        self.state.announcement = translate_text(repair.sentence)
+        return self.edited.form.with_repair(repair.changes, row, child)
 
     def _found_lists(self) -> list[ChildForm]:
         """Return the lists of the sample that the form does not have yet."""
-        if self.state.sample is None or self.edited.direction != Direction.PULL:
+        form = self.edited.form
+        if self.state.sample is None or form.direction != Direction.PULL:
             return []
-        known = {child.list for child in self.edited.children}
-        target = self.edited.form.texts.get("target", "")
-        found = suggest_children(self.state.sample.records, target, self.edited.keys)
+        known = {child.list for child in form.children or ()}
+        target = form.texts.get("target", "")
+        found = suggest_children(self.state.sample.records, target, form.keys)
         return [child for child in found if child.list not in known]
 
     def _fetch_sample(self) -> None:
@@ -402,8 +401,8 @@ class LinePage:
         self._show_record(1)
         suggestion = sample.suggestion
         if suggestion is not None:
-            use_found_pages(self.edited, suggestion)
-            state.key_paths = tuple(key_paths_of(suggestion))
+            self.edited.change(self.edited.form.with_pages(suggestion))
+            state.key_paths = suggestion.key_paths
             state.found = {
                 "records": suggestion.records,
                 "paging": str(suggestion.pagination.kind),
@@ -465,7 +464,7 @@ class LinePage:
 
     def results(self) -> FormResults | None:
         """Return what the form makes of the record that is shown."""
-        if self.state.sample is None or self.edited.direction != Direction.PULL:
+        if self.state.sample is None or self.edited.form.direction != Direction.PULL:
             return None
         rights = records(user_of(self.request))
         runner = installation().sync.runner(rights)
@@ -492,7 +491,7 @@ class LinePage:
         target = ShownTarget.of(texts.get("target", ""), targets, choice)
         results = self.results() if edited.view == FORM_VIEW else None
         errors = self._shown_errors()
-        is_pull = edited.direction == Direction.PULL
+        is_pull = edited.form.direction == Direction.PULL
         unmapped = results.unmapped if results else ()
         schedule = edited.form.schedule
         return {
@@ -504,11 +503,11 @@ class LinePage:
             "may_sample": may(self.request, Permission.RUN_LINE),
             "may_run_saved": may(self.request, Permission.RUN_LINE),
             "may_script": may(self.request, Permission.EDIT_SCRIPT),
-            "direction": edited.direction,
+            "direction": edited.form.direction,
             "is_pull": is_pull,
-            "is_push": edited.direction == Direction.PUSH,
+            "is_push": edited.form.direction == Direction.PUSH,
             "is_ready": self._is_ready(),
-            "read_title": title_of(edited.direction),
+            "read_title": title_of(edited.form.direction),
             "methods": methods_for(edited),
             "push_methods": PUSH_METHODS,
             "has_requests": any(
@@ -545,13 +544,10 @@ class LinePage:
             "target": target,
             "target_label": target_label(target),
             "shown_rows": shown_rows(
-                edited, target.fields, errors, results.rows if results else ()
+                edited.form, target.fields, errors, results.rows if results else ()
             ),
             "children": shown_children(
-                edited,
-                targets,
-                errors,
-                dict(enumerate(results.children)) if results else {},
+                edited.form, targets, errors, results.children if results else ()
             ),
             "found_lists": self._found_lists(),
             "unmapped": unmapped,
@@ -624,9 +620,9 @@ class LinePage:
             self.row
             or self.state.sample
             or self.state.is_refused
-            or edited.rows
+            or edited.form.rows
             or edited.view == TEXT_VIEW
-            or edited.direction == Direction.PUSH
+            or edited.form.direction == Direction.PUSH
         )
 
     def _shown_errors(self) -> dict[str, OutkeyError]:
@@ -821,8 +817,8 @@ def hidden_schedule(choice: ScheduleChoice) -> list[tuple[str, str]]:
 
 def methods_for(edited: EditedLine) -> list[str]:
     """Return the methods to choose from, also the one that is set."""
-    is_known = edited.direction in set(Direction)
-    methods = METHODS[Direction(edited.direction)] if is_known else ALL_METHODS
+    is_known = edited.form.direction in set(Direction)
+    methods = METHODS[Direction(edited.form.direction)] if is_known else ALL_METHODS
     method = edited.values["method"]
     return [*methods, *([method] if method not in methods else [])]
 

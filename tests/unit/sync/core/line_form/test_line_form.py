@@ -9,19 +9,17 @@ from outkey.sync.core.line.line import Direction, Paging, Sync, Transform
 from outkey.sync.core.line.section import parse_sync, render_sync
 from outkey.sync.core.line.table import sync_errors
 from outkey.sync.core.line.text import LineText
+from outkey.sync.core.line_form.form_text import form_of, sample_sync, text_with_form
 from outkey.sync.core.line_form.inputs import (
     errors_in,
     input_name,
     posted_names,
     read_posted,
 )
-from outkey.sync.core.line_form.line_form import (
+from outkey.sync.core.line_form.line_form import LineForm
+from outkey.sync.core.line_form.rows import (
     ChildForm,
-    LineForm,
     MappingRow,
-    form_of,
-    sample_sync,
-    text_with_form,
     values_in,
     values_text,
 )
