@@ -9,15 +9,13 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import available_timezones
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
@@ -41,19 +39,11 @@ from outkey.hosts.django.pages.access import (
 )
 from outkey.hosts.django.pages.lines.check import ShownCheck, shown_check
 from outkey.hosts.django.pages.lines.form import (
-    ALL_METHODS,
     CALL_INPUTS,
     FORM_VIEW,
-    METHODS,
-    PUSH_METHODS,
     TEXT_VIEW,
     EditedLine,
-    ShownTarget,
     place_of,
-    shown_children,
-    shown_inputs,
-    shown_rows,
-    title_of,
 )
 from outkey.hosts.django.pages.lines.list_page import (
     findings_of,
@@ -69,16 +59,20 @@ from outkey.hosts.django.pages.lines.runs import (
     request_run_of,
     rows_of_runs,
 )
-from outkey.hosts.django.pages.shell import (
-    configuration_names,
-    limited_concurrency,
-    page,
+from outkey.hosts.django.pages.lines.shown import (
+    CHOICES,
+    ShownTarget,
+    map_part,
+    read_part,
+    shown_inputs,
+    when_part,
 )
+from outkey.hosts.django.pages.shell import limited_concurrency, page
 from outkey.hosts.django.translation import translate_text
 from outkey.hosts.django.wiring import records
 from outkey.sync.core.line.change_words import ChangeInWords
 from outkey.sync.core.line.history import LineVersion, compared_values
-from outkey.sync.core.line.line import Direction, Gone, Paging, Transform
+from outkey.sync.core.line.line import Direction
 from outkey.sync.core.line.section import read_request
 from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.line.versions import compare_lines
@@ -88,15 +82,9 @@ from outkey.sync.core.line_form.line_form import LineForm
 from outkey.sync.core.line_form.rows import ChildForm
 from outkey.sync.core.line_form.sample import LineSample
 from outkey.sync.core.line_form.schedule_choices import (
-    STEPS,
-    ScheduleChoice,
-    ScheduleKind,
-    Weekday,
     choice_of,
-    next_times,
 )
 from outkey.sync.core.mapping.records import Target
-from outkey.sync.core.mapping.targets import TABLE_PREFIX
 from outkey.sync.core.suggest.children import suggest_children
 from outkey.sync.engine.forms.row_results import FormResults
 from outkey.sync.engine.forms.unsaved_lines import WithLine
@@ -105,27 +93,12 @@ from outkey.sync.engine.runs.runner import SyncRunner
 
 RUNS_SIZE = 10
 VERSIONS_SIZE = 5
-NEXT_TIMES = 3
 MOST_NOTED = 20_000  # characters
 NEW_NAME = "new line"  # of a sample before the line has a name
 NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
 REPAIR = re.compile(r"(?:child-(\d{1,4})-)?repair-(\d{1,4})-(\d{1,2})", re.ASCII)
 FIELD = re.compile(r"field-(\d{1,4})", re.ASCII)
 FOUND_LIST = re.compile(r"list-(\d{1,4})", re.ASCII)
-# The inputs that the page shows for each kind of schedule; days have one each.
-SCHEDULE_INPUTS: dict[ScheduleKind, tuple[str, ...]] = {
-    ScheduleKind.BY_HAND: ("schedule_kind",),
-    ScheduleKind.MINUTES: ("schedule_kind", "schedule_minutes", "schedule_zone"),
-    ScheduleKind.HOURLY: ("schedule_kind", "schedule_minute", "schedule_zone"),
-    ScheduleKind.DAILY: ("schedule_kind", "schedule_time", "schedule_zone"),
-    ScheduleKind.WEEKLY: (
-        "schedule_kind",
-        "schedule_time",
-        "schedule_day_",
-        "schedule_zone",
-    ),
-    ScheduleKind.CRON: ("schedule_kind", "schedule_cron", "schedule_zone"),
-}
 # Only these send a request or look at records.
 SENDING_STEPS = frozenset({"sample", "check"})
 
@@ -485,85 +458,35 @@ class LinePage:
         """Return what the parts of the page show that change."""
         edited = self.edited
         state = self.state
-        texts = edited.form.texts
-        targets = open_targets(self.request)
+        form = edited.form
         choice = self.request.POST.get("target_choice", "")
-        target = ShownTarget.of(texts.get("target", ""), targets, choice)
+        targets = open_targets(self.request)
+        target = ShownTarget.of(form.texts.get("target", ""), targets, choice)
         results = self.results() if edited.view == FORM_VIEW else None
         errors = self._shown_errors()
-        is_pull = edited.form.direction == Direction.PULL
-        unmapped = results.unmapped if results else ()
-        schedule = edited.form.schedule
         return {
             "row": self.row,
             "edited": edited,
-            "view": edited.view,
+            "state": state,
             "title": self.row.name if self.row else _("New sync line"),
             "editable": self.may_edit,
             "may_sample": may(self.request, Permission.RUN_LINE),
-            "may_run_saved": may(self.request, Permission.RUN_LINE),
             "may_script": may(self.request, Permission.EDIT_SCRIPT),
-            "direction": edited.form.direction,
-            "is_pull": is_pull,
-            "is_push": edited.form.direction == Direction.PUSH,
+            "is_pull": form.direction == Direction.PULL,
+            "is_push": form.direction == Direction.PUSH,
             "is_ready": self._is_ready(),
-            "read_title": title_of(edited.form.direction),
-            "methods": methods_for(edited),
-            "push_methods": PUSH_METHODS,
-            "has_requests": any(
-                texts.get(f"{name}_path") for name in ("create", "update", "delete")
-            ),
-            "configurations": configuration_names(),
-            "inputs": shown_inputs(edited.form, errors),
+            "inputs": shown_inputs(form, errors),
             "errors": errors,
-            "error": state.error,
             "sync_error": state.sync_error or edited.error,
-            "sample_error": state.sample_error,
-            "check_error": state.check_error,
-            "is_marked": state.is_marked,
-            "is_refused": state.is_refused,
-            "check": state.check,
-            "sample": state.sample,
-            "sample_json": state.sample.to_json() if state.sample else "",
             "key_paths": "\n".join(state.key_paths),
-            "record_number": state.record,
-            "record_count": len(state.sample.records) if state.sample else 0,
-            "found": state.found,
-            "notes": state.notes,
             "noted": "\n".join(state.notes),
+            "record_count": len(state.sample.records) if state.sample else 0,
             "cut_count": self._cut_count(),
-            "announcement": state.announcement,
-            "records_words": records_words(texts.get("records", "")),
-            "paging_kind": texts.get("pagination_kind", ""),
-            "paging_words": paging_words(texts),
-            "wrong_pages": any(
-                name.startswith(("pagination", "incremental", "records", "query"))
-                for name in errors
-            ),
-            "query": [*(edited.form.query or ()), ("", "")],
-            "target": target,
-            "target_label": target_label(target),
-            "shown_rows": shown_rows(
-                edited.form, target.fields, errors, results.rows if results else ()
-            ),
-            "children": shown_children(
-                edited.form, targets, errors, results.children if results else ()
-            ),
             "found_lists": self._found_lists(),
-            "unmapped": unmapped,
-            "suggestions": [known for known in unmapped if known.row.host],
-            "equal_names": [known for known in unmapped if known.has_same_name],
-            "api_fields": [known.row.api for known in unmapped],
-            "transforms": list(Transform),
-            "script": texts.get("script", ""),
-            "has_script": bool(texts.get("script")),
-            "gone_choices": list(Gone),
-            "schedule": schedule,
-            "schedule_kinds": list(ScheduleKind),
-            "schedule_steps": [str(step) for step in STEPS],
-            "weekdays": list(Weekday),
-            "next_times": self._next_times(),
-            "schedule_hidden": hidden_schedule(schedule) if schedule else (),
+            **CHOICES,
+            **read_part(form, edited.values["method"], errors),
+            **map_part(form, target, errors, results),
+            **when_part(form.schedule),
         }
 
     def _cut_count(self) -> int:
@@ -603,7 +526,6 @@ class LinePage:
             "guard_note": guard_note(row) if row else "",
             "versions": shown_versions,
             "more_versions": len(shown_versions) < len(self.versions),
-            "conflict": self.state.conflict,
             "is_unsaved": self.is_posted and self.may_edit,
             "is_saved": "saved" in request.GET,
             "zones": sorted(available_timezones()),
@@ -642,27 +564,6 @@ class LinePage:
         """Return everything that is wrong with the form, by input."""
         runner = installation().sync.runner(records(user_of(self.request)))
         return {**runner.form_errors(self.edited.form, self.edited.values["sync"])}
-
-    def _next_times(self) -> list[str]:
-        """Return when the schedule of the form runs next, in its own time zone."""
-        choice = self.edited.form.schedule
-        if choice is None:
-            return []
-        application = installation()
-        try:
-            moments = next_times(
-                choice.schedule,
-                application.runs.now(),
-                NEXT_TIMES,
-                application.sync_ports().calendar.next_after,
-            )
-            zone = ZoneInfo(choice.zone or "UTC")
-        except (ConfigError, ValueError, OSError):
-            return []
-        return [
-            date_format(datetime.fromtimestamp(moment, zone), _("D j N Y H:i"))
-            for moment in moments
-        ]
 
 
 def edit_page(request: HttpRequest, record: int | None = None) -> HttpResponse:
@@ -800,50 +701,3 @@ def open_targets(request: HttpRequest) -> list[Target]:
         with suppress(OutkeyError):
             targets += installation().sync.tables().targets()
     return targets
-
-
-def hidden_schedule(choice: ScheduleChoice) -> list[tuple[str, str]]:
-    """Return the inputs that the kind of schedule does not show, to be kept."""
-    shown = SCHEDULE_INPUTS[choice.kind]
-    posted = posted_names(LineForm({}, schedule=choice))
-    return [
-        (name, value)
-        for name, value in posted.items()
-        if name.startswith("schedule_")
-        and name not in shown
-        and not ("schedule_day_" in shown and name.startswith("schedule_day_"))
-    ]
-
-
-def methods_for(edited: EditedLine) -> list[str]:
-    """Return the methods to choose from, also the one that is set."""
-    is_known = edited.form.direction in set(Direction)
-    methods = METHODS[Direction(edited.form.direction)] if is_known else ALL_METHODS
-    method = edited.values["method"]
-    return [*methods, *([method] if method not in methods else [])]
-
-
-def target_label(target: ShownTarget) -> str:
-    """Return the name of a target as the head of a column."""
-    if target.chosen.startswith(TABLE_PREFIX):
-        return target.chosen.removeprefix(TABLE_PREFIX)
-    for known in target.targets:
-        if known.name == target.chosen:
-            return known.label[:1].upper() + known.label[1:]
-    return target.table or target.file or target.chosen or _("Target")
-
-
-def records_words(expression: str) -> str:
-    """Return where the records are in a response."""
-    return _("the whole response") if expression in {"", "@"} else expression
-
-
-def paging_words(texts: Mapping[str, str]) -> str:
-    """Return how pages are requested."""
-    kind = texts.get("pagination_kind", "")
-    if kind not in set(Paging):
-        return kind
-    words = translate_text(Paging(kind).label)
-    if kind in {Paging.PAGE, Paging.OFFSET}:
-        return f"{words}, {texts.get('pagination_size', '')}"
-    return words
