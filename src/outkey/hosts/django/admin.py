@@ -51,6 +51,9 @@ from outkey.hosts.django.pages.lines import (
 from outkey.hosts.django.pages.lines import (
     page as line_page,
 )
+from outkey.hosts.django.pages.lines import (
+    versions as line_versions,
+)
 from outkey.hosts.django.pages.shell import errors_as_page
 from outkey.hosts.django.pages.webhooks import (
     form as webhook_form,
@@ -194,7 +197,7 @@ class SyncLineAdmin(Section):
         ("<int:record>/check/", line_page.check_page, "syncline_check"),
         (
             "<int:record>/versions/<int:number>/",
-            line_page.version_page,
+            line_versions.version_page,
             "syncline_version",
         ),
         ("<int:record>/rename/", lines.rename_page, "syncline_rename"),

@@ -1,5 +1,6 @@
 """What is on the page of a sync line: its text and form, stored or posted."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -24,6 +25,7 @@ FORM_VIEW = "form"
 TEXT_VIEW = "toml"
 NEW_TABLE = "+table"
 NEW_FILE = "+file"
+NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
 CALL_INPUTS = ("name", "configuration", "method", "path")
 
 
@@ -118,3 +120,13 @@ def place_of(error: OutkeyError, form: LineForm) -> str:
         return ""
     name = input_name(place, form)
     return "" if name == SYNC_INPUT else name
+
+
+def number_in(request: HttpRequest, name: str) -> int | None:
+    """Return a number that was posted; None if it is none."""
+    return number_of(request.POST.get(name, ""))
+
+
+def number_of(text: str) -> int | None:
+    """Return the number that a text is; None if it is none."""
+    return int(text) if NUMBER.fullmatch(text) else None

@@ -13,7 +13,7 @@ from functools import partial
 from zoneinfo import available_timezones
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -24,7 +24,6 @@ from outkey.administration.engine.editing.line_editing import (
     entered_line_values,
     line_values,
     request_errors,
-    restored_line,
 )
 from outkey.foundation.core.errors import ConfigError, EditConflict, OutkeyError
 from outkey.foundation.core.permission import Permission
@@ -34,7 +33,6 @@ from outkey.hosts.django.pages.access import (
     installation,
     may,
     require,
-    rights_of,
     user_of,
 )
 from outkey.hosts.django.pages.lines.check import ShownCheck, shown_check
@@ -43,6 +41,8 @@ from outkey.hosts.django.pages.lines.form import (
     FORM_VIEW,
     TEXT_VIEW,
     EditedLine,
+    number_in,
+    number_of,
     place_of,
 )
 from outkey.hosts.django.pages.lines.list_page import (
@@ -67,15 +67,15 @@ from outkey.hosts.django.pages.lines.shown import (
     shown_inputs,
     when_part,
 )
+from outkey.hosts.django.pages.lines.versions import line_differences
 from outkey.hosts.django.pages.shell import limited_concurrency, page
 from outkey.hosts.django.translation import translate_text
 from outkey.hosts.django.wiring import records
 from outkey.sync.core.line.change_words import ChangeInWords
-from outkey.sync.core.line.history import LineVersion, compared_values
+from outkey.sync.core.line.history import LineVersion
 from outkey.sync.core.line.line import Direction
 from outkey.sync.core.line.section import read_request
 from outkey.sync.core.line.sync_line import SyncLine
-from outkey.sync.core.line.versions import compare_lines
 from outkey.sync.core.line_form.form_text import sample_sync
 from outkey.sync.core.line_form.inputs import posted_names
 from outkey.sync.core.line_form.line_form import LineForm
@@ -95,7 +95,6 @@ RUNS_SIZE = 10
 VERSIONS_SIZE = 5
 MOST_NOTED = 20_000  # characters
 NEW_NAME = "new line"  # of a sample before the line has a name
-NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
 REPAIR = re.compile(r"(?:child-(\d{1,4})-)?repair-(\d{1,4})-(\d{1,2})", re.ASCII)
 FIELD = re.compile(r"field-(\d{1,4})", re.ASCII)
 FOUND_LIST = re.compile(r"list-(\d{1,4})", re.ASCII)
@@ -261,7 +260,7 @@ class LinePage:
         if self.edited.view == FORM_VIEW:
             state.errors = {**errors, **self._form_errors()}
         place = place_of(error, self.edited.form)
-        if place.startswith("schedule") and has_schedule_error(state.errors):
+        if place.startswith("schedule") and _has_schedule_error(state.errors):
             return  # it says the same about the whole expression
         if place:
             state.errors.setdefault(place, error)
@@ -460,7 +459,7 @@ class LinePage:
         state = self.state
         form = edited.form
         choice = self.request.POST.get("target_choice", "")
-        targets = open_targets(self.request)
+        targets = _open_targets(self.request)
         target = ShownTarget.of(form.texts.get("target", ""), targets, choice)
         results = self.results() if edited.view == FORM_VIEW else None
         errors = self._shown_errors()
@@ -492,12 +491,17 @@ class LinePage:
     def _cut_count(self) -> int:
         """Return how many records the page of the sample has, if not all are shown."""
         sample = self.state.sample
-        text = self.state.found.get("count", "")
-        count = int(text) if NUMBER.fullmatch(text) else 0
+        count = number_of(self.state.found.get("count", "")) or 0
         return count if sample and count > len(sample.records) else 0
 
-    def whole_context(self) -> dict[str, object]:
-        """Return what the whole page shows."""
+    def whole_page(self) -> HttpResponse:
+        """Return the whole page."""
+        context = self.context() | self._frame()
+        status = self.state.status
+        return page(self.request, "outkey/line.html", context, status=status)
+
+    def _frame(self) -> dict[str, object]:
+        """Return what is around the parts that change: runs, versions, findings."""
         request = self.request
         row = self.row
         runs: Sequence[ListedRun] = ()
@@ -509,7 +513,7 @@ class LinePage:
         if "versions" not in request.GET:
             shown_versions = self.versions[:VERSIONS_SIZE]
         sync = self.stored.sync if self.stored else None
-        return self.context() | {
+        return {
             "stored": self.stored,
             "schedule_words": choice_of(sync.schedule).words()
             if sync is not None and sync.schedule
@@ -529,7 +533,7 @@ class LinePage:
             "is_unsaved": self.is_posted and self.may_edit,
             "is_saved": "saved" in request.GET,
             "zones": sorted(available_timezones()),
-            "known_targets": open_targets(request),
+            "known_targets": _open_targets(request),
         }
 
     def _is_ready(self) -> bool:
@@ -568,32 +572,22 @@ class LinePage:
 
 def edit_page(request: HttpRequest, record: int | None = None) -> HttpResponse:
     """Show and save one sync line."""
-    require_view(request, record)
-    line_page = LinePage(request, record)
     step = request.POST.get("do", "")
     if request.POST.get("sample") == "1":  # as programs have asked for a preview
         step = "check"
-    if request.method == "POST":
-        if step:
-            require_step(request, step)
-            line_page.take_step(step)
-        else:
-            require(request, Permission.CHANGE_LINE if record else Permission.ADD_LINE)
-            response = line_page.save()
-            if response is not None:
-                return response
-    status = line_page.state.status
-    return page(request, "outkey/line.html", line_page.whole_context(), status=status)
+    line_page = _page_after(request, record, step)
+    if request.method == "POST" and not step:
+        require(request, Permission.CHANGE_LINE if record else Permission.ADD_LINE)
+        response = line_page.save()
+        if response is not None:
+            return response
+    return line_page.whole_page()
 
 
 @require_POST
 def check_page(request: HttpRequest, record: int | None = None) -> HttpResponse:
     """Return the parts of the page after a change or a button, saved or not."""
-    require_view(request, record)
-    step = request.POST.get("do", "")
-    require_step(request, step)
-    line_page = LinePage(request, record)
-    line_page.take_step(step)
+    line_page = _page_after(request, record, request.POST.get("do", ""))
     context = line_page.context()
     status = line_page.state.status
     return page(request, "outkey/line_parts.html", context, status=status)
@@ -602,99 +596,25 @@ def check_page(request: HttpRequest, record: int | None = None) -> HttpResponse:
 @require_POST
 def sample_page(request: HttpRequest, record: int) -> HttpResponse:
     """Show what a run of the form, saved or not, would do with the first records."""
-    require_view(request, record)
-    require(request, Permission.RUN_LINE)
+    return _page_after(request, record, "check").whole_page()
+
+
+def _page_after(request: HttpRequest, record: int | None, step: str) -> LinePage:
+    """Return the page of a line after a button, or respond with 403."""
+    require(request, Permission.VIEW_LINE if record else Permission.ADD_LINE)
+    if step in SENDING_STEPS:
+        require(request, Permission.RUN_LINE)
     line_page = LinePage(request, record)
-    line_page.take_step("check")
-    status = line_page.state.status
-    return page(request, "outkey/line.html", line_page.whole_context(), status=status)
+    line_page.take_step(step)
+    return line_page
 
 
-def version_page(request: HttpRequest, record: int, number: int) -> HttpResponse:
-    """Compare a version with the line as it is saved, and restore it."""
-    require(request, Permission.VIEW_LINE)
-    row = get_object_or_404(models.SyncLine, pk=record)
-    application = installation()
-    versions = application.registry.line_versions(row.name)
-    version = next((known for known in versions if known.number == number), None)
-    if version is None:
-        raise Http404
-    stored = application.registry.line(row.name)
-    restored = restored_line(version, stored, application.registry)
-    errors: list[OutkeyError] = []
-    if request.method == "POST":
-        require(request, Permission.CHANGE_LINE)
-        try:
-            # The version that the page was compared with: another may be saved since.
-            restore(request, stored, restored, seen=number_in(request, "version"))
-        except ConfigError as error:
-            errors = [error]
-        else:
-            messages.success(request, _("Version %s was restored.") % number)
-            url = reverse("admin:outkey_syncline_change", args=[row.pk])
-            return HttpResponseRedirect(url)
-    context = {
-        "title": _("Version %(number)s of %(name)s")
-        % {"number": number, "name": row.name},
-        "row": row,
-        "version": version,
-        "newest": versions[0].number,
-        "errors": errors,
-        "is_current": version.number == versions[0].number,
-        "differences": line_differences(restored, stored),
-        "may_restore": version.number != versions[0].number
-        and may(request, Permission.CHANGE_LINE),
-    }
-    status = 422 if errors else 200
-    return page(request, "outkey/line_version.html", context, status=status)
-
-
-def restore(
-    request: HttpRequest, stored: SyncLine, restored: SyncLine, *, seen: int | None
-) -> None:
-    """Save a line as it was, if the user may do with it what it does."""
-    application = installation()
-    user = user_of(request)
-    LineEdit(stored, restored).save(
-        administration_for(request.user),
-        allowed=rights_of(request),
-        runner=application.sync.runner(
-            records(user), WithLine(application.registry, restored)
-        ),
-        rights=records(user),
-        seen=seen,
-    )
-
-
-def line_differences(old: SyncLine, new: SyncLine) -> list[ChangeInWords]:
-    """Return the fields in which two lines differ."""
-    changes = compare_lines(compared_values(old), compared_values(new)).changes
-    return [ChangeInWords.of(change) for change in changes]
-
-
-def has_schedule_error(errors: Mapping[str, OutkeyError]) -> bool:
+def _has_schedule_error(errors: Mapping[str, OutkeyError]) -> bool:
     """Whether an input of the schedule is wrong."""
     return any(name.startswith("schedule") for name in errors)
 
 
-def require_view(request: HttpRequest, record: int | None) -> None:
-    """Respond with 403 if the user may not see the page."""
-    require(request, Permission.VIEW_LINE if record else Permission.ADD_LINE)
-
-
-def require_step(request: HttpRequest, step: str) -> None:
-    """Respond with 403 if the user may not do what a button does."""
-    if step in SENDING_STEPS:
-        require(request, Permission.RUN_LINE)
-
-
-def number_in(request: HttpRequest, name: str) -> int | None:
-    """Return a number that was posted; None if it is none."""
-    text = request.POST.get(name, "")
-    return int(text) if NUMBER.fullmatch(text) else None
-
-
-def open_targets(request: HttpRequest) -> list[Target]:
+def _open_targets(request: HttpRequest) -> list[Target]:
     """Return the models that are open to the user, and the tables if they see them."""
     targets = [*records(user_of(request)).targets()]
     if may(request, Permission.VIEW_DATA):
