@@ -167,3 +167,15 @@ def test_a_repair_changes_inputs_of_one_row() -> None:
     assert of_list.rows_of(0)[1].api == "n.value"
     with pytest.raises(IndexError):
         FORM.with_repair({}, 7)
+
+
+def test_a_repair_leaves_an_option_that_the_form_does_not_show() -> None:
+    options = '{ format = "%d.%m.%Y", remark = "kept" }'
+    text = TEXT.replace(
+        'host = "name"', f'host = "name"\ntransform = "date"\noptions = {options}'
+    )
+    posted = posted_names(form_of(text))
+    del posted["map-remark-1"]  # no page has an input for it
+    form = form_of(text).with_entered(read_posted(posted))
+    repaired = text_with_form(text, form.with_repair({"format": "%d.%m.%y"}, 1))
+    assert 'options = { remark = "kept", format = "%d.%m.%y" }' in repaired
