@@ -217,23 +217,12 @@ class ShownTarget:
 
 
 @dataclass(frozen=True)
-class ShownChildInput:
-    """One input of a list inside the records."""
-
-    part: str
-    label: str
-    help: str
-    value: str
-    error: OutkeyError | None
-
-
-@dataclass(frozen=True)
 class ShownChild:
     """A list inside the records, with its rows."""
 
     number: int
     form: ChildForm
-    inputs: Sequence[ShownChildInput]
+    inputs: Sequence[ShownInput]
     rows: Sequence[ShownRow]
 
 
@@ -276,14 +265,13 @@ def _shown_children(
     children = []
     for number, child in enumerate(form.children or ()):
         inputs = [
-            ShownChildInput(
-                part=part,
-                label=known_fields[part].label,
-                help=known_fields[part].help,
-                value=getattr(child, part),
-                error=errors.get(f"child-{number}-{part}"),
+            ShownInput(
+                name=name,
+                field=known_fields[name],
+                value=getattr(child, name),
+                error=errors.get(f"child-{number}-{name}"),
             )
-            for part in CHILD_INPUTS
+            for name in CHILD_INPUTS
         ]
         fields = ShownTarget.of(child.target, targets).fields
         of_child = outcomes[number] if number < len(outcomes) else ()
