@@ -2,6 +2,7 @@
 
 import http.client
 import ssl
+from contextlib import closing, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
@@ -92,32 +93,34 @@ def refusal_of(
 
 
 def post_sample(sample: Delivery) -> int:
-    """Post a sample and return the status of the response."""
+    """Post a sample, with a header as often as it has it; return the status."""
     parts = urlsplit(sample.url)
-    host = parts.hostname or ""
     try:
-        port = parts.port
-        if parts.scheme == "https":
-            connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-                host,
-                port,
-                timeout=SECONDS,
-                context=ssl.create_default_context(),
-            )
-        else:
-            connection = http.client.HTTPConnection(host, port, timeout=SECONDS)
-        connection.request(
-            sample.method,
-            path_with_query(parts),
-            body=sample.body,
-            headers=dict(sample.headers),
-        )
-        return connection.getresponse().status
+        with closing(_connection(parts)) as connection:
+            connection.putrequest(sample.method, path_with_query(parts))
+            for name, value in sample.headers:
+                connection.putheader(name, value)
+            connection.putheader("Content-Length", str(len(sample.body)))
+            connection.endheaders()
+            # A server may respond to a large body before it has all of it.
+            with suppress(BrokenPipeError, ConnectionResetError):
+                connection.send(sample.body)
+            return connection.getresponse().status
     except (OSError, http.client.HTTPException, ValueError):
         raise ConnectionFailed(
             Text("the server does not respond"),
             hint=Text("Check the URL, and whether outkey serve is running."),
         ) from None
+
+
+def _connection(parts: SplitResult) -> http.client.HTTPConnection:
+    host = parts.hostname or ""
+    if parts.scheme == "https":
+        context = ssl.create_default_context()
+        return http.client.HTTPSConnection(
+            host, parts.port, timeout=SECONDS, context=context
+        )
+    return http.client.HTTPConnection(host, parts.port, timeout=SECONDS)
 
 
 def path_with_query(parts: SplitResult) -> str:
