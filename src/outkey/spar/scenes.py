@@ -18,7 +18,6 @@ from outkey.spar.logins import LOGINS, PASSWORD, USERNAME
 from outkey.spar.records import OAuthError
 from outkey.spar.records_api import records
 from outkey.spar.token_requests import refuse
-from outkey.spar.webhooks import play_webhook
 
 TOKEN = "spar-token"  # noqa: S105 - made up and public
 API_KEY = "spar-key"
@@ -303,7 +302,6 @@ SCENES: dict[str, Callable[[Stage], None]] = {
     "hints": play_hints,
     "records": records,
     "drill": drill,
-    "webhook": play_webhook,
     **AUTHORIZATION,
     **LOGINS,
 }

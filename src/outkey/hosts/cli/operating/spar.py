@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from outkey.foundation.core.errors import ConfigError
+from outkey.foundation.core.secret import Secret
 from outkey.foundation.core.text import Text
 from outkey.hosts.cli.declaring import Commands
 from outkey.hosts.cli.printing.output import (
@@ -120,37 +121,18 @@ def send_webhook(
 
     The secret is read from standard input, if something is piped to it.
     """
-    from outkey.spar import webhooks
+    from outkey.hosts.sample_mistakes import MISTAKES, SCHEMES
 
     if list_only:
-        list_mistakes(list(webhooks.SIGNERS), webhooks.mistakes(), as_json=as_json)
+        list_mistakes(as_json=as_json)
         return 0
-    for name, known in ((scheme, webhooks.SIGNERS), (mistake, webhooks.MISTAKES)):
+    for name, known in ((scheme, SCHEMES), (mistake, MISTAKES)):
         if name not in known:
             raise ConfigError(
                 Text("unknown name: {name}", name=name),
                 hint=Text("Known here: {names}.", names=", ".join(known)),
             )
-    if not webhooks.is_on_this_machine(url):
-        raise ConfigError(
-            Text("the endpoint must be on this machine"),
-            hint=Text("Write it as http://127.0.0.1:8765/hooks/…"),
-            field="url",
-        )
-    piped = "" if sys.stdin.isatty() else sys.stdin.read().strip()
-    try:
-        sent = webhooks.deliveries(
-            scheme,
-            mistake,
-            secret=piped or webhooks.SECRET,
-            event_id=event_id or str(uuid.uuid4()),
-            now=int(time.time()),
-        )
-    except ValueError:
-        raise ConfigError(
-            Text("the secret does not have the form that the scheme needs")
-        ) from None
-    statuses = [webhooks.post(url, delivery) for delivery in sent]
+    statuses = _send_mistake(url, scheme, mistake, event_id or str(uuid.uuid4()))
     if as_json:
         print_json({"scheme": scheme, "mistake": mistake, "statuses": statuses})
     else:
@@ -159,15 +141,38 @@ def send_webhook(
     return 0 if any(statuses) else 1
 
 
-def list_mistakes(
-    schemes: list[str], mistakes: dict[str, str], *, as_json: bool
-) -> None:
+def list_mistakes(*, as_json: bool) -> None:
     """Print what can be sent."""
+    from outkey.hosts.sample_mistakes import MISTAKES, SCHEMES
+
+    texts = {name: mistake.__doc__ or "" for name, mistake in MISTAKES.items()}
     if as_json:
-        print_json({"schemes": schemes, "mistakes": mistakes})
+        print_json({"schemes": [*SCHEMES], "mistakes": texts})
         return
-    print_line(f"schemes: {', '.join(schemes)}")
-    print_table(("Mistake", "What is sent"), mistakes.items())
+    print_line(f"schemes: {', '.join(SCHEMES)}")
+    print_table(("Mistake", "What is sent"), texts.items())
+
+
+def _send_mistake(url: str, scheme: str, mistake: str, event_id: str) -> list[int]:
+    """Send the deliveries of a mistake; return their statuses, 0 for no response."""
+    from outkey.hosts import sample_mistakes
+
+    if not sample_mistakes.is_on_this_machine(url):
+        raise ConfigError(
+            Text("the endpoint must be on this machine"),
+            hint=Text("Write it as http://127.0.0.1:8765/hooks/…"),
+            field="url",
+        )
+    piped = "" if sys.stdin.isatty() else sys.stdin.read().strip()
+    sample = sample_mistakes.sample_order(
+        url,
+        scheme,
+        Secret(piped or sample_mistakes.SECRET),
+        event_id=event_id,
+        now=time.time(),
+    )
+    deliveries = sample_mistakes.MISTAKES[mistake](sample)
+    return [sample_mistakes.post(delivery) for delivery in deliveries]
 
 
 def select_scenarios(
