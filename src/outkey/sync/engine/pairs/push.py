@@ -12,7 +12,7 @@ from outkey.sync.core.push.ledger import UNSURE, LedgerEntry
 from outkey.sync.core.run.reasons import REJECTED_BY_PULL
 from outkey.sync.engine.pairs.changes import PairChanges
 from outkey.sync.engine.pull.record_mapper import key_of
-from outkey.sync.engine.push.exchange import PushExchange
+from outkey.sync.engine.push.exchange import PushExchange, exchange_with_ledger
 from outkey.sync.engine.push.ledger import (
     LineLedger,
     PossiblePlans,
@@ -33,7 +33,7 @@ def push_of_pair(progress: RunInProgress, pair: PairPlan) -> Push:
     """Return the push of a line that is in a pair."""
     ledger = PairLedger(progress, pair)
     outgoing = OutgoingRecords(progress.ports, progress.plan)
-    exchange = PushExchange(progress, outgoing, ledger)
+    exchange = exchange_with_ledger(progress, outgoing, ledger)
     creates = RepeatedCreates(progress, pair, outgoing, exchange, ledger)
     repeat = partial(creates.repeat, is_server_error)
     return Push(progress, outgoing, exchange, ledger, repeat)
@@ -46,8 +46,9 @@ def repeat_creates(progress: RunInProgress, pair: PairPlan) -> None:
     """
     ledger = PairLedger(progress, pair)
     outgoing = OutgoingRecords(progress.ports, progress.plan)
-    with PushExchange(progress, outgoing, ledger) as exchange:
-        creates = RepeatedCreates(progress, pair, outgoing, exchange, ledger)
+    exchange = exchange_with_ledger(progress, outgoing, ledger)
+    creates = RepeatedCreates(progress, pair, outgoing, exchange, ledger)
+    with exchange.batch:
         creates.repeat(is_of_outkey)
 
 
@@ -70,6 +71,14 @@ class PairLedger:
     def recover(self) -> None:
         """Store what a killed pull has written and could not store any more."""
         self._changes.recover()
+
+    def read(self, records: Sequence[str]) -> dict[str, LedgerEntry]:
+        """Return the entries of these records, by record."""
+        return self._entries.read(records)
+
+    def after(self, record: str, limit: int) -> Sequence[LedgerEntry]:
+        """Return the next entries after a record ("": the first ones), by record."""
+        return self._entries.after(record, limit)
 
     def held_back(self, records: Sequence[str]) -> set[str]:
         """Return the records that wait for a user."""
@@ -237,7 +246,7 @@ class RepeatedCreates:
             jobs = self._jobs(entries_to_retry(self._progress, entries))
             groups = self._outgoing.requests.groups(jobs)
             while groups and errors < MOST_ERRORS:
-                some = groups[: self._exchange.width]
+                some = groups[: self._exchange.batch.width]
                 groups = groups[len(some) :]
                 results = self._exchange.send(some)
                 self._store(some, results)

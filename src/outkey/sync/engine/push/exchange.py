@@ -1,50 +1,66 @@
 """Sending the jobs of a push, and whatever follows from their responses."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Self
 
 from outkey.foundation.core.groups import groups_of
-from outkey.sync.core.mapping.mapping import Unmapped, fill_path
+from outkey.sync.core.mapping.mapping import Unmapped
 from outkey.sync.core.paging.paging import Position, parameters
 from outkey.sync.core.push.ledger import batch_key, count_of, creation_key
 from outkey.sync.core.push.results import list_at
 from outkey.sync.engine.push.ledger import PushLedger
 from outkey.sync.engine.push.outgoing import OutgoingRecords, refused_record
-from outkey.sync.engine.push.push_jobs import Action, Group, Job, Settled
-from outkey.sync.engine.push.requests import LineRequest, RequestBatch
+from outkey.sync.engine.push.push_jobs import (
+    Action,
+    Group,
+    Job,
+    PushRequests,
+    Settled,
+)
+from outkey.sync.engine.push.requests import (
+    LineRequest,
+    RequestBatch,
+    ResponseOrError,
+)
 from outkey.sync.engine.push.responses import Outcome, PushResponses
 from outkey.sync.engine.runs.run_in_progress import RunInProgress
 
+# Returns groups with the keys of their creates, by which the API knows a repetition.
+AddKeys = Callable[[Sequence[Group]], Sequence[Group]]
+# Returns the outcome of each record of a request.
+ReadResponse = Callable[[Group, ResponseOrError], dict[str, Outcome]]
+
+
+def exchange_with_ledger(
+    progress: RunInProgress, outgoing: OutgoingRecords, ledger: PushLedger
+) -> "PushExchange":
+    """Return an exchange that announces creates, and reads ids and results."""
+    requests = outgoing.requests
+    keys = AnnouncedKeys(progress, requests, ledger)
+    responses = PushResponses(progress, requests)
+    return PushExchange(progress, outgoing, keys.add, responses.read)
+
 
 class PushExchange:
-    """Sends groups of jobs; the ledger has the key of a create before it is sent."""
+    """Sends groups of jobs: creates with their keys, up to what settles each record."""
 
     def __init__(
-        self, progress: RunInProgress, outgoing: OutgoingRecords, ledger: PushLedger
+        self,
+        progress: RunInProgress,
+        outgoing: OutgoingRecords,
+        add_keys: AddKeys,
+        read_response: ReadResponse,
     ) -> None:
         self._progress = progress
         self._plan = progress.plan
         self._outgoing = outgoing
-        self._ledger = ledger
+        self._add_keys = add_keys
         self._requests = outgoing.requests
-        self._responses = PushResponses(progress, outgoing.requests)
-        self._batch = RequestBatch(
+        self._read_response = read_response
+        self.batch = RequestBatch(
             progress.ports.sender, progress.plan, progress.sync.parallel
         )
         self._params = parameters(progress.sync, Position(), "")
-
-    def __enter__(self) -> Self:
-        self._batch.__enter__()
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self._batch.__exit__(*exc_info)
-
-    @property
-    def width(self) -> int:
-        """How many groups may be sent at once."""
-        return self._batch.width
 
     def send(self, groups: Sequence[Group]) -> dict[str, Settled | BaseException]:
         """Send groups, and whatever follows from their responses, up to an error.
@@ -54,7 +70,7 @@ class PushExchange:
         results: dict[str, Settled | BaseException] = {}
         while groups:
             following: list[Group] = []
-            for some in groups_of(groups, self.width):
+            for some in groups_of(groups, self.batch.width):
                 self._progress.keep_working()
                 outcomes = self._exchange(some)
                 following += [
@@ -75,34 +91,55 @@ class PushExchange:
         outcomes: dict[str, Outcome] = {}
         sendable = []
         for group in groups:
-            path = self._path(group)
+            path = self._outgoing.path(group[0])
             if isinstance(path, Unmapped):
                 job = group[0]
                 refusal = refused_record(job.record, path.field, path.reason)
                 outcomes[job.record] = Settled(refusal)
             else:
                 sendable.append((path, group))
-        announced = self._announce([group for _, group in sendable])
+        groups = self._add_keys([group for _, group in sendable])
         requests = [
             self._request(path, group)
-            for (path, _), group in zip(sendable, announced, strict=True)
+            for (path, _), group in zip(sendable, groups, strict=True)
         ]
-        responses = self._batch.send(requests) if requests else ()
-        for group, response in zip(announced, responses, strict=True):
-            outcomes |= self._responses.read(group, response)
+        responses = self.batch.send(requests) if requests else ()
+        for group, response in zip(groups, responses, strict=True):
+            outcomes |= self._read_response(group, response)
         return outcomes
 
-    def _path(self, group: Group) -> str | Unmapped:
-        """Return the path of a request; that of a list has no names."""
+    def _request(self, path: str, group: Group) -> LineRequest:
         job = group[0]
-        return fill_path(self._requests[job.action].path, self._path_values(job))
+        method = self._requests[job.action].method
+        request = LineRequest(path=path, method=method, params=self._params)
+        if self._requests.takes_list(job.action):
+            elements = [self._element(job) for job in group]
+            request["json"] = list_at(self._plan.sync.records_at, elements)
+        elif job.action in {Action.CREATE, Action.UPDATE}:
+            request["json"] = self._element(job)
+        if self._requests.has_key(job.action):
+            request["headers"] = {"Idempotency-Key": job.entry.key}
+        return request
 
-    def _path_values(self, job: Job) -> Mapping[str, object]:
-        if self._requests.has_single:
-            return job.values
-        return {**job.values, "remote_id": job.entry.remote_id or None}
+    def _element(self, job: Job) -> object:
+        """Return a record as a request has it; to delete it, its id at the API."""
+        if job.action is Action.DELETE:
+            return job.entry.remote_id
+        return self._outgoing.body(job.row, job.entry.remote_id)
 
-    def _announce(self, groups: Sequence[Group]) -> list[Group]:
+
+class AnnouncedKeys:
+    """The ledger has the key of a create before it is sent."""
+
+    def __init__(
+        self, progress: RunInProgress, requests: PushRequests, ledger: PushLedger
+    ) -> None:
+        self._progress = progress
+        self._plan = progress.plan
+        self._requests = requests
+        self._ledger = ledger
+
+    def add(self, groups: Sequence[Group]) -> Sequence[Group]:
         """Store the keys of creates before they are sent."""
         announced = [self._with_key(group) for group in groups]
         changed = [
@@ -136,22 +173,3 @@ class PushExchange:
         return [
             replace(job, entry=job.entry.announce(key, job.digest)) for job in group
         ]
-
-    def _request(self, path: str, group: Group) -> LineRequest:
-        job = group[0]
-        method = self._requests[job.action].method
-        request = LineRequest(path=path, method=method, params=self._params)
-        if self._requests.takes_list(job.action):
-            elements = [self._element(job) for job in group]
-            request["json"] = list_at(self._plan.sync.records_at, elements)
-        elif job.action in {Action.CREATE, Action.UPDATE}:
-            request["json"] = self._element(job)
-        if self._requests.has_key(job.action):
-            request["headers"] = {"Idempotency-Key": job.entry.key}
-        return request
-
-    def _element(self, job: Job) -> object:
-        """Return a record as a request has it; to delete it, its id at the API."""
-        if job.action is Action.DELETE:
-            return job.entry.remote_id
-        return self._outgoing.body(job.row, job.entry.remote_id)

@@ -22,6 +22,12 @@ class PushLedger(Protocol):
     def recover(self) -> None:
         """Store what a killed run could not store any more; not in a dry run."""
 
+    def read(self, records: Sequence[str]) -> dict[str, LedgerEntry]:
+        """Return the entries of these records, by record."""
+
+    def after(self, record: str, limit: int) -> Sequence[LedgerEntry]:
+        """Return the next entries after a record ("": the first ones), by record."""
+
     def held_back(self, records: Sequence[str]) -> set[str]:
         """Return those of these records that are not sent or deleted now."""
 
@@ -57,6 +63,14 @@ class LineLedger:
 
     def recover(self) -> None:
         """Do nothing: every entry is stored with the checkpoint of its run."""
+
+    def read(self, records: Sequence[str]) -> dict[str, LedgerEntry]:
+        """Return the entries of these records, by record."""
+        return self._rows.read(self._line, records)
+
+    def after(self, record: str, limit: int) -> Sequence[LedgerEntry]:
+        """Return the next entries after a record ("": the first ones), by record."""
+        return self._rows.after(self._line, record, limit)
 
     def held_back(self, _records: Sequence[str]) -> set[str]:
         """Return nothing: only records of a pair wait for a user."""

@@ -4,7 +4,12 @@ import json
 from collections.abc import Mapping
 
 from outkey.sync.core.line.templates import fill_body, is_too_long, value_at
-from outkey.sync.core.mapping.mapping import Unmapped, map_outgoing, nest_values
+from outkey.sync.core.mapping.mapping import (
+    Unmapped,
+    fill_path,
+    map_outgoing,
+    nest_values,
+)
 from outkey.sync.core.mapping.records import HostRecord, WriteOutcome
 from outkey.sync.core.mapping.transforms import MappingContext
 from outkey.sync.core.push.ledger import UNSURE, LedgerEntry, digest_of
@@ -31,7 +36,7 @@ class OutgoingRecords:
         action = self.requests.action_for(entry, digest)
         if action is None:
             return Settled(Effect(WriteOutcome.UNCHANGED, record.id, row))
-        return Job(
+        job = Job(
             action,
             entry,
             OUTCOMES[action],
@@ -40,11 +45,22 @@ class OutgoingRecords:
             values=record.values,
             is_repeated=bool(entry.key),
         )
+        path = self.path(job)
+        if isinstance(path, Unmapped):
+            return Settled(refused_record(record.id, path.field, path.reason))
+        return job
 
     def digest_now(self, record: HostRecord) -> str:
         """Return the digest of a record as it is; UNSURE if it cannot be sent."""
         row = self.row(record)
         return UNSURE if isinstance(row, Unmapped) else self._digest(record, row)
+
+    def path(self, job: Job) -> str | Unmapped:
+        """Return the path of a request; that of a list has no names."""
+        values = job.values
+        if not self.requests.has_single:
+            values = {**values, "remote_id": job.entry.remote_id or None}
+        return fill_path(self.requests[job.action].path, values)
 
     def body(self, row: Mapping[str, object], remote_id: str = "") -> object:
         """Return the body of a request for one record."""

@@ -6,7 +6,8 @@ values are stored: whatever happens to the process, the same create is repeated.
 
     outgoing  the records as they are sent, and which request each of them needs
     exchange  sends the requests, and reads the responses
-    ledger    stores the entries: of a line (LineLedger), or of a pair (PairLedger)
+    ledger    stores the entries: of a line (LineLedger), of a pair (PairLedger), or of
+              a line whose runs send all records (NoLedger): that stores nothing
     progress  stores each step with its checkpoint
 """
 
@@ -18,10 +19,9 @@ from outkey.sync.core.paging.paging import DELETIONS, Position
 from outkey.sync.core.push.ledger import LedgerEntry
 from outkey.sync.core.run.guard import refuse_mass_removal, refuse_replaced_target
 from outkey.sync.core.run.run import Run
-from outkey.sync.engine.push.exchange import PushExchange
+from outkey.sync.engine.push.exchange import PushExchange, exchange_with_ledger
 from outkey.sync.engine.push.ledger import LineLedger, PushLedger, entries_to_retry
 from outkey.sync.engine.push.outgoing import OutgoingRecords
-from outkey.sync.engine.push.plain_push import rejects_everything
 from outkey.sync.engine.push.push_jobs import (
     Action,
     Job,
@@ -33,13 +33,15 @@ from outkey.sync.engine.runs.plan import Effect
 from outkey.sync.engine.runs.run_in_progress import RunInProgress
 
 STEP = 1000  # records that are compared at a time
+MANY = 100  # rejected records, if no other one was accepted: then more would be too
 
 
 def push_of_line(progress: RunInProgress) -> "Push":
     """Return the push of a line that is in no pair."""
     ledger = LineLedger(progress.ports, progress.plan.line.name)
     outgoing = OutgoingRecords(progress.ports, progress.plan)
-    return Push(progress, outgoing, PushExchange(progress, outgoing, ledger), ledger)
+    exchange = exchange_with_ledger(progress, outgoing, ledger)
+    return Push(progress, outgoing, exchange, ledger)
 
 
 class Push:
@@ -59,7 +61,6 @@ class Push:
         self.progress = progress
         self._ports = progress.ports
         self._sync = progress.sync
-        self._line = progress.plan.line.name  # whose ledger it is
         self._outgoing = outgoing
         self._requests = outgoing.requests
         self._exchange = exchange
@@ -79,7 +80,7 @@ class Push:
         """Send what is new and changed, and then what is to be deleted."""
         if not self.progress.run.dry_run:
             self._ledger.recover()
-        with self._exchange:
+        with self._exchange.batch:
             if self.progress.position().phase != DELETIONS:
                 if self._repeat_creates is not None and not self.progress.run.dry_run:
                     self._repeat_creates()
@@ -140,7 +141,7 @@ class Push:
         while records := self._ports.records.read(self._sync.target, last, STEP):
             self.progress.keep_working()
             ids = [record.id for record in records]
-            new += len(ids) - len(self._ports.ledger.read(self._line, ids))
+            new += len(ids) - len(self._ledger.read(ids))
             if new > known:
                 return True
             last = ids[-1]
@@ -149,7 +150,7 @@ class Push:
     def _plan(self, records: Sequence[HostRecord]) -> list[tuple[str, Plan]]:
         """Return the plan for each record of a step."""
         ids = [record.id for record in records]
-        entries = self._ports.ledger.read(self._line, ids)
+        entries = self._ledger.read(ids)
         skipped = {*self.progress.position().ahead} | self._ledger.held_back(ids)
         if self._sync.delete:
             # An archived record is one to delete; if the response to its create was
@@ -178,7 +179,7 @@ class Push:
         position = self.progress.position()
         if position.phase != DELETIONS:
             position = replace(position, phase=DELETIONS, at="", ahead=())
-        while entries := self._ports.ledger.after(self._line, position.at, STEP):
+        while entries := self._ledger.after(position.at, STEP):
             plans = [
                 (entry.record, self._plan_deletion(entry, kept, position.ahead))
                 for entry in self._missing_in_host(entries)
@@ -230,7 +231,7 @@ class Push:
 
     def _every_entry(self) -> Iterator[Sequence[LedgerEntry]]:
         last = ""
-        while entries := self._ports.ledger.after(self._line, last, STEP):
+        while entries := self._ledger.after(last, STEP):
             self.progress.keep_working()
             yield entries
             last = entries[-1].record
@@ -267,7 +268,7 @@ class Push:
         jobs = [plan for _, plan in plans if isinstance(plan, Job)]
         groups = self._requests.groups(jobs)
         while groups and not rejects_everything(self.progress.run):
-            width = self._exchange.width
+            width = self._exchange.batch.width
             results = self._exchange.send(groups[:width])
             groups = groups[width:]
             settled = {
@@ -303,3 +304,8 @@ def expected(plan: Plan) -> Plan:
     if isinstance(plan, Job):
         return Settled(Effect(plan.outcome, plan.record, plan.row))
     return Settled(plan.effect) if isinstance(plan, Settled) else plan
+
+
+def rejects_everything(run: Run) -> bool:
+    """Whether every record so far was rejected, and they are many."""
+    return run.counts.is_all_rejected and run.counts.failed >= MANY

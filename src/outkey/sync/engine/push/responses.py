@@ -66,7 +66,7 @@ class PushResponses:
 
     def read(self, group: Group, response: ResponseOrError) -> dict[str, Outcome]:
         """Return the outcome of each record of a request."""
-        response = self._about_records(response)
+        response = about_records(response, self._now)
         if isinstance(response, BaseException):
             return dict.fromkeys((job.record for job in group), response)
         job = group[0]
@@ -88,16 +88,6 @@ class PushResponses:
             job.record: self._settle(job, result)
             for job, result in zip(group, results, strict=True)
         }
-
-    def _about_records(self, response: ResponseOrError) -> ResponseOrError:
-        """Return a response, or an error if it is not about the records."""
-        if isinstance(response, BaseException) or is_about_request(response):
-            return response
-        try:
-            raise_for_cause(response, self._now)
-        except OutkeyError as error:
-            return error
-        return response
 
     def _refused_group(self, group: Group, status: int) -> dict[str, Outcome]:
         """Return the same records one by one, if a batch was refused as a whole.
@@ -208,6 +198,19 @@ class PushResponses:
         with suppress(SyncFailed):  # the expression does not fit the response
             return self._finders[field](document)
         return None
+
+
+def about_records(
+    response: ResponseOrError, now: Callable[[], float]
+) -> ResponseOrError:
+    """Return a response, or an error if it is not about the records."""
+    if isinstance(response, BaseException) or is_about_request(response):
+        return response
+    try:
+        raise_for_cause(response, now)
+    except OutkeyError as error:
+        return error
+    return response
 
 
 def accepted(job: Job, entry: LedgerEntry) -> Settled:

@@ -72,9 +72,9 @@ from outkey.sync.engine.pull.page_requests import every_expression
 from outkey.sync.engine.pull.pull import Pull, pull_from_api
 from outkey.sync.engine.pull.received_pull import ReceivedPage, pull_of_deliveries
 from outkey.sync.engine.pull.target_columns import NoteChange, ignore_change
-from outkey.sync.engine.push.plain_push import PlainPush
 from outkey.sync.engine.push.push import Push, push_of_line
 from outkey.sync.engine.push.responses import push_expressions
+from outkey.sync.engine.push.without_ledger import push_without_ledger
 from outkey.sync.engine.runs.plan import Effect, LinePlan, Note, PairPlan, SyncPorts
 from outkey.sync.engine.runs.run_in_progress import (
     RunInProgress,
@@ -83,7 +83,7 @@ from outkey.sync.engine.runs.run_in_progress import (
 )
 from outkey.sync.ports.sync import Records
 
-RunWork = Pull | Push | PlainPush
+RunWork = Pull | Push
 
 
 def never() -> bool:
@@ -358,7 +358,9 @@ class SyncRunner:
             return pull_of_pair(progress, pair)
         if pair is not None:
             return push_of_pair(progress, pair)
-        return push_of_line(progress) if uses_ledger(plan.sync) else PlainPush(progress)
+        if uses_ledger(plan.sync):
+            return push_of_line(progress)
+        return push_without_ledger(progress)
 
     def _pair_of(self, plan: LinePlan) -> PairPlan | None:
         """Return the pair that a line is in: whoever runs it, its rules hold.

@@ -341,7 +341,7 @@ def test_records_are_sent_together_and_told_in_their_order() -> None:
         RejectedRecord(6, "6", "number", "missing"),
     ]
     assert sorted(sent(made)) == names(1, 2, 3, 4, 5, 7, 8)
-    assert crowd.sizes == [1, 3, 3, 3, 2, 2, 1]
+    assert crowd.sizes == [1, 3, 3, 3, 3, 3, 3]
     assert crowd.left == [True]
 
 

@@ -1,7 +1,7 @@
 """A dry run of a push, which sends nothing, takes no longer than reading."""
 
 from outkey.sync.core.run.run import Counts, RunState
-from outkey.sync.engine.push.plain_push import DRY_BATCH
+from outkey.sync.engine.push.push import STEP
 from outkey.sync.engine.runs.plan import Effect
 from unit.sync.engine.pull.test_sync_run import PUSH, Api, FakeSync, fake_sync, stored
 
@@ -14,13 +14,13 @@ def with_records(count: int) -> FakeSync:
 
 
 def test_a_dry_push_stores_a_checkpoint_for_many_records_and_notes_each() -> None:
-    made = with_records(2 * DRY_BATCH + 1)
+    made = with_records(2 * STEP + 1)
     effects: list[Effect] = []
     steps = made.runner.run("contacts", "ada", dry_run=True, note=effects.append)
     *_, run = steps
-    assert run.counts == Counts(updated=2 * DRY_BATCH + 1)
+    assert run.counts == Counts(updated=2 * STEP + 1)
     assert [effect.key for effect in effects[:2]] == ["1", "2"]
-    assert len(effects) == 2 * DRY_BATCH + 1
+    assert len(effects) == 2 * STEP + 1
     # It begins, saves three checkpoints and ends.
     assert (run.state, run.generation, run.pages) == (RunState.DONE, 5, 3)
     assert made.world.transport.sent == []

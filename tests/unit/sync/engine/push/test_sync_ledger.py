@@ -397,6 +397,7 @@ def test_a_record_that_cannot_be_mapped_or_addressed_is_rejected() -> None:
     made, _ = shop(sync)
     made.records.table("contact")["1"]["name"] = None
     made.records.table("contact")["2"]["number"] = None
+    assert made.run(dry_run=True).counts == Counts(created=1, failed=2)
     assert made.run().counts == Counts(created=1, failed=2)
     assert rejections(made) == [
         ("1", "name", "not_for_a_path"),
@@ -531,6 +532,17 @@ def test_a_record_that_the_api_has_no_more_is_created_again_if_the_line_says_so(
     assert len(set(api.keys())) == 2
     assert is_equal(made, api)
     assert entries(made)["1"].creations == 2
+
+
+def test_a_record_that_cannot_be_created_again_is_rejected() -> None:
+    create = PushRequest("POST", "/orders/{name}")
+    made, api = shop(replace(PUSH, create=create, recreate=True), count=1)
+    api.odd[1] = reply(201, {"data": {"id": "r1"}})
+    assert made.run().counts == Counts(created=1)
+    rename(made, "1", "")
+    api.odd[2] = reply(404)
+    assert made.run().counts == Counts(failed=1)
+    assert rejections(made) == [("1", "name", "not_for_a_path")]
 
 
 def test_a_record_that_the_api_has_no_more_is_rejected_otherwise() -> None:
