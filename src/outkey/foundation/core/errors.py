@@ -55,12 +55,14 @@ from collections.abc import Callable
 from enum import StrEnum
 from functools import wraps
 from shlex import quote
+from types import FunctionType
 from typing import ClassVar, NotRequired, ParamSpec, TypedDict, TypeVar
 
 from outkey.foundation.core.text import NO_TEXT, Text, as_text
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+Decorated = TypeVar("Decorated")
 
 
 class Cause(StrEnum):
@@ -201,6 +203,14 @@ def drop_traceback(
         raise without_traceback(failure)
 
     return guarded
+
+
+def drop_tracebacks(kind: type[Decorated]) -> type[Decorated]:
+    """Decorate a class: each of its public methods drops tracebacks."""
+    for name, member in list(vars(kind).items()):
+        if isinstance(member, FunctionType) and not name.startswith("_"):
+            setattr(kind, name, drop_traceback(member))
+    return kind
 
 
 # ── fix your settings ───────────────────────────────────────────────────────────────

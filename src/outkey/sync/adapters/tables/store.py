@@ -7,7 +7,7 @@ from types import TracebackType
 
 from sqlalchemy.engine import Connection
 
-from outkey.foundation.core.errors import ConfigError, drop_traceback
+from outkey.foundation.core.errors import ConfigError, drop_traceback, drop_tracebacks
 from outkey.foundation.core.text import Text
 from outkey.foundation.ports.database import StateRows
 from outkey.sync.adapters.tables.databases import (
@@ -76,6 +76,7 @@ class PlainTransaction:
         return self._inner.__exit__(kind, error, trace)
 
 
+@drop_tracebacks  # they could hold the URL of a database
 class TableStore:
     """Makes, reads and writes tables.
 
@@ -103,15 +104,12 @@ class TableStore:
     def interrupt(self) -> None:
         self._named.interrupt()
 
-    @drop_traceback
     def refuse_database(self, database: OtherDatabase) -> None:
         self._named.refuse_unusable(database)
 
-    @drop_traceback
     def targets(self) -> list[Target]:
         return self._layouts.targets()
 
-    @drop_traceback
     def prepare(
         self, target: str, shape: Shape, *, dry_run: bool = False
     ) -> PreparedTarget:
@@ -225,7 +223,6 @@ class TableStore:
         with database.connect() as connection:
             write_journal(connection, line, text)
 
-    @drop_traceback
     def rename_line(self, target: str, line: str, new_name: str) -> None:
         name = table_name(target)
         layout = self._layouts.read(name)
@@ -270,12 +267,10 @@ class TableStore:
         self._layouts.change(name, partial(note_run, line=line, next_id=next_id))
         return ()
 
-    @drop_traceback
     def read(self, target: str, after: str, limit: int) -> list[HostRecord]:
         with self._open(target) as table:
             return RowReader(table).read(after, limit)
 
-    @drop_traceback
     def rows(
         self,
         target: str,
@@ -288,14 +283,12 @@ class TableStore:
                 after, limit, with_archived=True, wanted=wanted
             )
 
-    @drop_traceback
     def count(
         self, target: str, after: str = "", wanted: Mapping[str, Wanted] = NOTHING
     ) -> int:
         with self._open(target) as table:
             return RowReader(table).count(after, wanted)
 
-    @drop_traceback
     def upsert(
         self,
         target: str,
@@ -332,17 +325,14 @@ class TableStore:
             table = OpenTable(connection, table_place(name), layout or Layout({}))
             return RowWriter(table).compare(keys, rows, planned.layout)
 
-    @drop_traceback
     def unseen(self, target: str, line: str, run: str) -> Unseen:
         with self._open(target) as table:
             return MissingRows(table).count(line, run)
 
-    @drop_traceback
     def retire(self, target: str, line: str, run: str, gone: Gone) -> int:
         with self._open(target) as table:
             return MissingRows(table).retire(line, run, gone)
 
-    @drop_traceback
     def delete_children(
         self,
         target: str,
@@ -356,7 +346,6 @@ class TableStore:
         with self._open(target) as table:
             return MissingRows(table).delete_children(parent, keys, kept)
 
-    @drop_traceback
     def matching(
         self, target: str, keys: Sequence[str], values: Collection[Key]
     ) -> dict[Key, HostRecord]:
@@ -368,14 +357,12 @@ class TableStore:
         with self._open(target) as table:
             return RowReader(table).matching(keys, list(values))
 
-    @drop_traceback
     def by_id(self, target: str, ids: Collection[str]) -> dict[str, HostRecord]:
         if not ids:
             return {}
         with self._open(target) as table:
             return RowReader(table).by_id(ids)
 
-    @drop_traceback
     def assign(
         self, target: str, values: Mapping[str, Mapping[str, object]], run: str
     ) -> set[str]:
@@ -383,21 +370,18 @@ class TableStore:
         with self._open(target) as table:
             return RowWriter(table).assign(values, mark)
 
-    @drop_traceback
     def missing(
         self, target: str, line: str, run: str, after: str, limit: int
     ) -> list[HostRecord]:
         with self._open(target) as table:
             return MissingRows(table).read(line, run, after, limit)
 
-    @drop_traceback
     def present(self, target: str, ids: Sequence[str]) -> set[str]:
         if not ids:  # a dry run asks before the table is there
             return set()
         with self._open(target) as table:
             return RowReader(table).present(ids)
 
-    @drop_traceback
     def find(
         self, target: str, field: str, values: Sequence[object]
     ) -> dict[object, object]:
