@@ -161,8 +161,7 @@ class TestDjangoLedgerRows(LedgerRowsContract, StoredLedgerContract):
 @pytest.mark.usefixtures("database")
 class TestDjangoLineRuns(LineRunsContract):
     def make(self) -> tuple[LineRuns, RunRows]:
-        from outkey.hosts.django.rows.monitoring_rows import DjangoLineRuns
-        from outkey.hosts.django.rows.runs import DjangoRunRows
+        from outkey.hosts.django.rows.runs import DjangoLineRuns, DjangoRunRows
 
         make_lines()
         return DjangoLineRuns(), DjangoRunRows()
@@ -836,7 +835,7 @@ def test_ten_thousand_rows_need_few_statements_and_the_second_time_no_writing(
 def conditions() -> list[str]:
     """Return what monitoring notices of the runs."""
     from outkey.hosts.django.rows.database import DjangoDatabase
-    from outkey.hosts.django.rows.monitoring_rows import DjangoLineRuns
+    from outkey.hosts.django.rows.runs import DjangoLineRuns
 
     found = run_conditions(DjangoLineRuns().latest(), DjangoDatabase().now())
     return [": ".join(filter(None, condition)) for condition in found]

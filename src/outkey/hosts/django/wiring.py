@@ -19,11 +19,10 @@ from outkey.foundation.core.text import Text
 from outkey.hosts.django.rows.audit import DjangoAuditRows
 from outkey.hosts.django.rows.deliveries import DjangoDeliveryRows
 from outkey.hosts.django.rows.ledger import DjangoLedgerRows
-from outkey.hosts.django.rows.monitoring_rows import DjangoLineRuns
 from outkey.hosts.django.rows.odd_rows import odd_rows
 from outkey.hosts.django.rows.pairs import DjangoPairRows
 from outkey.hosts.django.rows.raw_sql import wrap_database_errors
-from outkey.hosts.django.rows.runs import DjangoRunRows, queue
+from outkey.hosts.django.rows.runs import DjangoLineRuns, DjangoRunRows, queue
 from outkey.hosts.django.rows.shared_state import DjangoStateRows
 from outkey.hosts.django.rows.storage import django_storage
 from outkey.hosts.django.rows.tokens import DjangoTokenRows

@@ -4,11 +4,11 @@ import json
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
 from django.db import IntegrityError, transaction
-from django.db.models import Count, F, Min, Q
+from django.db.models import Count, F, Max, Min, Q
 
 from outkey.foundation.core.errors import RowUnreadable, unknown_line
 from outkey.foundation.core.groups import groups_of
@@ -27,6 +27,9 @@ from outkey.sync.core.run.run import (
     read_checkpoint,
 )
 from outkey.sync.ports.sync import Queue, RunOrder, RunQuery
+
+if TYPE_CHECKING:
+    from outkey.administration.core.findings.monitoring import LineRun
 
 BATCH = 500
 STATES = frozenset(state.value for state in RunState)
@@ -139,6 +142,23 @@ class DjangoRunRows:
             )
             for group in groups
             if group["first"] in examples  # a retry may delete it in between
+        ]
+
+
+@wrap_errors_of_methods
+class DjangoLineRuns:
+    """The newest row of each line and kind."""
+
+    def latest(self) -> "list[LineRun]":
+        from outkey.administration.core.findings.monitoring import LineRun
+
+        ordinary = models.Run.objects.filter(is_received=False)
+        newest = ordinary.order_by().values("line", "dry_run")
+        ids = newest.annotate(newest=Max("id")).values("newest")
+        rows = models.Run.objects.select_related("line__configuration")
+        return [
+            LineRun(row.line.configuration.name, run_of(row))
+            for row in rows.filter(pk__in=ids).order_by("line__name", "dry_run")
         ]
 
 
