@@ -3,7 +3,7 @@
 import json
 import os
 import signal
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from shlex import quote
@@ -63,7 +63,7 @@ from outkey.sync.core.line.sync_line import SyncLine
 from outkey.sync.core.mapping.targets import FILE_PREFIX
 from outkey.sync.core.run.reasons import ALL_REFUSED, RUN_FAILURES, rejection_text
 from outkey.sync.core.run.remedies import ERRORS
-from outkey.sync.core.run.run import Run, RunState
+from outkey.sync.core.run.run import RejectedRecord, RejectionGroup, Run, RunState
 
 if TYPE_CHECKING:
     from outkey.administration.engine.application import Application
@@ -355,60 +355,74 @@ def show_run(run: RunId, *, as_json: AsJson = False) -> None:
     stored = runs.get(run)
     rejected = runs.rejected(run, _MAX_REJECTED)
     groups = runs.rejection_groups(run)[:_MAX_GROUPS]
-    remedy = run_remedy(stored)
     if as_json:
-        facts = run_facts(stored)
-        facts["hint"] = remedy or None
-        facts["notes"] = list(stored.notes)
-        facts["reasons"] = [
-            {"reason": group.reason, "field": group.field, "count": group.count}
-            for group in groups
-        ]
-        facts["left_out"] = [asdict(item) for item in rejected]
-        print_json(facts)
+        print_json(_shown_run_facts(stored, groups, rejected))
         return
-    print_line(run_text(stored))
-    started = time_text(stored.started_at)
-    print_line(f"started by {stored.actor} at {started}, {extent_text(stored)}")
-    if remedy:
-        print_line(f"hint: {with_local_times(remedy)}")
-    if stored.retry_of:
-        print_line(f"a retry of what run {stored.retry_of} rejected")
-    if stored.repaired_by:
-        print_line(repair_text(stored))
-    for note in stored.notes:
-        print_line(note)
-    if stored.counts.changed_fields:
-        print_line(f"changed: {changed_fields_text(stored.counts)}")
+    _print_run(stored)
     if rejected:
-        print_table(
-            ("Rejected", "Reason", "Field", "Example"),
-            (
-                (
-                    group.count,
-                    rejection_text(group.reason),
-                    group.field,
-                    group.example,
-                )
-                for group in groups
-            ),
-        )
-        print_table(
-            ("Record", "Key", "Field", "Reason", "Type", "Value"),
-            (
-                (
-                    item.number,
-                    item.key,
-                    item.field,
-                    rejection_text(item.reason),
-                    item.kind,
-                    item.excerpt,
-                )
-                for item in rejected
-            ),
-        )
+        _print_rejected(groups, rejected)
         for step in retry_steps(stored):
             print_line(step)
+
+
+def _shown_run_facts(
+    run: Run, groups: Sequence[RejectionGroup], rejected: Sequence[RejectedRecord]
+) -> dict[str, object]:
+    """Return a run as JSON has it, with the records that it rejected."""
+    return {
+        **run_facts(run),
+        "hint": run_remedy(run) or None,
+        "notes": list(run.notes),
+        "reasons": [
+            {"reason": group.reason, "field": group.field, "count": group.count}
+            for group in groups
+        ],
+        "left_out": [asdict(item) for item in rejected],
+    }
+
+
+def _print_run(run: Run) -> None:
+    """Print the state of a run, how to help it, and what it noted."""
+    print_line(run_text(run))
+    started = time_text(run.started_at)
+    print_line(f"started by {run.actor} at {started}, {extent_text(run)}")
+    if remedy := run_remedy(run):
+        print_line(f"hint: {with_local_times(remedy)}")
+    if run.retry_of:
+        print_line(f"a retry of what run {run.retry_of} rejected")
+    if run.repaired_by:
+        print_line(repair_text(run))
+    for note in run.notes:
+        print_line(note)
+    if run.counts.changed_fields:
+        print_line(f"changed: {changed_fields_text(run.counts)}")
+
+
+def _print_rejected(
+    groups: Sequence[RejectionGroup], rejected: Sequence[RejectedRecord]
+) -> None:
+    """Print the reasons why a run rejected records, and the first records."""
+    print_table(
+        ("Rejected", "Reason", "Field", "Example"),
+        (
+            (group.count, rejection_text(group.reason), group.field, group.example)
+            for group in groups
+        ),
+    )
+    print_table(
+        ("Record", "Key", "Field", "Reason", "Type", "Value"),
+        (
+            (
+                item.number,
+                item.key,
+                item.field,
+                rejection_text(item.reason),
+                item.kind,
+                item.excerpt,
+            )
+            for item in rejected
+        ),
+    )
 
 
 @runs_app.command("cancel")

@@ -151,7 +151,12 @@ def create_from_preset(
                 "secrets": dict(method.secrets),
             }
         )
-        return
+    else:
+        _print_created(name, preset, method)
+
+
+def _print_created(name: str, preset: Preset, method: PresetMethod) -> None:
+    """Print what was created, and the commands that set its secrets and test it."""
     print_line(f"created: {name}, from the preset {preset.title} ({method.title})")
     if preset.notes:
         print_line(preset.notes)
