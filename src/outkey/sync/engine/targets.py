@@ -1,6 +1,6 @@
 """Where the records of a line are: in the host's models, in tables or in files."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from outkey.foundation.core.errors import ConfigError
@@ -203,28 +203,3 @@ class Targets:
                 field="target",
             )
         return store
-
-
-class RetryTargets(Targets):
-    """The targets of a retry: only records that an earlier run rejected are read."""
-
-    def __init__(
-        self,
-        models: Models,
-        tables: StoredTables | None = None,
-        files: TargetStore | None = None,
-        *,
-        rejected_among: Callable[[Iterable[str]], Collection[str]],
-    ) -> None:
-        super().__init__(models, tables, files)
-        self._rejected_among = rejected_among  # returns the rejected ones of some ids
-
-    def read(self, target: str, after: str, limit: int) -> Sequence[HostRecord]:
-        """Return the next rejected records after an id, ordered by id."""
-        while records := super().read(target, after, limit):
-            rejected = self._rejected_among(record.id for record in records)
-            chosen = [record for record in records if record.id in rejected]
-            if chosen:
-                return chosen
-            after = records[-1].id
-        return []

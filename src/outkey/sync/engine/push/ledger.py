@@ -1,6 +1,6 @@
 """The ledger of a push: it stores what the API has of the records that were sent."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
 from outkey.sync.core.push.ledger import LedgerEntry
@@ -45,13 +45,17 @@ def entries_to_retry(
     progress: RunInProgress, entries: Sequence[LedgerEntry]
 ) -> list[LedgerEntry]:
     """Return the entries that a run works on; of a retry, the rejected ones."""
+    ids = ids_to_retry(progress, [entry.record for entry in entries])
+    return [entry for entry in entries if entry.record in ids]
+
+
+def ids_to_retry(progress: RunInProgress, ids: Sequence[str]) -> Collection[str]:
+    """Return the ids of records that a run works on; of a retry, the rejected ones."""
     run = progress.run
     # The run may be that of a pull, which lends it to the push of its pair.
     if not run.retry_of or run.line != progress.plan.line.name:
-        return list(entries)
-    ids = [entry.record for entry in entries]
-    rejected = progress.ports.runs.still_rejected(run.retry_of, ids)
-    return [entry for entry in entries if entry.record in rejected]
+        return {*ids}
+    return progress.ports.runs.still_rejected(run.retry_of, ids)
 
 
 class LineLedger:

@@ -20,7 +20,12 @@ from outkey.sync.core.push.ledger import LedgerEntry
 from outkey.sync.core.run.guard import refuse_mass_removal, refuse_replaced_target
 from outkey.sync.core.run.run import Run
 from outkey.sync.engine.push.exchange import PushExchange, exchange_with_ledger
-from outkey.sync.engine.push.ledger import LineLedger, PushLedger, entries_to_retry
+from outkey.sync.engine.push.ledger import (
+    LineLedger,
+    PushLedger,
+    entries_to_retry,
+    ids_to_retry,
+)
 from outkey.sync.engine.push.outgoing import OutgoingRecords
 from outkey.sync.engine.push.push_jobs import (
     Action,
@@ -70,7 +75,7 @@ class Push:
 
     def sample(self, limit: int) -> Sequence[Effect]:
         """Return the effects of sending the first records; nothing is sent."""
-        records = self._ports.records.read(self._sync.target, "", limit)
+        records = self._read("", limit)
         plans = [expected(plan) for _, plan in self._plan(records)]
         return self.progress.guard.mask(
             [plan.effect for plan in plans if isinstance(plan, Settled)]
@@ -95,16 +100,23 @@ class Push:
     # ── what is to be done ───────────────────────────────────────────────────────────
 
     def _send_records(self) -> Iterator[Run]:
-        target = self._sync.target
-        while records := self._ports.records.read(
-            target, self.progress.position().at, STEP
-        ):
+        while records := self._read(self.progress.position().at, STEP):
             plans = self._plan(records)
             if any(self._is_first_create(plan) for _, plan in plans):
                 self._refuse_replaced_target()
             yield from self._work(plans)
             if rejects_everything(self.progress.run):
                 return
+
+    def _read(self, after: str, limit: int) -> Sequence[HostRecord]:
+        """Return the next records that this run sends, after an id; by id."""
+        while records := self._ports.records.read(self._sync.target, after, limit):
+            ids = ids_to_retry(self.progress, [record.id for record in records])
+            chosen = [record for record in records if record.id in ids]
+            if chosen:
+                return chosen
+            after = records[-1].id
+        return []
 
     def _is_first_create(self, plan: Plan) -> bool:
         """Whether a record is created of which the ledger knows nothing."""
@@ -138,7 +150,7 @@ class Push:
         """Whether more records of the target than these are not in the ledger."""
         new = 0
         last = ""
-        while records := self._ports.records.read(self._sync.target, last, STEP):
+        while records := self._read(last, STEP):
             self.progress.keep_working()
             ids = [record.id for record in records]
             new += len(ids) - len(self._ledger.read(ids))

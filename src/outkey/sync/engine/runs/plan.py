@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from datetime import UTC, tzinfo
-from functools import partial
 from zoneinfo import ZoneInfo
 
 from outkey.foundation.ports.clock import Clock
@@ -18,7 +17,7 @@ from outkey.sync.core.mapping.records import Changes, WriteOutcome
 from outkey.sync.core.mapping.transforms import Zones
 from outkey.sync.engine.pairs.agreements import Agreements
 from outkey.sync.engine.runs.runs import Runs
-from outkey.sync.engine.targets import RetryTargets, Targets
+from outkey.sync.engine.targets import Targets
 from outkey.sync.ports.sync import (
     Calendar,
     LedgerRows,
@@ -48,19 +47,11 @@ class SyncPorts:
     zone: tzinfo = UTC  # of the times of the host's models that have none
     tables: StoredTables | None = None
     files: TargetStore | None = None
-    retry_of: str = ""  # a run: only what it rejected is read to be sent
     pairing: "PairPorts | None" = None  # None: the host has no pairs
 
     @property
     def records(self) -> Targets:
         """The targets of lines: models, tables and files."""
-        if self.retry_of:
-            return RetryTargets(
-                self.models,
-                self.tables,
-                self.files,
-                rejected_among=partial(self.runs.still_rejected, self.retry_of),
-            )
         return Targets(self.models, self.tables, self.files)
 
 

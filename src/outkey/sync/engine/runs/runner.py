@@ -113,7 +113,7 @@ class SyncRunner:
         Only a small page is requested: previews run in the host's web server.
         """
         with self._sampling(self._plan(name)) as plan:
-            return self._work(plan, self._ports).sample(limit)
+            return self._work(plan).sample(limit)
 
     def suggest(self, name: str) -> Suggestion:
         """Suggest how to complete a line, from a sample: one request.
@@ -189,7 +189,7 @@ class SyncRunner:
         begun = self._ports.runs.begin(name, actor, dry_run=dry_run, run_id=run_id)
 
         def open_target() -> RunWork:
-            work = self._work(plan, self._ports, note)
+            work = self._work(plan, note)
             work.progress.on_note = note_change
             work.progress.allows_removal = allows_removal or begun.allows_removal
             return work
@@ -217,8 +217,7 @@ class SyncRunner:
         begun = self._ports.runs.begin_retry(run_id, actor, retry_id)
 
         def open_target() -> RunWork:
-            ports = replace(self._ports, retry_of=run_id)
-            work = self._work(plan, ports, note)
+            work = self._work(plan, note)
             work.progress.on_note = note_change
             return work
 
@@ -344,14 +343,12 @@ class SyncRunner:
         finally:
             self._ports.sender.flush_audit()
 
-    def _work(
-        self, plan: LinePlan, ports: SyncPorts, note: Note | None = None
-    ) -> RunWork:
+    def _work(self, plan: LinePlan, note: Note | None = None) -> RunWork:
         """Return the pull or the push of a line."""
         self._refuse_faults(plan)
         vouched = self._with_vouched_script(plan)
         pair = self._pair_of(vouched)
-        progress = RunInProgress(ports, vouched, note)
+        progress = RunInProgress(self._ports, vouched, note)
         if plan.sync.direction is Direction.PULL:
             if pair is None:
                 return pull_from_api(progress)
