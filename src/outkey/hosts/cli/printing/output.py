@@ -25,6 +25,7 @@ from outkey.foundation.core.text import Text
 from outkey.hosts.cli.printing.times import with_local_times
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.text import Text as RichText
 
     from outkey.administration.engine.application import Application
@@ -211,7 +212,6 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Non
     for it, each row has its last column beneath it instead.
     """
     from rich.console import Console
-    from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text as RichText
 
@@ -235,10 +235,7 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Non
         highlight=False, emoji=False, width=None if is_terminal else total
     )
     if total > console.width < 2 * (total - widest):
-        for *first, last in cells:
-            console.print(RichText(" " * _GAP).join(filter(None, first)))
-            if last:
-                console.print(Padding(last, (0, 0, 0, _GAP), expand=False))
+        _print_beneath(console, cells)
         return
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
     for number, (title, length) in enumerate(zip(titles, lengths, strict=True)):
@@ -254,6 +251,17 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Non
         console.print(table)
     for line in captured.get().removesuffix("\n").split("\n"):
         print_styled(line.rstrip())
+
+
+def _print_beneath(console: "Console", rows: "list[list[RichText]]") -> None:
+    """Print rows, each with its last cell beneath the others."""
+    from rich.padding import Padding
+    from rich.text import Text as RichText
+
+    for *first, last in rows:
+        console.print(RichText(" " * _GAP).join(filter(None, first)))
+        if last:
+            console.print(Padding(last, (0, 0, 0, _GAP), expand=False))
 
 
 def has_numbers(rows: list[list[object]], column: int) -> bool:
