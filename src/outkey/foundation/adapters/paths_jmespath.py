@@ -54,18 +54,18 @@ class _WithDecimals(BudgetedFunctions):
 
     @signature({"types": ["number"]})  # type: ignore[untyped-decorator]  # the same
     def _func_ceil(self, number: Decimal | float) -> int:
-        return math.ceil(refuse_huge(number))
+        return math.ceil(_refuse_huge(number))
 
     @signature({"types": ["number"]})  # type: ignore[untyped-decorator]  # the same
     def _func_floor(self, number: Decimal | float) -> int:
-        return math.floor(refuse_huge(number))
+        return math.floor(_refuse_huge(number))
 
     @signature({"types": []})  # type: ignore[untyped-decorator]  # the same
     def _func_to_number(self, value: object) -> object:
         return value if isinstance(value, Decimal) else super()._func_to_number(value)
 
 
-def refuse_huge(number: Decimal | float) -> Decimal | float:
+def _refuse_huge(number: Decimal | float) -> Decimal | float:
     """Return a number, unless arithmetic with all its digits would take too long."""
     if Decimal(number).adjusted() > _MAX_DIGITS:
         raise ValueError

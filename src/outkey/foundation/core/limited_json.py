@@ -19,14 +19,14 @@ def read_limited_json(body: bytes) -> object:
     Duplicate keys, NaN, long numbers, deep nesting and lone surrogates are refused.
     """
     text = body.decode()
-    read_number = read_short_number if LONG_NUMBER.search(text) else None
+    read_number = _read_short_number if LONG_NUMBER.search(text) else None
     try:
         value = json.loads(
             text,
             parse_int=read_number,
             parse_float=read_number,
             parse_constant=refuse_constant,
-            object_pairs_hook=read_object,
+            object_pairs_hook=_read_object,
         )
     except RecursionError:
         raise ValueError("nested too deeply") from None
@@ -37,7 +37,7 @@ def read_limited_json(body: bytes) -> object:
     return value
 
 
-def read_short_number(text: str) -> float:
+def _read_short_number(text: str) -> float:
     """Return a number of limited length."""
     if len(text) > MAX_NUMBER:
         raise ValueError("a number is too long")
@@ -49,7 +49,7 @@ def refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def read_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _read_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Return an object whose keys are unique."""
     values = dict(pairs)
     if len(values) != len(pairs):

@@ -52,8 +52,8 @@ def live_moment(at: float, now: float, zone: tzinfo) -> LiveMoment:
     """Return a moment as users speak of it: 3 min ago, today 06:00, Mon 06:00 UTC."""
     seconds = abs(now - at)
     if seconds >= HOURS_UNTIL:
-        return LiveMoment(calendar_text(at, now, zone))
-    words_for = future_words if at > now else past_words
+        return LiveMoment(_calendar_text(at, now, zone))
+    words_for = _future_words if at > now else _past_words
     minutes = int(seconds / 60)
     unit = 0
     number = minutes
@@ -65,7 +65,7 @@ def live_moment(at: float, now: float, zone: tzinfo) -> LiveMoment:
     return LiveMoment(words_for(number)[unit], words_for(NUMBER))
 
 
-def calendar_text(at: float, now: float, zone: tzinfo) -> Text:
+def _calendar_text(at: float, now: float, zone: tzinfo) -> Text:
     """Return a moment by its day: today 06:00, Mon 06:00 UTC, 2026-07-22.
 
     What is planned names the time zone: users read it beside the time of a schedule,
@@ -87,7 +87,7 @@ def calendar_text(at: float, now: float, zone: tzinfo) -> Text:
     return near.get(days, Text("{weekday} {time}", weekday=weekday, time=time))
 
 
-def past_words(number: int | str) -> tuple[Text, Text, Text]:
+def _past_words(number: int | str) -> tuple[Text, Text, Text]:
     """Return how a moment of the last hours is called, by the unit that is counted."""
     return (
         Text("just now"),
@@ -96,7 +96,7 @@ def past_words(number: int | str) -> tuple[Text, Text, Text]:
     )
 
 
-def future_words(number: int | str) -> tuple[Text, Text, Text]:
+def _future_words(number: int | str) -> tuple[Text, Text, Text]:
     """Return how a moment of the next hours is called, by the unit that is counted."""
     return (
         Text("in a moment"),

@@ -140,7 +140,7 @@ def parse_url(text: str) -> Location:
 
 def build_target(base: Location, path: str, params: Params | None = None) -> str:
     """Join the Base URL's path, a request's path and its encoded parameters."""
-    target = join_path(base, path)
+    target = _join_path(base, path)
     if not params:
         return target
     query = urlencode(query_pairs(params, "params"))
@@ -148,7 +148,7 @@ def build_target(base: Location, path: str, params: Params | None = None) -> str
 
 
 @lru_cache(maxsize=1024)
-def join_path(base: Location, path: str) -> str:
+def _join_path(base: Location, path: str) -> str:
     """Return the path of the Base URL and a path as one, percent-encoded."""
     if _ABSOLUTE.match(path):
         path = _path_of_same_origin(base.origin, path)

@@ -61,17 +61,17 @@ class Example:
 @lru_cache(maxsize=256)
 def check_script(source: str) -> None:
     """Refuse a script that could not be run, with the line that is wrong."""
-    check_function(source, FUNCTION, "sync_line")
+    _check_function(source, FUNCTION, "sync_line")
     list(examples(source))
 
 
 def check_transform(source: str) -> None:
     """Refuse the script of a sync line that could not be run, with the wrong line."""
-    check_function(source, TRANSFORM, "record")
+    _check_function(source, TRANSFORM, "record")
     check_imports(source)
 
 
-def check_function(source: str, name: str, parameter: str) -> None:
+def _check_function(source: str, name: str, parameter: str) -> None:
     """Refuse a script without a plain function of this name with one parameter."""
     if len(source.encode(errors="surrogatepass")) > MAX_SOURCE:
         raise script_error(Text("Script is longer than 64 KiB"))
@@ -114,7 +114,7 @@ def check_imports(source: str) -> None:
 
     For a script that is about to be saved: one that was saved before stays readable.
     """
-    for line, name in sorted(uncaught_imports(parse_script(source))):
+    for line, name in sorted(_uncaught_imports(parse_script(source))):
         root = name.partition(".")[0]
         if root in _ROOTS and name not in _ABSENT:
             continue
@@ -140,7 +140,7 @@ def asks_for_secret(source: str) -> bool:
     )
 
 
-def uncaught_imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def _uncaught_imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Yield line and name of every import whose failure is not caught."""
     pending: list[ast.AST] = [tree]  # no recursion: expressions may be very deep
     while pending:
@@ -152,19 +152,19 @@ def uncaught_imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, module
             yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
         elif isinstance(node, ast.Try) and any(
-            map(catches_import_error, node.handlers)
+            map(_catches_import_error, node.handlers)
         ):
             pending += [*node.handlers, *node.orelse, *node.finalbody]
-        elif not is_optional_block(node):
+        elif not _is_optional_block(node):
             pending += ast.iter_child_nodes(node)
 
 
-def catches_import_error(handler: ast.ExceptHandler) -> bool:
+def _catches_import_error(handler: ast.ExceptHandler) -> bool:
     """Whether an except clause catches the failure of an import."""
     return handler.type is None or not _IMPORT_ERRORS.isdisjoint(names_in(handler.type))
 
 
-def is_optional_block(node: ast.AST) -> bool:
+def _is_optional_block(node: ast.AST) -> bool:
     """Whether an import in a block may fail, or is for type checkers only."""
     if isinstance(node, ast.With):
         return any(not _IMPORT_ERRORS.isdisjoint(names_in(item)) for item in node.items)
@@ -178,7 +178,7 @@ def names_in(node: ast.AST) -> set[str]:
 
 def examples(source: str) -> Iterator[Example]:
     """Yield the examples that a script contains."""
-    assignments = [node for node in parse_script(source).body if names_golden(node)]
+    assignments = [node for node in parse_script(source).body if _names_golden(node)]
     for node in assignments:
         line = node.lineno
         if node is not assignments[0] or not isinstance(node, ast.Assign):
@@ -203,10 +203,10 @@ def examples(source: str) -> Iterator[Example]:
                 )
             )
         for item in items:
-            yield read_example(line, item)
+            yield _read_example(line, item)
 
 
-def names_golden(node: ast.stmt) -> bool:
+def _names_golden(node: ast.stmt) -> bool:
     """Whether a statement assigns GOLDEN."""
     targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
     return any(
@@ -214,7 +214,7 @@ def names_golden(node: ast.stmt) -> bool:
     )
 
 
-def read_example(line: int, item: object) -> Example:
+def _read_example(line: int, item: object) -> Example:
     """Return one example of GOLDEN, or refuse it with its line."""
     if not isinstance(item, dict) or not set(item) <= _GOLDEN_KEYS:
         raise script_error(

@@ -142,7 +142,7 @@ def read_json(text: str) -> object:
     return value
 
 
-def finite_number(text: str) -> float:
+def _finite_number(text: str) -> float:
     """Return a number; ValueError for one that a float cannot hold."""
     number = float(text)
     if isinf(number):
@@ -151,7 +151,7 @@ def finite_number(text: str) -> float:
 
 
 # Made once: making it takes longer than reading a small text.
-_DECODER = json.JSONDecoder(parse_constant=refuse_constant, parse_float=finite_number)
+_DECODER = json.JSONDecoder(parse_constant=refuse_constant, parse_float=_finite_number)
 
 
 def odd_names(values: Iterable[tuple[str, object]]) -> tuple[str, ...]:

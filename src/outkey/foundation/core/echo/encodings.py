@@ -17,35 +17,37 @@ def forms(text: str, username: str = "") -> dict[str, bytes]:
 
 def common_forms(text: str, username: str = "") -> dict[str, bytes]:
     """Return the secret and those encodings that are searched in two pieces as well."""
-    text = encodable(text)
+    text = _encodable(text)
     raw = text.encode()
-    return {"raw": raw} | without_raw(raw, common_encodings(text, raw, username))
+    return {"raw": raw} | _without_raw(raw, _common_encodings(text, raw, username))
 
 
 def rare_forms(text: str) -> dict[str, bytes]:
     """Return encodings that are searched in one piece only, since they are many."""
-    text = encodable(text)
+    text = _encodable(text)
     raw = text.encode()
-    return without_raw(raw, rare_encodings(text, raw))
+    return _without_raw(raw, _rare_encodings(text, raw))
 
 
-def encodable(text: str) -> str:
+def _encodable(text: str) -> str:
     """Return a text without lone surrogates, which no encoding has."""
     return text.encode(errors="replace").decode()
 
 
-def without_raw(raw: bytes, encodings: Iterator[tuple[str, bytes]]) -> dict[str, bytes]:
+def _without_raw(
+    raw: bytes, encodings: Iterator[tuple[str, bytes]]
+) -> dict[str, bytes]:
     """Return the encodings that do not contain the secret as it is."""
     return {name: form for name, form in encodings if form and raw not in form}
 
 
-def common_encodings(
+def _common_encodings(
     text: str, raw: bytes, username: str
 ) -> Iterator[tuple[str, bytes]]:
     """Yield each encoding of a secret with its name."""
     for offset in range(3):
         # A secret inside a longer Base64 text looks different at each of three offsets.
-        form = base64_part(raw, offset)
+        form = _base64_part(raw, offset)
         yield f"Base64, offset {offset}", form
         yield f"Base64url, offset {offset}", form.translate(_URLSAFE)
     yield "Basic pair", b64encode(f"{username}:{text}".encode())
@@ -62,31 +64,31 @@ def common_encodings(
         yield "reversed", text[::-1].encode()
 
 
-def rare_encodings(text: str, raw: bytes) -> Iterator[tuple[str, bytes]]:
+def _rare_encodings(text: str, raw: bytes) -> Iterator[tuple[str, bytes]]:
     """Yield encodings of encodings, and Base32, each with its name."""
     twice = b64encode(raw).rstrip(b"=")  # the padding depends on what follows
     # Without its last zero it is a part of the other byte order as well.
     wide = text.encode("utf-16-le").removesuffix(b"\0")
     for offset in range(3):
-        yield f"Base64 of Base64, offset {offset}", base64_part(twice, offset)
-        yield f"Base64 of UTF-16, offset {offset}", base64_part(wide, offset)
+        yield f"Base64 of Base64, offset {offset}", _base64_part(twice, offset)
+        yield f"Base64 of UTF-16, offset {offset}", _base64_part(wide, offset)
     for offset in range(5):
-        yield f"Base32, offset {offset}", base32_part(raw, offset)
+        yield f"Base32, offset {offset}", _base32_part(raw, offset)
 
 
-def base64_part(raw: bytes, offset: int) -> bytes:
+def _base64_part(raw: bytes, offset: int) -> bytes:
     """Return the Base64 of bytes that follow others, without what neighbours change."""
     encoded = b64encode(b"\0" * offset + raw)
-    return inner_part(encoded, offset, len(raw), bits=6)
+    return _inner_part(encoded, offset, len(raw), bits=6)
 
 
-def base32_part(raw: bytes, offset: int) -> bytes:
+def _base32_part(raw: bytes, offset: int) -> bytes:
     """Return the Base32 of bytes that follow others, without what neighbours change."""
     encoded = b32encode(b"\0" * offset + raw)
-    return inner_part(encoded, offset, len(raw), bits=5)
+    return _inner_part(encoded, offset, len(raw), bits=5)
 
 
-def inner_part(encoded: bytes, offset: int, length: int, bits: int) -> bytes:
+def _inner_part(encoded: bytes, offset: int, length: int, bits: int) -> bytes:
     """Return the characters, each of so many bits, that depend on the bytes alone."""
     start = -(-offset * 8 // bits)
     end = (offset + length) * 8 // bits

@@ -70,7 +70,7 @@ class SearchText:
     @classmethod
     def of_json(cls, text: bytes) -> "SearchText":
         """Return the text of a JSON document with its escapes decoded."""
-        return cls(decode_runs(text, _JSON_ESCAPES))
+        return cls(_decode_runs(text, _JSON_ESCAPES))
 
     @classmethod
     def of_value(cls, value: object) -> "SearchText":
@@ -82,7 +82,7 @@ class SearchText:
         numbers: list[str] = []
         collect_texts(value, texts, numbers)
         search_text = cls(b"")
-        search_text._blocks = partial(encode_in_groups, texts + numbers)
+        search_text._blocks = partial(_encode_in_groups, texts + numbers)
         return search_text
 
     @cached_property
@@ -94,14 +94,14 @@ class SearchText:
     @cached_property
     def letters(self) -> bytes:
         """The ASCII letters and digits of the text, in lower case."""
-        return b"".join(map(letters_of, self._views()))
+        return b"".join(map(_letters_of, self._views()))
 
     def _views(self) -> Iterator[bytes]:
         """Yield the text as it is, and then its encoded blocks in decoded form."""
         yield from self._blocks()
         for block in self._blocks():
             if has_escapes(block):
-                yield decode_percent(decode_runs(block, _ENCODED))
+                yield decode_percent(_decode_runs(block, _ENCODED))
 
 
 def has_escapes(text: bytes) -> bool:
@@ -133,17 +133,17 @@ class SearchPatterns:
             pass
         elif len(secret) < SHORTEST_INSIDE:
             inside = [
-                b'"' + form.translate(_LOWER) + b'"' for form in whole_values(secret)
+                b'"' + form.translate(_LOWER) + b'"' for form in _whole_values(secret)
             ]
         elif is_distinctive(secret):
-            whole = shortest_forms(
-                {letters_of(form) for form in common_forms(secret).values()}
+            whole = _shortest_forms(
+                {_letters_of(form) for form in common_forms(secret).values()}
             )
-            rare = shortest_forms(
-                {letters_of(form) for form in rare_forms(secret).values()}
+            rare = _shortest_forms(
+                {_letters_of(form) for form in rare_forms(secret).values()}
             )
         else:
-            inside = shortest_forms(
+            inside = _shortest_forms(
                 {form.translate(_LOWER) for form in forms(secret).values()}
             )
         self.__inside = tuple(inside)
@@ -175,7 +175,7 @@ class SearchPatterns:
         return (
             any(form in searched.text for form in self.__inside)
             or any(form in searched.letters for form in self.__rare)
-            or any(has_both_pieces(searched.letters, form) for form in self.__whole)
+            or any(_has_both_pieces(searched.letters, form) for form in self.__whole)
         )
 
     def occurs_literally_in(self, searched: SearchText) -> bool:
@@ -211,12 +211,12 @@ def whole_text(secret: str) -> bytes:
     return b'"' + secret.encode(errors="replace").lower() + b'"'
 
 
-def letters_of(text: bytes) -> bytes:
+def _letters_of(text: bytes) -> bytes:
     """Return the ASCII letters and digits of a text, without anything between them."""
     return text.translate(_LOWER, _OTHERS)
 
 
-def whole_values(secret: str) -> set[bytes]:
+def _whole_values(secret: str) -> set[bytes]:
     """Return the values that contain a short secret and nothing else."""
     raw = secret.encode(errors="replace")
     encoded = {b64encode(raw), urlsafe_b64encode(raw)}
@@ -226,11 +226,11 @@ def whole_values(secret: str) -> set[bytes]:
 
 def is_distinctive(secret: str) -> bool:
     """Whether a secret is distinctive without its punctuation, unlike a date."""
-    letters = letters_of(secret.encode(errors="replace"))
+    letters = _letters_of(secret.encode(errors="replace"))
     return len(letters) >= SHORTEST_SPLIT and not letters.isdigit()
 
 
-def shortest_forms(forms: set[bytes]) -> list[bytes]:
+def _shortest_forms(forms: set[bytes]) -> list[bytes]:
     """Return the forms that contain no other one, which is found along with them."""
     return [
         form
@@ -239,7 +239,7 @@ def shortest_forms(forms: set[bytes]) -> list[bytes]:
     ]
 
 
-def has_both_pieces(letters: bytes, form: bytes) -> bool:
+def _has_both_pieces(letters: bytes, form: bytes) -> bool:
     """Whether a text contains a form, whole or as a first and a last piece."""
     present = SHORTEST_PIECE
     if form[:present] not in letters:
@@ -269,10 +269,10 @@ def collect_texts(value: object, texts: list[str], numbers: list[str]) -> None:
     elif value is not None and not isinstance(value, bool):
         texts.append(str(value))
         if isinstance(value, int | float | Decimal):
-            numbers += spellings_of(texts[-1])
+            numbers += _spellings_of(texts[-1])
 
 
-def spellings_of(number: str) -> Iterator[str]:
+def _spellings_of(number: str) -> Iterator[str]:
     """Yield a number without sign, point, exponent, and zeros after the point."""
     if number.isdigit() or len(number) < SHORTEST:
         return
@@ -288,7 +288,7 @@ def spellings_of(number: str) -> Iterator[str]:
             yield plain.rstrip("0").rstrip(".")
 
 
-def encode_in_groups(texts: list[str]) -> Iterator[bytes]:
+def _encode_in_groups(texts: list[str]) -> Iterator[bytes]:
     """Yield texts as blocks of a few thousand, to save memory."""
     for group in groups_of(texts, _GROUP):
         yield b'"'.join([text.encode(errors="replace") for text in group])
@@ -301,12 +301,12 @@ def decode_percent(text: bytes) -> bytes:
     while start < len(text):
         end = text.find(b"%", start + _PART)
         end = len(text) if end < 0 else end
-        decoded += decode_percent_part(text[start:end])
+        decoded += _decode_percent_part(text[start:end])
         start = end
     return bytes(decoded)
 
 
-def decode_percent_part(text: bytes) -> bytes:
+def _decode_percent_part(text: bytes) -> bytes:
     """Decode the percent-encoded bytes of a text, if possible all at once.
 
     Quoted-printable differs in its mark, in what follows a mark that encodes nothing,
@@ -320,7 +320,7 @@ def decode_percent_part(text: bytes) -> bytes:
     return unquote_to_bytes(text)
 
 
-def decode_runs(text: bytes, pattern: re.Pattern[bytes]) -> bytes:
+def _decode_runs(text: bytes, pattern: re.Pattern[bytes]) -> bytes:
     """Replace the encoded characters of a text by the characters themselves."""
     decoded = bytearray()
     meanings: dict[bytes, bytes] = {}
@@ -332,7 +332,7 @@ def decode_runs(text: bytes, pattern: re.Pattern[bytes]) -> bytes:
         run = match[0]
         meaning = meanings.get(run)
         if meaning is None:
-            meaning = meaning_of(run)
+            meaning = _meaning_of(run)
             if len(run) < _SHORT_RUN:  # of longer ones there are few
                 meanings[run] = meaning
         decoded += meaning
@@ -343,7 +343,7 @@ def decode_runs(text: bytes, pattern: re.Pattern[bytes]) -> bytes:
     return bytes(decoded)
 
 
-def meaning_of(run: bytes) -> bytes:
+def _meaning_of(run: bytes) -> bytes:
     """Return the characters of a run of encoded ones of the same kind."""
     if run.startswith(b"\\u") and len(run) > len(b"\\u"):
         units = bytes.fromhex(run.replace(b"\\u", b"").decode())
@@ -351,13 +351,13 @@ def meaning_of(run: bytes) -> bytes:
     if run.startswith(b"\\"):
         return run[1::2].translate(_CONTROL)
     if run[:3].lower() == b"&#x":
-        return characters_of(_HEXADECIMAL_NUMBER.findall(run), 16)
+        return _characters_of(_HEXADECIMAL_NUMBER.findall(run), 16)
     if run.startswith(b"&#"):
-        return characters_of(_DECIMAL_NUMBER.findall(run), 10)
+        return _characters_of(_DECIMAL_NUMBER.findall(run), 10)
     return html5.get(run[1:].decode(), run.decode()).encode()
 
 
-def characters_of(numbers: list[bytes], base: int) -> bytes:
+def _characters_of(numbers: list[bytes], base: int) -> bytes:
     """Return the characters with these numbers."""
     values = (
         int(number.lstrip(b"0")[:_MAX_DIGITS] or b"0", base) for number in numbers

@@ -261,7 +261,7 @@ def table_errors(
     by_key = {field.key: field for field in fields}
     for key in table:
         if key not in by_key:
-            yield unknown_key(key, list(by_key), place)
+            yield _unknown_key(key, list(by_key), place)
     beside: dict[str, object] = {}
     for key, field in by_key.items():
         if key in table:
@@ -278,10 +278,10 @@ def refuse_unknown_keys(
     """Refuse a table that has another key than these, with what was probably meant."""
     for key in table:
         if key not in keys:
-            raise unknown_key(key, keys, place)
+            raise _unknown_key(key, keys, place)
 
 
-def unknown_key(key: str, keys: Sequence[str], place: str) -> ConfigError:
+def _unknown_key(key: str, keys: Sequence[str], place: str) -> ConfigError:
     """Return the error for a key that a table does not have."""
     similar = difflib.get_close_matches(key, keys, n=1)
     hint = Text("Known here: {names}.", names=", ".join(keys))
@@ -290,7 +290,7 @@ def unknown_key(key: str, keys: Sequence[str], place: str) -> ConfigError:
     return ConfigError(Text("unknown key"), field=f"{place}{key}", hint=hint)
 
 
-def parse_text(field: Field, value: object, place: str) -> str:
+def _parse_text(field: Field, value: object, place: str) -> str:
     """Return a text without control characters and of limited length."""
     if not isinstance(value, str):
         raise field.refuse(Text("must be text"), place=place)
@@ -313,9 +313,9 @@ def parse_text(field: Field, value: object, place: str) -> str:
     return value
 
 
-def parse_address(field: Field, value: object, place: str) -> str:
+def _parse_address(field: Field, value: object, place: str) -> str:
     """Return a URL, or an empty text."""
-    text = parse_text(field, value, place)
+    text = _parse_text(field, value, place)
     if text:
         URL_PARSERS[field.kind](text, field.path)
     return text
@@ -332,7 +332,7 @@ def parse_script(field: Field, value: object, place: str) -> str:
     return source
 
 
-def parse_pairs(field: Field, value: object, place: str) -> dict[str, str]:
+def _parse_pairs(field: Field, value: object, place: str) -> dict[str, str]:
     """Return more parameters of a token request."""
     if not isinstance(value, Mapping) or not all(
         isinstance(text, str) for pair in value.items() for text in pair
@@ -341,7 +341,7 @@ def parse_pairs(field: Field, value: object, place: str) -> dict[str, str]:
             Text('must be texts by name, such as {{ account_id = "7" }}'), place=place
         )
     for name, text in value.items():
-        if refusal := refusal_of_parameter(name):
+        if refusal := _refusal_of_parameter(name):
             raise field.refuse(refusal, place=place)
         if not name or CONTROL.search(name + text) or len(name + text) > MAX_TEXT:
             raise field.refuse(
@@ -351,7 +351,7 @@ def parse_pairs(field: Field, value: object, place: str) -> dict[str, str]:
     return dict(value)
 
 
-def refusal_of_parameter(name: str) -> Text | None:
+def _refusal_of_parameter(name: str) -> Text | None:
     """Return why a parameter cannot be an extra one of a token request."""
     lower = name.lower()
     if lower in WITH_FIELDS:
@@ -365,49 +365,49 @@ def refusal_of_parameter(name: str) -> Text | None:
     return None
 
 
-def parse_texts(field: Field, value: object, place: str) -> object:
+def _parse_texts(field: Field, value: object, place: str) -> object:
     """Return texts by name, or what the field makes of them."""
     if not isinstance(value, Mapping):
         raise field.refuse(
             Text('must be texts by name, such as {{ active = "true" }}'), place=place
         )
     texts = {
-        parse_text(field, name, place): parse_text(field, text, f"{place}.{name}")
+        _parse_text(field, name, place): _parse_text(field, text, f"{place}.{name}")
         for name, text in value.items()
     }
     return texts if field.make is None else field.make(texts)
 
 
-def parse_list(field: Field, value: object, place: str) -> tuple[str, ...]:
+def _parse_list(field: Field, value: object, place: str) -> tuple[str, ...]:
     """Return a list of texts."""
     return tuple(
-        parse_text(field, text, f"{place}[{number}]")
-        for number, text in enumerate(limited_list(field, value, place))
+        _parse_text(field, text, f"{place}[{number}]")
+        for number, text in enumerate(_limited_list(field, value, place))
     )
 
 
-def parse_names(field: Field, value: object, place: str) -> tuple[str, ...]:
+def _parse_names(field: Field, value: object, place: str) -> tuple[str, ...]:
     """Return one text or a list of texts as a list."""
     if isinstance(value, str):
-        return (parse_text(field, value, place),) if value else ()
-    return parse_list(field, value, place)
+        return (_parse_text(field, value, place),) if value else ()
+    return _parse_list(field, value, place)
 
 
-def parse_nested_table(field: Field, value: object, place: str) -> object:
+def _parse_nested_table(field: Field, value: object, place: str) -> object:
     """Return the table, read by its own fields and converted by `make`."""
     values = read_table(field.parts, value, f"{place}.")
     return values if field.make is None else field.make(values)
 
 
-def parse_tables(field: Field, value: object, place: str) -> tuple[object, ...]:
-    """Return the tables of a list, each as `parse_nested_table` returns it."""
+def _parse_tables(field: Field, value: object, place: str) -> tuple[object, ...]:
+    """Return the tables of a list, each as `_parse_nested_table` returns it."""
     return tuple(
-        parse_nested_table(field, table, f"{place}[{number}]")
-        for number, table in enumerate(limited_list(field, value, place))
+        _parse_nested_table(field, table, f"{place}[{number}]")
+        for number, table in enumerate(_limited_list(field, value, place))
     )
 
 
-def limited_list(field: Field, value: object, place: str) -> list[object]:
+def _limited_list(field: Field, value: object, place: str) -> list[object]:
     """Return a list of limited length."""
     if not isinstance(value, list) or len(value) > MAX_LIST:
         raise field.refuse(
@@ -416,7 +416,7 @@ def limited_list(field: Field, value: object, place: str) -> list[object]:
     return value
 
 
-def parse_choice(field: Field, value: object, place: str) -> Choice:
+def _parse_choice(field: Field, value: object, place: str) -> Choice:
     """Return one of the field's choices."""
     for choice in field.options or ():
         if value == choice:
@@ -425,14 +425,14 @@ def parse_choice(field: Field, value: object, place: str) -> Choice:
     raise field.refuse(Text("must be one of: {names}", names=names), place=place)
 
 
-def parse_flag(field: Field, value: object, place: str) -> bool:
+def _parse_flag(field: Field, value: object, place: str) -> bool:
     """Return true or false."""
     if not isinstance(value, bool):
         raise field.refuse(Text("must be true or false"), place=place)
     return value
 
 
-def parse_number(field: Field, value: object, place: str) -> float:
+def _parse_number(field: Field, value: object, place: str) -> float:
     """Return a number within the field's limits; only seconds have fractions."""
     takes_fraction = field.kind is Kind.SECONDS
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -459,7 +459,7 @@ def parse_date(field: Field, value: object, place: str) -> date:
     return value
 
 
-def parse_method(field: Field, value: object, place: str) -> str:
+def _parse_method(field: Field, value: object, place: str) -> str:
     """Return an HTTP method in upper case."""
     return check_method(value, field=place or field.path)
 
@@ -474,7 +474,7 @@ def check_method(value: object, *, field: str) -> str:
     return value.upper()
 
 
-def parse_statuses(field: Field, value: object, place: str) -> str:
+def _parse_statuses(field: Field, value: object, place: str) -> str:
     """Return HTTP statuses and ranges of them."""
     text = value if isinstance(value, str) else ""
     try:
@@ -491,25 +491,25 @@ URL_PARSERS = {
 }
 MULTI_LINE = frozenset({Kind.LONG_TEXT, Kind.TEXTS, Kind.LIST})
 PARSERS: dict[Kind, Callable[[Field, object, str], object]] = {
-    Kind.TEXT: parse_text,
-    Kind.LONG_TEXT: parse_text,
-    Kind.URL: parse_address,
-    Kind.ENDPOINT: parse_address,
-    Kind.PROXY: parse_address,
-    Kind.CHOICE: parse_choice,
-    Kind.FLAG: parse_flag,
-    Kind.SECONDS: parse_number,
-    Kind.INTEGER: parse_number,
+    Kind.TEXT: _parse_text,
+    Kind.LONG_TEXT: _parse_text,
+    Kind.URL: _parse_address,
+    Kind.ENDPOINT: _parse_address,
+    Kind.PROXY: _parse_address,
+    Kind.CHOICE: _parse_choice,
+    Kind.FLAG: _parse_flag,
+    Kind.SECONDS: _parse_number,
+    Kind.INTEGER: _parse_number,
     Kind.DATE: parse_date,
-    Kind.METHOD: parse_method,
-    Kind.STATUSES: parse_statuses,
+    Kind.METHOD: _parse_method,
+    Kind.STATUSES: _parse_statuses,
     Kind.SCRIPT: parse_script,
-    Kind.PAIRS: parse_pairs,
-    Kind.TEXTS: parse_texts,
-    Kind.LIST: parse_list,
-    Kind.NAMES: parse_names,
-    Kind.TABLE: parse_nested_table,
-    Kind.TABLES: parse_tables,
+    Kind.PAIRS: _parse_pairs,
+    Kind.TEXTS: _parse_texts,
+    Kind.LIST: _parse_list,
+    Kind.NAMES: _parse_names,
+    Kind.TABLE: _parse_nested_table,
+    Kind.TABLES: _parse_tables,
 }
 AUDITED_KINDS: dict[Kind, Audited] = {
     **dict.fromkeys(URL_PARSERS, Audited.URL),

@@ -82,7 +82,7 @@ class Block:
             self.header += "\n"
 
 
-def read_blocks(text: str) -> list[Block]:
+def _read_blocks(text: str) -> list[Block]:
     """Cut a document into its blocks."""
     blocks = [Block(())]
     newest_rows: dict[Place, int] = {}
@@ -90,14 +90,14 @@ def read_blocks(text: str) -> list[Block]:
     while at < len(text):
         start = SPACES.match(text, at).end()  # type: ignore[union-attr]  # always
         if start == len(text) or text[start] in "\n#":
-            end = end_of_line(text, start)
+            end = _end_of_line(text, start)
             blocks[-1].items.append(text[at:end])
         elif text[start] == "[":
             brackets = 2 if text.startswith("[[", start) else 1
             parts, end = read_key(text, start + brackets)
-            end = end_of_line(text, end)
-            place = header_place(parts, newest_rows, is_row=brackets == 2)
-            blocks.append(Block(place, lead_of(blocks[-1]), text[at:end]))
+            end = _end_of_line(text, end)
+            place = _header_place(parts, newest_rows, is_row=brackets == 2)
+            blocks.append(Block(place, _lead_of(blocks[-1]), text[at:end]))
         else:
             pair, end = read_pair(text, at, blocks[-1].place)
             blocks[-1].items.append(pair)
@@ -105,7 +105,7 @@ def read_blocks(text: str) -> list[Block]:
     return blocks
 
 
-def end_of_line(text: str, at: int) -> int:
+def _end_of_line(text: str, at: int) -> int:
     """Return where the next line begins."""
     return LINE.match(text, at).end()  # type: ignore[union-attr]  # it always matches
 
@@ -116,14 +116,14 @@ def read_key(text: str, at: int) -> tuple[Place, int]:
     while True:
         at = SPACES.match(text, at).end()  # type: ignore[union-attr]  # always
         end = KEY_PART.match(text, at).end()  # type: ignore[union-attr]  # it is TOML
-        parts.append(key_meaning(text[at:end]))
+        parts.append(_key_meaning(text[at:end]))
         at = SPACES.match(text, end).end()  # type: ignore[union-attr]  # always
         if text[at] != ".":
             return tuple(parts), at
         at += 1
 
 
-def key_meaning(text: str) -> str:
+def _key_meaning(text: str) -> str:
     """Return the name that a part of a key stands for, in quotes or not."""
     return str(tomllib.loads(f"key = {text}")["key"]) if text[0] in "\"'" else text
 
@@ -132,14 +132,14 @@ def read_pair(text: str, at: int, parent: Place) -> tuple[KeyValue, int]:
     """Return a pair, and where the text continues."""
     parts, equals = read_key(text, at)
     start = SPACES.match(text, equals + 1).end()  # type: ignore[union-attr]  # always
-    stop = end_of_value(text, start)
-    end = end_of_line(text, stop)
+    stop = _end_of_value(text, start)
+    end = _end_of_line(text, stop)
     return KeyValue(
         (*parent, *parts), text[at:start], text[start:stop], text[stop:end]
     ), end
 
 
-def end_of_value(text: str, at: int) -> int:
+def _end_of_value(text: str, at: int) -> int:
     """Return where a value ends: before a comment, or at the end of its last line."""
     depth = 0
     end = at
@@ -156,7 +156,9 @@ def end_of_value(text: str, at: int) -> int:
     return end
 
 
-def header_place(parts: Place, newest_rows: dict[Place, int], *, is_row: bool) -> Place:
+def _header_place(
+    parts: Place, newest_rows: dict[Place, int], *, is_row: bool
+) -> Place:
     """Return the place that a header names: of a list its newest row."""
     place: Place = ()
     for part in parts[:-1]:
@@ -170,7 +172,7 @@ def header_place(parts: Place, newest_rows: dict[Place, int], *, is_row: bool) -
     return place
 
 
-def lead_of(block: Block) -> str:
+def _lead_of(block: Block) -> str:
     """Remove from the end of a block what belongs to the header below, and return it.
 
     That is from the first empty line on; without one all comments above the header.
@@ -193,7 +195,7 @@ class TomlEditor:
     """Changes a document into one with other values, part by part."""
 
     def __init__(self, text: str, table: Table) -> None:
-        self._blocks = read_blocks(text)
+        self._blocks = _read_blocks(text)
         self._table = table  # what the text means; it is changed with it
         self._homes: dict[Place, Block] = {}  # by the place of a block or a pair
         self._pairs: dict[Place, KeyValue] = {}
@@ -253,7 +255,7 @@ class TomlEditor:
         added = [
             block
             for number, row in zip(matches, new, strict=True)
-            for block in groups.get(number, [row_block(place, row)])
+            for block in groups.get(number, [_row_block(place, row)])
         ]
         first = self._blocks.index(groups[0][0])
         self._drop(self._blocks_below(place))
@@ -280,18 +282,18 @@ class TomlEditor:
         self._assign(place, value)
         *parent, name = place
         if not parent and isinstance(value, dict) and value:
-            block = new_block(place, f"[{toml_key(str(name))}]\n", value)
+            block = _new_block(place, f"[{toml_key(str(name))}]\n", value)
             numbers = [n for n, b in enumerate(self._blocks) if has_number(b.place)]
             self._insert(numbers[0] if numbers else len(self._blocks), [block])
         elif not parent and are_rows(value):
-            blocks = [row_block(place, row) for row in value]
+            blocks = [_row_block(place, row) for row in value]
             self._insert(len(self._blocks), blocks)
         else:
             if tuple(parent) not in self._homes:  # only tables inside have a header
                 header = Block(tuple(parent), "\n", f"[{dotted(tuple(parent))}]\n")
                 self._insert(len(self._blocks), [header])
             block = self._homes[tuple(parent)]
-            block.append(new_pair(place, block.place, value))
+            block.append(_new_pair(place, block.place, value))
             self._register(block)
 
     def _insert(self, number: int, blocks: list[Block]) -> None:
@@ -345,19 +347,19 @@ def dotted(place: Place) -> str:
     return ".".join(toml_key(part) for part in place if isinstance(part, str))
 
 
-def new_pair(place: Place, parent: Place, value: object) -> KeyValue:
+def _new_pair(place: Place, parent: Place, value: object) -> KeyValue:
     """Return a pair for a block; its key has dots if the block is further outside."""
     return KeyValue(place, f"{dotted(place[len(parent) :])} = ", toml_value(value))
 
 
-def new_block(place: Place, header: str, table: Table) -> Block:
+def _new_block(place: Place, header: str, table: Table) -> Block:
     """Return a block with the values of a table."""
     items: list[KeyValue | str] = [
-        new_pair((*place, name), place, value) for name, value in table.items()
+        _new_pair((*place, name), place, value) for name, value in table.items()
     ]
     return Block(place, "\n", header, items)
 
 
-def row_block(place: Place, row: Table) -> Block:
+def _row_block(place: Place, row: Table) -> Block:
     """Return a block for a new row of a list of tables."""
-    return new_block((*place, -1), f"[[{dotted(place)}]]\n", row)
+    return _new_block((*place, -1), f"[[{dotted(place)}]]\n", row)

@@ -59,7 +59,7 @@ class Element:
 
 def array_with_rows(text: str, old: list[Table], new: list[Table]) -> str:
     """Return a list between brackets with other rows; the same ones keep their text."""
-    elements, closing = read_array(text)
+    elements, closing = _read_array(text)
     has_last_comma = text[:-1].rstrip().endswith(",")
     lead = "\n  " if "\n" in text else ""
     if elements and "\n" in elements[0].lead:
@@ -86,7 +86,7 @@ def array_with_rows(text: str, old: list[Table], new: list[Table]) -> str:
     return f"{written}{closing}]"
 
 
-def read_array(text: str) -> tuple[list[Element], str]:
+def _read_array(text: str) -> tuple[list[Element], str]:
     """Return the elements of a list between brackets, and what is behind the last."""
     elements = [Element()]
     depth = 0
