@@ -308,7 +308,7 @@ class ConnectionTest:
             self._diagnosis = Diagnosis(
                 Cause.UNEXPECTED, Text("Check Accepted statuses and Test Path.")
             )
-            return self._fail("request", status_text(response.status))
+            return self._fail("request", _status_text(response.status))
         return self._fail("request", self._failure_text(response))
 
     def _doubt(self, response: Response) -> None:
@@ -367,9 +367,9 @@ class ConnectionTest:
         """
         message = remote_message(response)
         if not self._ports.quotes or not message:
-            return status_text(response.status)
+            return _status_text(response.status)
         if self._repeats_secret(response, message):
-            return status_text(response.status)
+            return _status_text(response.status)
         return Text(
             "status {status}; the API says: {message}",
             status=response.status,
@@ -405,7 +405,7 @@ class ConnectionTest:
     def _success_text(self, call: Call, response: Response) -> Text:
         """Describe a success, compared with the request without credentials."""
         if not self._compares(call):
-            return status_text(response.status)
+            return _status_text(response.status)
         anonymous = self._anonymous_response(call)
         if anonymous is None:
             return Text(
@@ -454,7 +454,7 @@ class ConnectionTest:
         return report_step
 
 
-def status_text(status: int) -> Text:
+def _status_text(status: int) -> Text:
     """Return a status as the detail of a step."""
     return Text("status {status}", status=status)
 

@@ -176,7 +176,7 @@ class ConfigurationRegistry:
 
     def _refuse_used_record(self, record: str) -> None:
         """Refuse an id that is not a new one: of another configuration, or no id."""
-        if not is_new_record(record) or self._storage.configurations.find(
+        if not _is_new_record(record) or self._storage.configurations.find(
             records=[record]
         ):
             raise ConfigError(
@@ -455,7 +455,7 @@ class ConfigurationRegistry:
         self._apply(delete_all(self._storage.secrets.read([record], field)))
 
 
-def is_new_record(text: str) -> bool:
+def _is_new_record(text: str) -> bool:
     """Whether a text is an id as new configurations get it: a random UUID, in hex."""
     try:
         record = UUID(hex=text)

@@ -42,7 +42,7 @@ def prepare_test(
     configuration = replace(configuration, limits=limits)
     ready = sender.token_actions(configuration, context).ready
     if draft is not None and configuration.needs_consent:
-        ready = refuse_unsaved_consent
+        ready = _refuse_unsaved_consent
     ports = ConnectionTestPorts(
         send=lambda call: sender.run(exchange(context, call)),
         ready=ready,
@@ -53,7 +53,7 @@ def prepare_test(
     return ConnectionTest(context, configuration, ports)
 
 
-def refuse_unsaved_consent() -> AccessToken:
+def _refuse_unsaved_consent() -> AccessToken:
     """Refuse to use a consent in a draft: its new refresh token would be lost."""
     raise ConfigError(
         Text("a token that a user agreed to can be tested only after saving"),

@@ -73,7 +73,7 @@ class CheckpointFile:
         try:
             with self._file.open("rb") as file:
                 for line in file:
-                    mark = parse_mark(line)
+                    mark = _parse_mark(line)
                     if mark is not None:
                         yield mark
         except FileNotFoundError:
@@ -82,7 +82,7 @@ class CheckpointFile:
             raise AuditUnavailable(Text("the checkpoint file cannot be read")) from None
 
 
-def parse_mark(line: bytes) -> ChainMark | None:
+def _parse_mark(line: bytes) -> ChainMark | None:
     """Return the checkpoint of a line; None for a line that is not one."""
     try:
         facts = json.loads(line)

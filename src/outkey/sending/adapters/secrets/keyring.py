@@ -86,7 +86,7 @@ class Keyring:
                         "the key {key} that a secret was encrypted with is retired",
                         key=name,
                     ),
-                    hint=reopen_hint(name),
+                    hint=_reopen_hint(name),
                 )
             return key
         raise Sealed(
@@ -123,7 +123,7 @@ class Keyring:
         chosen = self._find(name)
         if chosen.state is KeyState.RETIRED:
             raise KeyStepRefused(
-                Text("a retired key cannot be promoted"), hint=reopen_hint(name)
+                Text("a retired key cannot be promoted"), hint=_reopen_hint(name)
             )
         return self._with_states(
             {self.primary.id: KeyState.DECRYPT, chosen.id: KeyState.PRIMARY}
@@ -177,7 +177,7 @@ class Keyring:
         )
 
 
-def reopen_hint(name: str) -> Text:
+def _reopen_hint(name: str) -> Text:
     """Return the hint how a retired key is opened again."""
     return Text("Run: outkey keys reopen {key}", key=name)
 

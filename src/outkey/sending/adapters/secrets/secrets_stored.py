@@ -134,14 +134,14 @@ class StoredSecrets:
         if configuration.record:
             self.refuse_changed_settings(configuration)
             if not self.voucher(configuration).covers(configuration, field):
-                raise changed_outside_error(configuration, field)
+                raise _changed_outside_error(configuration, field)
         if state.reference is not None:
             return self._references.open(configuration, field)
         sealed = self._ciphertext(configuration, field, state.version)
         if sealed is None:
             raise secret_missing(field)
         if self.voucher(configuration).ciphertexts.get(field) != _ciphertext_id(sealed):
-            raise changed_outside_error(configuration, field)
+            raise _changed_outside_error(configuration, field)
         version = secret_version(configuration.record, field, state, sealed=sealed)
         secret = self._unseal(version)
         self._remember(configuration, field, secret)
@@ -204,7 +204,7 @@ class StoredSecrets:
         voucher = self.voucher(configuration)
         if not voucher.covers_settings(configuration):
             field = next(iter(voucher.differences(configuration)), "")
-            raise changed_outside_error(configuration, field)
+            raise _changed_outside_error(configuration, field)
         cached.has_saved_settings = True
 
     def vouch(self, configuration: Configuration, changed: Collection[str]) -> None:
@@ -375,7 +375,9 @@ def _ciphertext_id(sealed: bytes) -> str:
     return unpack(sealed).nonce.hex()
 
 
-def changed_outside_error(configuration: Configuration, field: str) -> SecretUnreadable:
+def _changed_outside_error(
+    configuration: Configuration, field: str
+) -> SecretUnreadable:
     """Return the error for what was changed in the database without outkey."""
     return SecretUnreadable(
         Text("{field} was changed outside of outkey", field=field),

@@ -83,7 +83,7 @@ def _library(part: str) -> Any:  # noqa: ANN401 - a module
         ) from None
 
 
-def sign_token(
+def _sign_token(
     header: dict[str, object], claims: Mapping[str, object], key: object
 ) -> str:
     """Return a signed token; the error of a key that cannot sign never shows it."""
@@ -99,7 +99,9 @@ def sign_token(
 
 
 def _with_shared(claims: Mapping[str, object], text: str) -> str:
-    return sign_token({"alg": "HS256"}, claims, _library("jwk").OctKey.import_key(text))
+    return _sign_token(
+        {"alg": "HS256"}, claims, _library("jwk").OctKey.import_key(text)
+    )
 
 
 def _with_private(claims: Mapping[str, object], text: str) -> str:
@@ -112,7 +114,7 @@ def _with_private(claims: Mapping[str, object], text: str) -> str:
     )
     header: dict[str, object] = {"alg": members.get("alg") or usual}
     header |= {name: members[name] for name in _COPIED_MEMBERS if name in members}
-    return sign_token(header, claims, key)
+    return _sign_token(header, claims, key)
 
 
 def _private_key(text: str) -> "ECKey | RSAKey":
@@ -171,4 +173,4 @@ def _proof(claims: Mapping[str, object], text: str) -> str:
     key = _library("jwk").ECKey.import_key(json.loads(text))
     header: dict[str, object] = {"typ": "dpop+jwt", "alg": "ES256"}
     header["jwk"] = key.as_dict(private=False)
-    return sign_token(header, claims, key)
+    return _sign_token(header, claims, key)

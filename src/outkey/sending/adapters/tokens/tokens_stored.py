@@ -74,7 +74,7 @@ class StoredTokens:
         if not opened:
             return TokenState(row.generation, row.serial)
         if isinstance(row.error, SecretUnreadable):
-            raise changed_token_error(configuration)
+            raise _changed_token_error(configuration)
         if row.error is not None:
             raise row.error
         content = None
@@ -86,7 +86,7 @@ class StoredTokens:
         try:
             return TokenState.from_facts(row.facts, row.generation, row.serial, content)
         except ValueError:
-            raise changed_token_error(configuration) from None
+            raise _changed_token_error(configuration) from None
 
     def swap(
         self, configuration: Configuration, before: TokenState, after: TokenState
@@ -126,7 +126,7 @@ class StoredTokens:
                     raise EditConflict
 
 
-def changed_token_error(configuration: Configuration) -> SecretUnreadable:
+def _changed_token_error(configuration: Configuration) -> SecretUnreadable:
     """Return the error for a token that was changed, or put back, without outkey."""
     return SecretUnreadable(
         Text("the stored token was changed outside of outkey"),

@@ -123,7 +123,9 @@ class AsyncioTransport:
                 connection.close()
         body = reader.body
         if reader.encodings:
-            body = await inflate_in_thread(body, reader.encodings, route.response_bytes)
+            body = await _inflate_in_thread(
+                body, reader.encodings, route.response_bytes
+            )
         return reader.response(body)
 
     def _new_pool(
@@ -449,7 +451,7 @@ async def _open_tunnel(
         closing.pop_all()
 
 
-async def inflate_in_thread(body: bytes, encodings: list[str], limit: int) -> bytes:
+async def _inflate_in_thread(body: bytes, encodings: list[str], limit: int) -> bytes:
     """Decompress a body; a large one in a thread, so that the loop is not blocked."""
     if len(body) <= _INFLATED_INLINE:
         return inflate(body, encodings, limit)

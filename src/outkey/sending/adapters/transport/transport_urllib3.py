@@ -505,7 +505,7 @@ def wire_form(request: Request) -> bytes:
             body = body.reveal().encode()
         elif not isinstance(body, bytes):
             body = b"".join(body.parts())
-        return wire_head(request) + body
+        return _wire_head(request) + body
     finally:
         body = b""  # a traceback must not contain the request
 
@@ -520,11 +520,11 @@ def wire_parts(request: Request) -> Iterator[bytes]:
         finally:
             message = b""  # a traceback must not contain the request
         return
-    yield wire_head(request)
+    yield _wire_head(request)
     yield from request.body.parts()
 
 
-def wire_head(request: Request) -> bytes:
+def _wire_head(request: Request) -> bytes:
     """Return the request line and the headers."""
     target = request.wire_target()
     lines: list[str] = []

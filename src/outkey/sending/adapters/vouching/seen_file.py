@@ -66,7 +66,7 @@ class SeenRowsFile:
         """Read what other processes have written since the last time."""
         try:
             # Every use of a row comes here, and Path.stat takes twice as long.
-            if file_stamp(os.stat(self._path)) == self._stamp:  # noqa: PTH116
+            if _file_stamp(os.stat(self._path)) == self._stamp:  # noqa: PTH116
                 return
             with self._lock:
                 descriptor = os.open(self._file, os.O_RDONLY | os.O_CLOEXEC)
@@ -101,7 +101,7 @@ class SeenRowsFile:
         self._lines = count + len(lines)
         self._end = end + len(whole) + len(newline)
         self._tail = (tail + whole + newline)[-_TAIL_BYTES:]
-        self._stamp = file_stamp(status)
+        self._stamp = _file_stamp(status)
 
     @contextmanager
     def _locked_file(self) -> Iterator[int]:
@@ -138,7 +138,7 @@ class SeenRowsFile:
             raise
 
 
-def file_stamp(status: os.stat_result) -> tuple[int, int, int]:
+def _file_stamp(status: os.stat_result) -> tuple[int, int, int]:
     """Return inode, size and time of a file, which change with its content."""
     return status.st_ino, status.st_size, status.st_mtime_ns
 

@@ -185,7 +185,7 @@ def chain_start(key: bytes, stream: str) -> bytes:
     return code_of(key, ROW, stream=stream, number=0, content=b"")
 
 
-def row_mac(
+def _row_mac(
     key: bytes, previous: bytes, stream: str, number: int, body: bytes
 ) -> bytes:
     """Return the code of a row."""
@@ -216,27 +216,27 @@ def chain_rows(
     previous = chain_start(key, stream) if mac is None else mac
     for body, label in records:
         number += 1
-        previous = row_mac(key, previous, stream, number, body)
+        previous = _row_mac(key, previous, stream, number, body)
         yield ChainRow(stream, number, body, previous, label)
 
 
 def sign_checkpoint(key: bytes, row: ChainRow) -> ChainMark:
     """State that a stream had got as far as this row."""
-    return sign_mark(key, CHECKPOINT, row)
+    return _sign_mark(key, CHECKPOINT, row)
 
 
 def sign_sighting(key: bytes, stream: str) -> ChainMark:
     """State that this machine has seen a stream."""
     row = ChainRow(stream, number=1, body=b"", mac=b"", label=Label())
-    return replace(sign_mark(key, SIGHTING, row), is_sighting=True)
+    return replace(_sign_mark(key, SIGHTING, row), is_sighting=True)
 
 
-def is_beginning(key: bytes, row: ChainRow) -> bool:
+def _is_beginning(key: bytes, row: ChainRow) -> bool:
     """Whether a row is the first one of its stream, written with this key.
 
     A writer of the database can plant rows, but none that this is true of.
     """
-    mac = row_mac(key, chain_start(key, row.stream), row.stream, 1, row.body)
+    mac = _row_mac(key, chain_start(key, row.stream), row.stream, 1, row.body)
     return row.number == 1 and hmac.compare_digest(mac, row.mac)
 
 
@@ -245,7 +245,7 @@ def genuine_streams(rows: Iterable[ChainRow], keys: AuditKeys) -> list[str]:
     return [
         row.stream
         for row in rows
-        if (key := keys(key_id_of(row.stream))) is not None and is_beginning(key, row)
+        if (key := keys(key_id_of(row.stream))) is not None and _is_beginning(key, row)
     ]
 
 
@@ -255,7 +255,7 @@ def with_links(body: bytes, streams: Iterable[str]) -> bytes:
     return canonical({**facts_of(body), FOLLOWS: links}) if links else body
 
 
-def links_of(facts: Mapping[str, object]) -> list[str]:
+def _links_of(facts: Mapping[str, object]) -> list[str]:
     """Return the streams that a first record names."""
     links = facts.get(FOLLOWS)
     return [str(link) for link in links] if isinstance(links, list) else []
@@ -263,10 +263,10 @@ def links_of(facts: Mapping[str, object]) -> list[str]:
 
 def sign_tombstone(key: bytes, row: ChainRow) -> ChainMark:
     """State that a stream's rows up to this one were removed on purpose."""
-    return sign_mark(key, TOMBSTONE, row)
+    return _sign_mark(key, TOMBSTONE, row)
 
 
-def sign_mark(key: bytes, kind: bytes, row: ChainRow) -> ChainMark:
+def _sign_mark(key: bytes, kind: bytes, row: ChainRow) -> ChainMark:
     """Return a signed statement about a stream up to this row."""
     signature = code_of(
         key, kind, stream=row.stream, number=row.number, content=row.mac
@@ -294,8 +294,8 @@ def verify(
     Memory grows with the number of streams only.
     """
     marks = list(checkpoints)
-    ends = latest_marks(mark for mark in marks if not mark.is_sighting)
-    sightings = latest_marks(mark for mark in marks if mark.is_sighting)
+    ends = _latest_marks(mark for mark in marks if not mark.is_sighting)
+    sightings = _latest_marks(mark for mark in marks if mark.is_sighting)
     starts = {mark.stream: mark for mark in tombstones}
     known = ends.keys() | sightings.keys()
     required = RequiredStreams(keys, starts)
@@ -361,7 +361,7 @@ class StreamWalk:
 
     def step(self, row: ChainRow) -> None:
         """Check the next row."""
-        mac = row_mac(self._key, self._previous, self._stream, row.number, row.body)
+        mac = _row_mac(self._key, self._previous, self._stream, row.number, row.body)
         facts = facts_of(row.body)
         if self._bad is None and (
             row.number != self._expected
@@ -370,7 +370,7 @@ class StreamWalk:
         ):
             self._bad = f"{self._stream}:{row.number}"
         if row.number == 1 and self._bad is None:
-            self.links = links_of(facts)
+            self.links = _links_of(facts)
         self._expected = row.number + 1
         self._previous = row.mac
         if self._end is not None and row.number == self._end.number:
@@ -420,7 +420,7 @@ class RequiredStreams:
         return self._keys(key_id_of(stream)) or b""
 
 
-def latest_marks(marks: Iterable[ChainMark]) -> dict[str, ChainMark]:
+def _latest_marks(marks: Iterable[ChainMark]) -> dict[str, ChainMark]:
     """Return the mark with the highest number of each stream."""
     latest: dict[str, ChainMark] = {}
     for mark in marks:

@@ -49,9 +49,9 @@ def encode_intent(
     """Return the record of an intent; `at` is Unix time in ms."""
     if request_id:
         facts = {"at": at, "attempt": attempt, **intent.facts()}
-        return encode_facts(facts, request_id)
+        return _encode_facts(facts, request_id)
     # In canonical JSON keys are sorted: only `actor` comes before `at` and `attempt`.
-    parts = encode_intent_parts(intent)
+    parts = _encode_intent_parts(intent)
     body = f'{{{parts.before}"at":{at},"attempt":"{attempt}",{parts.after}}}'
     label = Label(at, intent.configuration, actor=intent.actor[:MAX_ACTOR])
     return EncodedRecord(body.encode(), label)
@@ -59,7 +59,7 @@ def encode_intent(
 
 def encode_outcome(outcome: Outcome, at: int) -> EncodedRecord:
     """Return the record of an outcome; `at` is Unix time in ms."""
-    parts = encode_outcome_parts(
+    parts = _encode_outcome_parts(
         outcome.configuration, outcome.outcome, outcome.status, outcome.tag
     )
     attempt = CANONICAL_JSON.encode(outcome.attempt)
@@ -83,10 +83,10 @@ def encode_event(
     facts = {"at": at, **event._asdict()}
     if isinstance(event, Refusal) and not event.actor:
         del facts["actor"]  # most requests have none, and do not name one
-    return encode_facts(facts, request_id)
+    return _encode_facts(facts, request_id)
 
 
-def encode_facts(facts: Mapping[str, object], request_id: str) -> EncodedRecord:
+def _encode_facts(facts: Mapping[str, object], request_id: str) -> EncodedRecord:
     """Return a record with the id of the request that caused it, if there is one."""
     if request_id:
         facts = {**facts, "request_id": request_id}
@@ -94,7 +94,7 @@ def encode_facts(facts: Mapping[str, object], request_id: str) -> EncodedRecord:
 
 
 @lru_cache(maxsize=MAX_REMEMBERED)
-def encode_intent_parts(intent: Intent) -> IntentParts:
+def _encode_intent_parts(intent: Intent) -> IntentParts:
     """Return the facts of an intent that stand before and after its time."""
     facts = intent.facts()
     actor = canonical({"actor": facts.pop("actor", "")})[1:-1].decode()
@@ -104,7 +104,7 @@ def encode_intent_parts(intent: Intent) -> IntentParts:
 
 
 @lru_cache(maxsize=MAX_REMEMBERED)
-def encode_outcome_parts(
+def _encode_outcome_parts(
     configuration: str, outcome: str, status: int, tag: Tag
 ) -> OutcomeParts:
     """Return the facts of an outcome that stand before and after its duration."""

@@ -163,8 +163,8 @@ def refuse_unsendable(configuration: Configuration) -> None:
     """Raise where the configuration itself forbids sending, whatever the request is."""
     if not configuration.active:
         raise InactiveConfiguration(field="active")
-    refuse_no_credentials(configuration)
-    refuse_plain_http(configuration)
+    _refuse_no_credentials(configuration)
+    _refuse_plain_http(configuration)
 
 
 def refuse_unsavable(configuration: Configuration) -> None:
@@ -173,16 +173,16 @@ def refuse_unsavable(configuration: Configuration) -> None:
     Secrets are not opened: what depends on one, on a script or on the IP addresses of a
     host name is left to sending.
     """
-    refuse_no_credentials(configuration)
-    refuse_plain_http(configuration)
-    refuse_ip_addresses(configuration)
-    refuse_login(configuration, lambda _name: ANY_SECRET)
-    refuse_conflicts(configuration, lambda _name: ANY_SECRET)
-    refuse_odd_statuses(configuration)
-    refuse_key_in_test_path(configuration)
+    _refuse_no_credentials(configuration)
+    _refuse_plain_http(configuration)
+    _refuse_ip_addresses(configuration)
+    _refuse_login(configuration, lambda _name: ANY_SECRET)
+    _refuse_conflicts(configuration, lambda _name: ANY_SECRET)
+    _refuse_odd_statuses(configuration)
+    _refuse_key_in_test_path(configuration)
 
 
-def refuse_key_in_test_path(configuration: Configuration) -> None:
+def _refuse_key_in_test_path(configuration: Configuration) -> None:
     """Refuse a Test Path with a key in its query, which would be stored in plain."""
     path = "verification.test_path"
     parameters = parse_qsl(configuration.verification.test_path.partition("?")[2])
@@ -208,7 +208,7 @@ def is_key_parameter(name: str, value: str) -> bool:
     return is_secret_value(value) or (len(value) >= SHORTEST_KEY and has_digit)
 
 
-def refuse_odd_statuses(configuration: Configuration) -> None:
+def _refuse_odd_statuses(configuration: Configuration) -> None:
     """Refuse a range that no status can be in, and a success that means expired."""
     verification = configuration.verification
     statuses = {
@@ -231,7 +231,7 @@ def refuse_odd_statuses(configuration: Configuration) -> None:
         )
 
 
-def refuse_no_credentials(configuration: Configuration) -> None:
+def _refuse_no_credentials(configuration: Configuration) -> None:
     """Refuse to use a public API in production without credentials or the reason."""
     if (
         not configuration.sends_credentials
@@ -242,7 +242,7 @@ def refuse_no_credentials(configuration: Configuration) -> None:
         raise AuthenticationRequired(field="authentication_type")
 
 
-def refuse_plain_http(configuration: Configuration) -> None:
+def _refuse_plain_http(configuration: Configuration) -> None:
     """Refuse plain http on the public internet, of the Token URL too."""
     if configuration.network is not Network.PUBLIC:
         return
@@ -256,7 +256,7 @@ def refuse_plain_http(configuration: Configuration) -> None:
     field = "base_url" if is_base else "oauth2.token_url"
     host = configuration.base.origin.host if is_base else plain[0].host
     if is_internal(judge_host(host)):
-        raise internal_host(host, field)  # https would not help
+        raise _internal_host(host, field)  # https would not help
     raise EgressDenied(
         Text("plain http is not allowed on the public internet"),
         hint=Text(
@@ -267,7 +267,7 @@ def refuse_plain_http(configuration: Configuration) -> None:
     )
 
 
-def internal_host(host: str, field: str) -> EgressDenied:
+def _internal_host(host: str, field: str) -> EgressDenied:
     """Return the error for a host of an internal network on the public internet."""
     message = Text("the host is a name of an internal network")
     if is_address(host):
@@ -281,20 +281,20 @@ def internal_host(host: str, field: str) -> EgressDenied:
     )
 
 
-def refuse_ip_addresses(configuration: Configuration) -> None:
+def _refuse_ip_addresses(configuration: Configuration) -> None:
     """Refuse an IP address in place of a host name that requests may not go to."""
     origins = {"base_url": configuration.base.origin}
     if configuration.uses_oauth2:
         path = "oauth2.token_url"
         origins[path] = endpoint_origin(configuration.oauth2.token_url, path)
     if configuration.proxy.url:
-        refuse_proxy_address(endpoint_origin(configuration.proxy.url, "proxy.url"))
+        _refuse_proxy_address(endpoint_origin(configuration.proxy.url, "proxy.url"))
     for field, origin in origins.items():
         kind = judge(origin.host) if is_address(origin.host) else AddressKind.GLOBAL
         if is_allowed(kind, configuration.network):
             continue
         if is_internal(kind):
-            raise internal_host(origin.host, field)
+            raise _internal_host(origin.host, field)
         raise EgressDenied(
             Text("the host is an IP address that requests are never sent to"),
             hint=Text("Enter the API's host name or its own IP address."),
@@ -302,7 +302,7 @@ def refuse_ip_addresses(configuration: Configuration) -> None:
         )
 
 
-def refuse_proxy_address(proxy: Origin) -> None:
+def _refuse_proxy_address(proxy: Origin) -> None:
     """Refuse an IP address that no proxy can have.
 
     Whether a proxy of an internal network may be used is up to the operator's policy,
@@ -316,14 +316,14 @@ def refuse_proxy_address(proxy: Origin) -> None:
         )
 
 
-def refuse_conflicts(configuration: Configuration, secret: SecretOpener) -> None:
+def _refuse_conflicts(configuration: Configuration, secret: SecretOpener) -> None:
     """Refuse what cannot be made into a request, such as a header with two sources."""
     request = Request("GET", configuration.base.origin, "/")
     kind = "DPoP" if configuration.uses_dpop else "Bearer"
     authenticated_request(request, configuration, secret, AccessToken(ANY_SECRET, kind))
 
 
-def refuse_login(configuration: Configuration, secret: SecretOpener) -> None:
+def _refuse_login(configuration: Configuration, secret: SecretOpener) -> None:
     """Refuse a login that cannot work, or cannot be made into a request."""
     refuse_unusable_login(configuration)
     if configuration.uses_login:
@@ -336,27 +336,27 @@ def configuration_findings(
     """Return everything worth knowing about a configuration, errors first."""
     return by_severity(
         [
-            *error_findings(configuration, secret),
+            *_error_findings(configuration, secret),
             *setting_findings(configuration),
-            *expiry_findings(configuration, secret, now),
-            *secret_findings(configuration, secret),
+            *_expiry_findings(configuration, secret, now),
+            *_secret_findings(configuration, secret),
         ]
     )
 
 
-def error_findings(
+def _error_findings(
     configuration: Configuration, secret: SecretOpener
 ) -> Iterator[Finding]:
     """Yield every error that sending would meet."""
-    missing = list(missing_secrets(configuration, secret))
+    missing = list(_missing_secrets(configuration, secret))
     yield from missing
     # Other conflicts are found although a secret is missing.
     opener = (lambda _name: ANY_SECRET) if missing else secret
     refusals = (
         partial(refuse_unsendable, configuration),
-        partial(refuse_ip_addresses, configuration),
-        partial(refuse_login, configuration, opener),
-        partial(refuse_conflicts, configuration, opener),
+        partial(_refuse_ip_addresses, configuration),
+        partial(_refuse_login, configuration, opener),
+        partial(_refuse_conflicts, configuration, opener),
     )
     found: list[Finding] = []
     for refuse in refusals:
@@ -367,7 +367,7 @@ def error_findings(
     yield from dict.fromkeys(found)  # login and request may have the same conflict
 
 
-def missing_secrets(
+def _missing_secrets(
     configuration: Configuration, secret: SecretOpener
 ) -> Iterator[Finding]:
     """Yield an error for each secret that sending needs and that cannot be opened."""
@@ -394,11 +394,11 @@ def setting_findings(configuration: Configuration) -> Iterator[Finding]:
             yield UNDERSCORE.finding(row.secret_field, header=row.key)
 
 
-def expiry_findings(
+def _expiry_findings(
     configuration: Configuration, secret: SecretOpener, now: float
 ) -> Iterator[Finding]:
     """Yield a warning about an entered token that ends soon or has ended."""
-    last_day = configuration.expires_on or claimed_last_day(configuration, secret)
+    last_day = configuration.expires_on or _claimed_last_day(configuration, secret)
     if last_day is None:
         return
     days = days_left(last_day, now)
@@ -407,7 +407,9 @@ def expiry_findings(
         yield row.finding("token_expires_on", day=last_day)
 
 
-def claimed_last_day(configuration: Configuration, secret: SecretOpener) -> date | None:
+def _claimed_last_day(
+    configuration: Configuration, secret: SecretOpener
+) -> date | None:
     """Return the last day that an entered token names itself; it is not verified."""
     if not configuration.sends_entered_token:
         return None
@@ -418,24 +420,24 @@ def claimed_last_day(configuration: Configuration, secret: SecretOpener) -> date
     return None if expiry is None else day_of(expiry)
 
 
-def secret_findings(
+def _secret_findings(
     configuration: Configuration, secret: SecretOpener
 ) -> Iterator[Finding]:
     """Yield the findings about the values of secrets, without showing them."""
     if configuration.sends_entered_token:
-        yield from value_findings(secret, "token", tidy_token, TOKEN_TRIMMED)
+        yield from _value_findings(secret, "token", tidy_token, TOKEN_TRIMMED)
     # A private key is text of several lines, with one more line break at its end.
     is_key = configuration.oauth2.client_auth is ClientAuth.PRIVATE_KEY_JWT
     for name in configuration.needed_secrets():
         if name in SENT_TO_TOKEN_URL and not is_key:
-            yield from value_findings(secret, name, tidy_value, VALUE_TRIMMED)
+            yield from _value_findings(secret, name, tidy_value, VALUE_TRIMMED)
     for row in configuration.rows:
         if row.secret:
             field = row.secret_field
-            yield from value_findings(secret, field, tidy_value, VALUE_TRIMMED)
+            yield from _value_findings(secret, field, tidy_value, VALUE_TRIMMED)
 
 
-def value_findings(
+def _value_findings(
     secret: SecretOpener, field: str, tidy: Callable[[str], str], trimmed: Check
 ) -> Iterator[Finding]:
     """Yield the findings about one value: removed characters, and its length."""

@@ -423,9 +423,9 @@ def build(
     for path in values:
         if path not in BY_PATH:
             raise ConfigError(Text("there is no such field"), field=path)
-    check_token_place(str(parsed["token_header"]))
+    _check_token_place(str(parsed["token_header"]))
     check_value(str(parsed["token_prefix"] or ""), field="token_prefix")
-    refuse_two_hosts(parsed)
+    _refuse_two_hosts(parsed)
     for header in headers:
         check_name(header.key, field="headers")
         check_value(header.value, field=header.secret_field)
@@ -434,7 +434,7 @@ def build(
         check_parameter_value(parameter.value, field=parameter.secret_field)
     configuration = Configuration(
         # A test compares the kinds of the table with the types of the attributes.
-        **constructor_arguments(parsed),  # type: ignore[arg-type]
+        **_constructor_arguments(parsed),  # type: ignore[arg-type]
         headers=headers,
         query=query,
         secrets=dict(secrets or {}),
@@ -445,7 +445,7 @@ def build(
     )
 
 
-def check_token_place(text: str) -> None:
+def _check_token_place(text: str) -> None:
     """Refuse a Token header that cannot carry a token.
 
     It is a header, or `cookie:NAME` or `query:NAME`.
@@ -463,7 +463,7 @@ def check_token_place(text: str) -> None:
         )
 
 
-def refuse_two_hosts(values: Mapping[str, object]) -> None:
+def _refuse_two_hosts(values: Mapping[str, object]) -> None:
     """Refuse URLs that would give a secret to another host than the Token URL's."""
     token_url = str(values["oauth2.token_url"])
     for path in AT_TOKEN_ORIGIN:
@@ -480,7 +480,7 @@ def refuse_two_hosts(values: Mapping[str, object]) -> None:
             )
 
 
-def constructor_arguments(values: Mapping[str, object]) -> dict[str, object]:
+def _constructor_arguments(values: Mapping[str, object]) -> dict[str, object]:
     """Return values by field path as the arguments of a configuration."""
     parts: dict[str, dict[str, object]] = {section: {} for section in ("", *SECTIONS)}
     for path, value in values.items():

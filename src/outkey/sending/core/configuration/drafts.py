@@ -93,9 +93,9 @@ def read_draft(name: str, table: Mapping[str, object]) -> ConfigurationDraft:
         headers = None
         query = None
         if "headers" in table:
-            headers = read_rows(table["headers"], "headers", header_row, references)
+            headers = _read_rows(table["headers"], "headers", header_row, references)
         if "query" in table:
-            query = read_rows(table["query"], "query", query_row, references)
+            query = _read_rows(table["query"], "query", query_row, references)
         return ConfigurationDraft(name, values, headers, query, references)
 
 
@@ -130,7 +130,7 @@ def read_fields(
             )
         field = BY_PATH[path]
         if field.kind is Kind.SECRET:
-            references[field.secret_name] = read_reference(value, path)
+            references[field.secret_name] = _read_reference(value, path)
         elif field.kind is not Kind.ROWS:
             values[path] = value
     return values, references
@@ -153,7 +153,7 @@ def flatten(table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
             yield prefix + inner_key, inner_value
 
 
-def read_rows(
+def _read_rows(
     value: object,
     place: str,
     make: Callable[..., Row],
@@ -170,7 +170,7 @@ def read_rows(
             Text("must be at most {limit} rows", limit=MAX_ROWS), field=place
         )
     rows = tuple(
-        read_row(row, f"{place}[{index}]", make, references)
+        _read_row(row, f"{place}[{index}]", make, references)
         for index, row in enumerate(value)
     )
     names: set[str] = set()
@@ -186,7 +186,7 @@ def read_rows(
     return rows
 
 
-def read_row(
+def _read_row(
     table: object,
     place: str,
     make: Callable[..., Row],
@@ -215,7 +215,7 @@ def read_row(
             field=f"{place}.reference",
         )
     if reference is not None:
-        references[row.secret_field] = read_reference(reference, f"{place}.reference")
+        references[row.secret_field] = _read_reference(reference, f"{place}.reference")
     if row.secret and value is not None and PLACEHOLDER not in value:
         if reference is not None:
             raise ConfigError(
@@ -231,7 +231,7 @@ def read_row(
     return row
 
 
-def read_reference(value: object, path: str) -> Reference:
+def _read_reference(value: object, path: str) -> Reference:
     """Return the reference to a secret."""
     if not isinstance(value, str):
         raise ConfigError(Text("must be a reference such as env:NAME"), field=path)

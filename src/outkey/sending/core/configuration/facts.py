@@ -45,7 +45,7 @@ def configuration_facts(configuration: Configuration) -> dict[str, object]:
             facts[path] = value
     for field in configuration.needed_secrets():
         if not is_row_secret(field):
-            facts[field] = secret_facts(configuration, field)
+            facts[field] = _secret_facts(configuration, field)
     facts["headers"] = [row_facts(configuration, row) for row in configuration.headers]
     facts["query"] = [row_facts(configuration, row) for row in configuration.query]
     return facts
@@ -57,7 +57,7 @@ def row_facts(configuration: Configuration, row: CustomRow) -> dict[str, object]
         return {"key": row.key, "value": row.value, "secret": False}
     facts: dict[str, object] = {
         "key": row.key,
-        "value": secret_facts(configuration, row.secret_field),
+        "value": _secret_facts(configuration, row.secret_field),
         "secret": True,
     }
     if row.value:
@@ -65,7 +65,7 @@ def row_facts(configuration: Configuration, row: CustomRow) -> dict[str, object]
     return facts
 
 
-def secret_facts(configuration: Configuration, field: str) -> dict[str, object]:
+def _secret_facts(configuration: Configuration, field: str) -> dict[str, object]:
     """Return whether a secret is set, since when, and where it is read from."""
     state = configuration.secrets.get(field)
     return {
@@ -89,7 +89,7 @@ def written_table(name: str, facts: Mapping[str, object]) -> dict[str, object]:
         )
     table: dict[str, object] = {}
     for key, value in facts.items():
-        if key == "name" or key in _SHOWN_ONLY or is_left_out(value, key):
+        if key == "name" or key in _SHOWN_ONLY or _is_left_out(value, key):
             continue
         if key in _ROWS and isinstance(value, list):
             table[key] = [written_row(row) for row in value]
@@ -97,7 +97,7 @@ def written_table(name: str, facts: Mapping[str, object]) -> dict[str, object]:
             table[key] = {
                 inner: part
                 for inner, part in value.items()
-                if not is_left_out(part, f"{key}.{inner}")
+                if not _is_left_out(part, f"{key}.{inner}")
             }
         else:
             table[key] = value
@@ -108,13 +108,13 @@ def written_row(row: object) -> object:
     """Return a header or query row as a document has it."""
     if not isinstance(row, dict):
         return row
-    written = {key: value for key, value in row.items() if not is_left_out(value)}
+    written = {key: value for key, value in row.items() if not _is_left_out(value)}
     if "text" in written and "value" not in written:
         written["value"] = written.pop("text")
     return written
 
 
-def is_left_out(value: object, path: str = "") -> bool:
+def _is_left_out(value: object, path: str = "") -> bool:
     """Whether a value says nothing to be stored: null, or the state of a secret."""
     if value is None:
         return path not in _UNSET_BY_NULL

@@ -165,7 +165,7 @@ METHODS = {
 def method_of(configuration: Configuration) -> AuthenticationMethod:
     """Return the method that a configuration authenticates with."""
     if configuration.authentication_type is AuthenticationType.NONE:
-        return METHODS[name_without_type(configuration)]
+        return METHODS[_name_without_type(configuration)]
     if not configuration.sends_token:
         return METHODS["basic"]
     if configuration.uses_oauth2:
@@ -174,7 +174,7 @@ def method_of(configuration: Configuration) -> AuthenticationMethod:
     return METHODS["login" if configuration.uses_login else "bearer"]
 
 
-def name_without_type(configuration: Configuration) -> str:
+def _name_without_type(configuration: Configuration) -> str:
     """Return the name of the method where the authentication type is `none`."""
     if configuration.is_scripted:
         return "script"

@@ -39,7 +39,7 @@ def tidy(text: str, *, keeps_scheme: bool = False) -> str:
             case "secret-in-quotes":
                 text = text[1:-1]
             case "doubled-prefix":
-                text, scheme = without_prefix(text, scheme)
+                text, scheme = _without_prefix(text, scheme)
             case "invisible-characters":
                 text = visible_text(text)
             case _:
@@ -57,7 +57,7 @@ def may_have_scheme(name: str) -> bool:
     return kind == "header" and "auth" in key.lower()
 
 
-def without_prefix(text: str, scheme: str) -> tuple[str, str]:
+def _without_prefix(text: str, scheme: str) -> tuple[str, str]:
     """Return a text without its first prefix, and the scheme: this one or the last."""
     rest = PREFIX.sub("", text, count=1)
     word = text[: len(text) - len(rest)].strip()
@@ -71,11 +71,11 @@ def visible_text(text: str) -> str:
     would type an ordinary one, so those become one.
     """
     if not text.isprintable():
-        text = "".join(map(visible_character, text))
+        text = "".join(map(_visible_character, text))
     return text.strip(" ")
 
 
-def visible_character(character: str) -> str:
+def _visible_character(character: str) -> str:
     """Return a character as it was meant: itself, a space, or nothing."""
     if character.isprintable():
         return character

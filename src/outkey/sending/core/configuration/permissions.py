@@ -38,10 +38,10 @@ _OTHER_TLS_HINT = Text(
 RULES: Mapping[str, Permission | None] = {
     "name": None,  # fixed once it is saved
     # A secret is bound to the origin it was entered for and does not open for another
-    # one. What has no such binding is guarded in `leads_tokens_elsewhere`.
+    # one. What has no such binding is guarded in `_leads_tokens_elsewhere`.
     "base_url": None,
     "environment": None,  # what the system is used for; requests stay the same
-    "network": None,  # `widens_network` looks at it
+    "network": None,  # `_widens_network` looks at it
     "active": None,  # requests are sent or not, but never elsewhere
     "notes": None,
     "preset": None,  # for information only
@@ -142,14 +142,14 @@ def requirements(
     needs = [Requirement(Permission.CHANGE, "name", _CHANGE)]
     if stored is None:
         needs = [Requirement(Permission.ADD, "name", _ADD)]
-    if widens_network(stored, edited):
+    if _widens_network(stored, edited):
         needs.append(
             Requirement(Permission.USE_INTERNAL_NETWORK, "network", MAY_NOT_USE_NETWORK)
         )
-    for field in sorted(touched_secrets(stored, edited, secrets)):
+    for field in sorted(_touched_secrets(stored, edited, secrets)):
         needs.append(Requirement(Permission.SET_SECRET, field, _SECRET))
     if stored is not None:
-        needs += guarded_changes(stored, edited)
+        needs += _guarded_changes(stored, edited)
     if changes_script(stored, edited):
         needs.append(Requirement(Permission.EDIT_SCRIPT, "script", MAY_NOT_EDIT_SCRIPT))
     return needs
@@ -167,7 +167,7 @@ def refuse_other_tls(stored: Configuration, draft: Configuration, secret: str) -
         raise SecretMissing(_OTHER_TLS, hint=_OTHER_TLS_HINT, field=secret)
 
 
-def widens_network(stored: Configuration | None, edited: Configuration) -> bool:
+def _widens_network(stored: Configuration | None, edited: Configuration) -> bool:
     """Whether requests could reach another address of the internal network."""
     if edited.network is not Network.INTERNAL:
         return False
@@ -176,7 +176,7 @@ def widens_network(stored: Configuration | None, edited: Configuration) -> bool:
     return stored.origins() != edited.origins()
 
 
-def touched_secrets(
+def _touched_secrets(
     stored: Configuration | None, edited: Configuration, secrets: Iterable[str]
 ) -> set[str]:
     """Return the secrets that are entered or removed.
@@ -196,16 +196,16 @@ def touched_secrets(
     if stored is not None:
         touched |= {row.secret_field for row in changed if row.secret}
     return touched | {
-        row.secret_field for row in edited.rows if is_new_credential(row, rows)
+        row.secret_field for row in edited.rows if _is_new_credential(row, rows)
     }
 
 
-def is_new_credential(row: CustomRow, before: Iterable[CustomRow]) -> bool:
+def _is_new_credential(row: CustomRow, before: Iterable[CustomRow]) -> bool:
     """Whether a plain row that was not there before looks like a credential."""
     return not row.secret and looks_like_credential(row.key) and row not in before
 
 
-def guarded_changes(
+def _guarded_changes(
     stored: Configuration, edited: Configuration
 ) -> Iterator[Requirement]:
     """Yield the permissions that changed fields need by the table of rules."""
@@ -215,11 +215,11 @@ def guarded_changes(
         rule = RULES.get(path, Permission.SET_SECRET)
         if rule is Permission.SET_SECRET and before.get(path) != after.get(path):
             yield Requirement(Permission.SET_SECRET, path, _DESTINATION)
-    if leads_tokens_elsewhere(stored, edited):
+    if _leads_tokens_elsewhere(stored, edited):
         yield Requirement(Permission.SET_SECRET, "base_url", _DESTINATION)
 
 
-def leads_tokens_elsewhere(stored: Configuration, edited: Configuration) -> bool:
+def _leads_tokens_elsewhere(stored: Configuration, edited: Configuration) -> bool:
     """Whether obtained tokens would go to another origin.
 
     An application without a client secret has nothing that is bound to the Base URL:

@@ -68,7 +68,7 @@ def query_credentials(parameters: Sequence[tuple[str, str]]) -> QueryCredentials
     unsure = {
         name
         for name, value in parameters
-        if name not in secrets | users and may_be_credential(name, value)
+        if name not in secrets | users and _may_be_credential(name, value)
     }
     return QueryCredentials(frozenset(secrets), frozenset(users), frozenset(unsure))
 
@@ -102,15 +102,15 @@ def is_credential(name: str, value: str) -> bool:
         return False
     if is_secret_parameter(name) or is_secret_value(value):
         return True
-    return looks_random(value) and not _is_id(name, value)
+    return _looks_random(value) and not _is_id(name, value)
 
 
-def may_be_credential(name: str, value: str) -> bool:
+def _may_be_credential(name: str, value: str) -> bool:
     """Whether a value is as random as a credential, but may well identify something."""
-    return not is_paging_parameter(name, value) and looks_random(value)
+    return not is_paging_parameter(name, value) and _looks_random(value)
 
 
-def looks_random(value: str) -> bool:
+def _looks_random(value: str) -> bool:
     """Whether a text was made by a machine to be hard to guess, judged by its letters.
 
     Words, numbers, dates and placeholders are not.

@@ -46,7 +46,7 @@ def parse_reference(text: str, *, field: str) -> Reference:
         )
     store, _, place = text.partition(":")
     if store == Store.ENV:
-        refuse_wrong_variable(place, field)
+        _refuse_wrong_variable(place, field)
     elif not place.startswith("/") or "\0" in place:
         raise ConfigError(
             Text("a reference to a file needs an absolute path"), field=field
@@ -54,7 +54,7 @@ def parse_reference(text: str, *, field: str) -> Reference:
     return Reference(Store(store), place)
 
 
-def refuse_wrong_variable(name: str, field: str) -> None:
+def _refuse_wrong_variable(name: str, field: str) -> None:
     """Refuse what cannot be an environment variable, and those of outkey itself."""
     if not VARIABLE_NAME.fullmatch(name):
         raise ConfigError(

@@ -83,7 +83,7 @@ class ConfigurationRow:
                 values[path] = values.pop(former)
         for path in _DATES:
             if path in values:
-                values[path] = read_date(path, values[path])
+                values[path] = _read_date(path, values[path])
         query = read_query(values.pop(_QUERY, ()))
         former_names = read_former_names(values.pop(_FORMER_NAMES, ()))
         built = build(
@@ -181,7 +181,7 @@ def read_former_names(names: object) -> tuple[tuple[str, float], ...]:
     )
 
 
-def read_date(path: str, stored: object) -> date:
+def _read_date(path: str, stored: object) -> date:
     """Return the date of a stored setting, or raise ConfigError."""
     try:
         return date.fromisoformat(str(stored))

@@ -53,10 +53,10 @@ def refuse_control_characters(field: str, secret: Secret) -> None:
 
     No API issues such a secret; a value with control characters is the wrong file.
     """
-    secret.derive(lambda text: without_control_characters(field, text))
+    secret.derive(lambda text: _without_control_characters(field, text))
 
 
-def without_control_characters(field: str, text: str) -> str:
+def _without_control_characters(field: str, text: str) -> str:
     """Return the value of a secret, or raise where it has a control character."""
     if text.isprintable():  # nearly every secret is
         return text

@@ -26,10 +26,10 @@ def configuration_lines(configuration: Configuration) -> Iterator[str]:
     yield from secret_lines(configuration, "")
     for row in configuration.headers:
         yield f"[[{table}.headers]]"
-        yield from row_lines(row, configuration)
+        yield from _row_lines(row, configuration)
     for parameter in configuration.query:
         yield f"[[{table}.query]]"
-        yield from row_lines(parameter, configuration)
+        yield from _row_lines(parameter, configuration)
     for section in SECTIONS:
         prefix = f"{section}."
         inner_values = {
@@ -43,14 +43,14 @@ def configuration_lines(configuration: Configuration) -> Iterator[str]:
             yield from lines
 
 
-def row_lines(row: CustomRow, configuration: Configuration) -> Iterator[str]:
+def _row_lines(row: CustomRow, configuration: Configuration) -> Iterator[str]:
     """Yield the keys of a header or query row."""
     yield f"key = {toml_value(row.key)}"
     if row.value or not row.secret:
         yield f"value = {toml_value(row.value)}"
     if row.secret:
         state = configuration.secrets.get(row.secret_field)
-        yield from secret_line("reference" if row.value else "value", state)
+        yield from _secret_line("reference" if row.value else "value", state)
     yield f"secret = {toml_value(row.secret)}"
 
 
@@ -59,10 +59,10 @@ def secret_lines(configuration: Configuration, prefix: str) -> Iterator[str]:
     for field in FIELDS:
         if field.secret and field.path == prefix + field.key:
             state = configuration.secrets.get(field.secret_name)
-            yield from secret_line(field.key, state)
+            yield from _secret_line(field.key, state)
 
 
-def secret_line(key: str, state: SecretState | None) -> Iterator[str]:
+def _secret_line(key: str, state: SecretState | None) -> Iterator[str]:
     """Yield the reference of a secret, or a comment about a stored one."""
     if state is None:
         return

@@ -23,7 +23,7 @@ def by_comparison(evidence: Evidence) -> Iterator[Clue]:
             )
             yield Clue(58, "not-found", text)
     elif evidence.is_same_without:
-        yield from clues_of_sameness(evidence)
+        yield from _clues_of_sameness(evidence)
     elif evidence.status == 403 and other.status == 401:
         text = Text("Without credentials the status is 401, so these are read.")
         yield Clue(66, "forbidden", text)
@@ -43,7 +43,7 @@ def by_comparison(evidence: Evidence) -> Iterator[Clue]:
         yield Clue(61 if evidence.status == 401 else 52, reason, text)
 
 
-def clues_of_sameness(evidence: Evidence) -> Iterator[Clue]:
+def _clues_of_sameness(evidence: Evidence) -> Iterator[Clue]:
     """Yield why credentials make no difference.
 
     With 401 many servers respond the same to wrong credentials and to none. Then it
@@ -64,11 +64,11 @@ def clues_of_sameness(evidence: Evidence) -> Iterator[Clue]:
 
 def not_read_clue(weight: int, text: Text, evidence: Evidence) -> Clue:
     """Return the clue that credentials are not found, with what else may be tried."""
-    remedy = join_texts([REASONS[_NOT_READ].remedy, sent_text(evidence)])
+    remedy = join_texts([REASONS[_NOT_READ].remedy, _sent_text(evidence)])
     return Clue(weight, _NOT_READ, text, remedy)
 
 
-def sent_text(evidence: Evidence) -> Text:
+def _sent_text(evidence: Evidence) -> Text:
     """Return where the credentials are now, as a sentence."""
     configuration = evidence.configuration
     rows = ", ".join(key for _, key in evidence.secret_rows)

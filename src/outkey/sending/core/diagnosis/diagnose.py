@@ -53,7 +53,7 @@ def diagnose(
     response to the same request without credentials (`anonymous`).
     """
     if response.status < 400:
-        return diagnose_marker(response, configuration, now=now)
+        return _diagnose_marker(response, configuration, now=now)
     evidence = Evidence(response, configuration, now, secret, anonymous)
     rules = response_rules.RULES
     if secret is not None:
@@ -68,13 +68,13 @@ def diagnose(
         clues = [
             clue for clue in clues if clue.reason != _WRONG or clue.weight >= _EXPLAINS
         ]
-    diagnosis = diagnosis_of(clues, configuration, response)
+    diagnosis = _diagnosis_of(clues, configuration, response)
     if secret is None:
         return diagnosis
-    return name_fields(diagnosis, configuration, response)
+    return _name_fields(diagnosis, configuration, response)
 
 
-def diagnose_marker(
+def _diagnose_marker(
     response: Response, configuration: Configuration, *, now: float
 ) -> Diagnosis | None:
     """Return the diagnosis of a success that has the Expired marker, if it has."""
@@ -83,10 +83,10 @@ def diagnose_marker(
     clues = list(
         response_rules.by_expiry_settings(Evidence(response, configuration, now))
     )
-    return diagnosis_of(clues, configuration, response) if clues else None
+    return _diagnosis_of(clues, configuration, response) if clues else None
 
 
-def name_fields(
+def _name_fields(
     diagnosis: Diagnosis, configuration: Configuration, response: Response
 ) -> Diagnosis:
     """Return a diagnosis whose remedy names the fields of the credentials."""
@@ -95,8 +95,8 @@ def name_fields(
         REASONS[_WRONG].remedy,
         Text("In use here: {fields}.", fields=join_texts(fields, ", ")),
     ]
-    if configuration.fetches_token and is_renewed_after(response, configuration):
-        remedies.append(renewed_remedy(configuration))
+    if configuration.fetches_token and _is_renewed_after(response, configuration):
+        remedies.append(_renewed_remedy(configuration))
     remedy = join_texts(remedies)
     suspicions = tuple(
         replace(suspicion, remedy=remedy)
@@ -107,22 +107,24 @@ def name_fields(
     return replace(diagnosis, remedy=suspicions[0].remedy, suspicions=suspicions)
 
 
-def token_remedies(response: Response, configuration: Configuration) -> dict[str, Text]:
+def _token_remedies(
+    response: Response, configuration: Configuration
+) -> dict[str, Text]:
     """Return the remedies for a token that was fetched, by reason.
 
     That it was renewed is only stated of a response that makes outkey do so.
     """
-    if is_renewed_after(response, configuration):
-        return dict.fromkeys(_OF_TOKENS, renewed_remedy(configuration))
+    if _is_renewed_after(response, configuration):
+        return dict.fromkeys(_OF_TOKENS, _renewed_remedy(configuration))
     return dict.fromkeys(_EXPIRED, _NOT_RENEWED)
 
 
-def is_renewed_after(response: Response, configuration: Configuration) -> bool:
+def _is_renewed_after(response: Response, configuration: Configuration) -> bool:
     """Whether a fetched token is renewed after such a response."""
     return is_rejected(response, configuration, lambda _response: False)
 
 
-def renewed_remedy(configuration: Configuration) -> Text:
+def _renewed_remedy(configuration: Configuration) -> Text:
     """Return the remedy where the API rejects a token that was just fetched."""
     return _LOGGED_IN if configuration.uses_login else _RENEWED
 
@@ -131,11 +133,11 @@ def diagnose_success(
     response: Response, configuration: Configuration, *, now: float
 ) -> Diagnosis | None:
     """Return the diagnosis of an error inside a successful response, or None."""
-    expired = diagnose_marker(response, configuration, now=now)
+    expired = _diagnose_marker(response, configuration, now=now)
     if expired is not None:
         return expired
     clues = list(clues_in_success(Evidence(response, configuration, now)))
-    return diagnosis_of(clues, configuration, response) if clues else None
+    return _diagnosis_of(clues, configuration, response) if clues else None
 
 
 def doubt_about_success(
@@ -158,13 +160,13 @@ def diagnose_error(
     return Diagnosis(error.cause, remedy or fallback, suspicions)
 
 
-def diagnosis_of(
+def _diagnosis_of(
     clues: list[Clue], configuration: Configuration, response: Response
 ) -> Diagnosis:
     """Return the diagnosis of a response from its clues, at least one."""
     suspicions = rank_clues(clues)
     if configuration.fetches_token:
-        remedies = token_remedies(response, configuration)
+        remedies = _token_remedies(response, configuration)
         suspicions = tuple(
             replace(suspicion, remedy=remedies[suspicion.reason.id])
             if suspicion.reason.id in remedies

@@ -33,7 +33,7 @@ _TRIAL_KEYS = ("sk_test_", "rk_test_", "pk_test_", "test_", "sandbox_", "TEST-")
 _LIVE_KEYS = ("sk_live_", "rk_live_", "pk_live_", "live_", "prod_")
 
 
-def by_entered(evidence: Evidence) -> Iterator[Clue]:
+def _by_entered(evidence: Evidence) -> Iterator[Clue]:
     """Check each secret that is sent as it was entered."""
     for name, as_sent in entered_secrets(evidence):
         try:
@@ -43,13 +43,13 @@ def by_entered(evidence: Evidence) -> Iterator[Clue]:
             continue  # it is reported as an error of its own
         label = secret_label(name)
         if fault:
-            helps = helps_to_tidy(name, value, as_sent)
+            helps = _helps_to_tidy(name, value, as_sent)
             fix = fix_of(fault, tidied=name) if helps else None
-            yield Clue(95, fault, fault_text(fault, label), fix=fix)
-        yield from by_key_prefix(evidence, label, value)
+            yield Clue(95, fault, _fault_text(fault, label), fix=fix)
+        yield from _by_key_prefix(evidence, label, value)
 
 
-def helps_to_tidy(name: str, value: Secret, as_sent: Callable[[str], str]) -> bool:
+def _helps_to_tidy(name: str, value: Secret, as_sent: Callable[[str], str]) -> bool:
     """Whether a value is left when its faults are removed, and has none any more."""
     sent = value.derive(partial(tidy_secret, name)).derive(as_sent)
     return bool(sent) and not sent.derive(fault_of)
@@ -92,16 +92,16 @@ def entered_secrets(evidence: Evidence) -> Iterator[tuple[str, Callable[[str], s
         if row.secret:
             name = row.secret_field
             has_scheme = may_have_scheme(name) and not row.value
-            yield name, partial(tidy_row, has_scheme=has_scheme)
+            yield name, partial(_tidy_row, has_scheme=has_scheme)
 
 
-def tidy_row(text: str, *, has_scheme: bool) -> str:
+def _tidy_row(text: str, *, has_scheme: bool) -> str:
     """Return the value of a header row without the one scheme that it may have."""
     value = tidy_value(text)
     return _SCHEME.sub("", value, count=1) if has_scheme else value
 
 
-def fault_text(fault: str, field: str) -> Text:
+def _fault_text(fault: str, field: str) -> Text:
     """Return the evidence for a fault in a field."""
     match fault:
         case "pasted-json":
@@ -122,7 +122,7 @@ def fault_text(fault: str, field: str) -> Text:
             )
 
 
-def by_key_prefix(evidence: Evidence, label: str, value: Secret) -> Iterator[Clue]:
+def _by_key_prefix(evidence: Evidence, label: str, value: Secret) -> Iterator[Clue]:
     """Compare the prefix of a key with the Environment; it is part of a secret."""
     environment = evidence.configuration.environment
     tidied = value.derive(tidy_value)
@@ -142,23 +142,23 @@ def by_key_prefix(evidence: Evidence, label: str, value: Secret) -> Iterator[Clu
         yield Clue(67, "wrong-environment", text)
 
 
-def by_username(evidence: Evidence) -> Iterator[Clue]:
+def _by_username(evidence: Evidence) -> Iterator[Clue]:
     """Check the user name for what cannot be seen in its field."""
     username = evidence.configuration.username
     if not evidence.configuration.sends_password or username == visible_text(username):
         return
     tidied = visible_text(username)
     fault = "invisible-characters"
-    text = fault_text(fault, BY_PATH["username"].label)
+    text = _fault_text(fault, BY_PATH["username"].label)
     fix = fix_of(fault, ("username", tidied)) if tidied else None
     yield Clue(94, fault, text, fix=fix)
 
 
-def by_encoded_password(evidence: Evidence) -> Iterator[Clue]:
+def _by_encoded_password(evidence: Evidence) -> Iterator[Clue]:
     """Check for a password that was copied from an Authorization header."""
     if not evidence.configuration.sends_password:
         return
-    encodes = partial(encoded_pair, evidence.configuration.username)
+    encodes = partial(_encoded_pair, evidence.configuration.username)
     try:
         password = evidence.secret("password") if evidence.secret else Secret("")
     except OutkeyError:
@@ -168,7 +168,7 @@ def by_encoded_password(evidence: Evidence) -> Iterator[Clue]:
         yield Clue(96, "password-encoded", text)
 
 
-def encoded_pair(username: str, password: str) -> str:
+def _encoded_pair(username: str, password: str) -> str:
     """Return a mark for Base64 of a user name and a password, nothing for others."""
     encoded = password.strip().removeprefix("Basic ").strip()
     try:
@@ -178,7 +178,7 @@ def encoded_pair(username: str, password: str) -> str:
     return "encoded" if username and pair.startswith(f"{username}:") else ""
 
 
-def by_row_scheme(evidence: Evidence) -> Iterator[Clue]:
+def _by_row_scheme(evidence: Evidence) -> Iterator[Clue]:
     """Compare the scheme in an Authorization row with those that the server accepts."""
     offered = evidence.offered
     for row in evidence.configuration.headers:
@@ -199,7 +199,7 @@ def by_row_scheme(evidence: Evidence) -> Iterator[Clue]:
             yield Clue(68, "wrong-scheme", text)
 
 
-def by_claims(evidence: Evidence) -> Iterator[Clue]:
+def _by_claims(evidence: Evidence) -> Iterator[Clue]:
     """Compare the unverified claims of a token with the time and the host."""
     claims = evidence.claims
     if claims is None:
@@ -219,11 +219,11 @@ def by_claims(evidence: Evidence) -> Iterator[Clue]:
         )
         yield Clue(94, "token-not-yet-valid", text)
     host = evidence.configuration.base.origin.host
-    hosts = [host_of(audience) for audience in claims.audiences]
+    hosts = [_host_of(audience) for audience in claims.audiences]
     if (
         evidence.status in {401, 403}
         and any(hosts)
-        and not any(have_same_domain(audience, host) for audience in hosts)
+        and not any(_have_same_domain(audience, host) for audience in hosts)
     ):
         text = Text("The aud claim of the token names other hosts than the Base URL.")
         yield Clue(62, "token-other-audience", text)
@@ -233,7 +233,7 @@ def by_claims(evidence: Evidence) -> Iterator[Clue]:
         yield Clue(62, "token-other-issuer", text)
 
 
-def host_of(audience: str) -> str:
+def _host_of(audience: str) -> str:
     """Return the host of an audience that is a URL, "" for any other."""
     try:
         parts = urlsplit(audience)
@@ -242,15 +242,15 @@ def host_of(audience: str) -> str:
     return (parts.hostname or "") if parts.scheme in {"http", "https"} else ""
 
 
-def have_same_domain(host: str, other: str) -> bool:
+def _have_same_domain(host: str, other: str) -> bool:
     """Whether two hosts belong together, as api.acme.example, auth.acme.example."""
     return host.split(".")[-2:] == other.split(".")[-2:]
 
 
 RULES = (
-    (by_entered, _STATUSES),
-    (by_username, _STATUSES),
-    (by_encoded_password, _STATUSES),
-    (by_row_scheme, frozenset({401})),
-    (by_claims, _STATUSES),
+    (_by_entered, _STATUSES),
+    (_by_username, _STATUSES),
+    (_by_encoded_password, _STATUSES),
+    (_by_row_scheme, frozenset({401})),
+    (_by_claims, _STATUSES),
 )

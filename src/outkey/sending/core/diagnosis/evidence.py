@@ -191,8 +191,8 @@ class Evidence:
         return (
             other is not None
             and other.status == self.status
-            and challenge_errors(other) == challenge_errors(self._response)
-            and same_message(other, self._response)
+            and _challenge_errors(other) == _challenge_errors(self._response)
+            and _same_message(other, self._response)
         )
 
     @property
@@ -247,7 +247,7 @@ class Evidence:
             return None
 
 
-def challenge_errors(response: Response) -> set[tuple[str, str, str]]:
+def _challenge_errors(response: Response) -> set[tuple[str, str, str]]:
     """Return the schemes of the challenges with their errors."""
     challenges = parse_challenges(response.headers.get_all("WWW-Authenticate"))
     return {
@@ -260,7 +260,7 @@ def challenge_errors(response: Response) -> set[tuple[str, str, str]]:
     }
 
 
-def same_message(response: Response, other: Response) -> bool:
+def _same_message(response: Response, other: Response) -> bool:
     """Whether two responses say the same, but for times and the ids of requests."""
     messages = {_CHANGING.sub("0", remote_message(one)) for one in (response, other)}
     if len(messages) > 1 or any(messages):

@@ -70,18 +70,18 @@ def clues_of(
 ) -> Iterator[Clue]:
     """Yield the clues of an error; one that explains itself has none."""
     if isinstance(error, errors.TokenEndpointFailed):
-        yield from clues_at_token_url(error, configuration, now)
+        yield from _clues_at_token_url(error, configuration, now)
     elif isinstance(error, errors.HeaderFormatError):
-        yield header_clue(error)
+        yield _header_clue(error)
     elif isinstance(error, errors.RedirectBlocked) and error.field in _REDIRECTED:
-        yield error_clue(90, _REDIRECTED[error.field], error)
+        yield _error_clue(90, _REDIRECTED[error.field], error)
     else:
         if met and configuration.base.origin.scheme == "http":
-            yield from clues_after_plain_http(error, configuration)
-        yield from clues_of_connection(error, configuration)
+            yield from _clues_after_plain_http(error, configuration)
+        yield from _clues_of_connection(error, configuration)
 
 
-def error_clue(
+def _error_clue(
     weight: int, reason: str, error: errors.OutkeyError, fix: Fix | None = None
 ) -> Clue:
     """Return a clue with the message of an error, our own text, as evidence."""
@@ -89,7 +89,7 @@ def error_clue(
     return Clue(weight, reason, evidence, error.hint or REASONS[reason].remedy, fix)
 
 
-def clues_of_connection(
+def _clues_of_connection(
     error: errors.OutkeyError, configuration: Configuration
 ) -> Iterator[Clue]:
     """Yield the clue of an error between us and the server."""
@@ -112,10 +112,10 @@ def clues_of_connection(
         text = Text("The server redirects to another origin.")
         yield Clue(90, reason, text, error.hint)
     else:
-        yield error_clue(90, reason, error, https_fix(reason, configuration))
+        yield _error_clue(90, reason, error, https_fix(reason, configuration))
 
 
-def clues_after_plain_http(
+def _clues_after_plain_http(
     error: errors.OutkeyError, configuration: Configuration
 ) -> Iterator[Clue]:
     """Recognize a port for https: it closes the connection when plain http is sent."""
@@ -137,13 +137,13 @@ def clues_after_plain_http(
         yield Clue(30, _PLAIN, text)
 
 
-def clues_at_token_url(
+def _clues_at_token_url(
     error: errors.TokenEndpointFailed, configuration: Configuration, now: float
 ) -> Iterator[Clue]:
     """Yield the clues of an error of the Token URL or the Login path."""
     if configuration.uses_login:
         reason, *_ = _AT_LOGIN.get(error.reason, ("unexpected",))
-        yield error_clue(90, reason, error)
+        yield _error_clue(90, reason, error)
         return
     oauth2 = configuration.oauth2
     style = oauth2.client_auth
@@ -168,20 +168,20 @@ def clues_at_token_url(
     suspected = error.suspected
     if suspected:
         text = Text("The description in the provider's response states it.")
-        fix = style_fix(suspected, configuration)
+        fix = _style_fix(suspected, configuration)
         yield Clue(94, suspected, text, fix=fix)
     reasons = _AT_TOKEN_URL.get(error.reason, ("unexpected",))
     if error.reason == "invalid_grant" and not configuration.needs_consent:
         reasons = ("unexpected",)  # no user has given a consent
     for number, reason in enumerate(reasons):
-        fix = style_fix(reason, configuration)
+        fix = _style_fix(reason, configuration)
         weight = 90 - 10 * number
-        clue = error_clue(weight, reason, error, fix)
+        clue = _error_clue(weight, reason, error, fix)
         # The hint of the error belongs to its first reason.
         yield clue if number == 0 else Clue(weight, reason, clue.evidence, fix=fix)
 
 
-def style_fix(reason: str, configuration: Configuration) -> Fix | None:
+def _style_fix(reason: str, configuration: Configuration) -> Fix | None:
     """Return the change of the OAuth 2.0 settings that a reason calls for."""
     oauth2 = configuration.oauth2
     if reason == "client-authentication-style" and oauth2.client_auth in _OTHER_STYLE:
@@ -193,7 +193,7 @@ def style_fix(reason: str, configuration: Configuration) -> Fix | None:
     return None
 
 
-def header_clue(error: errors.HeaderFormatError) -> Clue:
+def _header_clue(error: errors.HeaderFormatError) -> Clue:
     """Return the clue of a header that we refused to send ourselves."""
     reason = error.fault or "malformed-header"
     secret = error.field or ""
@@ -201,4 +201,4 @@ def header_clue(error: errors.HeaderFormatError) -> Clue:
         secret in {"password", "token"} or secret.startswith("header:")
     )
     fix = fix_of(reason, tidied=secret) if has_fix else None
-    return error_clue(90, reason, error, fix)
+    return _error_clue(90, reason, error, fix)

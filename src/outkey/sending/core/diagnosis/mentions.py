@@ -19,7 +19,7 @@ class Mention(NamedTuple):
     is_named: bool  # the scheme itself, so that a fix can choose it
 
 
-def mention(
+def _mention(
     kind: AuthenticationType, *words: str, weight: int, is_named: bool
 ) -> Mention:
     """Return a row of the table."""
@@ -29,8 +29,8 @@ def mention(
 _BASIC = AuthenticationType.BASIC
 _BEARER = AuthenticationType.BEARER
 _TABLE = (
-    mention(_BEARER, "bearer", "jwt", weight=65, is_named=True),
-    mention(
+    _mention(_BEARER, "bearer", "jwt", weight=65, is_named=True),
+    _mention(
         _BEARER,
         "invalid token",
         "token is invalid",
@@ -45,8 +45,8 @@ _TABLE = (
         weight=63,
         is_named=False,
     ),
-    mention(_BASIC, "basic auth", "http basic", weight=65, is_named=True),
-    mention(
+    _mention(_BASIC, "basic auth", "http basic", weight=65, is_named=True),
+    _mention(
         _BASIC,
         "username or password",
         "username and password",

@@ -451,7 +451,7 @@ class Phrase(NamedTuple):
     text: str
 
 
-def phrases_by_stem(status: int) -> tuple[tuple[bytes, tuple[Phrase, ...]], ...]:
+def _phrases_by_stem(status: int) -> tuple[tuple[bytes, tuple[Phrase, ...]], ...]:
     """Return the phrases for a status, grouped by their stem."""
     groups: dict[bytes, list[Phrase]] = {}
     for reason, weight, statuses, texts in _TABLE:
@@ -465,7 +465,7 @@ def phrases_by_stem(status: int) -> tuple[tuple[bytes, tuple[Phrase, ...]], ...]
 
 # An error in a 200 may use the phrases of any status.
 _BY_STATUS = {
-    status: phrases_by_stem(status)
+    status: _phrases_by_stem(status)
     for status in {200}.union(*(row[2] for row in _TABLE))
 }
 _MISSING = "no-credentials-sent"
@@ -492,7 +492,9 @@ def by_phrases(evidence: Evidence) -> Iterator[Clue]:
         if stem not in evidence.phrases:
             continue
         for phrase in phrases:
-            if phrase.needle in evidence.phrases and can_apply(phrase.reason, evidence):
+            if phrase.needle in evidence.phrases and _can_apply(
+                phrase.reason, evidence
+            ):
                 reason = reason_for(phrase, evidence)
                 text = Text('The response says "{phrase}".', phrase=phrase.text)
                 if phrase.reason == _EXPIRED and evidence.names_alternatives:
@@ -520,7 +522,7 @@ def reason_for(phrase: Phrase, evidence: Evidence) -> str:
     return phrase.reason
 
 
-def can_apply(reason: str, evidence: Evidence) -> bool:
+def _can_apply(reason: str, evidence: Evidence) -> bool:
     """Whether a reason is possible for this request."""
     if reason == "https-required":
         return evidence.configuration.base.origin.scheme == "http"

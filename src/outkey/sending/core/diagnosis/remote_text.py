@@ -42,13 +42,13 @@ def remote_message(response: Response) -> str:
     text = response.body[:BODY_READ].decode("utf-8", "replace")
     document = read_json(text)
     if document is not None:
-        message = message_in(document, 0)
+        message = _message_in(document, 0)
     elif text.lstrip()[:1] == "<":
         tag = _TAGS.search(text)
         message = html.unescape(tag[1]) if tag else ""
     else:
         message = text
-    return printable_line(message) or printable_line(challenge_description(response))
+    return printable_line(message) or printable_line(_challenge_description(response))
 
 
 def shorten(line: str) -> str:
@@ -64,22 +64,22 @@ def read_json(text: str) -> object:
         return None
 
 
-def message_in(value: object, depth: int) -> str:
+def _message_in(value: object, depth: int) -> str:
     """Return the first text under one of the keys."""
     if isinstance(value, str):
         return value
     if depth > _DEEPEST or not value:
         return ""
     if isinstance(value, list):
-        return message_in(value[0], depth + 1)
+        return _message_in(value[0], depth + 1)
     if not isinstance(value, dict):
         return ""
     fields = {str(key).lower(): inner for key, inner in value.items()}
-    messages = (message_in(fields[key], depth + 1) for key in _KEYS if key in fields)
+    messages = (_message_in(fields[key], depth + 1) for key in _KEYS if key in fields)
     return next((message for message in messages if message), "")
 
 
-def challenge_description(response: Response) -> str:
+def _challenge_description(response: Response) -> str:
     """Return the error descriptions of WWW-Authenticate."""
     challenges = parse_challenges(response.headers.get_all("WWW-Authenticate"))
     return " ".join(

@@ -164,19 +164,19 @@ def by_status(evidence: Evidence) -> Iterator[Clue]:
         )
         remedy = NO_TEXT
         if wanted := evidence.offered & set(map(str.lower, _SCHEMES)):
-            asked = Text("The API asks for {wanted}.", wanted=scheme_names(wanted))
+            asked = Text("The API asks for {wanted}.", wanted=_scheme_names(wanted))
             remedy = join_texts([REASONS["no-credentials-sent"].remedy, asked])
         yield Clue(85 if status == 401 else 55, "no-credentials-sent", text, remedy)
 
 
-def by_challenge(evidence: Evidence) -> Iterator[Clue]:
+def _by_challenge(evidence: Evidence) -> Iterator[Clue]:
     """Read the errors of the challenges (RFC 6750 §3.1, RFC 9449 §7.1)."""
     errors = evidence.errors
     if "insufficient_scope" in errors:
         text = Text("WWW-Authenticate has the error insufficient_scope.")
         yield Clue(90, "missing-scope", text)
     if "invalid_token" in errors and evidence.configuration.sends_token:
-        yield from clues_of_invalid_token(evidence)
+        yield from _clues_of_invalid_token(evidence)
     if "invalid_request" in errors:
         text = Text("WWW-Authenticate has the error invalid_request.")
         yield Clue(75, "malformed-header", text)
@@ -191,7 +191,7 @@ def by_challenge(evidence: Evidence) -> Iterator[Clue]:
         yield Clue(82, "dpop-required", text, fix=fix)
 
 
-def clues_of_invalid_token(evidence: Evidence) -> Iterator[Clue]:
+def _clues_of_invalid_token(evidence: Evidence) -> Iterator[Clue]:
     """Yield the reasons for an invalid_token error, by its description.
 
     Without one that decides, the token is called wrong and not expired: the error alone
@@ -200,7 +200,7 @@ def clues_of_invalid_token(evidence: Evidence) -> Iterator[Clue]:
     text = Text("WWW-Authenticate has the error invalid_token.")
     described = [reason for word, reason in _DESCRIBED if word in evidence.description]
     if described and not evidence.names_alternatives:
-        yield Clue(80, as_of_status(described[0], evidence.status), text)
+        yield Clue(80, _as_of_status(described[0], evidence.status), text)
         return
     claims = evidence.claims
     if claims and (claims.expires or 0) > evidence.now + evidence.skew:
@@ -215,21 +215,21 @@ def clues_of_invalid_token(evidence: Evidence) -> Iterator[Clue]:
             "WWW-Authenticate has the error invalid_token, and the API accepted this"
             " token before."
         )
-        yield Clue(66, as_of_status("token-expired", evidence.status), text)
+        yield Clue(66, _as_of_status("token-expired", evidence.status), text)
         yield Clue(45, "token-revoked", text)
         return
     yield Clue(_ALTERNATIVE, "wrong-credentials", text)
     text = Text("The error invalid_token is also that of an expired token.")
-    yield Clue(40, as_of_status("token-expired", evidence.status), text)
+    yield Clue(40, _as_of_status("token-expired", evidence.status), text)
 
 
-def as_of_status(reason: str, status: int) -> str:
+def _as_of_status(reason: str, status: int) -> str:
     """Return the reason for an expired token that fits the status."""
     is_expired = reason == "token-expired"
     return "expired-as-403" if is_expired and status == FORBIDDEN else reason
 
 
-def by_scheme(evidence: Evidence) -> Iterator[Clue]:
+def _by_scheme(evidence: Evidence) -> Iterator[Clue]:
     """Compare the schemes that the server accepts with ours."""
     configuration = evidence.configuration
     offered = evidence.offered
@@ -238,9 +238,9 @@ def by_scheme(evidence: Evidence) -> Iterator[Clue]:
         if strongest_challenge(evidence.challenges) is None:
             yield Clue(90, "wrong-scheme", _OTHER_DIGEST)
         return
-    if ours in offered or not may_compare_schemes(evidence):
+    if ours in offered or not _may_compare_schemes(evidence):
         return
-    sent = scheme_names({ours})
+    sent = _scheme_names({ours})
     if ours is AuthenticationType.NONE:
         sent = (
             Text("keys in headers")
@@ -254,7 +254,7 @@ def by_scheme(evidence: Evidence) -> Iterator[Clue]:
         )
         yield Clue(72, "key-in-another-header", text)
         return
-    wanted = scheme_names(offered)
+    wanted = _scheme_names(offered)
     text = Text(
         "WWW-Authenticate asks for {wanted}; this configuration sends {sent}.",
         wanted=wanted,
@@ -266,10 +266,10 @@ def by_scheme(evidence: Evidence) -> Iterator[Clue]:
             Text("The API asks for {wanted}.", wanted=wanted),
         ]
     )
-    yield Clue(68, "wrong-scheme", text, remedy, scheme_fix(ours, offered))
+    yield Clue(68, "wrong-scheme", text, remedy, _scheme_fix(ours, offered))
 
 
-def may_compare_schemes(evidence: Evidence) -> bool:
+def _may_compare_schemes(evidence: Evidence) -> bool:
     """Whether a challenge names a scheme, and it is known which one is sent.
 
     Jira always names OAuth; a row or script may have any scheme; and with DPoP the
@@ -285,7 +285,7 @@ def may_compare_schemes(evidence: Evidence) -> bool:
     )
 
 
-def scheme_fix(ours: AuthenticationType, offered: Container[str]) -> Fix | None:
+def _scheme_fix(ours: AuthenticationType, offered: Container[str]) -> Fix | None:
     """Return the change to the best scheme that the server names.
 
     It never chooses None, whatever schemes those are. Nor does it make a password
@@ -302,7 +302,7 @@ def scheme_fix(ours: AuthenticationType, offered: Container[str]) -> Fix | None:
     return fix_of("wrong-scheme", change, value=choice.label)
 
 
-def scheme_names(schemes: set[str]) -> Text:
+def _scheme_names(schemes: set[str]) -> Text:
     """Return the names of schemes; any other name is remote text and not repeated."""
     names = [name for name in _SCHEMES if name.lower() in schemes]
     if not names:
@@ -319,7 +319,7 @@ def by_expiry_settings(evidence: Evidence) -> Iterator[Clue]:
     configuration = evidence.configuration
     if not configuration.sends_token:
         return
-    reason = as_of_status("token-expired", status)
+    reason = _as_of_status("token-expired", status)
     if evidence.has_expired_marker:
         yield Clue(95, reason, Text("The response has the Expired marker."))
     if status == FORBIDDEN and configuration.verification.forbidden_means_expired:
@@ -330,13 +330,13 @@ def by_expiry_settings(evidence: Evidence) -> Iterator[Clue]:
         yield Clue(80, reason, text)
 
 
-def by_expiry(evidence: Evidence) -> Iterator[Clue]:
+def _by_expiry(evidence: Evidence) -> Iterator[Clue]:
     """Check Token Expires On, and whether a 403 may mean expired."""
     status = evidence.status
     configuration = evidence.configuration
     if not configuration.sends_token:
         return
-    reason = as_of_status("token-expired", status)
+    reason = _as_of_status("token-expired", status)
     last_day = configuration.expires_on
     if last_day and day_of(evidence.now) > last_day:
         text = Text("Token Expires On is {day}.", day=last_day)
@@ -350,7 +350,7 @@ def by_expiry(evidence: Evidence) -> Iterator[Clue]:
         yield Clue(30, reason, text, remedy)
 
 
-def by_clock(evidence: Evidence) -> Iterator[Clue]:
+def _by_clock(evidence: Evidence) -> Iterator[Clue]:
     """Compare the clocks, if the response mentions time or our request is signed."""
     configuration = evidence.configuration
     timed = any(phrase in evidence.phrases for phrase in _TIMED)
@@ -359,7 +359,7 @@ def by_clock(evidence: Evidence) -> Iterator[Clue]:
         return
     skew = round(evidence.skew)
     if abs(skew) > CLOCK_SKEW_SECONDS:
-        text = skew_text(skew)
+        text = _skew_text(skew)
         if timed:
             text = join_texts([text, Text("The response mentions the time.")])
         yield Clue(88 if timed else 65, "clock-off", text)
@@ -374,7 +374,7 @@ def by_clock(evidence: Evidence) -> Iterator[Clue]:
         yield Clue(30, "clock-off", Text("The response mentions the time."))
 
 
-def skew_text(skew: int) -> Text:
+def _skew_text(skew: int) -> Text:
     """Return the difference of the clocks as a sentence."""
     if skew > 0:
         return Text(
@@ -387,7 +387,7 @@ def skew_text(skew: int) -> Text:
     )
 
 
-def by_limits(evidence: Evidence) -> Iterator[Clue]:
+def _by_limits(evidence: Evidence) -> Iterator[Clue]:
     """Check for limits, also those that are sent as a 403 (GitHub)."""
     pause = evidence.headers.get("retry-after", "")
     if pause.isascii() and pause.isdigit():
@@ -400,7 +400,7 @@ def by_limits(evidence: Evidence) -> Iterator[Clue]:
         yield Clue(78, "rate-limited", text)
 
 
-def by_scopes(evidence: Evidence) -> Iterator[Clue]:
+def _by_scopes(evidence: Evidence) -> Iterator[Clue]:
     """Compare the scopes in GitHub's headers: one of the accepted is enough."""
     accepted = words_in(evidence.headers.get("x-accepted-oauth-scopes", ""))
     granted = words_in(evidence.headers.get("x-oauth-scopes", ""))
@@ -414,7 +414,7 @@ def words_in(text: str) -> set[str]:
     return set(text.replace(",", " ").split())
 
 
-def by_guard(evidence: Evidence) -> Iterator[Clue]:
+def _by_guard(evidence: Evidence) -> Iterator[Clue]:
     """Check for CSRF protection, firewalls and login pages in front of the API."""
     headers = evidence.headers
     html = evidence.is_html
@@ -445,7 +445,7 @@ def asks_for_password(evidence: Evidence) -> bool:
     )
 
 
-def by_place(evidence: Evidence) -> Iterator[Clue]:
+def _by_place(evidence: Evidence) -> Iterator[Clue]:
     """Yield the possible meanings of a 404; the path is known in tests only."""
     configuration = evidence.configuration
     tested = evidence.secret is not None
@@ -460,10 +460,10 @@ def by_place(evidence: Evidence) -> Iterator[Clue]:
         text = Text("The Test Path is /, where many APIs have nothing.")
         yield Clue(48, "wrong-path", text)
     if configuration.sends_credentials:
-        yield hidden_refusal_clue(evidence, has_path=tested and path != "/")
+        yield _hidden_refusal_clue(evidence, has_path=tested and path != "/")
 
 
-def hidden_refusal_clue(evidence: Evidence, *, has_path: bool) -> Clue:
+def _hidden_refusal_clue(evidence: Evidence, *, has_path: bool) -> Clue:
     """Return how likely a 404 is a refusal; that of an unknown path has a body."""
     host = f".{evidence.configuration.base.origin.host}"
     weight = 30
@@ -485,7 +485,7 @@ def hidden_refusal_clue(evidence: Evidence, *, has_path: bool) -> Clue:
     return Clue(weight, "hidden-401", text)
 
 
-def by_environment(evidence: Evidence) -> Iterator[Clue]:
+def _by_environment(evidence: Evidence) -> Iterator[Clue]:
     """Compare the host with the Environment."""
     configuration = evidence.configuration
     if configuration.environment is not Environment.PRODUCTION:
@@ -499,7 +499,7 @@ def by_environment(evidence: Evidence) -> Iterator[Clue]:
             yield Clue(55 if evidence.status == 401 else 40, "wrong-environment", text)
 
 
-def by_row_names(evidence: Evidence) -> Iterator[Clue]:
+def _by_row_names(evidence: Evidence) -> Iterator[Clue]:
     """Check for names of header rows that many servers drop."""
     for position, key in evidence.secret_rows:
         if "_" not in key:
@@ -517,7 +517,7 @@ def by_row_names(evidence: Evidence) -> Iterator[Clue]:
         yield Clue(weight, "header-underscore", text, fix=fix)
 
 
-def by_named_headers(evidence: Evidence) -> Iterator[Clue]:
+def _by_named_headers(evidence: Evidence) -> Iterator[Clue]:
     """Check for a header that the response names and that is not sent."""
     if b"-key" not in evidence.lower and b"-token" not in evidence.lower:
         return
@@ -545,7 +545,7 @@ def by_named_headers(evidence: Evidence) -> Iterator[Clue]:
         yield Clue(72, "key-in-another-header", text, remedy, fix)
 
 
-def by_user(evidence: Evidence) -> Iterator[Clue]:
+def _by_user(evidence: Evidence) -> Iterator[Clue]:
     """Compare the user name with the form that its provider expects."""
     configuration = evidence.configuration
     if configuration.authentication_type is not AuthenticationType.BASIC:
@@ -577,20 +577,20 @@ _ALL = range(400, 1000)
 # The statuses that each rule applies to.
 RULES: tuple[tuple[Callable[[Evidence], Iterator[Clue]], Container[int]], ...] = (
     (by_status, _ALL),
-    (by_challenge, _ALL),
-    (by_scheme, {401}),
+    (_by_challenge, _ALL),
+    (_by_scheme, {401}),
     (by_comparison, {401, 403, 404}),
     (by_mentions, {401, 403}),
     (by_expiry_settings, _ALL),
-    (by_expiry, {401, 403}),
-    (by_clock, {400, 401, 403}),
-    (by_limits, {403, 429}),
-    (by_scopes, {403, 404}),
-    (by_guard, _ALL),
-    (by_place, {404}),
-    (by_environment, {401, 403}),
-    (by_row_names, {400, 401, 403}),
-    (by_named_headers, {400, 401, 403}),
-    (by_user, {401}),
+    (_by_expiry, {401, 403}),
+    (_by_clock, {400, 401, 403}),
+    (_by_limits, {403, 429}),
+    (_by_scopes, {403, 404}),
+    (_by_guard, _ALL),
+    (_by_place, {404}),
+    (_by_environment, {401, 403}),
+    (_by_row_names, {400, 401, 403}),
+    (_by_named_headers, {400, 401, 403}),
+    (_by_user, {401}),
     (by_phrases, _ALL),
 )

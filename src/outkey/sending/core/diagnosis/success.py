@@ -13,7 +13,7 @@ from outkey.sending.core.diagnosis.phrases import by_phrases
 from outkey.sending.core.diagnosis.remote_text import read_json
 from outkey.sending.core.diagnosis.response_rules import asks_for_password
 
-# The members that report an error, as `plain_name` writes them.
+# The members that report an error, as `_plain_name` writes them.
 _MEMBERS = frozenset(
     (
         "error",
@@ -47,7 +47,7 @@ def clues_in_success(evidence: Evidence) -> Iterator[Clue]:
         yield Clue(
             80, "login-page", Text("The response redirects to a page to sign in.")
         )
-    if evidence.status < 300 and (sign := sign_of_error(evidence)):
+    if evidence.status < 300 and (sign := _sign_of_error(evidence)):
         text = Text(
             "The status is {status}, and {sign}.", status=evidence.status, sign=sign
         )
@@ -55,7 +55,7 @@ def clues_in_success(evidence: Evidence) -> Iterator[Clue]:
         yield from by_phrases(evidence)
 
 
-def sign_of_error(evidence: Evidence) -> Text | None:
+def _sign_of_error(evidence: Evidence) -> Text | None:
     """Return the part of a response that reports an error, or None."""
     if evidence.is_html:
         return None
@@ -64,7 +64,7 @@ def sign_of_error(evidence: Evidence) -> Text | None:
     document = read_document(evidence)
     if flag := false_flag(document):
         return Text("the response has {flag}: false", flag=flag)
-    member = error_member(document) or error_member_of_all(document)
+    member = error_member(document) or _error_member_of_all(document)
     return Text("the response has the member {name}", name=member) if member else None
 
 
@@ -78,7 +78,7 @@ def doubt_about(evidence: Evidence) -> Text | None:
     path = evidence.configuration.verification.test_path.partition("?")[0]
     if document == {} and path.rstrip("/").endswith(_USER_PATHS):  # verdaccio
         return Text("the response names no user")
-    if member := error_below(document, 0):
+    if member := _error_below(document, 0):
         return Text("there is a member {name} inside the response", name=member)
     return None
 
@@ -92,8 +92,8 @@ def false_flag(value: object) -> str:
     """Return the name of a member of an object that denies its success, or nothing."""
     if isinstance(value, dict):
         for name, content in value.items():
-            if content is False and plain_name(name) in _FLAGS:
-                return plain_name(name)
+            if content is False and _plain_name(name) in _FLAGS:
+                return _plain_name(name)
     return ""
 
 
@@ -105,14 +105,14 @@ def error_member(value: object) -> str:
     if not isinstance(value, dict):
         return ""
     for name, content in value.items():
-        plain = plain_name(name)
+        plain = _plain_name(name)
         is_number = isinstance(content, int | float) and content is not True
-        if plain in _MEMBERS and not is_number and has_content(content, 0):
+        if plain in _MEMBERS and not is_number and _has_content(content, 0):
             return plain
     return ""
 
 
-def error_member_of_all(document: object) -> str:
+def _error_member_of_all(document: object) -> str:
     """Return the member that each element of the first-level lists reports."""
     lists = [document]
     if isinstance(document, dict):
@@ -125,7 +125,7 @@ def error_member_of_all(document: object) -> str:
     return ""
 
 
-def error_below(value: object, depth: int) -> str:
+def _error_below(value: object, depth: int) -> str:
     """Return the name of a member that reports an error anywhere in a document."""
     if depth > _DEEPEST:
         return ""
@@ -136,20 +136,20 @@ def error_below(value: object, depth: int) -> str:
         parts = list(value.values())
     elif isinstance(value, list):
         parts = value
-    members = (error_below(part, depth + 1) for part in parts)
+    members = (_error_below(part, depth + 1) for part in parts)
     return next((member for member in members if member), "")
 
 
-def plain_name(name: str) -> str:
+def _plain_name(name: str) -> str:
     """Return a name as `_MEMBERS` has it: `error_code` and `errorCode` are one."""
     return name.replace("_", "").replace("-", "").lower()
 
 
-def has_content(value: object, depth: int) -> bool:
+def _has_content(value: object, depth: int) -> bool:
     """Whether a member says anything: many APIs have an empty one in each response."""
     if isinstance(value, str):
         return value.strip().lower() not in _NO_ERROR
     parts = list(value.values()) if isinstance(value, dict) else value
     if isinstance(parts, list):
-        return depth > _DEEPEST or any(has_content(part, depth + 1) for part in parts)
+        return depth > _DEEPEST or any(_has_content(part, depth + 1) for part in parts)
     return bool(value)

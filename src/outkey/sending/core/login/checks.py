@@ -38,18 +38,18 @@ def refuse_unusable_login(configuration: Configuration) -> None:
     for name in _PATHS:
         if getattr(login, name):
             target_of(configuration, f"login.{name}")
-    refuse_body(configuration, "body", OF_LOGIN, SECRETS_OF_LOGIN)
+    _refuse_body(configuration, "body", OF_LOGIN, SECRETS_OF_LOGIN)
     for name in ("token", "refresh_token"):
-        refuse_nameless_part(f"login.{name}", getattr(login, name))
+        _refuse_nameless_part(f"login.{name}", getattr(login, name))
     if login.refresh_path:
-        refuse_body(configuration, "refresh_body", OF_REFRESH, (REFRESH_TOKEN,))
+        _refuse_body(configuration, "refresh_body", OF_REFRESH, (REFRESH_TOKEN,))
         if not login.refresh_token:
             raise BY_PATH["login.refresh_token"].refuse(
                 Text("must not be empty beside a Refresh path")
             )
 
 
-def refuse_body(
+def _refuse_body(
     configuration: Configuration,
     name: str,
     allowed: Sequence[str],
@@ -85,7 +85,7 @@ def refuse_body(
             ),
         )
     if configuration.login.format is BodyFormat.JSON:
-        refuse_other_than_json(path, template)
+        _refuse_other_than_json(path, template)
 
 
 def in_braces(names: Sequence[str]) -> str:
@@ -93,7 +93,7 @@ def in_braces(names: Sequence[str]) -> str:
     return ", ".join(f"{{{name}}}" for name in names)
 
 
-def refuse_other_than_json(path: str, template: str) -> None:
+def _refuse_other_than_json(path: str, template: str) -> None:
     """Refuse a body that is not JSON, such as one with a placeholder without quotes."""
     try:
         json.loads(template)
@@ -107,13 +107,13 @@ def refuse_other_than_json(path: str, template: str) -> None:
         ) from None
 
 
-def refuse_nameless_part(path: str, where: str) -> None:
+def _refuse_nameless_part(path: str, where: str) -> None:
     """Refuse `header:` or `cookie:` without a valid name."""
     part = named_part(where)
     if part is not None and not is_header_name(part[1]):
-        raise name_error(path)
+        raise _name_error(path)
 
 
-def name_error(path: str) -> ConfigError:
+def _name_error(path: str) -> ConfigError:
     """Return the error for the place of a token that names nothing."""
     return BY_PATH[path].refuse(Text("must name a header or a cookie, as header:NAME"))

@@ -31,9 +31,9 @@ def explain_login(
 ) -> None:
     """Add to an error what was sent where, or what the response has instead."""
     if error.reason == NO_TOKEN:
-        names = ", ".join(islice(member_names(parse_body(response.body)), _MAX_NAMES))
+        names = ", ".join(islice(_member_names(parse_body(response.body)), _MAX_NAMES))
         shown = "" if is_secret(names) else names
-        error.replace_message(missing_token(configuration.login.token, shown))
+        error.replace_message(_missing_token(configuration.login.token, shown))
         return
     target = target_of(configuration, LOGIN_PATH).partition("?")[0]
     error.replace_message(
@@ -47,7 +47,7 @@ def explain_login(
     )
 
 
-def missing_token(where: str, names: str) -> Text:
+def _missing_token(where: str, names: str) -> Text:
     """Return the message for a login that succeeded, and whose token is elsewhere."""
     if not names:
         return Text("the login worked, but nothing is at {where}", where=where)
@@ -58,7 +58,7 @@ def missing_token(where: str, names: str) -> Text:
     )
 
 
-def member_names(document: object, prefix: str = "", depth: int = 1) -> Iterator[str]:
+def _member_names(document: object, prefix: str = "", depth: int = 1) -> Iterator[str]:
     """Yield the paths of a document's members that are plain words."""
     if not isinstance(document, dict):
         return
@@ -67,6 +67,6 @@ def member_names(document: object, prefix: str = "", depth: int = 1) -> Iterator
             continue
         path = f"{prefix}{name}"
         if isinstance(value, dict) and value and depth < _MAX_DEPTH:
-            yield from member_names(value, f"{path}.", depth + 1)
+            yield from _member_names(value, f"{path}.", depth + 1)
         else:
             yield path

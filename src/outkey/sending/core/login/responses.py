@@ -32,7 +32,7 @@ _ERRORS = ("error", "errors", "fault")
 _FAILED = frozenset({"error", "fail", "failed", "failure"})  # JSend, and others
 
 
-def find_nothing(_document: object) -> object:
+def _find_nothing(_document: object) -> object:
     """Find nothing: no expression is set."""
     return None
 
@@ -70,25 +70,25 @@ def read_login(
     document = parse_body(response.body)
 
     def part(name: str) -> object:
-        value = find_part(
+        value = _find_part(
             response, getattr(settings, name), document, finders.get(name)
         )
-        return tidy_part(value, prefix)
+        return _tidy_part(value, prefix)
 
     access = read_secret(part("token"))
     if access is None:
         raise login_failure(
-            reason_of_missing_token(document, is_found="token" in finders)
+            _reason_of_missing_token(document, is_found="token" in finders)
         )
     refresh = part("refresh_token") if settings.refresh_path else None
-    expiry = finders.get("expires_in", find_nothing)
+    expiry = finders.get("expires_in", _find_nothing)
     return TokenResponse(
         access=access,
         refresh=read_secret(refresh, REFRESH_GRAMMAR),
         kind="Bearer",
         # A moment refers to the clock of the API.
         lifetime=lifetime_of(
-            find_value(expiry, document),
+            _find_value(expiry, document),
             settings.expires_unit,
             server_time(response) or now,
         ),
@@ -109,17 +109,17 @@ def reason_of_status(status: int) -> str:
     return "not_found" if status in _MISSING else "refused"
 
 
-def reason_of_missing_token(document: object, *, is_found: bool) -> str:
+def _reason_of_missing_token(document: object, *, is_found: bool) -> str:
     """Return why a response of success has no token; `is_found`: by a JMESPath."""
-    if reports_error(document):
+    if _reports_error(document):
         return LOGIN_REFUSED
     return "not_a_token_endpoint" if is_found and document is None else "no_token"
 
 
-def reports_error(document: object) -> bool:
+def _reports_error(document: object) -> bool:
     """Whether a document says explicitly that it is an error."""
     if isinstance(document, list):
-        return any(isinstance(part, dict) and reports_error(part) for part in document)
+        return any(isinstance(part, dict) and _reports_error(part) for part in document)
     if not isinstance(document, dict):
         return False
     status = document.get("status")
@@ -134,29 +134,29 @@ def parse_body(body: bytes) -> object:
     """Return a JSON document, or None if it is not JSON."""
     text = body[:MAX_RESPONSE].decode("utf-8-sig", "replace").strip()
     try:
-        return json.loads(text, parse_int=parse_integer)
+        return json.loads(text, parse_int=_parse_integer)
     except (ValueError, RecursionError):
         return None
 
 
-def parse_integer(digits: str) -> int | float:
+def _parse_integer(digits: str) -> int | float:
     """Return an integer; of many digits a float, which takes any number of them."""
     return int(digits) if len(digits) <= _EXACT_DIGITS else float(digits)
 
 
-def find_part(
+def _find_part(
     response: Response, where: str, document: object, finder: Finder | None
 ) -> object:
     """Return a part of a response: of its body, a header or a cookie."""
     if finder is not None:
-        return find_value(finder, document)
+        return _find_value(finder, document)
     kind, _, name = where.partition(":")
     if kind == "header":
         return response.headers.get(name)
     return cookie_value(response.headers.get_all("Set-Cookie"), name)
 
 
-def find_value(finder: Finder, document: object) -> object:
+def _find_value(finder: Finder, document: object) -> object:
     """Return the result of an expression; None where it does not fit the document."""
     try:
         return finder(document)
@@ -177,7 +177,7 @@ def cookie_value(lines: Iterable[str], name: str) -> str:
     return value
 
 
-def tidy_part(value: object, prefix: str) -> object:
+def _tidy_part(value: object, prefix: str) -> object:
     """Return a token without a word such as Bearer before it; a number as text."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)

@@ -45,7 +45,7 @@ def prove(
     def client_secret() -> Secret:
         entered = secret("client_secret").derive(tidy_value)
         may_be_key = settings.client_auth is ClientAuth.PRIVATE_KEY_JWT
-        return entered if may_be_key else entered.derive(refuse_private_key)
+        return entered if may_be_key else entered.derive(_refuse_private_key)
 
     match settings.client_auth:
         case ClientAuth.BODY:
@@ -54,7 +54,7 @@ def prove(
             return Proof(parameters=(identity, ("client_secret", client_secret())))
         case ClientAuth.BASIC | ClientAuth.BASIC_RAW as way:
             encode = _encode if way is ClientAuth.BASIC else str
-            value = basic_value(settings.client_id, client_secret(), encode)
+            value = _basic_value(settings.client_id, client_secret(), encode)
             return Proof(
                 headers=(Header("Authorization", value, Source.AUTHENTICATION),)
             )
@@ -78,7 +78,7 @@ def prove(
             assert_never(other)
 
 
-def refuse_private_key(text: str) -> str:
+def _refuse_private_key(text: str) -> str:
     """Refuse to send a private key, also after a change of Client Authentication."""
     if "PRIVATE KEY-----" in text or (text.startswith("{") and '"d"' in text):
         raise ConfigError(
@@ -91,7 +91,9 @@ def refuse_private_key(text: str) -> str:
     return text
 
 
-def basic_value(client_id: str, secret: Secret, encode: Callable[[str], str]) -> Secret:
+def _basic_value(
+    client_id: str, secret: Secret, encode: Callable[[str], str]
+) -> Secret:
     """Return the value of the Authorization header for HTTP Basic."""
     pair = Secret.joined(encode(client_id), ":", secret.derive(encode))
     return pair.derive(lambda text: "Basic " + b64encode(text.encode()).decode("ascii"))

@@ -32,7 +32,7 @@ def client_credentials(configuration: Configuration) -> Parameters:
     """Request a token for the application itself (RFC 6749 §4.4)."""
     # Zoom has its own grant_type; everything else is the same.
     grant = configuration.oauth2.extra.get("grant_type", "client_credentials")
-    return [("grant_type", grant), *requested_parameters(configuration)]
+    return [("grant_type", grant), *_requested_parameters(configuration)]
 
 
 def refresh(configuration: Configuration, token: Secret) -> Parameters:
@@ -41,7 +41,7 @@ def refresh(configuration: Configuration, token: Secret) -> Parameters:
     with_scope = configuration.oauth2.grant is Grant.REFRESH_TOKEN
     return parameters + [
         pair
-        for pair in requested_parameters(configuration)
+        for pair in _requested_parameters(configuration)
         if with_scope or pair[0] != "scope"
     ]
 
@@ -55,7 +55,7 @@ def authorization_code(
         ("code", code),
         ("redirect_uri", consent.redirect_url),
         ("code_verifier", consent.verifier),
-        *extra_parameters(configuration),
+        *_extra_parameters(configuration),
     ]
 
 
@@ -65,13 +65,13 @@ def device_code(configuration: Configuration, code: Secret) -> Parameters:
         ("grant_type", _DEVICE_GRANT),
         ("device_code", code),
         client_id(configuration),
-        *extra_parameters(configuration),
+        *_extra_parameters(configuration),
     ]
 
 
 def device_start(configuration: Configuration) -> Parameters:
     """Request a device code (RFC 8628 §3.1)."""
-    return [client_id(configuration), *requested_parameters(configuration)]
+    return [client_id(configuration), *_requested_parameters(configuration)]
 
 
 def client_id(configuration: Configuration) -> tuple[str, str]:
@@ -87,7 +87,7 @@ def about_token(token: Secret, hint: str) -> Parameters:
     return [("token", token), ("token_type_hint", hint)]
 
 
-def requested_parameters(configuration: Configuration) -> Parameters:
+def _requested_parameters(configuration: Configuration) -> Parameters:
     """Return scope, audience and resource as configured, and the extra parameters."""
     settings = configuration.oauth2
     named = {
@@ -96,10 +96,10 @@ def requested_parameters(configuration: Configuration) -> Parameters:
         "resource": settings.resource,
     }
     parameters: Parameters = [(name, text) for name, text in named.items() if text]
-    return parameters + extra_parameters(configuration)
+    return parameters + _extra_parameters(configuration)
 
 
-def extra_parameters(configuration: Configuration) -> Parameters:
+def _extra_parameters(configuration: Configuration) -> Parameters:
     """Return the configured extra parameters of a token request."""
     extra = configuration.oauth2.extra.items()
     return [(name, text) for name, text in extra if name != "grant_type"]
@@ -112,11 +112,11 @@ def post(
     fields = dict((*parameters, *proof.parameters))
     if configuration.oauth2.body_format == "json":
         kind = "application/json"
-        content = joined_fields(fields, json.dumps, assignment=": ", separator=", ")
+        content = _joined_fields(fields, json.dumps, assignment=": ", separator=", ")
         body = Secret.joined("{", content, "}")
     else:
         kind = "application/x-www-form-urlencoded"
-        body = joined_fields(fields, quote_plus, assignment="=", separator="&")
+        body = _joined_fields(fields, quote_plus, assignment="=", separator="&")
     location = parse_endpoint(url, "oauth2.token_url")
     framing = {"Content-Length": str(body.wire_length), "Content-Type": kind}
     headers = (*common_headers(location, framing), *proof.headers)
@@ -136,7 +136,7 @@ def common_headers(location: Location, more: Mapping[str, str]) -> Iterator[Head
         yield Header(name, text, Source.DEFAULT)
 
 
-def joined_fields(
+def _joined_fields(
     fields: Mapping[str, str | Secret],
     encode: Callable[[str], str],
     *,
@@ -169,13 +169,13 @@ def consent_for(state: str, verifier: str, redirect_url: str) -> Consent:
     return Consent(
         state=state,
         verifier=Secret(verifier),
-        challenge=encoded_hash(verifier),
+        challenge=_encoded_hash(verifier),
         redirect_url=redirect_url,
-        nonce=encoded_hash(f"nonce {verifier}"),
+        nonce=_encoded_hash(f"nonce {verifier}"),
     )
 
 
-def encoded_hash(text: str) -> str:
+def _encoded_hash(text: str) -> str:
     """Return the SHA-256 of a text as it can be sent in a URL."""
     digest = hashlib.sha256(text.encode("ascii")).digest()
     return urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
@@ -190,7 +190,7 @@ def consent_url(configuration: Configuration, consent: Consent) -> str:
     """Return the URL where a user authorizes the access (RFC 6749 §4.1.1, RFC 7636)."""
     settings = configuration.oauth2
     parameters: dict[str, str] = {
-        **{name: str(text) for name, text in requested_parameters(configuration)},
+        **{name: str(text) for name, text in _requested_parameters(configuration)},
         "response_type": "code",
         "client_id": settings.client_id,
         "redirect_uri": consent.redirect_url,
@@ -274,12 +274,12 @@ def read_device_code(document: Mapping[str, object]) -> DeviceCode:
         code=Secret(str(code)),
         user_code=str(user_code)[:40],
         address=str(address),
-        interval=seconds_up_to(60.0, document.get("interval"), default=5.0),
-        lifetime=seconds_up_to(1800.0, document.get("expires_in"), default=600.0),
+        interval=_seconds_up_to(60.0, document.get("interval"), default=5.0),
+        lifetime=_seconds_up_to(1800.0, document.get("expires_in"), default=600.0),
     )
 
 
-def seconds_up_to(most: float, value: object, *, default: float) -> float:
+def _seconds_up_to(most: float, value: object, *, default: float) -> float:
     """Return a number of seconds from 1 to `most`, or the default if invalid."""
     return (
         max(1.0, min(float(value), most)) if isinstance(value, int | float) else default

@@ -273,7 +273,7 @@ def name_url(text: Text, label: str) -> Text:
     return build_text(text.template, {**text.values, "url": label})
 
 
-def provider_reason(error: str) -> str:
+def _provider_reason(error: str) -> str:
     """Return the reason for an error of a provider; it cannot claim one of ours."""
     reason = _SYNONYMS.get(error, error)
     return reason if reason in _THEIRS else ""
@@ -312,7 +312,7 @@ def read_document(
     document = parse_document(response.body)
     error = document.get("error")
     if error or document.get("ok") is False or response.status >= 400:
-        reason = error_reason(
+        reason = _error_reason(
             error,
             response.status,
             is_document=bool(document),
@@ -347,10 +347,10 @@ def read_token(
     return TokenResponse(
         access=access,
         refresh=refresh,
-        kind=token_kind(document.get("token_type")),
+        kind=_token_kind(document.get("token_type")),
         # Expiry times refer to the clock of the provider.
-        lifetime=token_lifetime(document, server_time(response) or now),
-        scope=granted_scope(
+        lifetime=_token_lifetime(document, server_time(response) or now),
+        scope=_granted_scope(
             document.get("scope"),
             secrets=[*secrets, access, *([refresh] if refresh else [])],
             requested=requested_scope.split(),
@@ -396,7 +396,7 @@ def parse_document(body: bytes) -> Mapping[str, object]:
     return {}
 
 
-def error_reason(
+def _error_reason(
     error: object, status: int, *, is_document: bool, has_body: bool
 ) -> str:
     """Return the reason for the error field of a response, or for its status."""
@@ -404,7 +404,7 @@ def error_reason(
         error = next(
             (error[key] for key in ("code", "type", "error") if key in error), ""
         )
-    if isinstance(error, str) and (reason := provider_reason(error)):
+    if isinstance(error, str) and (reason := _provider_reason(error)):
         return reason
     if status == 429:
         return "rate_limited"
@@ -431,7 +431,7 @@ def read_secret(value: object, grammar: re.Pattern[str] = _TOKEN) -> Secret | No
     return Secret(value)
 
 
-def token_kind(value: object) -> str:
+def _token_kind(value: object) -> str:
     """Return the scheme of a token; eBay and others have other names for Bearer."""
     name = value.strip().lower() if isinstance(value, str) else ""
     if name == "mac":
@@ -439,7 +439,7 @@ def token_kind(value: object) -> str:
     return "DPoP" if name == "dpop" else "Bearer"
 
 
-def token_lifetime(document: Mapping[str, object], now: float) -> float | None:
+def _token_lifetime(document: Mapping[str, object], now: float) -> float | None:
     """Return the lifetime of a token in seconds, None if it is not given."""
     for key in ("expires_in", "expiresIn"):
         seconds = read_number(document.get(key))
@@ -472,7 +472,7 @@ def read_moment(value: object) -> float | None:
     return moment.timestamp() if moment else None
 
 
-def granted_scope(
+def _granted_scope(
     value: object, *, secrets: list[Secret], requested: list[str]
 ) -> str | None:
     """Return a scope; only its requested words if the others reveal a secret.
@@ -485,12 +485,12 @@ def granted_scope(
     text = " ".join(part for part in texts if isinstance(part, str))
     words = text.split()
     others = [word for word in words if word not in requested]
-    if scope_reveals_secret(secrets, others, text):
+    if _scope_reveals_secret(secrets, others, text):
         words = [word for word in words if word in requested]
     return " ".join(word for word in words if _SCOPE.fullmatch(word))[:_MAX_SCOPE]
 
 
-def scope_reveals_secret(secrets: list[Secret], words: list[str], text: str) -> bool:
+def _scope_reveals_secret(secrets: list[Secret], words: list[str], text: str) -> bool:
     """Whether the words of a scope, joined or as they arrived, contain a secret.
 
     A secret may have spaces itself, and a provider may have inserted some.

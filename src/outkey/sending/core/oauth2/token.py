@@ -318,12 +318,12 @@ def basis_of(configuration: Configuration) -> str:
     ]
     credential = [
         settings.client_auth,
-        secret_version_of(configuration, "client_secret"),
+        _secret_version_of(configuration, "client_secret"),
     ]
     parts = [hash_of(part) for part in (consent, permissions, credential)]
     entered_token = ""
     if settings.grant is Grant.REFRESH_TOKEN:
-        entered_token = hash_of(secret_version_of(configuration, "refresh_token"))
+        entered_token = hash_of(_secret_version_of(configuration, "refresh_token"))
     return ":".join([*parts, entered_token])
 
 
@@ -331,12 +331,12 @@ def login_basis_of(configuration: Configuration) -> str:
     """Return the same for a login: a change of any of these needs a new one."""
     settings = asdict(configuration.login)
     del settings["logout_path"]
-    versions = [secret_version_of(configuration, name) for name in SECRETS_OF_LOGIN]
+    versions = [_secret_version_of(configuration, name) for name in SECRETS_OF_LOGIN]
     parts = [configuration.base_url, configuration.username, settings, versions]
     return f"{hash_of(parts)}:::"
 
 
-def secret_version_of(configuration: Configuration, name: str) -> object:
+def _secret_version_of(configuration: Configuration, name: str) -> object:
     """Return a value that changes with a secret, unless that is a reference."""
     state = configuration.secrets.get(name)
     return state and (state.version, str(state.reference), state.origin)

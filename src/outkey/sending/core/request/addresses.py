@@ -92,16 +92,16 @@ _SPECIAL = (
 def judge(address: str) -> AddressKind:
     """Return the kind of an address; one that contains another is judged by that."""
     try:
-        return judge_parsed(ipaddress.ip_address(address))
+        return _judge_parsed(ipaddress.ip_address(address))
     except ValueError:
         return AddressKind.UNUSABLE
 
 
-def judge_parsed(address: Address) -> AddressKind:
+def _judge_parsed(address: Address) -> AddressKind:
     """Return the kind of a parsed address."""
     if isinstance(address, ipaddress.IPv6Address):
-        if inner := contained_address(address):
-            return judge_parsed(inner)
+        if inner := _contained_address(address):
+            return _judge_parsed(inner)
         # `::` and `::1` lie inside the IPv4-compatible range but are not tunnels.
         if int(address) > 1 and any(address in tunnel for tunnel in _TUNNELS):
             return AddressKind.TUNNEL
@@ -112,10 +112,10 @@ def judge_parsed(address: Address) -> AddressKind:
         return AddressKind.METADATA
     if address.is_loopback:
         return AddressKind.LOOPBACK
-    return judge_range(address)
+    return _judge_range(address)
 
 
-def judge_range(address: Address) -> AddressKind:
+def _judge_range(address: Address) -> AddressKind:
     """Return the kind of an address that is not special in itself, by its range."""
     if address in _THIS_HOST or address.is_unspecified:
         return AddressKind.UNUSABLE
@@ -129,7 +129,7 @@ def judge_range(address: Address) -> AddressKind:
     )
 
 
-def contained_address(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+def _contained_address(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
     """Return the IPv4 address inside an IPv6 one, if there is one."""
     if address.ipv4_mapped:
         return address.ipv4_mapped
@@ -142,7 +142,9 @@ def plain_address(address: str) -> str:
     """Return the IPv4 address inside an IPv6 form, else the address itself."""
     parsed = ipaddress.ip_address(address)
     inner = (
-        contained_address(parsed) if isinstance(parsed, ipaddress.IPv6Address) else None
+        _contained_address(parsed)
+        if isinstance(parsed, ipaddress.IPv6Address)
+        else None
     )
     return str(inner or parsed)
 

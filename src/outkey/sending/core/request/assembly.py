@@ -75,7 +75,7 @@ class Call(NamedTuple):
         """Build the request of the caller with the default headers."""
         base = self.configuration.base
         target = build_target(base, self.path, self.params)
-        return framed_request(
+        return _framed_request(
             self.method, base.origin, target, self._headers(), self.body
         )
 
@@ -104,7 +104,7 @@ def encode_body(json: object, data: object) -> tuple[bytes, str]:
         )
     if json is not None:
         return (
-            utf8_bytes(json_module.dumps(json, ensure_ascii=False), "json"),
+            _utf8_bytes(json_module.dumps(json, ensure_ascii=False), "json"),
             "application/json",
         )
     if data is None:
@@ -115,13 +115,13 @@ def encode_body(json: object, data: object) -> tuple[bytes, str]:
             "application/x-www-form-urlencoded",
         )
     if isinstance(data, str):
-        return utf8_bytes(data, "data"), "text/plain; charset=utf-8"
+        return _utf8_bytes(data, "data"), "text/plain; charset=utf-8"
     if isinstance(data, bytes):
         return data, "application/octet-stream"
     raise ConfigError(Text("data must be bytes, text or a mapping"), field="data")
 
 
-def utf8_bytes(text: str, field: str) -> bytes:
+def _utf8_bytes(text: str, field: str) -> bytes:
     """Return a text as UTF-8, or refuse one that cannot be encoded."""
     try:
         return text.encode()
@@ -237,11 +237,11 @@ def redirected_request(
     headers = tuple(
         header
         for header in request.headers
-        if not is_framing(header.name, keep_body=bool(body))
+        if not _is_framing(header.name, keep_body=bool(body))
     )
     # A server may repeat our parameters, with their secrets; they are added again.
     target = without_parameters(location.target, configuration.parameter_names())
-    return framed_request(method, request.origin, target, headers, body)
+    return _framed_request(method, request.origin, target, headers, body)
 
 
 def checked_value(value: str | Secret, field: str) -> str | Secret:
@@ -250,7 +250,7 @@ def checked_value(value: str | Secret, field: str) -> str | Secret:
     return value.derive(check) if isinstance(value, Secret) else check(value)
 
 
-def framed_request(
+def _framed_request(
     method: str,
     origin: Origin,
     target: str,
@@ -265,7 +265,7 @@ def framed_request(
     return Request(method, origin, target, (host, length, *headers), body)
 
 
-def is_framing(name: str, *, keep_body: bool) -> bool:
+def _is_framing(name: str, *, keep_body: bool) -> bool:
     """Whether a header describes a message or body that has changed."""
     lower = name.lower()
     return lower in {"host", "content-length"} or (

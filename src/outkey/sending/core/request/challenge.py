@@ -32,12 +32,12 @@ def parse_challenges(values: Iterable[str]) -> list[Challenge]:
     challenges: list[Challenge] = []
     left = _MAX_LENGTH  # for all lines together, or a hundred long ones take seconds
     for value in values:
-        challenges += challenges_in(value[:left])
+        challenges += _challenges_in(value[:left])
         left -= min(left, len(value))
     return challenges
 
 
-def challenges_in(value: str) -> Iterator[Challenge]:
+def _challenges_in(value: str) -> Iterator[Challenge]:
     """Yield the challenges of one header line."""
     current: Challenge | None = None
     for part in parts_of(value):

@@ -134,13 +134,13 @@ ANY_USE = NonceUse(DigestChallenge("realm", "nonce", "SHA-256"), 1, "client-nonc
 
 def strongest_challenge(challenges: Iterable[Challenge]) -> DigestChallenge | None:
     """Return the strongest challenge that can be responded to, the first of equals."""
-    usable = [digest for digest in map(read_challenge, challenges) if digest]
+    usable = [digest for digest in map(_read_challenge, challenges) if digest]
     return min(
         usable, key=lambda digest: _STRENGTH.index(digest.hash_name), default=None
     )
 
 
-def read_challenge(challenge: Challenge) -> DigestChallenge | None:
+def _read_challenge(challenge: Challenge) -> DigestChallenge | None:
     """Return a challenge of Digest, None for one that cannot be responded to."""
     parameters = challenge.parameters
     digest = DigestChallenge(

@@ -106,7 +106,7 @@ def check_value(text: str, *, field: str) -> str:
     if visible and len(text) <= MAX_VALUE:
         return text
     if fault := _VALUE_FAULT.search(text):
-        raise character_error(fault, field=field, is_token=False)
+        raise _character_error(fault, field=field, is_token=False)
     return check_length(text, field=field)
 
 
@@ -122,13 +122,13 @@ def check_token(text: str, *, field: str) -> str:
         raise HeaderFormatError(
             Text("the token looks like a JSON document"),
             field=field,
-            hint=format_hint(Text("Enter only the value of its access_token.")),
+            hint=_format_hint(Text("Enter only the value of its access_token.")),
             fault="pasted-json",
         )
     # The quick check first: nearly every token passes it.
     visible = text.isascii() and text.isprintable() and " " not in text
     if not visible and (fault := _TOKEN_FAULT.search(text)):
-        raise character_error(fault, field=field, is_token=True)
+        raise _character_error(fault, field=field, is_token=True)
     return check_length(text, field=field)
 
 
@@ -179,7 +179,7 @@ def compose(headers: Iterable[Header]) -> tuple[Header, ...]:
         if other.source is Source.DEFAULT:
             taken[key] = header
         elif header.source is not Source.DEFAULT:
-            raise conflict_error(header, other)
+            raise _conflict_error(header, other)
     composed = tuple(taken.values())
     ours = (header.source is not Source.DEFAULT for header in composed)
     if len(composed) > MAX_HEADERS and sum(ours) > MAX_HEADERS:
@@ -189,7 +189,7 @@ def compose(headers: Iterable[Header]) -> tuple[Header, ...]:
     return composed
 
 
-def conflict_error(header: Header, other: Header) -> HeaderConflict:
+def _conflict_error(header: Header, other: Header) -> HeaderConflict:
     """Return the error for a header that was set twice."""
     if header.source is other.source:
         message = Text(
@@ -207,7 +207,7 @@ def conflict_error(header: Header, other: Header) -> HeaderConflict:
     return HeaderConflict(message, field=f"header:{other.name}")
 
 
-def character_error(
+def _character_error(
     fault: re.Match[str], *, field: str, is_token: bool
 ) -> HeaderFormatError:
     """Return the error for an invalid character: kind, position and remedy.
@@ -239,10 +239,10 @@ def character_error(
         length=len(fault.string),
     )
     return HeaderFormatError(
-        message, hint=format_hint(remedy), field=field, fault=reason
+        message, hint=_format_hint(remedy), field=field, fault=reason
     )
 
 
-def format_hint(remedy: Text) -> Text:
+def _format_hint(remedy: Text) -> Text:
     """Return a remedy behind the general one for header formats."""
     return join_texts([HeaderFormatError.default_hint, remedy])

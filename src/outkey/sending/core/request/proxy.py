@@ -129,18 +129,18 @@ def connect_request(origin: Origin, proxy: Proxy) -> Request:
     authority = origin.bound.partition("://")[2]
     host = Header("Host", authority, Source.DEFAULT)
     return Request(
-        "CONNECT", proxy.origin, authority, (host, *credential_headers(proxy))
+        "CONNECT", proxy.origin, authority, (host, *_credential_headers(proxy))
     )
 
 
 def absolute_request(request: Request, proxy: Proxy) -> Request:
     """Return a request of plain http as a proxy takes it (RFC 9112 §3.2.2)."""
     return request._replace(
-        target=request.url, headers=(*request.headers, *credential_headers(proxy))
+        target=request.url, headers=(*request.headers, *_credential_headers(proxy))
     )
 
 
-def credential_headers(proxy: Proxy) -> tuple[Header, ...]:
+def _credential_headers(proxy: Proxy) -> tuple[Header, ...]:
     """Return the header with the credentials of a proxy, if it has some."""
     if proxy.credentials is None:
         return ()

@@ -193,11 +193,11 @@ class RelayedRequest(NamedTuple):
 
     def sent_headers(self) -> dict[str, str]:
         """Return the headers that the API gets from the caller."""
-        named = connection_options(self.headers)
+        named = _connection_options(self.headers)
         sent = {
             name: value
             for name, value in self.headers
-            if not is_of_connection(name, named) and self._is_sent(name.lower())
+            if not _is_of_connection(name, named) and self._is_sent(name.lower())
         }
         if len(sent) > MAX_HEADERS:
             raise InvalidRequest(
@@ -234,12 +234,12 @@ def returned_headers(response: Response) -> list[tuple[str, str]]:
     Lines of one name become one, as RFC 9110 §5.3 permits.
     """
     pairs = list(response.headers)
-    named = connection_options(pairs)
+    named = _connection_options(pairs)
     joined: dict[str, list[str]] = {}
     names: dict[str, str] = {}
     for name, value in pairs:
         lower = name.lower()
-        if is_of_connection(name, named) or not is_returned(lower):
+        if _is_of_connection(name, named) or not _is_returned(lower):
             continue
         names.setdefault(lower, name)
         joined.setdefault(lower, []).append(value)
@@ -251,7 +251,7 @@ def returned_headers(response: Response) -> list[tuple[str, str]]:
             layers.pop()  # the body was decompressed when it was read
         joined["content-encoding"] = layers
     if "cache-control" in joined:
-        joined["cache-control"] = unshared(joined["cache-control"])
+        joined["cache-control"] = _unshared(joined["cache-control"])
     headers = [
         (names[lower], ", ".join(values)) for lower, values in joined.items() if values
     ]
@@ -260,7 +260,7 @@ def returned_headers(response: Response) -> list[tuple[str, str]]:
     return [*headers, *_OWN_POLICY, ("X-Outkey-Attempt", response.attempt)]
 
 
-def unshared(values: list[str]) -> list[str]:
+def _unshared(values: list[str]) -> list[str]:
     """Return the directives of Cache-Control; private if they permit sharing."""
     if not any(map(_PERMITS_SHARING.search, values)):
         return values
@@ -273,7 +273,7 @@ def unshared(values: list[str]) -> list[str]:
     return ["private", *others]
 
 
-def is_returned(name: str) -> bool:
+def _is_returned(name: str) -> bool:
     """Whether a header of the API, in lower case, is for the caller."""
     return not (
         name in _NOT_RETURNED
@@ -282,7 +282,7 @@ def is_returned(name: str) -> bool:
     )
 
 
-def connection_options(pairs: Iterable[tuple[str, str]]) -> frozenset[str]:
+def _connection_options(pairs: Iterable[tuple[str, str]]) -> frozenset[str]:
     """Return the names of headers that a Connection header keeps to one connection."""
     return frozenset(
         option.strip().lower()
@@ -292,7 +292,7 @@ def connection_options(pairs: Iterable[tuple[str, str]]) -> frozenset[str]:
     )
 
 
-def is_of_connection(name: str, named: frozenset[str]) -> bool:
+def _is_of_connection(name: str, named: frozenset[str]) -> bool:
     """Whether a header ends at the next hop."""
     lower = name.lower()
     return lower in _HOP_BY_HOP or lower in named or lower.startswith("proxy-")

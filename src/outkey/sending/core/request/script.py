@@ -90,7 +90,7 @@ def headers_of(
     for number, (name, value) in enumerate(pairs, start=1):
         place = f"script, header {number}"
         if not is_settable_name(name):
-            raise script_name_error(name, place)
+            raise _script_name_error(name, place)
         if secret is not None and secret.occurs_in(name):
             raise HeaderFormatError(
                 Text("the script returned the secret as a header name"), field=place
@@ -100,7 +100,7 @@ def headers_of(
     return tuple(headers)
 
 
-def script_name_error(name: str, place: str) -> HeaderFormatError:
+def _script_name_error(name: str, place: str) -> HeaderFormatError:
     """Return the error for a header name of a script, without repeating it."""
     if own := of_connection(name):
         return HeaderFormatError(

@@ -61,7 +61,7 @@ def secrets_in(
             continue
         if header.source is Source.SCRIPT:
             visible = visible or visible_texts(request, configuration)
-            value = value.derive(partial(unless_public, visible, now))
+            value = value.derive(partial(_unless_public, visible, now))
         if value:
             secrets.append(value)
     return tuple(secrets)
@@ -75,7 +75,7 @@ def credentials_in(secrets: Iterable[Secret]) -> list[Secret]:
     """
     credentials: list[Secret] = []
     for secret in secrets:
-        credentials += secret.derive_all(credential_parts)
+        credentials += secret.derive_all(_credential_parts)
     return without_repetition(credentials)
 
 
@@ -88,7 +88,7 @@ def without_repetition(secrets: Iterable[Secret]) -> list[Secret]:
     return unique
 
 
-def credential_parts(value: str) -> Iterator[str]:
+def _credential_parts(value: str) -> Iterator[str]:
     """Yield the credentials in a header value, and their secret parameters."""
     scheme, _, credentials = value.partition(" ")
     if len(credentials) < _SHORTEST_CREDENTIALS or not _SCHEME.fullmatch(scheme):
@@ -113,7 +113,7 @@ def visible_texts(request: Request, configuration: Configuration) -> tuple[str, 
     )
 
 
-def unless_public(visible: tuple[str, ...], now: float, text: str) -> str:
+def _unless_public(visible: tuple[str, ...], now: float, text: str) -> str:
     """Return a script's value, or nothing if it is not a secret.
 
     What is part of the script, the configuration or the request itself is visible to
@@ -123,7 +123,7 @@ def unless_public(visible: tuple[str, ...], now: float, text: str) -> str:
     for place in visible:
         if text in place:
             return ""
-    return "" if is_moment(text, now) else text
+    return "" if _is_moment(text, now) else text
 
 
 def public_text(value: Secret, visible: tuple[str, ...], now: float) -> str | None:
@@ -132,25 +132,25 @@ def public_text(value: Secret, visible: tuple[str, ...], now: float) -> str | No
     A short one counts as secret: a character of a secret is part of any text.
     """
     is_short = not value.longer_than(_SHORTEST_PUBLIC - 1)
-    if is_short or value.derive(partial(unless_public, visible, now)):
+    if is_short or value.derive(partial(_unless_public, visible, now)):
         return None
     return value.reveal()
 
 
-def is_moment(text: str, now: float) -> bool:
+def _is_moment(text: str, now: float) -> bool:
     """Whether a text is a timestamp near now, as a number or as a date."""
     if len(text) > _MAX_MOMENT:
         return False
     if _TIME_OF_DAY.fullmatch(text):
         return True
-    for moment in moments_in(text):
+    for moment in _moments_in(text):
         if abs(moment - now) < DAY_SECONDS:
             return True
     # A day in any time zone: yesterday and tomorrow by UTC count too.
-    return any(abs(noon - now) <= 1.5 * DAY_SECONDS for noon in noons_in(text))
+    return any(abs(noon - now) <= 1.5 * DAY_SECONDS for noon in _noons_in(text))
 
 
-def moments_in(text: str) -> Iterator[float]:
+def _moments_in(text: str) -> Iterator[float]:
     """Yield each Unix time that a text may mean."""
     try:
         number = float(text)
@@ -159,19 +159,19 @@ def moments_in(text: str) -> Iterator[float]:
     else:
         for unit in _UNITS:
             yield number / unit
-    date = date_in(text)
+    date = _date_in(text)
     if date is not None:
         yield date
 
 
-def noons_in(text: str) -> Iterator[float]:
+def _noons_in(text: str) -> Iterator[float]:
     """Yield noon (UTC) of each day that a date may mean: 02/03 in February or March."""
-    for year, month, day in days_in(text):
+    for year, month, day in _days_in(text):
         with suppress(ValueError):
             yield datetime(year, month, day, 12, tzinfo=UTC).timestamp()
 
 
-def days_in(text: str) -> Iterator[tuple[int, int, int]]:
+def _days_in(text: str) -> Iterator[tuple[int, int, int]]:
     """Yield year, month and day as a text may mean them; some do not exist."""
     if compact := _COMPACT_TIME.fullmatch(text):
         digits = compact[1]
@@ -180,7 +180,7 @@ def days_in(text: str) -> Iterator[tuple[int, int, int]]:
     if date is None:
         return
     first, _, middle, last = date.groups()
-    month = month_number(middle)
+    month = _month_number(middle)
     if len(first) == 4:
         yield int(first), month, int(last)
         return
@@ -190,7 +190,7 @@ def days_in(text: str) -> Iterator[tuple[int, int, int]]:
         yield year, int(first), month
 
 
-def month_number(text: str) -> int:
+def _month_number(text: str) -> int:
     """Return the number of a month, 0 for a word that is not one."""
     if text.isdigit():
         return int(text)
@@ -198,7 +198,7 @@ def month_number(text: str) -> int:
     return _MONTHS.index(name) + 1 if name in _MONTHS else 0
 
 
-def date_in(text: str) -> float | None:
+def _date_in(text: str) -> float | None:
     """Return the Unix time of an ISO date or an HTTP date."""
     moment = parse_iso(text)
     return moment.timestamp() if moment else http_date(text)

@@ -26,8 +26,8 @@ def with_token(
         return with_parameter(request, name, token)
     prefix = token_prefix(configuration, kind)
     if place == "cookie":
-        value = Secret.joined(f"{name}={prefix}", token.derive(check_cookie_value))
-        refuse_second_cookie(request)
+        value = Secret.joined(f"{name}={prefix}", token.derive(_check_cookie_value))
+        _refuse_second_cookie(request)
         header = Header("Cookie", value, Source.AUTHENTICATION)
     else:
         value = Secret.joined(prefix, token)
@@ -35,7 +35,7 @@ def with_token(
     return request.with_headers((*request.headers, header))
 
 
-def check_cookie_value(token: str) -> str:
+def _check_cookie_value(token: str) -> str:
     """Return a token that may be the value of a cookie, else raise."""
     if _COOKIE_FAULT.search(token):
         raise HeaderFormatError(
@@ -64,7 +64,7 @@ def with_parameter(request: Request, name: str, value: str | Secret) -> Request:
     return request.with_parameter(name, value)
 
 
-def refuse_second_cookie(request: Request) -> None:
+def _refuse_second_cookie(request: Request) -> None:
     """Refuse a Cookie row or header beside a token that is sent as a cookie."""
     if any(header.name.lower() == "cookie" for header in request.headers):
         raise ParameterConflict(

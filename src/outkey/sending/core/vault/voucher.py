@@ -115,7 +115,7 @@ class Voucher:
         facts = vouchable_facts(configuration)
         changed = [name for name, fact in facts.items() if self.facts.get(name) != fact]
         removed = [
-            name for name in self.facts if name not in facts and is_decisive(name)
+            name for name in self.facts if name not in facts and _is_decisive(name)
         ]
         return changed + removed
 
@@ -156,7 +156,7 @@ def is_setting(fact: str) -> bool:
     return fact in SETTINGS or fact.startswith(ROW_TEXT)
 
 
-def is_decisive(fact: str) -> bool:
+def _is_decisive(fact: str) -> bool:
     """Whether a request would be another one without a fact that was saved."""
     return is_setting(fact) or is_row_secret(fact) or fact == SCRIPT_FACT
 
@@ -197,7 +197,7 @@ def _settings_facts(configuration: Configuration) -> dict[str, Fact]:
     """
     values = zip(SETTINGS, _READ_SETTINGS(configuration), _DEFAULTS, strict=True)
     return {
-        path: (canonical_text(value),)
+        path: (_canonical_text(value),)
         for path, value, default in values
         if value != default
     } | _row_texts(configuration)
@@ -209,7 +209,7 @@ def _secret_rows(configuration: Configuration) -> set[str]:
 
 def _later_facts(configuration: Configuration) -> dict[str, Fact]:
     values = zip(LATER_FACTS, _READ_LATER(configuration), strict=True)
-    return {path: (canonical_text(value),) for path, value in values}
+    return {path: (_canonical_text(value),) for path, value in values}
 
 
 def _row_texts(configuration: Configuration) -> dict[str, Fact]:
@@ -221,6 +221,6 @@ def _row_texts(configuration: Configuration) -> dict[str, Fact]:
     }
 
 
-def canonical_text(value: object) -> str:
+def _canonical_text(value: object) -> str:
     """Return a value as text, the same for equal values."""
     return json.dumps(value, sort_keys=True, default=str)

@@ -133,7 +133,7 @@ class EchoDetector:
         """Whether a record of a page may repeat a secret: one search for all."""
         body = response.body
         has_number = any(patterns.may_be_number for _, patterns in self._patterns)
-        if has_number or needs_parsing(body):
+        if has_number or _needs_parsing(body):
             return self.may_be_in(document)
         return self._may_be_in(SearchText.of_json(body))
 
@@ -172,7 +172,7 @@ class EchoDetector:
         return any(patterns.may_be_in(text) for _, patterns in self._patterns)
 
 
-def needs_parsing(body: bytes) -> bool:
+def _needs_parsing(body: bytes) -> bool:
     """Whether only the parsed document has the characters that its values have.
 
     So it is in another encoding than UTF-8, with an escape of half a character, whose

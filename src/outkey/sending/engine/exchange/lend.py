@@ -82,13 +82,13 @@ def lend(  # noqa: PLR0913 - the parts of a request
     token = None
     try:
         refuse_unsendable(configuration)
-        refuse_unlendable(context, configuration)
+        _refuse_unlendable(context, configuration)
         context.lockout_guard.refuse_paused(configuration)
-        request = borrowing_request(
+        request = _borrowing_request(
             context, configuration, method, url, existing_headers
         )
         if configuration.is_scripted:
-            request = signable_request(request, url, body)
+            request = _signable_request(request, url, body)
         if configuration.fetches_token:
             token = yield from token_manager.get(
                 TokenRequest(rejected, token_was_refused=was_refused)
@@ -144,7 +144,7 @@ def settle(
     return is_rejected(response, configuration)
 
 
-def refuse_unlendable(context: SendContext, configuration: Configuration) -> None:
+def _refuse_unlendable(context: SendContext, configuration: Configuration) -> None:
     """Refuse what another client could not do with headers alone."""
     proxy, _ = context.proxies.shown_for(configuration)
     if configuration.parameter_names() or proxy or configuration.uses_digest:
@@ -158,7 +158,7 @@ def refuse_unlendable(context: SendContext, configuration: Configuration) -> Non
         )
 
 
-def borrowing_request(
+def _borrowing_request(
     context: SendContext,
     configuration: Configuration,
     method: str,
@@ -182,7 +182,7 @@ def borrowing_request(
     return Request(method, origin, location.target, headers)
 
 
-def signable_request(request: Request, url: str, body: bytes | None) -> Request:
+def _signable_request(request: Request, url: str, body: bytes | None) -> Request:
     """Return the request as the other client will send it, if that can be signed."""
     if body is None:
         raise ScriptFailed(

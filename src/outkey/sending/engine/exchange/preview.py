@@ -82,7 +82,7 @@ class Preview:
                 yield f'--user {shlex.quote(f"{self.username}:")}"$PASSWORD"'
             elif masked:
                 # Quoted apart: a shell would expand a header's name in double quotes.
-                text = shlex.quote(f"{name}: {prefix}") + shell_variable(name)
+                text = shlex.quote(f"{name}: {prefix}") + _shell_variable(name)
                 yield "--header " + text + (shlex.quote(suffix) if suffix else "")
             else:
                 yield f"--header {shlex.quote(f'{name}: {value}')}"
@@ -92,7 +92,7 @@ class Preview:
         # Text, name of a masked parameter, text, name …
         words = [shlex.quote(parts[0] + (f"{parts[1]}=" if parts[1:] else ""))]
         for number in range(1, len(parts), 2):
-            words.append(shell_variable(parts[number]))
+            words.append(_shell_variable(parts[number]))
             text = parts[number + 1]
             if number + 2 < len(parts):
                 text += f"{parts[number + 2]}="
@@ -144,7 +144,7 @@ def masked_headers(
             if header.source is Source.SCRIPT and value not in secrets:
                 text = public_text(value, visible, now)
             if text is None:
-                text = masked_value(value, text_around(header, configuration))
+                text = masked_value(value, _text_around(header, configuration))
             value = text
         headers.append(PreviewHeader(header.name, value, header.source))
     return tuple(headers)
@@ -170,7 +170,7 @@ def masked_value(value: Secret, text: str) -> str:
     return value.known_prefix(_SCHEME_WORDS) + MASK
 
 
-def text_around(header: Header, configuration: Configuration) -> str:
+def _text_around(header: Header, configuration: Configuration) -> str:
     """Return the configured text around a header's secret; it may be empty."""
     if header.source is Source.ROW:
         texts = (r.value for r in configuration.headers if r.key == header.name)
@@ -185,6 +185,6 @@ def text_around(header: Header, configuration: Configuration) -> str:
     return f"{prefix} {PLACEHOLDER}" if prefix and is_token else ""
 
 
-def shell_variable(name: str) -> str:
+def _shell_variable(name: str) -> str:
     """Return a shell variable for a secret of this name, in quotes."""
     return '"$' + re.sub(r"[^A-Z0-9]", "_", name.upper()) + '"'

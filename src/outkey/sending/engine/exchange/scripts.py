@@ -48,7 +48,7 @@ def sign(
 ) -> tuple[Header, ...]:
     """Return the headers that the script makes for a request."""
     secret = script_secret(context, configuration)
-    call = script_call(
+    call = _script_call(
         configuration,
         request.url,
         request.target,
@@ -80,7 +80,7 @@ def try_script(
             raise ConfigError(Text("this configuration has no script"), field="script")
         secret = script_secret(context, configuration)
         location = parse_url(f"{base}{verification.test_path}")
-        call = script_call(
+        call = _script_call(
             configuration,
             str(location),
             location.target,
@@ -93,7 +93,7 @@ def try_script(
         failure = error
     return ScriptTrial(
         ok=failure is None,
-        headers=tuple((header.name, length_of(header)) for header in headers),
+        headers=tuple((header.name, _length_of(header)) for header in headers),
         ms=round((clock.monotonic() - started) * 1000, 3),
         error=failure,
     )
@@ -120,7 +120,7 @@ def prove_examples(
                     ),
                     hint=Text("Use fewer examples, or make the script faster."),
                 )
-            headers = run_example(context, configuration, example)
+            headers = _run_example(context, configuration, example)
             expected = {name: Secret(text) for name, text in example.expect.items()}
             if headers != expected:
                 raise ScriptFailed(
@@ -134,13 +134,13 @@ def prove_examples(
                 )
 
 
-def run_example(
+def _run_example(
     context: SendContext, configuration: Configuration, example: Example
 ) -> dict[str, Secret]:
     """Return the headers that a script makes for one of its own examples."""
     secret = Secret(example.secret)
     location = parse_url(example.url)
-    call = script_call(
+    call = _script_call(
         configuration,
         str(location),
         location.target,
@@ -151,10 +151,10 @@ def run_example(
         at=example.at,
     )
     headers = headers_of(context.scripts.run(call), secret)
-    return {header.name: as_secret(header.value) for header in headers}
+    return {header.name: _as_secret(header.value) for header in headers}
 
 
-def script_call(  # noqa: PLR0913 - the parts of a request
+def _script_call(  # noqa: PLR0913 - the parts of a request
     configuration: Configuration,
     url: str,
     target: str,
@@ -224,12 +224,12 @@ def is_vouched(context: SendContext, configuration: Configuration) -> bool:
     return is_saved
 
 
-def length_of(header: Header) -> int:
+def _length_of(header: Header) -> int:
     """Return how many characters a header's value has."""
     value = header.value
     return value.wire_length if isinstance(value, Secret) else len(value)
 
 
-def as_secret(value: str | Secret) -> Secret:
+def _as_secret(value: str | Secret) -> Secret:
     """Return a header's value as a secret."""
     return value if isinstance(value, Secret) else Secret(value)

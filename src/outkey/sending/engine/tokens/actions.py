@@ -157,7 +157,7 @@ class TokenActions:
         for hint, token in tokens.items():
             if token is not None:
                 try:
-                    with errors_about("revocation_url"):
+                    with _errors_about("revocation_url"):
                         self._ask(url, token, hint, content.proof_key)
                 except TokenEndpointFailed as error:
                     # Revoking a refresh token revokes its access tokens; some providers
@@ -186,7 +186,7 @@ class TokenActions:
         """Ask the provider whether the token is active (RFC 7662)."""
         url = self._url("introspection_url")
         content = self._content(Text("there is no token to introspect"))
-        with errors_about("introspection_url"):
+        with _errors_about("introspection_url"):
             facts = self._ask(url, content.access, "access_token", content.proof_key)
         return facts.get("active") is True
 
@@ -216,7 +216,7 @@ class TokenActions:
         url = self.configuration.oauth2.device_url
         parameters = grants.device_start(self.configuration)
         response: Response = self.run(self._oauth2.send_form(url, parameters, None))
-        with errors_about("device_url"):
+        with _errors_about("device_url"):
             document = self._read(response)
             texts = [value for name, value in document.items() if name != "device_code"]
             secrets = sent_secrets(self.context, self.configuration, response)
@@ -233,7 +233,7 @@ class TokenActions:
         interval = device.interval
         ends = clock.monotonic() + device.lifetime
         while clock.monotonic() < ends:
-            self.run(wait_steps(interval))
+            self.run(_wait_steps(interval))
             passing(interval)
             try:
                 parameters = grants.device_code(self.configuration, device.code)
@@ -319,7 +319,7 @@ class TokenActions:
 
 
 @contextmanager
-def errors_about(name: str) -> Iterator[None]:
+def _errors_about(name: str) -> Iterator[None]:
     """Name another URL in the errors of a request that are worded for the Token URL."""
     failed: TokenEndpointFailed
     try:
@@ -338,6 +338,6 @@ def errors_about(name: str) -> Iterator[None]:
     raise renamed
 
 
-def wait_steps(seconds: float) -> Steps[None]:
+def _wait_steps(seconds: float) -> Steps[None]:
     """Wait, as the one step of a flow."""
     yield Wait(seconds)

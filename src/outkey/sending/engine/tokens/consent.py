@@ -92,7 +92,7 @@ class Consents:
         `find` returns the configuration as it is stored now.
         """
         pending = self.pending.get(record)
-        state = only_value(parameters, "state")
+        state = _only_value(parameters, "state")
         if pending is None or not is_same(pending["state"], state):
             raise self._unknown()
         del self.pending[record]
@@ -109,7 +109,7 @@ class Consents:
             message = Text("the configuration was changed in the meantime")
             raise ConfigError(message, hint=_BEGIN_AGAIN)
         if "iss" in parameters:
-            refuse_other_issuer(configuration, only_value(parameters, "iss"))
+            refuse_other_issuer(configuration, _only_value(parameters, "iss"))
         return configuration, pending["state"]
 
     def redeem(
@@ -141,15 +141,15 @@ def code_of(parameters: Parameters) -> Secret:
     Its description is not quoted: it comes from the browser, and not from the provider.
     """
     if "error" in parameters:
-        raise authorization_failure(only_value(parameters, "error"))
-    code = only_value(parameters, "code")
+        raise authorization_failure(_only_value(parameters, "error"))
+    code = _only_value(parameters, "code")
     if not code:
         message = Text("the provider sent no code")
         raise ConfigError(message, hint=_BEGIN_AGAIN)
     return Secret(code)
 
 
-def only_value(parameters: Parameters, name: str) -> str:
+def _only_value(parameters: Parameters, name: str) -> str:
     """Return a parameter, empty if it is repeated (RFC 6749 §3.1 forbids that)."""
     values = parameters.get(name, ())
     return values[0] if len(values) == 1 else ""

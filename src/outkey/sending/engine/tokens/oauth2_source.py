@@ -167,7 +167,7 @@ class OAuth2Source:
         except errors.ConnectionFailed:
             pass
         else:
-            if proof_key is None or not wants_nonce(response):
+            if proof_key is None or not _wants_nonce(response):
                 return response
         return (yield from self._send_once(build, deadline, retry=1))
 
@@ -301,7 +301,7 @@ class OAuth2Source:
             )
 
 
-def wants_nonce(response: Response) -> bool:
+def _wants_nonce(response: Response) -> bool:
     """Whether an authorization server requires a nonce in the proof (RFC 9449 §8)."""
     try:
         read_document(response)

@@ -213,7 +213,7 @@ class AsyncRun(Generic[Result]):
             while True:
                 step = flow.send(value) if failure is None else flow.throw(failure)
                 if isinstance(step, Intent):
-                    if self.cancelled and not is_for_token(step):
+                    if self.cancelled and not _is_for_token(step):
                         self._renewing = False
                         return None  # nobody waits for this request any more
                     return step
@@ -232,7 +232,7 @@ class AsyncRun(Generic[Result]):
     def begin_attempt(self, intent: Intent, attempt: str) -> None:
         """Note that an intent was recorded, so that its end is recorded in any case."""
         self._attempt = intent, attempt, self._runtime.clock.monotonic()
-        self._renewing = is_for_token(intent)
+        self._renewing = _is_for_token(intent)
 
     def abandon(self) -> None:
         """Record the end of an attempt that was cancelled."""
@@ -275,6 +275,6 @@ class AsyncRun(Generic[Result]):
         return future.result()
 
 
-def is_for_token(intent: Intent) -> bool:
+def _is_for_token(intent: Intent) -> bool:
     """Whether a request is about to be sent to a token endpoint."""
     return intent.tag is Tag.TOKEN_INTENT

@@ -160,7 +160,7 @@ class FlowWorker:
             except BaseException as error:  # noqa: BLE001 - raised again in the tasks
                 for handover in handovers:
                     handover.fail(error)
-            deliver_all(handovers)
+            _deliver_all(handovers)
 
     def _advance(self, handovers: Sequence[Handover]) -> None:
         """Resume flows until each has a step for its event loop, or has ended."""
@@ -199,7 +199,7 @@ def begin_in_child() -> None:
 os.register_at_fork(after_in_child=begin_in_child)
 
 
-def deliver_all(handovers: Sequence[Handover]) -> None:
+def _deliver_all(handovers: Sequence[Handover]) -> None:
     """Wake all tasks, each event loop once."""
     by_loop = defaultdict(list)
     for handover in handovers:
@@ -207,14 +207,14 @@ def deliver_all(handovers: Sequence[Handover]) -> None:
     for loop, group in by_loop.items():
         # Nobody waits any more in a loop that was closed.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(deliver_some, loop, group)
+            loop.call_soon_threadsafe(_deliver_some, loop, group)
 
 
-def deliver_some(
+def _deliver_some(
     loop: asyncio.AbstractEventLoop, handovers: Sequence[Handover]
 ) -> None:
     """Wake some tasks of an event loop, and the rest in its next iterations."""
     for handover in handovers[:WOKEN_AT_ONCE]:
         handover.deliver()
     if rest := handovers[WOKEN_AT_ONCE:]:
-        loop.call_soon(deliver_some, loop, rest)
+        loop.call_soon(_deliver_some, loop, rest)

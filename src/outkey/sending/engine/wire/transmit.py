@@ -189,7 +189,7 @@ class SendContext:
             configuration, request.origin, proxy, budget
         )
         client_key = self._client_key(configuration)
-        budget.attempt = yield recorded_intent(configuration, request, budget)
+        budget.attempt = yield _recorded_intent(configuration, request, budget)
         budget.sent += secrets_in(request, configuration, self.clock.now())
         started = self.clock.monotonic()
         try:
@@ -366,7 +366,7 @@ class SendContext:
         )
 
 
-def recorded_intent(
+def _recorded_intent(
     configuration: Configuration, request: Request, budget: RequestBudget
 ) -> Intent:
     """Return the intent that the audit records before a request is sent."""

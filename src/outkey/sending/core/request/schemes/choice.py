@@ -25,13 +25,13 @@ def scheme_of(
 
     `repeats_secret` tells whether a response contains a secret that was sent.
     """
-    scheme = base_scheme(configuration, secret)
+    scheme = _base_scheme(configuration, secret)
     if isinstance(scheme, FetchedToken) and repeats_secret is not None:
         scheme = scheme._replace(repeats_secret=repeats_secret)
     return Scripted(scheme) if configuration.is_scripted else scheme
 
 
-def base_scheme(
+def _base_scheme(
     configuration: Configuration, secret: Callable[[str], Secret]
 ) -> Scheme:
     """Return the scheme of the Authentication Type."""

@@ -42,7 +42,7 @@ class Digest(NamedTuple):
                 return response  # nothing that we could respond to
         response = yield from self._send(request, use)
         # The server may have forgotten a nonce without saying so, such as by a restart.
-        if response.status == 401 and (was_known or is_stale(challenges_of(response))):
+        if response.status == 401 and (was_known or is_stale(_challenges_of(response))):
             use = yield from self._use_of_challenge(response)
             if use is not None:
                 response = yield from self._send(request, use)
@@ -53,7 +53,7 @@ class Digest(NamedTuple):
     ) -> Generator[Any, Any, NonceUse | None]:
         if response.status != 401:
             return None
-        challenge = strongest_challenge(challenges_of(response))
+        challenge = strongest_challenge(_challenges_of(response))
         if challenge is None:
             return None
         return (yield from need_nonce(challenge))
@@ -68,18 +68,18 @@ class Digest(NamedTuple):
         parts = Secret.joined(self.password, _BETWEEN, request.wire_target())
         value = Header("Authorization", parts.derive(header), Source.AUTHENTICATION)
         response = yield from send(request.with_headers((*request.headers, value)))
-        following = following_challenge(use.challenge, response)
+        following = _following_challenge(use.challenge, response)
         if following is not None:
             yield StoreNonce(following)
         return response
 
 
-def challenges_of(response: Response) -> list[Challenge]:
+def _challenges_of(response: Response) -> list[Challenge]:
     """Return the challenges of a response."""
     return parse_challenges(response.headers.get_all("WWW-Authenticate"))
 
 
-def following_challenge(
+def _following_challenge(
     challenge: DigestChallenge, response: Response
 ) -> DigestChallenge | None:
     """Return the challenge for the next request, if the server sent a nonce for it."""
