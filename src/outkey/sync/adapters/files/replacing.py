@@ -21,7 +21,7 @@ def replace_file(path: Path) -> Iterator[BinaryIO]:
     anything is raised inside, the old one stays.
     """
     remove_left_overs(path)
-    temporary, file = open_temporary(path)
+    temporary, file = _open_temporary(path)
     try:
         with file:
             yield file
@@ -52,10 +52,10 @@ def remove_left_overs(path: Path) -> None:
         if suffix != name and TEMPORARY_SUFFIX.fullmatch(suffix):
             # It is locked, somebody else's, or was deleted just now.
             with suppress(OSError):
-                remove_unlocked(path.with_name(name))
+                _remove_unlocked(path.with_name(name))
 
 
-def remove_unlocked(path: Path) -> None:
+def _remove_unlocked(path: Path) -> None:
     """Delete a file, or raise OSError if a process has locked it."""
     descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
@@ -65,7 +65,7 @@ def remove_unlocked(path: Path) -> None:
         os.close(descriptor)
 
 
-def open_temporary(path: Path) -> tuple[Path, BinaryIO]:
+def _open_temporary(path: Path) -> tuple[Path, BinaryIO]:
     """Return a new file beside a path, locked as long as it is open."""
     while True:
         temporary = path.with_name(f".{path.name}.{token_hex(6)}.tmp")

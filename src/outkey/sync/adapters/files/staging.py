@@ -46,8 +46,8 @@ class Staging:
         os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         with self._connect() as connection:
             connection.executescript(SCHEMA)
-            put_fact(connection, "run", run)
-            put_fact(connection, "count", count)
+            _put_fact(connection, "run", run)
+            _put_fact(connection, "count", count)
 
     def _file_count(self) -> str:
         """Return how many records the file has; "" if that is not known."""
@@ -73,7 +73,7 @@ class Staging:
             return
         with self._connect() as connection:
             text = json.dumps({name: str(kind) for name, kind in kinds.items()})
-            put_fact(connection, "kinds", text)
+            _put_fact(connection, "kinds", text)
 
     def is_replaced(self, run: str) -> bool:
         """Whether the file has the records of this run already."""
@@ -89,13 +89,13 @@ class Staging:
         """Whether the run has staged fewer records than the file has, or may have."""
         with self._open(run) as connection:
             before = fact(connection, "count")
-            return not before or count_records(connection) < int(before)
+            return not before or _count_records(connection) < int(before)
 
     def note_replaced(self, run: str) -> None:
         """Store that the file has the records, and delete them here."""
         with self._open(run) as connection:
-            put_fact(connection, "replaced", "1")
-            put_fact(connection, "count", str(count_records(connection)))
+            _put_fact(connection, "replaced", "1")
+            _put_fact(connection, "count", str(_count_records(connection)))
             connection.execute("DELETE FROM record")
         with self._open(run) as connection:
             connection.execute("VACUUM")
@@ -128,7 +128,7 @@ class Staging:
     @contextmanager
     def _open(self, run: str) -> Iterator[sqlite3.Connection]:
         if not self._path.exists():
-            raise missing_file()
+            raise _missing_file()
         with self._connect() as connection:
             if fact(connection, "run") != run:
                 raise ConfigError(
@@ -150,13 +150,13 @@ class Staging:
                 yield connection
 
 
-def count_records(connection: sqlite3.Connection) -> int:
+def _count_records(connection: sqlite3.Connection) -> int:
     """Return how many records are staged."""
     (count,) = connection.execute("SELECT count(*) FROM record").fetchone()
     return int(count)
 
 
-def missing_file() -> ConfigError:
+def _missing_file() -> ConfigError:
     """Return the error for a run that continues without its earlier records."""
     return ConfigError(
         Text("the unfinished file of this run is missing"),
@@ -169,8 +169,8 @@ def stage(
     connection: sqlite3.Connection, keys: Sequence[str], rows: Sequence[Row]
 ) -> list[Written]:
     """Write records by their keys; of two with the same keys the later one stays."""
-    texts = [json.dumps([tagged(row[name]) for name in keys]) for row in rows]
-    contents = [encode_row(row) for row in rows]
+    texts = [json.dumps([_tagged(row[name]) for name in keys]) for row in rows]
+    contents = [_encode_row(row) for row in rows]
     marks = ", ".join("?" * len(texts))
     stored = dict(
         connection.execute(
@@ -200,17 +200,17 @@ def fact(connection: sqlite3.Connection, name: str) -> str:
     return (rows.fetchone() or ("",))[0]
 
 
-def put_fact(connection: sqlite3.Connection, name: str, value: str) -> None:
+def _put_fact(connection: sqlite3.Connection, name: str, value: str) -> None:
     """Store a fact about the run."""
     connection.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", (name, value))
 
 
-def encode_row(row: Row) -> str:
+def _encode_row(row: Row) -> str:
     """Return a record as JSON with the types of its values."""
-    return json.dumps({name: tagged(value) for name, value in row.items()})
+    return json.dumps({name: _tagged(value) for name, value in row.items()})
 
 
-def tagged(value: object) -> object:
+def _tagged(value: object) -> object:
     """Return a value as JSON has it, with a tag where JSON has none such."""
     match value:
         case Decimal() | float():
@@ -227,10 +227,10 @@ def tagged(value: object) -> object:
 def decode_row(content: str) -> dict[str, object]:
     """Return a record as it was staged."""
     row = json.loads(content, parse_float=Decimal)
-    return {name: untagged(value) for name, value in row.items()}
+    return {name: _untagged(value) for name, value in row.items()}
 
 
-def untagged(value: object) -> object:
+def _untagged(value: object) -> object:
     """Return the value of a tagged one."""
     match value:
         case {"decimal": str(text)}:

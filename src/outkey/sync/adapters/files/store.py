@@ -53,9 +53,9 @@ class FileStore:
     def prepare(
         self, target: str, shape: Shape, *, dry_run: bool = False
     ) -> PreparedTarget:
-        name = file_name(target)
+        name = _file_name(target)
         refuse_missing_library(name.format)
-        with wrap_file_errors(name):
+        with _wrap_file_errors(name):
             self._refuse_link(name)
             if not dry_run:
                 shape = self._with_staged_kinds(name, shape)
@@ -85,8 +85,8 @@ class FileStore:
         return nullcontext()
 
     def begin(self, target: str, run: str) -> None:
-        name = file_name(target)
-        with wrap_file_errors(name):
+        name = _file_name(target)
+        with _wrap_file_errors(name):
             path = self._path(name)
             make_folders(path.parent)
             self._refuse_link(name)
@@ -101,17 +101,17 @@ class FileStore:
         is_doubtful: bool = False,
         may_lose: bool = False,
     ) -> Sequence[Text]:
-        name = file_name(target)
-        with wrap_file_errors(name):
+        name = _file_name(target)
+        with _wrap_file_errors(name):
             staging = self._staging(name)
             if staging.is_replaced(run):
                 return ()
             self._refuse_link(name)
             if self._path(name).exists() and not may_lose:
                 if is_doubtful and staging.is_smaller(run):
-                    return (kept_as_doubtful(name),)
+                    return (_kept_as_doubtful(name),)
                 if staging.is_empty(run):
-                    return (kept_as_empty(name),)
+                    return (_kept_as_empty(name),)
             self._replace(name, staging, run)
             staging.note_replaced(run)
         return ()
@@ -133,7 +133,7 @@ class FileStore:
         *,
         dry_run: bool = False,
     ) -> list[Written]:
-        name = file_name(target)
+        name = _file_name(target)
         prepared = self._targets.get(str(name))
         if prepared is None:
             raise ConfigError(Text("there is no such file yet"), field="target")
@@ -148,9 +148,9 @@ class FileStore:
         }
         accepted = [row for number, row in enumerate(rows) if number not in refused]
         if dry_run:
-            written = [expected_result(row) for row in accepted]
+            written = [_expected_result(row) for row in accepted]
         else:
-            with wrap_file_errors(name):
+            with _wrap_file_errors(name):
                 written = self._staging(name).upsert(keys, accepted, run)
         results = iter(written)
         return [
@@ -159,13 +159,13 @@ class FileStore:
         ]
 
     def read(self, target: str, after: str, limit: int) -> list[HostRecord]:
-        refuse_reading(target)
+        _refuse_reading(target)
 
     def unseen(self, target: str, line: str, run: str) -> Unseen:
-        refuse_reading(target)
+        _refuse_reading(target)
 
     def retire(self, target: str, line: str, run: str, gone: Gone) -> int:
-        refuse_reading(target)
+        _refuse_reading(target)
 
     def delete_children(
         self,
@@ -174,33 +174,33 @@ class FileStore:
         keys: Sequence[str],
         kept: Mapping[Key, Collection[Key]],
     ) -> int:
-        refuse_reading(target)
+        _refuse_reading(target)
 
     def matching(
         self, target: str, keys: Sequence[str], values: Collection[Key]
     ) -> dict[Key, HostRecord]:
-        refuse_reading(target)
+        _refuse_reading(target)
 
     def by_id(self, target: str, ids: Collection[str]) -> dict[str, HostRecord]:
-        refuse_reading(target)
+        _refuse_reading(target)
 
     def assign(
         self, target: str, values: Mapping[str, Mapping[str, object]], run: str
     ) -> set[str]:
-        refuse_reading(target)
+        _refuse_reading(target)
 
     def missing(
         self, target: str, line: str, run: str, after: str, limit: int
     ) -> list[HostRecord]:
-        refuse_reading(target)
+        _refuse_reading(target)
 
     def present(self, target: str, ids: Sequence[str]) -> set[str]:
-        refuse_reading(target)
+        _refuse_reading(target)
 
     def find(
         self, target: str, field: str, values: Sequence[object]
     ) -> dict[object, object]:
-        refuse_reading(target)
+        _refuse_reading(target)
 
     def _path(self, name: FileName) -> Path:
         return self._folder / name.path
@@ -228,7 +228,7 @@ class FileStore:
             )
 
 
-def file_name(target: str) -> FileName:
+def _file_name(target: str) -> FileName:
     """Return the file that a target names, or raise ConfigError."""
     name = parse_target(target)
     if isinstance(name, FileName):
@@ -236,7 +236,7 @@ def file_name(target: str) -> FileName:
     raise ConfigError(Text("this is not the name of a file"), field="target")
 
 
-def kept_as_empty(name: FileName) -> Text:
+def _kept_as_empty(name: FileName) -> Text:
     """Return the note about a file that an empty one would have replaced."""
     return Text(
         "file {name}: not replaced, since the run brought no record. If the API has"
@@ -245,7 +245,7 @@ def kept_as_empty(name: FileName) -> Text:
     )
 
 
-def kept_as_doubtful(name: FileName) -> Text:
+def _kept_as_doubtful(name: FileName) -> Text:
     """Return the note about a file that perhaps a part would have replaced."""
     return Text(
         "file {name}: not replaced, since the run brought fewer records and the API"
@@ -255,9 +255,9 @@ def kept_as_doubtful(name: FileName) -> Text:
     )
 
 
-def refuse_reading(target: str) -> NoReturn:
+def _refuse_reading(target: str) -> NoReturn:
     """Refuse what only tables and models can do."""
-    file_name(target)
+    _file_name(target)
     raise ConfigError(
         Text("records cannot be read from a file"),
         hint=Text("Choose a table."),
@@ -265,7 +265,7 @@ def refuse_reading(target: str) -> NoReturn:
     )
 
 
-def expected_result(row: Row) -> Written:
+def _expected_result(row: Row) -> Written:
     """Return the result of a record in a dry run: the file has none before."""
     changes = {name: (None, value) for name, value in row.items() if value is not None}
     return Written(WriteOutcome.CREATED, changes=changes)
@@ -282,12 +282,12 @@ def refusal_of(
         if row.get(name) in (None, ""):
             return Written(WriteOutcome.REFUSED, name, "missing")
     for name, value in row.items():
-        if reason := column_fault(format_, fields[name], value):
+        if reason := _column_fault(format_, fields[name], value):
             return Written(WriteOutcome.REFUSED, name, reason)
     return None
 
 
-def column_fault(format_: FileFormat, field: HostField, value: object) -> str:
+def _column_fault(format_: FileFormat, field: HostField, value: object) -> str:
     """Return the reason why a column refuses a value, or "" if it does not."""
     column = ColumnType(field.kind)
     if format_ is FileFormat.PARQUET and field.kind is FieldKind.DECIMAL:
@@ -308,7 +308,7 @@ def make_folders(folder: Path) -> None:
 
 
 @contextmanager
-def wrap_file_errors(name: FileName) -> Iterator[None]:
+def _wrap_file_errors(name: FileName) -> Iterator[None]:
     """Raise StorageUnavailable for what the file system refuses."""
     failure: OutkeyError | None = None
     try:

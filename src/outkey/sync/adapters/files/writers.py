@@ -126,7 +126,7 @@ class Parquet:
         columns: dict[str, list[object]] = {name: [] for name in self._kinds}
         for row in rows:
             for name, kind in self._kinds.items():
-                columns[name].append(parquet_value(kind, row.get(name)))
+                columns[name].append(_parquet_value(kind, row.get(name)))
         table = self._arrow.table(columns, schema=self._schema)
         self._writer.write_table(table)
 
@@ -135,7 +135,7 @@ class Parquet:
         self._writer.close()
 
 
-def parquet_value(kind: FieldKind, value: object) -> object:
+def _parquet_value(kind: FieldKind, value: object) -> object:
     """Return a value as its column of Parquet has it."""
     if value is None:
         return None

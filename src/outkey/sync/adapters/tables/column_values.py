@@ -61,7 +61,7 @@ def column_faults(
     Most columns need one look at all of their values.
     """
     lacks_key = is_key and any(empty in values for empty in (None, ""))
-    if not lacks_key and are_plain(column, values):
+    if not lacks_key and _are_plain(column, values):
         return {}
     return {
         number: reason
@@ -70,7 +70,7 @@ def column_faults(
     }
 
 
-def are_plain(column: ColumnType, values: Sequence[object]) -> bool:
+def _are_plain(column: ColumnType, values: Sequence[object]) -> bool:
     """Whether all values of a column plainly fit; False where they might not."""
     present: Any = [value for value in values if value is not None]
     if not present:
@@ -93,22 +93,22 @@ def value_fault(column: ColumnType, value: object, *, is_key: bool) -> str:
     """Return the reason why a column refuses a value, or "" if it does not."""
     if value is None or value == "":
         return "missing" if is_key else ""
-    return FAULTS.get(column.kind, json_fault)(column, value)
+    return FAULTS.get(column.kind, _json_fault)(column, value)
 
 
-def number_fault(_column: ColumnType, value: object) -> str:
+def _number_fault(_column: ColumnType, value: object) -> str:
     """Return the reason why a column of whole numbers refuses a value."""
     if type(value) is not int:
         return "wrong_type"
     return "" if SMALLEST_NUMBER <= value <= LARGEST_NUMBER else "out_of_range"
 
 
-def type_fault(column: ColumnType, value: object) -> str:
+def _type_fault(column: ColumnType, value: object) -> str:
     """Return the reason why a column of dates, times or booleans refuses a value."""
     return "" if type(value) is PLAIN_TYPES[column.kind] else "wrong_type"
 
 
-def text_fault(column: ColumnType, value: object) -> str:
+def _text_fault(column: ColumnType, value: object) -> str:
     """Return the reason why a column of texts refuses a value."""
     if not isinstance(value, str):
         return "wrong_type"
@@ -117,7 +117,7 @@ def text_fault(column: ColumnType, value: object) -> str:
     return "unstorable_character" if UNSTORABLE.search(value) else ""
 
 
-def decimal_fault(column: ColumnType, value: object) -> str:
+def _decimal_fault(column: ColumnType, value: object) -> str:
     """Return the reason why a column would have to round a number."""
     if not isinstance(value, Decimal | int) or isinstance(value, bool):
         return "wrong_type"
@@ -131,13 +131,13 @@ def decimal_fault(column: ColumnType, value: object) -> str:
     if column.precision is None:
         return ""
     scale = column.scale or 0
-    places = max(0, -last_place(exact))
+    places = max(0, -_last_place(exact))
     digits = max(0, exact.adjusted() + 1) if exact else 0
     fits = places <= scale and digits <= column.precision - scale
     return "" if fits else "out_of_range"
 
 
-def last_place(value: Decimal) -> int:
+def _last_place(value: Decimal) -> int:
     """Return the exponent of the last digit that is not zero."""
     _, digits, exponent = value.as_tuple()
     zeros = len(digits) - len("".join(map(str, digits)).rstrip("0"))
@@ -152,7 +152,7 @@ def int_or_none(value: Decimal) -> int | None:
     return number if SMALLEST_NUMBER <= number <= LARGEST_NUMBER else None
 
 
-def json_fault(_column: ColumnType, value: object) -> str:
+def _json_fault(_column: ColumnType, value: object) -> str:
     """Return the reason why a value cannot be stored as JSON."""
     try:
         json.dumps(as_json(value))
@@ -162,11 +162,11 @@ def json_fault(_column: ColumnType, value: object) -> str:
 
 
 FAULTS: Mapping[FieldKind, Callable[[ColumnType, object], str]] = {
-    FieldKind.TEXT: text_fault,
-    FieldKind.NUMBER: number_fault,
-    FieldKind.LINK: number_fault,
-    FieldKind.DECIMAL: decimal_fault,
-    FieldKind.BOOLEAN: type_fault,
-    FieldKind.DATE: type_fault,
-    FieldKind.DATETIME: type_fault,
+    FieldKind.TEXT: _text_fault,
+    FieldKind.NUMBER: _number_fault,
+    FieldKind.LINK: _number_fault,
+    FieldKind.DECIMAL: _decimal_fault,
+    FieldKind.BOOLEAN: _type_fault,
+    FieldKind.DATE: _type_fault,
+    FieldKind.DATETIME: _type_fault,
 }

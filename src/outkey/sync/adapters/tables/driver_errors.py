@@ -95,7 +95,7 @@ def failure_of(name: str, error: Exception) -> OutkeyError:
             hint=Text("Grant the user the rights to create and write these tables."),
             field=f"database.{name}.url" if name else None,
         )
-    if code in CHANGED_CODES or is_changed_sqlite(error, code):
+    if code in CHANGED_CODES or _is_changed_sqlite(error, code):
         return StorageUnavailable(
             Text(
                 "{database} lacks a table or a column that it had, or the type is"
@@ -111,7 +111,7 @@ def failure_of(name: str, error: Exception) -> OutkeyError:
         )
     if not name:
         return StorageUnavailable()
-    return failure_of_other(database, error, code)
+    return _failure_of_other(database, error, code)
 
 
 def no_response(name: str) -> StorageUnavailable:
@@ -127,11 +127,11 @@ def too_slow(database: Text) -> StorageUnavailable:
     )
 
 
-def failure_of_other(database: Text, error: Exception, code: str) -> OutkeyError:
+def _failure_of_other(database: Text, error: Exception, code: str) -> OutkeyError:
     """Return the error for one of another database than outkey's own."""
     if code in TIMEOUT_CODES:
         return too_slow(database)
-    if is_connection_failure(error, code):
+    if _is_connection_failure(error, code):
         return StorageUnavailable(
             Text(
                 "{database} cannot be reached, or refuses the login", database=database
@@ -149,14 +149,14 @@ def failure_of_other(database: Text, error: Exception, code: str) -> OutkeyError
     )
 
 
-def is_changed_sqlite(error: Exception, code: str) -> bool:
+def _is_changed_sqlite(error: Exception, code: str) -> bool:
     """Whether SQLite misses a table or a column; only its text shows it."""
     text = str(getattr(error, "orig", None) or error)
     is_missing = text.startswith(SQLITE_CHANGED) or " has no column named " in text
     return code == "SQLITE_ERROR" and is_missing
 
 
-def is_connection_failure(error: Exception, code: str) -> bool:
+def _is_connection_failure(error: Exception, code: str) -> bool:
     """Whether a database did not accept a connection, or has closed it."""
     if not code:
         return isinstance(error, exc.OperationalError | exc.InterfaceError)

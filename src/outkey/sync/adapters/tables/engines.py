@@ -40,7 +40,7 @@ class LimitedEngine:
         self._vendor = url.get_backend_name()
         self.engine = create_engine(
             url,
-            connect_args=connect_arguments(url),
+            connect_args=_connect_arguments(url),
             pool_size=2,
             max_overflow=3,
             pool_timeout=CONNECT_SECONDS,
@@ -52,12 +52,12 @@ class LimitedEngine:
         )
         self._in_use: dict[int, DriverConnection] = {}  # by the record of the pool
         if self._vendor == POSTGRESQL:
-            event.listen(self.engine, "do_connect", connect_to_postgresql)
+            event.listen(self.engine, "do_connect", _connect_to_postgresql)
         if self._vendor == MYSQL:
             event.listen(self.engine, "do_connect", connect_to_mysql)
         if self._vendor == SQLITE:
-            event.listen(self.engine, "connect", leave_transactions_alone)
-            event.listen(self.engine, "begin", begin_immediately)
+            event.listen(self.engine, "connect", _leave_transactions_alone)
+            event.listen(self.engine, "begin", _begin_immediately)
         event.listen(self.engine, "checkout", self._begin_use)
         event.listen(self.engine, "checkin", self._end_use)
 
@@ -79,15 +79,15 @@ class LimitedEngine:
         self, connection: DriverConnection, record: object, _proxy: object
     ) -> None:
         self._in_use[id(record)] = connection
-        set_patience(self._vendor, connection, STATEMENT_SECONDS + LATER_SECONDS)
+        _set_patience(self._vendor, connection, STATEMENT_SECONDS + LATER_SECONDS)
 
     def _end_use(self, connection: DriverConnection | None, record: object) -> None:
         self._in_use.pop(id(record), None)
         if connection is not None:  # it was not closed
-            set_patience(self._vendor, connection, CONNECT_SECONDS)
+            _set_patience(self._vendor, connection, CONNECT_SECONDS)
 
 
-def connect_arguments(url: URL) -> dict[str, object]:
+def _connect_arguments(url: URL) -> dict[str, object]:
     """Return the arguments of a driver besides, or in the place of, a URL.
 
     A driver that finds something missing in a URL looks in files and variables of the
@@ -96,14 +96,14 @@ def connect_arguments(url: URL) -> dict[str, object]:
     """
     match url.get_backend_name():
         case "postgresql":
-            return postgresql_arguments(url)
+            return _postgresql_arguments(url)
         case "mysql":
-            return mysql_arguments()
+            return _mysql_arguments()
         case _:
             return {"timeout": CONNECT_SECONDS, "uri": False}
 
 
-def postgresql_arguments(url: URL) -> dict[str, object]:
+def _postgresql_arguments(url: URL) -> dict[str, object]:
     """Return the arguments of psycopg."""
     from outkey.foundation.adapters.postgresql_deadlines import (  # noqa: PLC0415 - may be missing
         KEEPALIVES,
@@ -124,7 +124,7 @@ def postgresql_arguments(url: URL) -> dict[str, object]:
     return arguments
 
 
-def mysql_arguments() -> dict[str, object]:
+def _mysql_arguments() -> dict[str, object]:
     """Return the arguments of PyMySQL."""
     return {
         "local_infile": False,  # the server could ask for any file of this machine
@@ -145,7 +145,7 @@ def mysql_arguments() -> dict[str, object]:
     }
 
 
-def connect_to_postgresql(
+def _connect_to_postgresql(
     _dialect: object, _record: object, arguments: list[Any], options: dict[str, Any]
 ) -> DriverConnection:
     """Return a connection that gives up, and whose server responds."""
@@ -166,7 +166,7 @@ def connect_to_mysql(
     return DeadlineConnection(*arguments, **options)
 
 
-def set_patience(vendor: str, connection: DriverConnection, seconds: float) -> None:
+def _set_patience(vendor: str, connection: DriverConnection, seconds: float) -> None:
     """Let a connection wait so long for each response."""
     if vendor != SQLITE:
         connection.patience = seconds
@@ -182,11 +182,11 @@ def interrupt(vendor: str, connection: DriverConnection) -> None:
         shared.shutdown(socket.SHUT_RDWR)
 
 
-def leave_transactions_alone(connection: DriverConnection, _record: object) -> None:
+def _leave_transactions_alone(connection: DriverConnection, _record: object) -> None:
     """Let no statement of sqlite3 begin or commit a transaction by itself."""
     connection.isolation_level = None
 
 
-def begin_immediately(connection: Connection) -> None:
+def _begin_immediately(connection: Connection) -> None:
     """Wait for other writers now: a transaction that writes later would fail."""
     connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -37,7 +37,7 @@ class SqliteFiles:
             )
         file = Path(os.path.realpath(path))
         if not any(is_below(file, folder) for folder in self._folders):
-            raise foreign_folder(field)
+            raise _foreign_folder(field)
         if has_own_file(file, self._own):
             raise ConfigError(
                 Text("the SQLite database is one of outkey's own files"),
@@ -49,10 +49,10 @@ class SqliteFiles:
     def refuse_moved(self, file: Path, *, field: str) -> None:
         """Raise ConfigError if a resolved path leads elsewhere by now."""
         if self.resolve(str(file), field=field) != file:
-            raise foreign_folder(field)
+            raise _foreign_folder(field)
 
 
-def foreign_folder(field: str) -> ConfigError:
+def _foreign_folder(field: str) -> ConfigError:
     """Return the error for a file outside of the folders that the operator names."""
     return ConfigError(
         Text("the SQLite database is in a folder that outkey may not use"),

@@ -55,8 +55,8 @@ class ChangeInWords(NamedTuple):
         """Return a change in the words of the form."""
         return cls(
             label_of(change.path),
-            value_words(change.path, change.old),
-            value_words(change.path, change.new),
+            _value_words(change.path, change.old),
+            _value_words(change.path, change.new),
         )
 
     def sentence(self) -> Text:
@@ -82,7 +82,7 @@ def _excerpt(text: str) -> str:
 def label_of(path: str) -> Text:
     """Return what the form calls a place in the text, such as pagination.size."""
     if child := CHILD.fullmatch(path):
-        return child_label(*child.groups())
+        return _child_label(*child.groups())
     if row := ROW.fullmatch(path):
         return row_label(*row.groups())
     if path.startswith("query."):
@@ -93,7 +93,7 @@ def label_of(path: str) -> Text:
     return as_text(field.label if field else path)
 
 
-def child_label(name: str, part: str | None) -> Text:
+def _child_label(name: str, part: str | None) -> Text:
     """Return what the form calls a list inside the records, or a part of it."""
     if part is None:
         return Text("List {name}", name=name)
@@ -110,21 +110,21 @@ def row_label(name: str, part: str | None) -> Text:
     return Text("Field {name}, {part}", name=name, part=label)
 
 
-def value_words(path: str, text: str) -> Text:
+def _value_words(path: str, text: str) -> Text:
     """Return a value of a place as the form shows it; "" where it has none."""
     if path == "schedule":
         return choice_of(text).words()
-    field = field_at(path)
+    field = _field_at(path)
     if field is not None and field.options is not None:
-        return choice_words(field, text)
+        return _choice_words(field, text)
     if not text:
         return NO_TEXT
     if field is not None and field.kind is Kind.FLAG:
         return Text("yes") if text == "true" else Text("no")
-    return row_words(text) if is_row(path) else as_text(listed_words(text))
+    return row_words(text) if is_row(path) else as_text(_listed_words(text))
 
 
-def choice_words(field: Field, text: str) -> Text:
+def _choice_words(field: Field, text: str) -> Text:
     """Return a choice by its label; without one it is that by default."""
     if not text:
         return field.default.label if isinstance(field.default, Choice) else NO_TEXT
@@ -132,12 +132,12 @@ def choice_words(field: Field, text: str) -> Text:
     return labels.get(text) or as_text(text)
 
 
-def field_at(path: str) -> Field | None:
+def _field_at(path: str) -> Field | None:
     """Return the field of a place, also of one in a row."""
     if child := CHILD.fullmatch(path):
         rest = child[2] or ""
         is_inner = rest.startswith("fields")
-        return field_at(rest) if is_inner else FIELDS_BY_PATH.get(f"children.{rest}")
+        return _field_at(rest) if is_inner else FIELDS_BY_PATH.get(f"children.{rest}")
     if row := ROW.fullmatch(path):
         return FIELDS_BY_PATH.get(f"fields.{row[2]}")
     return FIELDS_BY_PATH.get(path)
@@ -159,7 +159,7 @@ def row_words(text: str) -> Text:
     return as_text(text)
 
 
-def listed_words(text: str) -> str:
+def _listed_words(text: str) -> str:
     """Return a list of names with commas between them; any other text as it is."""
     if not text.startswith("["):
         return text

@@ -240,15 +240,15 @@ def line_findings(
     is_pull = sync.direction is Direction.PULL
     findings: list[Finding] = []
     if not sync.has_requests:
-        findings += method_findings(line, sync.direction)
+        findings += _method_findings(line, sync.direction)
     if is_pull:
-        findings += page_findings(sync)
-        findings += body_findings(sync, PULL_PLACEHOLDERS)
+        findings += _page_findings(sync)
+        findings += _body_findings(sync, PULL_PLACEHOLDERS)
     else:
         findings += push_findings(line, sync, host_fields)
         names = tuple(row.host for row in sync.mappings)
         remote_id = ("remote_id",) if sync.has_requests else ()
-        findings += body_findings(sync, (*names, *remote_id))
+        findings += _body_findings(sync, (*names, *remote_id))
     for number, mapping in enumerate(sync.mappings):
         row = MappingCheck(
             place=f"fields[{number}]",
@@ -258,22 +258,22 @@ def line_findings(
             is_pull=is_pull,
         )
         findings += row.findings()
-    findings += file_findings(sync)
+    findings += _file_findings(sync)
     if is_pull:
-        findings += writing_findings(sync)
-        findings += unmapped_findings(sync, fields)
-        findings += key_findings(sync, host_fields)
+        findings += _writing_findings(sync)
+        findings += _unmapped_findings(sync, fields)
+        findings += _key_findings(sync, host_fields)
     return findings
 
 
-def method_findings(line: SyncLine, direction: Direction) -> Iterator[Finding]:
+def _method_findings(line: SyncLine, direction: Direction) -> Iterator[Finding]:
     """Yield an error where the method does not fit the direction."""
     row, methods = METHODS[direction]
     if line.method not in methods:
         yield row.finding("method", methods=" or ".join(methods))
 
 
-def page_findings(sync: Sync) -> Iterator[Finding]:
+def _page_findings(sync: Sync) -> Iterator[Finding]:
     """Yield the findings about the pages of a pull, and about its changes."""
     paging = sync.pagination
     incremental = sync.incremental
@@ -298,20 +298,20 @@ def push_findings(
     if not sync.has_requests:
         yield from placeholder_findings(line.path, tuple(host_fields), "path")
     names = [mapping.api for mapping in sync.mappings]
-    counts = Counter(place for name in names for place in places_of(name))
+    counts = Counter(place for name in names for place in _places_of(name))
     for number, name in enumerate(names):
         if counts[name] > 1:
             yield SAME_API_NAME.finding(f"fields[{number}].api")
 
 
-def places_of(name: str) -> Iterator[str]:
+def _places_of(name: str) -> Iterator[str]:
     """Yield the objects that a dotted name is in, and the name itself."""
     parts = name.split(".", MAX_PARTS)
     for count in range(1, len(parts) + 1):
         yield ".".join(parts[:count])
 
 
-def body_findings(sync: Sync, names: tuple[str, ...]) -> Iterator[Finding]:
+def _body_findings(sync: Sync, names: tuple[str, ...]) -> Iterator[Finding]:
     """Yield the findings about a body, whose placeholders have these names."""
     if not sync.body:
         return
@@ -336,7 +336,7 @@ def placeholder_findings(
         yield UNKNOWN_PLACEHOLDER.finding(field, name=name, names=", ".join(names))
 
 
-def file_findings(sync: Sync) -> Iterator[Finding]:
+def _file_findings(sync: Sync) -> Iterator[Finding]:
     """Yield the findings about settings that a file cannot have."""
     if not isinstance(parse_target(sync.target), FileName):
         return
@@ -348,14 +348,14 @@ def file_findings(sync: Sync) -> Iterator[Finding]:
         yield FILE_IS_WHOLE.finding("gone", key=f"gone = {sync.gone}")
 
 
-def writing_findings(sync: Sync) -> Iterator[Finding]:
+def _writing_findings(sync: Sync) -> Iterator[Finding]:
     """Yield an error where something is to be saved that is not a model."""
     is_model = isinstance(parse_target(sync.target), str)
     if sync.writes is Writes.MODEL and not is_model:
         yield SAVES_NO_MODEL.finding("writes")
 
 
-def unmapped_findings(sync: Sync, fields: Sequence[HostField]) -> Iterator[Finding]:
+def _unmapped_findings(sync: Sync, fields: Sequence[HostField]) -> Iterator[Finding]:
     """Yield an error for each required field of the host that is not mapped."""
     hosts = {mapping.host for mapping in sync.mappings}
     for field in fields:
@@ -363,7 +363,7 @@ def unmapped_findings(sync: Sync, fields: Sequence[HostField]) -> Iterator[Findi
             yield UNMAPPED.finding("fields", name=field.name)
 
 
-def key_findings(sync: Sync, host_fields: HostFields) -> Iterator[Finding]:
+def _key_findings(sync: Sync, host_fields: HostFields) -> Iterator[Finding]:
     """Yield a warning where a single key is not unique in the host.
 
     Whether several keys are unique together is not known here.

@@ -39,7 +39,7 @@ def children_findings(
             yield NO_HOST_FIELD.finding(f"{place}parent")
         elif is_made_by_outkey(children.target):
             continue  # its column takes the keys, or the table was refused already
-        elif key in parents and not fits_key(sync, host_fields[name], parents[key]):
+        elif key in parents and not _fits_key(sync, host_fields[name], parents[key]):
             yield WRONG_PARENT.finding(
                 f"{place}parent",
                 name=name,
@@ -55,17 +55,17 @@ def children_findings(
             is_pull=True,
         )
         yield from check.findings()
-    yield from unmapped_children(children, host_fields, f"{place}fields")
+    yield from _unmapped_children(children, host_fields, f"{place}fields")
 
 
-def fits_key(sync: Sync, field: HostField, key: HostField) -> bool:
+def _fits_key(sync: Sync, field: HostField, key: HostField) -> bool:
     """Whether a child's field can hold the key of its parent, or links to it."""
     if field.links_to(sync.target):
         return len(sync.keys) == 1
     return field.kind is key.kind or FieldKind.ANY in {field.kind, key.kind}
 
 
-def unmapped_children(
+def _unmapped_children(
     children: Children, host_fields: HostFields, place: str
 ) -> Iterator[Finding]:
     """Yield an error for each required field that nothing fills."""

@@ -250,7 +250,7 @@ CHILDREN_FIELDS: tuple[Field, ...] = (
 )
 
 
-def request_fields(key: str, label: str) -> tuple[Field, ...]:
+def _request_fields(key: str, label: str) -> tuple[Field, ...]:
     """Return the fields of a request that a push sends for a record."""
     return (
         request(
@@ -275,9 +275,9 @@ def request_fields(key: str, label: str) -> tuple[Field, ...]:
     )
 
 
-CREATE_FIELDS = request_fields("create", "creating")
-UPDATE_FIELDS = request_fields("update", "updating")
-DELETE_FIELDS = request_fields("delete", "deleting")
+CREATE_FIELDS = _request_fields("create", "creating")
+UPDATE_FIELDS = _request_fields("update", "updating")
+DELETE_FIELDS = _request_fields("delete", "deleting")
 FIND_FIELDS: tuple[Field, ...] = (
     request(
         "find.path",

@@ -48,15 +48,15 @@ def record_accesses(sync: Sync, *, dry_run: bool = False) -> Iterator[RecordAcce
     if writes and sync.gone is Gone.DELETE:
         verbs = (*verbs, "delete")
     yield RecordAccess(sync.target, verbs)
-    yield from lookup_accesses(sync.mappings, "")
+    yield from _lookup_accesses(sync.mappings, "")
     for number, children in enumerate(sync.children):
         place = f"children[{number}]."
         verbs = ("view", "add", "change", "delete") if writes else ("view",)
         yield RecordAccess(children.target, verbs, f"{place}target")
-        yield from lookup_accesses(children.mappings, place)
+        yield from _lookup_accesses(children.mappings, place)
 
 
-def lookup_accesses(
+def _lookup_accesses(
     mappings: Sequence[FieldMapping], place: str
 ) -> Iterator[RecordAccess]:
     """Yield the targets that mappings look values up in."""

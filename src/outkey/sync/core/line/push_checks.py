@@ -101,22 +101,22 @@ def request_findings(
         for field in (field for field, value in needing.items() if value):
             yield NEEDS_CREATE.finding(field)
     yield from placeholder_findings(sync.find.path, names, "find.path")
-    yield from batch_findings(sync)
+    yield from _batch_findings(sync)
     if not sync.has_requests:
         return
     if line.path != NO_PATH:
         yield UNUSED_PATH.finding("path")
-    yield from one_request_findings("create", sync.create, SENDING_METHODS, names)
-    yield from one_request_findings("update", sync.update, SENDING_METHODS, with_id)
-    yield from one_request_findings(
+    yield from _one_request_findings("create", sync.create, SENDING_METHODS, names)
+    yield from _one_request_findings("update", sync.update, SENDING_METHODS, with_id)
+    yield from _one_request_findings(
         "delete", sync.delete, DELETING_METHODS, (REMOTE_ID,)
     )
     if sync.delete and sync.batch == 1 and not placeholders(sync.delete.path):
         yield DELETES_ANY_RECORD.finding("delete.path")
-    yield from missing_findings(sync)
+    yield from _missing_findings(sync)
 
 
-def one_request_findings(
+def _one_request_findings(
     key: str, request: PushRequest, methods: Sequence[str], names: tuple[str, ...]
 ) -> Iterator[Finding]:
     """Yield the findings about one request."""
@@ -128,7 +128,7 @@ def one_request_findings(
     yield from placeholder_findings(request.path, names, f"{key}.path")
 
 
-def missing_findings(sync: Sync) -> Iterator[Finding]:
+def _missing_findings(sync: Sync) -> Iterator[Finding]:
     """Yield the findings about settings that the requests of a push lack."""
     texts = (sync.update.path, sync.delete.path, sync.body)
     uses_id = any(REMOTE_ID in placeholders(text) for text in texts)
@@ -141,7 +141,7 @@ def missing_findings(sync: Sync) -> Iterator[Finding]:
         yield NO_CREATE.finding("create")
 
 
-def batch_findings(sync: Sync) -> Iterator[Finding]:
+def _batch_findings(sync: Sync) -> Iterator[Finding]:
     """Yield the findings about the lists of a batch."""
     if sync.batch == 1:
         return

@@ -75,7 +75,7 @@ def read_request(
 
 def render_sync(sync: Sync) -> str:
     """Return the TOML of a synchronization alone, as `parse_sync` reads it."""
-    return "\n".join(sync_lines(sync, ""))
+    return "\n".join(_sync_lines(sync, ""))
 
 
 def sync_line_lines(line: SyncLine) -> Iterator[str]:
@@ -87,10 +87,10 @@ def sync_line_lines(line: SyncLine) -> Iterator[str]:
         yield f"method = {toml_value(line.method)}"
         yield f"path = {toml_value(line.path)}"
     if line.sync is not None:
-        yield from sync_lines(line.sync, f"{table}.")
+        yield from _sync_lines(line.sync, f"{table}.")
 
 
-def sync_lines(sync: Sync, prefix: str) -> Iterator[str]:
+def _sync_lines(sync: Sync, prefix: str) -> Iterator[str]:
     """Yield the keys of a synchronization, then its tables, then its lists of tables.
 
     The prefix is put before the names of the tables.

@@ -28,12 +28,12 @@ MAX_INTERVAL = 366 * DAY_SECONDS
 def read_sync(table: Mapping[str, object], place: str = "") -> Sync:
     """Read what makes a line a synchronization; the place is put before each key."""
     if "direction" not in table:
-        raise missing_direction(place)
+        raise _missing_direction(place)
     values = read_table(SYNC_FIELDS, table, place)
     attributes = {ATTRIBUTES.get(key, key): value for key, value in values.items()}
     # A test compares what is read with what was written.
     sync = Sync(**attributes)  # type: ignore[arg-type]
-    for error in rule_errors(sync, place):
+    for error in _rule_errors(sync, place):
         raise error
     return sync
 
@@ -41,12 +41,12 @@ def read_sync(table: Mapping[str, object], place: str = "") -> Sync:
 def sync_errors(table: Mapping[str, object]) -> Iterator[ConfigError]:
     """Yield everything that `read_sync` would refuse, not only the first."""
     if "direction" not in table:
-        yield missing_direction("")
+        yield _missing_direction("")
     yield from table_errors(SYNC_FIELDS, table)
-    yield from rule_errors(readable_part(table))
+    yield from _rule_errors(_readable_part(table))
 
 
-def missing_direction(place: str) -> ConfigError:
+def _missing_direction(place: str) -> ConfigError:
     """Return the error for a synchronization without a direction."""
     return ConfigError(
         Text("a line that synchronizes needs a direction: pull or push"),
@@ -54,32 +54,32 @@ def missing_direction(place: str) -> ConfigError:
     )
 
 
-def readable_part(table: Mapping[str, object]) -> Sync:
+def _readable_part(table: Mapping[str, object]) -> Sync:
     """Return the readable settings that the rules about several fields need."""
     is_push = table.get("direction") == Direction.PUSH
     return Sync(
         direction=Direction.PUSH if is_push else Direction.PULL,
         keys=texts_in(table.get("keys")),
-        mappings=readable_mappings(table),
+        mappings=_readable_mappings(table),
         full_every=str(table.get("full_every", "")),
         children=tuple(
             Children(
                 parent=texts_in(child.get("parent")),
                 keys=texts_in(child.get("keys")),
-                mappings=readable_mappings(child),
+                mappings=_readable_mappings(child),
             )
-            for child in tables_in(table.get("children"))
+            for child in _tables_in(table.get("children"))
         ),
     )
 
 
-def readable_mappings(table: Mapping[str, object]) -> tuple[FieldMapping, ...]:
+def _readable_mappings(table: Mapping[str, object]) -> tuple[FieldMapping, ...]:
     """Return the host's fields of mappings."""
-    rows = tables_in(table.get("fields"))
+    rows = _tables_in(table.get("fields"))
     return tuple(FieldMapping("", str(row.get("host", ""))) for row in rows)
 
 
-def tables_in(value: object) -> list[dict[str, object]]:
+def _tables_in(value: object) -> list[dict[str, object]]:
     """Return the tables of a list; an empty one in the place of anything else."""
     rows = value if isinstance(value, list) else []
     return [row if isinstance(row, dict) else {} for row in rows]
@@ -91,21 +91,21 @@ def texts_in(value: object) -> tuple[str, ...]:
     return tuple(text for text in values if isinstance(text, str) and text)
 
 
-def rule_errors(sync: Sync, place: str = "") -> Iterator[ConfigError]:
+def _rule_errors(sync: Sync, place: str = "") -> Iterator[ConfigError]:
     """Yield the errors in fields that depend on each other."""
     hosts = [mapping.host for mapping in sync.mappings]
-    yield from repeated_errors(hosts, place)
+    yield from _repeated_errors(hosts, place)
     # Without keys every run would create every record again.
     if sync.direction is Direction.PULL and not {*sync.keys} <= {*hosts}:
         yield ConfigError(
             Text("each key must be the host's field of a mapping"), field=f"{place}keys"
         )
-    yield from interval_errors(sync.full_every, f"{place}full_every")
+    yield from _interval_errors(sync.full_every, f"{place}full_every")
     for number, children in enumerate(sync.children):
-        yield from children_errors(sync, children, f"{place}children[{number}].")
+        yield from _children_errors(sync, children, f"{place}children[{number}].")
 
 
-def interval_errors(text: str, place: str) -> Iterator[ConfigError]:
+def _interval_errors(text: str, place: str) -> Iterator[ConfigError]:
     """Yield an error if an interval is too short, too long or not an interval."""
     if text and not MIN_INTERVAL <= parse_interval(text) <= MAX_INTERVAL:
         yield ConfigError(
@@ -118,7 +118,7 @@ def interval_errors(text: str, place: str) -> Iterator[ConfigError]:
         )
 
 
-def children_errors(
+def _children_errors(
     sync: Sync, children: Children, place: str
 ) -> Iterator[ConfigError]:
     """Yield the errors in children whose parent or keys are unknown."""
@@ -129,7 +129,7 @@ def children_errors(
             field=f"{place}parent",
         )
     hosts = [*children.parent, *(mapping.host for mapping in children.mappings)]
-    yield from repeated_errors(hosts, place, first=len(children.parent))
+    yield from _repeated_errors(hosts, place, first=len(children.parent))
     if not {*children.keys} <= {*hosts}:
         yield ConfigError(
             Text("each key must be the host's field of a mapping, or of the parent"),
@@ -137,7 +137,7 @@ def children_errors(
         )
 
 
-def repeated_errors(
+def _repeated_errors(
     hosts: Sequence[str], place: str, *, first: int = 0
 ) -> Iterator[ConfigError]:
     """Yield errors of fields that are mapped twice; at `first` the mappings begin."""
@@ -164,11 +164,11 @@ def written_table(fields: Sequence[Field], values: object) -> dict[str, object]:
         if field.kind is Kind.TEXTS:
             value = dict(value)  # a query is stored as pairs, which cannot change
         if field.is_always_written or value != field.default:
-            table[field.key] = written_value(field, value)
+            table[field.key] = _written_value(field, value)
     return table
 
 
-def written_value(field: Field, value: object) -> object:
+def _written_value(field: Field, value: object) -> object:
     """Return a value of a field as TOML and JSON have it."""
     if field.kind is Kind.TABLE:
         return written_table(field.parts, value)

@@ -37,7 +37,7 @@ class LineText:
         editor.apply(wanted)
         edited = str(editor)
         # A text that only lacks its comments is better than one with other values.
-        return LineText(edited if means(edited, wanted) else plain_toml(wanted))
+        return LineText(edited if means(edited, wanted) else _plain_toml(wanted))
 
 
 def set_value(table: Table, outer: list[str], name: str, value: object) -> None:
@@ -61,7 +61,7 @@ def means(text: str, table: Table) -> bool:
         return False
 
 
-def plain_toml(table: Table) -> str:
+def _plain_toml(table: Table) -> str:
     """Return the TOML of a table, without comments."""
     lists = {name: value for name, value in table.items() if are_rows(value)}
     tables = {name: value for name, value in table.items() if isinstance(value, dict)}

@@ -39,7 +39,7 @@ def compare_lines(old: Mapping[str, str], new: Mapping[str, str]) -> LineCompari
     A text that is not TOML is compared as a whole. Comments are not compared.
     """
     changes = [
-        FieldChange(name, *shortened_texts(old.get(name), new.get(name)))
+        FieldChange(name, *_shortened_texts(old.get(name), new.get(name)))
         for name in dict.fromkeys((*old, *new))
         if name != SYNC and old.get(name, "") != new.get(name, "")
     ]
@@ -48,7 +48,7 @@ def compare_lines(old: Mapping[str, str], new: Mapping[str, str]) -> LineCompari
     try:
         changes += table_changes(LineText(before).table(), LineText(after).table())
     except ConfigError:
-        changes += value_changes(SYNC, before, after)
+        changes += _value_changes(SYNC, before, after)
     return LineComparison(tuple(changes))
 
 
@@ -57,12 +57,12 @@ def table_changes(
 ) -> Iterator[FieldChange]:
     """Yield what differs between two tables."""
     for name in dict.fromkeys((*old, *new)):
-        yield from value_changes(
+        yield from _value_changes(
             place + name, old.get(name, NO_ENTRY), new.get(name, NO_ENTRY)
         )
 
 
-def value_changes(place: str, old: object, new: object) -> Iterator[FieldChange]:
+def _value_changes(place: str, old: object, new: object) -> Iterator[FieldChange]:
     """Yield what differs between two values."""
     is_added_or_removed = new is NO_ENTRY or old is NO_ENTRY
     if old == new:
@@ -80,7 +80,7 @@ def value_changes(place: str, old: object, new: object) -> Iterator[FieldChange]
             place, old if are_rows(old) else [], new if are_rows(new) else []
         )
     else:
-        yield FieldChange(place, *shortened_texts(old, new))
+        yield FieldChange(place, *_shortened_texts(old, new))
 
 
 def is_table(value: object, other: object) -> bool:
@@ -108,7 +108,7 @@ def row_changes(
     if matched != sorted(matched):
         names = [row_name(old[number], number) for number in sorted(matched)]
         order = [row_name(old[number], number) for number in matched]
-        yield FieldChange(place, shortened_text(names), shortened_text(order))
+        yield FieldChange(place, _shortened_text(names), _shortened_text(order))
 
 
 def row_name(row: Mapping[str, Any], number: int) -> str:
@@ -121,16 +121,16 @@ def row_name(row: Mapping[str, Any], number: int) -> str:
 def row_words(row: Mapping[str, Any]) -> str:
     """Return what a row maps, in short."""
     parts = (row.get("api") or row.get("target"), row.get("transform"))
-    return shortened_text(" ".join(str(part) for part in parts if part) or "…")
+    return _shortened_text(" ".join(str(part) for part in parts if part) or "…")
 
 
-def shortened_texts(old: object, new: object) -> tuple[str, str]:
+def _shortened_texts(old: object, new: object) -> tuple[str, str]:
     """Return two values as users compare them; "" for one that is not given."""
-    texts = (shortened_text(old), shortened_text(new))
+    texts = (_shortened_text(old), _shortened_text(new))
     return shortened_pair(old, new, MAX_SHOWN) if all(texts) else texts
 
 
-def shortened_text(value: object) -> str:
+def _shortened_text(value: object) -> str:
     """Return a value as users read it; a text of several lines in one."""
     if value is NO_ENTRY or value is None or value == "":
         return ""

@@ -74,13 +74,13 @@ class Candidate:
 def repairs_of(trial: RowTrial, values: Sequence[object]) -> tuple[Repair, ...]:
     """Return what makes a row accept all of these values, the best first."""
     reasons = {trial.reason(value) for value in values} - {""}
-    repairs = working_repairs(trial, values, candidates(trial, values, reasons))
+    repairs = _working_repairs(trial, values, candidates(trial, values, reasons))
     if not repairs and reasons - MISSING:
-        repairs = working_repairs(trial, values, for_any_value(trial))
+        repairs = _working_repairs(trial, values, _for_any_value(trial))
     return repairs
 
 
-def working_repairs(
+def _working_repairs(
     trial: RowTrial, values: Sequence[object], some: Iterator[Candidate]
 ) -> tuple[Repair, ...]:
     """Return the first repairs with which no value is rejected."""
@@ -107,20 +107,20 @@ def candidates(
     """Yield what may repair a row, the best first."""
     present = [value for value in values if value is not None and value != ""]
     if reasons & MISSING:
-        yield from for_missing(trial)
+        yield from _for_missing(trial)
     if "no_date" in reasons:
-        yield from for_dates(trial, present)
+        yield from _for_dates(trial, present)
     if "no_number" in reasons:
-        yield from for_decimal_mark(trial)
+        yield from _for_decimal_mark(trial)
     if "unknown_choice" in reasons:
-        yield from for_choices(trial, present)
+        yield from _for_choices(trial, present)
     if reasons & {"no_text", "wrong_type"}:
-        yield from for_objects(trial, present)
+        yield from _for_objects(trial, present)
     if reasons - MISSING:
-        yield from for_transform(trial, present)
+        yield from _for_transform(trial, present)
 
 
-def for_missing(trial: RowTrial) -> Iterator[Candidate]:
+def _for_missing(trial: RowTrial) -> Iterator[Candidate]:
     """Yield what accepts a record without a value."""
     mapping = trial.mapping
     if trial.is_key:
@@ -141,7 +141,7 @@ def for_missing(trial: RowTrial) -> Iterator[Candidate]:
         )
 
 
-def for_dates(trial: RowTrial, values: Sequence[object]) -> Iterator[Candidate]:
+def _for_dates(trial: RowTrial, values: Sequence[object]) -> Iterator[Candidate]:
     """Yield other formats of dates and times."""
     guess = guess_moment(values)
     if guess is not None:
@@ -150,7 +150,7 @@ def for_dates(trial: RowTrial, values: Sequence[object]) -> Iterator[Candidate]:
         pattern = "unix_ms" if is_large(values) else "unix"
     options = {n: v for n, v in trial.mapping.options.items() if n != "format"}
     yield Candidate(
-        Repair(format_sentence(pattern), {"format": pattern}),
+        Repair(_format_sentence(pattern), {"format": pattern}),
         replace(trial.mapping, options=options | {"format": pattern}),
     )
 
@@ -161,7 +161,7 @@ def is_large(values: Sequence[object]) -> bool:
     return max(digits, default=0) > MOST_DIGITS_OF_SECONDS
 
 
-def format_sentence(pattern: str) -> Text:
+def _format_sentence(pattern: str) -> Text:
     """Return how dates of a format are read."""
     if not pattern:
         return Text("Read it as an ISO date")
@@ -177,7 +177,7 @@ def format_words(pattern: str) -> str:
     )
 
 
-def for_decimal_mark(trial: RowTrial) -> Iterator[Candidate]:
+def _for_decimal_mark(trial: RowTrial) -> Iterator[Candidate]:
     """Yield the other decimal mark."""
     options = dict(trial.mapping.options)
     if options.pop("decimal_mark", "") == ",":
@@ -192,7 +192,7 @@ def for_decimal_mark(trial: RowTrial) -> Iterator[Candidate]:
     )
 
 
-def for_choices(trial: RowTrial, values: Sequence[object]) -> Iterator[Candidate]:
+def _for_choices(trial: RowTrial, values: Sequence[object]) -> Iterator[Candidate]:
     """Yield a table that has the unknown values too."""
     is_choice = trial.mapping.transform is Transform.CHOICE
     table = dict(trial.mapping.options) if is_choice else {}
@@ -219,7 +219,7 @@ def for_choices(trial: RowTrial, values: Sequence[object]) -> Iterator[Candidate
     )
 
 
-def for_objects(trial: RowTrial, values: Sequence[object]) -> Iterator[Candidate]:
+def _for_objects(trial: RowTrial, values: Sequence[object]) -> Iterator[Candidate]:
     """Yield a member of objects that stands for them."""
     if not values or not all(isinstance(value, dict) for value in values):
         return
@@ -233,9 +233,9 @@ def for_objects(trial: RowTrial, values: Sequence[object]) -> Iterator[Candidate
             )
 
 
-def for_transform(trial: RowTrial, values: Sequence[object]) -> Iterator[Candidate]:
+def _for_transform(trial: RowTrial, values: Sequence[object]) -> Iterator[Candidate]:
     """Yield the transform that the values look like, if it is another one."""
-    if not are_scalars(values):
+    if not _are_scalars(values):
         return
     name = trial.mapping.api.rpartition(".")[2]
     guess: Guess | None = guess_transform(name, values)
@@ -246,18 +246,18 @@ def for_transform(trial: RowTrial, values: Sequence[object]) -> Iterator[Candida
         guess = fitting_guess(trial.host, guess, values)
     present_transform = resolve_transform(trial.mapping, trial.host).transform
     if guess is not None and guess.transform is not present_transform:
-        yield transform_candidate(trial, guess)
+        yield _transform_candidate(trial, guess)
 
 
-def for_any_value(trial: RowTrial) -> Iterator[Candidate]:
+def _for_any_value(trial: RowTrial) -> Iterator[Candidate]:
     """Yield transforms that accept nearly everything, where the field takes them."""
     for transform in (Transform.TEXT, Transform.AS_IS):
         takes = trial.host is None or takes_transform(trial.host.kind, transform)
         if takes and transform is not trial.mapping.transform:
-            yield transform_candidate(trial, Guess(transform, NO_TEXT))
+            yield _transform_candidate(trial, Guess(transform, NO_TEXT))
 
 
-def transform_candidate(trial: RowTrial, guess: Guess) -> Candidate:
+def _transform_candidate(trial: RowTrial, guess: Guess) -> Candidate:
     """Return the repair by another transform with its options."""
     changes = {"transform": str(guess.transform)}
     if guess.transform is Transform.CHOICE:
@@ -265,19 +265,19 @@ def transform_candidate(trial: RowTrial, guess: Guess) -> Candidate:
     else:
         changes |= guess.options
     mapping = replace(trial.mapping, transform=guess.transform, options=guess.options)
-    return Candidate(Repair(transform_sentence(guess), changes), mapping)
+    return Candidate(Repair(_transform_sentence(guess), changes), mapping)
 
 
-def transform_sentence(guess: Guess) -> Text:
+def _transform_sentence(guess: Guess) -> Text:
     """Return what another transform does."""
     label = guess.transform.label
     pattern = guess.options.get("format", "")
     if guess.transform in MOMENTS and pattern:
-        how = format_sentence(pattern)
+        how = _format_sentence(pattern)
         return Text("Choose {transform}: {how:sentence}", transform=label, how=how)
     return Text("Choose {transform}", transform=label)
 
 
-def are_scalars(values: Sequence[object]) -> bool:
+def _are_scalars(values: Sequence[object]) -> bool:
     """Whether no value is an object or a list."""
     return not any(isinstance(value, dict | list) for value in values)

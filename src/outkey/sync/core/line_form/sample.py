@@ -56,8 +56,8 @@ class LineSample:
         """Return a sample of limited size."""
         fitting: list[Record] = []
         size = 0
-        for record in map(fitting_record, records[:MAX_RECORDS]):
-            size += len(json_document(record)) + 1
+        for record in map(_fitting_record, records[:MAX_RECORDS]):
+            size += len(_json_document(record)) + 1
             if size > MAX_TEXT - ROOM_FOR_REST:
                 break
             fitting.append(record)
@@ -65,7 +65,7 @@ class LineSample:
 
     def to_json(self) -> str:
         """Return the sample as `read` reads it, without the suggestion."""
-        return json_document(
+        return _json_document(
             {"records_at": self.records_at, "records": list(self.records)}
         )
 
@@ -73,23 +73,23 @@ class LineSample:
     def read(cls, text: str) -> "LineSample":
         """Read a sample that a browser posts back, or raise ConfigError."""
         if len(text) > MAX_TEXT or len(text.encode(errors="replace")) > MAX_TEXT:
-            raise unusable_sample()
+            raise _unusable_sample()
         try:
             document = read_json(text, most_values=MAX_VALUES)
         except SyncFailed:
-            raise unusable_sample() from None
+            raise _unusable_sample() from None
         match document:
             case {"records_at": str(records_at), "records": list(records)} if (
                 len(records_at) <= MAX_EXPRESSION
                 and len(records) <= MAX_RECORDS
                 and all(isinstance(record, dict) for record in records)
-                and depth_of(records) <= MAX_DEPTH + 1
+                and _depth_of(records) <= MAX_DEPTH + 1
             ):
                 return cls(tuple(records), records_at)
-        raise unusable_sample()
+        raise _unusable_sample()
 
 
-def unusable_sample() -> ConfigError:
+def _unusable_sample() -> ConfigError:
     """Return the error for a sample that was changed or damaged on its way."""
     return ConfigError(
         Text("the sample cannot be read"),
@@ -98,35 +98,35 @@ def unusable_sample() -> ConfigError:
     )
 
 
-def fitting_record(record: Record) -> Record:
+def _fitting_record(record: Record) -> Record:
     """Return a record that is small enough, its long parts shortened."""
     limits = SampleLimits()
-    short = shortened_part(record, limits)
-    while len(json_document(short)) > MAX_TEXT // 2:
+    short = _shortened_part(record, limits)
+    while len(_json_document(short)) > MAX_TEXT // 2:
         limits = limits.halved()
-        short = shortened_part(record, limits)
+        short = _shortened_part(record, limits)
     return short if isinstance(short, dict) else {}
 
 
-def shortened_part(value: object, limits: SampleLimits, depth: int = 0) -> object:
+def _shortened_part(value: object, limits: SampleLimits, depth: int = 0) -> object:
     """Return a value within limits; what is nested too deeply becomes null."""
     match value:
         case dict() | list() if depth >= MAX_DEPTH:
             return None
         case dict():
             return {
-                name[: limits.characters]: shortened_part(part, limits, depth + 1)
+                name[: limits.characters]: _shortened_part(part, limits, depth + 1)
                 for name, part in islice(value.items(), limits.members)
             }
         case list():
             parts = value[: limits.elements]
-            return [shortened_part(part, limits, depth + 1) for part in parts]
+            return [_shortened_part(part, limits, depth + 1) for part in parts]
         case str() if len(value) > limits.characters:
             return value[: limits.characters - 1] + ENDS
     return value
 
 
-def depth_of(value: object) -> int:
+def _depth_of(value: object) -> int:
     """Return how many objects and lists are inside each other at most."""
     depth = 0
     level = [value]
@@ -143,9 +143,9 @@ def depth_of(value: object) -> int:
     return depth
 
 
-def json_document(value: object) -> str:
+def _json_document(value: object) -> str:
     """Return a value as JSON, in which decimals keep all their digits."""
-    write: Callable[[object], str] = json_document
+    write: Callable[[object], str] = _json_document
     match value:
         case dict():
             members = (f"{json.dumps(k)}:{write(part)}" for k, part in value.items())

@@ -95,7 +95,7 @@ class ScheduleChoice:
             case ScheduleKind.DAILY:
                 return f"{self._clock()} * * *"
             case ScheduleKind.WEEKLY:
-                return f"{self._clock()} * * {days_field(self.days)}"
+                return f"{self._clock()} * * {_days_field(self.days)}"
         expression = " ".join(self.cron.split())
         if not expression:
             raise ConfigError(
@@ -148,13 +148,13 @@ def choice_of(schedule: str) -> ScheduleChoice:
         first, _, expression = text.partition(" ")
         zone = first.removeprefix(ZONE_PREFIX)
     fields = expression.split(" ")
-    for choice in simple_choices(fields, zone) if len(fields) == 5 else ():
-        if has_meaning_of(choice, expression):
+    for choice in _simple_choices(fields, zone) if len(fields) == 5 else ():
+        if _has_meaning_of(choice, expression):
             return choice
     return ScheduleChoice(ScheduleKind.CRON, zone=zone, cron=expression)
 
 
-def simple_choices(fields: Sequence[str], zone: str) -> Iterator[ScheduleChoice]:
+def _simple_choices(fields: Sequence[str], zone: str) -> Iterator[ScheduleChoice]:
     """Yield the choices that five fields may be; not all of them are."""
     minute, hour, _, _, weekday = fields
     step = "1" if minute == "*" else minute.removeprefix("*/")
@@ -163,22 +163,22 @@ def simple_choices(fields: Sequence[str], zone: str) -> Iterator[ScheduleChoice]
     if NUMBER.fullmatch(minute) and NUMBER.fullmatch(hour):
         time = f"{int(hour):02}:{int(minute):02}"
         yield ScheduleChoice(ScheduleKind.DAILY, time=time, zone=zone)
-        days = days_of(weekday)
+        days = _days_of(weekday)
         yield ScheduleChoice(ScheduleKind.WEEKLY, time=time, days=days, zone=zone)
 
 
-def has_meaning_of(choice: ScheduleChoice, expression: str) -> bool:
+def _has_meaning_of(choice: ScheduleChoice, expression: str) -> bool:
     """Whether a choice is the one that an expression stands for."""
     *clock, weekday = expression.split(" ")
     if choice.kind is ScheduleKind.WEEKLY and choice.days:
-        weekday = days_field(choice.days)  # 1,2,3,4,5 is 1-5
+        weekday = _days_field(choice.days)  # 1,2,3,4,5 is 1-5
     try:
         return choice.expression() == " ".join((*clock, weekday))
     except ConfigError:
         return False
 
 
-def days_of(weekday: str) -> tuple[Weekday, ...]:
+def _days_of(weekday: str) -> tuple[Weekday, ...]:
     """Return the days of a field of cron; none if it has other parts than days."""
     numbers: set[int] = set()
     for part in weekday.split(","):
@@ -192,7 +192,7 @@ def days_of(weekday: str) -> tuple[Weekday, ...]:
     return tuple(day for number, day in enumerate(WEEKDAYS, 1) if number in days)
 
 
-def days_field(days: Sequence[Weekday]) -> str:
+def _days_field(days: Sequence[Weekday]) -> str:
     """Return days as cron has them; ConfigError if there is none."""
     numbers = [number for number, day in enumerate(WEEKDAYS, 1) if day in days]
     if {*days} == {*WORKDAYS}:

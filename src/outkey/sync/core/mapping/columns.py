@@ -35,7 +35,7 @@ class ColumnMapping:
     def __init__(self, mapping: FieldMapping, zones: Zones) -> None:
         self.host = mapping.host
         self.mapping = mapping
-        self._quick = quick_transform(mapping, zones)
+        self._quick = _quick_transform(mapping, zones)
 
     def convert(
         self, column: Column, context: MappingContext, rejected: dict[int, str]
@@ -85,10 +85,10 @@ def map_columns(
 # ── what plainly fits ────────────────────────────────────────────────────────────────
 
 
-def quick_transform(mapping: FieldMapping, zones: Zones) -> QuickTransform:
+def _quick_transform(mapping: FieldMapping, zones: Zones) -> QuickTransform:
     """Return a function for the values that plainly fit a mapping."""
     options = mapping.options
-    quick: QuickTransform = undecided
+    quick: QuickTransform = _undecided
     match mapping.transform:
         case Transform.TEXT:
             quick = texts
@@ -99,15 +99,15 @@ def quick_transform(mapping: FieldMapping, zones: Zones) -> QuickTransform:
         case Transform.BOOLEAN:
             quick = booleans
         case Transform.CHOICE if all(map(str.isprintable, options.values())):
-            quick = choices_among(options)
+            quick = _choices_among(options)
         case Transform.DATE if "format" not in options:
-            quick = dates_in(zones(options.get("zone") or "UTC"))
+            quick = _dates_in(zones(options.get("zone") or "UTC"))
         case Transform.DATETIME if "format" not in options:
             quick = moments
     return quick
 
 
-def undecided(column: Column) -> Column:
+def _undecided(column: Column) -> Column:
     """Decide about no value."""
     return [UNDECIDED] * len(column)
 
@@ -151,7 +151,7 @@ def booleans(column: Column) -> Column:
     return [value if type(value) is bool else UNDECIDED for value in column]
 
 
-def choices_among(options: Mapping[str, str]) -> QuickTransform:
+def _choices_among(options: Mapping[str, str]) -> QuickTransform:
     """Return a function for the values that a table has."""
 
     def choices(column: Column) -> Column:
@@ -165,7 +165,7 @@ def choices_among(options: Mapping[str, str]) -> QuickTransform:
     return choices
 
 
-def dates_in(zone: tzinfo) -> QuickTransform:
+def _dates_in(zone: tzinfo) -> QuickTransform:
     """Return a function for ISO dates, and for the day of ISO times with an offset."""
     is_utc = str(zone) == "UTC"
 

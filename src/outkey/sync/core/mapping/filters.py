@@ -43,7 +43,7 @@ def read_wanted(kind: FieldKind, text: str, zone: tzinfo) -> Wanted:
     if kind in NUMBERS:
         return read_number(plain) or text
     if kind is FieldKind.DATETIME:
-        return read_span(plain, zone) or text
+        return _read_span(plain, zone) or text
     if kind is FieldKind.BOOLEAN and plain.lower() in BOOLEANS:
         return Equal(BOOLEANS[plain.lower()])
     return text
@@ -58,7 +58,7 @@ def read_number(text: str) -> Equal | None:
     return Equal(number) if number.is_finite() else None
 
 
-def read_span(text: str, zone: tzinfo) -> Span | None:
+def _read_span(text: str, zone: tzinfo) -> Span | None:
     """Return the day, minute or second that a text names in a time zone."""
     for form, length in MOMENTS:
         try:

@@ -28,17 +28,17 @@ def value_to_send(
         case Transform.CONSTANT:
             return mapping.options.get("value", "")
         case Transform.TEMPLATE:
-            refuse_odd(*values.values())
+            _refuse_odd(*values.values())
             return convert(mapping, values, context)
         case Transform.CHOICE:
             by_host = {host: api for api, host in mapping.options.items()}
             mapping = replace(mapping, options=by_host)
     value = values.get(mapping.host)
-    refuse_odd(value)
+    _refuse_odd(value)
     return convert(mapping, value, context)
 
 
-def refuse_odd(*values: object) -> None:
+def _refuse_odd(*values: object) -> None:
     """Raise RejectedValue for what only stands for a value that cannot be read.
 
     An API would store it in the place of the right one.

@@ -122,7 +122,7 @@ def fill_path(template: str, values: Mapping[str, object]) -> str | Unmapped:
     """Return a path with its {names} filled in; each value stays one segment."""
     for name in placeholders(template):
         value = value_at(values, name)
-        if value is None or str(value) in {"", "."} or leaves_path(str(value)):
+        if value is None or str(value) in {"", "."} or _leaves_path(str(value)):
             return Unmapped(name, "not_for_a_path")
         if len(str(value)) > MAX_IN_PATH:
             return Unmapped(name, "too_long")
@@ -136,6 +136,6 @@ def segment(value: str) -> str:
     return quote(value, safe="", errors="replace")
 
 
-def leaves_path(value: str) -> bool:
+def _leaves_path(value: str) -> bool:
     """Whether a server might read a value as segments of which one is `..`."""
     return has_parent_segment(segment(value))

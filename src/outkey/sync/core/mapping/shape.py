@@ -61,7 +61,7 @@ def shape_of(sync: Sync) -> Shape:
     """Return the shape of a pull's table or file, or raise ConfigError."""
     return Shape(
         keys=sync.keys,
-        fields=mapped_fields(sync.mappings, sync.keys),
+        fields=_mapped_fields(sync.mappings, sync.keys),
         archives=sync.gone is Gone.ARCHIVE,
         retires=sync.gone is not Gone.KEEP,
     )
@@ -73,7 +73,7 @@ def shape_of_children(sync: Sync, number: int) -> Shape:
     mappings = child_mappings(sync, number)
     return Shape(
         keys=children.keys,
-        fields=mapped_fields(mappings, children.keys, f"children[{number}].fields"),
+        fields=_mapped_fields(mappings, children.keys, f"children[{number}].fields"),
         retires=sync.gone is Gone.DELETE,
     )
 
@@ -89,7 +89,7 @@ def child_mappings(sync: Sync, number: int) -> tuple[FieldMapping, ...]:
     return (*children.mappings, *parent_keys)
 
 
-def mapped_fields(
+def _mapped_fields(
     mappings: Iterable[FieldMapping], keys: Collection[str], place: str = "fields"
 ) -> tuple[HostField, ...]:
     """Return the columns that mappings need; ConfigError for an impossible name."""
@@ -146,7 +146,7 @@ def kind_for(stored: FieldKind, wanted: FieldKind) -> FieldKind | None:
     return stored if has_been_widened else None
 
 
-def kind_of_value(value: object) -> FieldKind:
+def _kind_of_value(value: object) -> FieldKind:
     """Return the kind of a value that is taken as it is: one of JSON."""
     match value:
         case bool():
@@ -164,7 +164,7 @@ def kind_of_value(value: object) -> FieldKind:
 def widened_kind(stored: FieldKind, values: Sequence[object]) -> FieldKind:
     """Return the kind that a column needs for values that are taken as they are."""
     kind = stored
-    for value_kind in kinds_of_values(values):
+    for value_kind in _kinds_of_values(values):
         if {value_kind, kind} == {FieldKind.NUMBER, FieldKind.DECIMAL}:
             kind = FieldKind.DECIMAL
         elif value_kind is not kind:
@@ -172,18 +172,18 @@ def widened_kind(stored: FieldKind, values: Sequence[object]) -> FieldKind:
     return kind
 
 
-def kinds_of_values(values: Sequence[object]) -> set[FieldKind]:
+def _kinds_of_values(values: Sequence[object]) -> set[FieldKind]:
     """Return the kinds of the values that are not null.
 
     One value of each type is enough, but whole numbers may be too long for a column.
     """
     samples = {type(value): value for value in values if value is not None}
-    kinds = {kind_of_value(value) for value in samples.values()}
+    kinds = {_kind_of_value(value) for value in samples.values()}
     numbers = (
         [value for value in values if type(value) is int] if int in samples else ()
     )
     if numbers:
-        kinds |= {kind_of_value(min(numbers)), kind_of_value(max(numbers))}
+        kinds |= {_kind_of_value(min(numbers)), _kind_of_value(max(numbers))}
     return kinds
 
 

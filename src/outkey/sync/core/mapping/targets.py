@@ -74,9 +74,9 @@ TargetName = TableName | FileName | str  # the last is a model of the host
 def parse_target(target: str, *, field: str = "target") -> TargetName:
     """Return the parts of a target's name, or raise ConfigError."""
     if target.startswith(TABLE_PREFIX):
-        return parse_table(target.removeprefix(TABLE_PREFIX), field)
+        return _parse_table(target.removeprefix(TABLE_PREFIX), field)
     if target.startswith(FILE_PREFIX):
-        return parse_file(target.removeprefix(FILE_PREFIX), field)
+        return _parse_file(target.removeprefix(FILE_PREFIX), field)
     return target
 
 
@@ -88,7 +88,7 @@ def other_database(target: object) -> str:
     return database if dot else ""
 
 
-def parse_table(name: str, field: str) -> TableName:
+def _parse_table(name: str, field: str) -> TableName:
     """Return the table of a name such as orders or warehouse.orders."""
     parts = name.split(".")
     if len(parts) > 3 or not all(map(NAME.fullmatch, parts)):
@@ -119,7 +119,7 @@ def parse_table(name: str, field: str) -> TableName:
     return TableName(table, database, "".join(schema))
 
 
-def parse_file(path: str, field: str) -> FileName:
+def _parse_file(path: str, field: str) -> FileName:
     """Return the file of a relative path with a known ending."""
     parts = path.split("/")
     ending = PurePosixPath(path).suffix.removeprefix(".")

@@ -68,11 +68,11 @@ def unmapped_fields(
             guess.why,
         )
         suggestion = suggested.get(path, plain)
-        unmapped.append(unmapped_field(path, suggestion, records))
+        unmapped.append(_unmapped_field(path, suggestion, records))
     return unmapped
 
 
-def unmapped_field(
+def _unmapped_field(
     path: Path, suggestion: FieldSuggestion, records: Sequence[Record]
 ) -> UnmappedField:
     """Return one field with its first value that is not null."""
@@ -80,14 +80,14 @@ def unmapped_field(
     name = comparable_name("".join(inner_path(path)))
     return UnmappedField(
         row=row_of_mapping(mapping),
-        example=shortened(first_value(path, records), MAX_SHOWN),
+        example=shortened(_first_value(path, records), MAX_SHOWN),
         why=suggestion.why,
         has_same_name=comparable_name(mapping.host)
         in {name, comparable_name(column_of(path))},
     )
 
 
-def first_value(path: Path, records: Sequence[Record]) -> object:
+def _first_value(path: Path, records: Sequence[Record]) -> object:
     """Return the first value of a field that is not null."""
     for record in records:
         value: object = record

@@ -93,15 +93,15 @@ def version_rank(value: object, zone: tzinfo = UTC) -> VersionRank | None:
             number = Decimal(str(value)) if isinstance(value, float) else Decimal(value)
             return VersionRank(NUMBERS, number) if number.is_finite() else None
         case datetime():
-            return moment_rank(value if value.tzinfo else value.replace(tzinfo=zone))
+            return _moment_rank(value if value.tzinfo else value.replace(tzinfo=zone))
         case date():
-            return moment_rank(datetime.combine(value, time(), UTC))
+            return _moment_rank(datetime.combine(value, time(), UTC))
         case str():
-            return text_rank(value.strip())
+            return _text_rank(value.strip())
     return None
 
 
-def text_rank(text: str) -> VersionRank | None:
+def _text_rank(text: str) -> VersionRank | None:
     """Return the place of a version that is written as text."""
     if len(text) > MAX_LENGTH:
         return None
@@ -109,7 +109,7 @@ def text_rank(text: str) -> VersionRank | None:
         return VersionRank(NUMBERS, Decimal(text))
     moment = read_moment(text)
     if moment is not None:
-        return moment_rank(moment)
+        return _moment_rank(moment)
     if ULID.fullmatch(text):
         return VersionRank(ULIDS, Decimal(0), text)
     if UUID_7.fullmatch(text):
@@ -117,7 +117,7 @@ def text_rank(text: str) -> VersionRank | None:
     return None
 
 
-def moment_rank(moment: datetime) -> VersionRank:
+def _moment_rank(moment: datetime) -> VersionRank:
     """Return the place of a moment that has a zone, to the microsecond."""
     return VersionRank(MOMENTS, Decimal((moment - EPOCH) // MICROSECOND))
 

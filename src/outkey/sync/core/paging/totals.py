@@ -24,7 +24,7 @@ def total_of(document: object, headers: ResponseHeaders) -> int:
     more than that.
     """
     totals = [
-        total_in(value)
+        _total_in(value)
         for name, value in islice(members_of(document), MAX_MEMBERS)
         if comparable_name(name) in TOTAL_MEMBERS
     ]
@@ -44,7 +44,7 @@ def members_of(document: object) -> Iterator[tuple[str, object]]:
             yield from value.items()
 
 
-def total_in(value: object) -> int:
+def _total_in(value: object) -> int:
     """Return the number of records that a value of JSON states; 0 if it does not."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return 0

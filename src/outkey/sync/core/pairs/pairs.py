@@ -107,30 +107,30 @@ class PairAgreement:
 def stored_agreement(columns: Mapping[str, Any]) -> PairAgreement:
     """Return the agreement that a table has stored, or raise RowUnreadable."""
     try:
-        return read_agreement(columns)
+        return _read_agreement(columns)
     except ValueError:
         raise RowUnreadable(
             Text("what is stored of a record of a pair cannot be read")
         ) from None
 
 
-def read_agreement(columns: Mapping[str, Any]) -> PairAgreement:
+def _read_agreement(columns: Mapping[str, Any]) -> PairAgreement:
     """Return the agreement of a row; ValueError for one that outkey did not write."""
     if is_odd(*columns.values()):
         raise ValueError("not written by outkey")
     conflict = read_json(columns["conflict"])
-    api, host = (read_values(columns[side]) for side in ("api", "host"))
+    api, host = (_read_values(columns[side]) for side in ("api", "host"))
     return PairAgreement(
         record=columns["record"],
         key=columns["key"],
         api=api,
         host=host,
         is_pushed=bool(columns["is_pushed"]),
-        conflict=None if conflict is None else read_conflict(conflict),
+        conflict=None if conflict is None else _read_conflict(conflict),
     )
 
 
-def read_values(stored: str) -> Any:  # noqa: ANN401 - the values of a record
+def _read_values(stored: str) -> Any:  # noqa: ANN401 - the values of a record
     """Return the values of one side, null if it has none; ValueError for others."""
     values = read_json(stored)
     if values is not None and not isinstance(values, dict):
@@ -138,7 +138,7 @@ def read_values(stored: str) -> Any:  # noqa: ANN401 - the values of a record
     return values
 
 
-def read_conflict(stored: object) -> "PairConflict":
+def _read_conflict(stored: object) -> "PairConflict":
     """Return a stored conflict, or raise ValueError."""
     if not isinstance(stored, list) or len(stored) != 3:
         raise ValueError("not a conflict")
@@ -201,11 +201,11 @@ def _plain_value(value: object) -> str:
         case date() | time():
             return value.isoformat()
         case Decimal():
-            return plain_number(value)
+            return _plain_number(value)
     return str(value)
 
 
-def plain_number(number: Decimal) -> str:
+def _plain_number(number: Decimal) -> str:
     """Return a number without the zeros that mean nothing: 1.50 is 1.5."""
     if not number.is_finite():
         return str(number)

@@ -49,7 +49,7 @@ class RunCounts:
         is_complete = run.state is RunState.DONE and not run.retry_of
         if is_complete and not run.is_received:
             self.done_at = run.ended_at or 0.0
-        counts = outcomes_of(run.counts)
+        counts = _outcomes_of(run.counts)
         previous_counts = self.counted.pop(run.id, {})
         for outcome, count in counts.items():
             previous = previous_counts.get(outcome, 0)
@@ -62,7 +62,7 @@ class RunCounts:
             del self.counted[next(iter(self.counted))]
 
 
-def outcomes_of(counts: Counts) -> dict[str, int]:
+def _outcomes_of(counts: Counts) -> dict[str, int]:
     """Return how many records had each outcome, without outcomes of no record."""
     numbers = {outcome: int(getattr(counts, outcome)) for outcome in OUTCOMES}
     return {outcome: number for outcome, number in numbers.items() if number}

@@ -43,19 +43,19 @@ def printable(text: str) -> str:
 
 def json_text(value: object) -> str:
     """Return a value as JSON, of a long list or object only the first parts."""
-    return json.dumps(first_parts(value), ensure_ascii=False, default=str)
+    return json.dumps(_first_parts(value), ensure_ascii=False, default=str)
 
 
-def first_parts(value: object) -> object:
+def _first_parts(value: object) -> object:
     """Return a value without the parts that no excerpt has room for."""
     match value:
         case Mapping():
             return {
-                str(name)[:ENOUGH_ITEMS]: first_parts(part)
+                str(name)[:ENOUGH_ITEMS]: _first_parts(part)
                 for name, part in islice(value.items(), ENOUGH_ITEMS)
             }
         case list() | tuple():
-            return [first_parts(part) for part in value[:ENOUGH_ITEMS]]
+            return [_first_parts(part) for part in value[:ENOUGH_ITEMS]]
         case str():
             return value[:ENOUGH_ITEMS]
     return value

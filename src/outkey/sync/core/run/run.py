@@ -66,7 +66,7 @@ class ChildCounts:
     @classmethod
     def from_facts(cls, stored: object) -> "ChildCounts":
         """Return the counts of a stored run; most have none."""
-        return cls(**known_counts(cls, stored)) if stored else cls()
+        return cls(**_known_counts(cls, stored)) if stored else cls()
 
     def __add__(self, other: "ChildCounts") -> "ChildCounts":
         return ChildCounts(
@@ -105,9 +105,9 @@ class Counts:
         """Return the counts of a stored run; what is not a count is 0."""
         facts = stored if isinstance(stored, Mapping) else {}
         children = ChildCounts.from_facts(facts.get("children"))
-        changed_fields = positive_counts(facts.get("changed_fields"))
+        changed_fields = _positive_counts(facts.get("changed_fields"))
         return cls(
-            **known_counts(cls, facts),
+            **_known_counts(cls, facts),
             children=children,
             changed_fields=changed_fields,
         )
@@ -144,17 +144,17 @@ class Counts:
         return 0 < self.failed == self.total
 
 
-def known_counts(
+def _known_counts(
     counts: type[Counts] | type[ChildCounts], stored: object
 ) -> dict[str, int]:
     """Return the counts of a class that stored facts have."""
     facts = stored if isinstance(stored, Mapping) else {}
-    return positive_counts(
+    return _positive_counts(
         {name: facts[name] for name in counts.__dataclass_fields__ if name in facts}
     )
 
 
-def positive_counts(stored: object) -> dict[str, int]:
+def _positive_counts(stored: object) -> dict[str, int]:
     """Return the members of stored facts that are counts above 0."""
     facts = stored if isinstance(stored, Mapping) else {}
     return {

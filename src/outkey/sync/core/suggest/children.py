@@ -25,15 +25,15 @@ def suggest_children(
     `target` and `keys` are those of the records themselves.
     """
     word = singular(target.removeprefix(TABLE_PREFIX).rpartition(".")[2])
-    parents = [parent_field(word, key) for key in keys or ("id",)]
+    parents = [_parent_field(word, key) for key in keys or ("id",)]
     return [
-        child_form(path, elements, word, parents)
+        _child_form(path, elements, word, parents)
         for path in fields_of(records).lists
-        if (elements := list(elements_at(records, path)))
+        if (elements := list(_elements_at(records, path)))
     ]
 
 
-def elements_at(records: Sequence[Record], path: Path) -> Iterator[tuple[int, Record]]:
+def _elements_at(records: Sequence[Record], path: Path) -> Iterator[tuple[int, Record]]:
     """Yield the objects in a list, each with the place of its parent."""
     count = 0
     for place, record in enumerate(records):
@@ -46,7 +46,7 @@ def elements_at(records: Sequence[Record], path: Path) -> Iterator[tuple[int, Re
                 yield place, element
 
 
-def child_form(
+def _child_form(
     path: Path,
     elements: Sequence[tuple[int, Record]],
     word: str,
@@ -86,7 +86,7 @@ def child_form(
     )
 
 
-def parent_field(word: str, key: str) -> str:
+def _parent_field(word: str, key: str) -> str:
     """Return the field of a child for a key of its parent: order_id for id."""
     return key if not word or key.startswith(word) else f"{word}_{snake_case(key)}"
 

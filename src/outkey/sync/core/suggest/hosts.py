@@ -76,7 +76,7 @@ def fitting_guess(
     """Return the transform that the kind of a host's field needs, if it fits."""
     present = [value for value in values if value is not None]
     if host.kind is FieldKind.CHOICE:
-        return choice_guess(host, [str(value) for value in present if value != ""])
+        return _choice_guess(host, [str(value) for value in present if value != ""])
     transform = BY_KIND.get(host.kind, Transform.AS_IS)
     if transform in _MOMENTS and guess.transform not in _MOMENTS:
         # The host's field shows what the name does not.
@@ -89,7 +89,7 @@ def fitting_guess(
     return fitting if fitting.fits(present) else None
 
 
-def choice_guess(host: HostField, values: Sequence[str]) -> Guess | None:
+def _choice_guess(host: HostField, values: Sequence[str]) -> Guess | None:
     """Return the transform for a field with choices: as they are, or by a table."""
     if all(value in host.choices for value in values):
         return Guess(Transform.TEXT, Text("values that the field has as choices"))

@@ -58,7 +58,7 @@ def column_name(path: Path, taken: Collection[str]) -> str:
         if name not in taken:
             return name
     number = 2
-    while (candidate := with_number(name, number)) in taken:
+    while (candidate := _with_number(name, number)) in taken:
         number += 1
     return candidate
 
@@ -71,7 +71,7 @@ def column_of(path: Path) -> str:
     return name[:MAX_NAME].rstrip("_")
 
 
-def with_number(name: str, number: int) -> str:
+def _with_number(name: str, number: int) -> str:
     """Return a name with a number behind it."""
     ending = f"_{number}"
     return name[: MAX_NAME - len(ending)] + ending

@@ -169,7 +169,7 @@ def guess_moment(values: Values) -> Guess | None:
     return next(fitting, None)
 
 
-def speaks_of_time(name: frozenset[str]) -> bool:
+def _speaks_of_time(name: frozenset[str]) -> bool:
     """Whether a word of a name means that the value is a date or a time."""
     return bool(name & _TIME_WORDS) or any(
         word.endswith(_TIME_ENDINGS) or word.startswith(_TIME_BEGINNINGS)
@@ -221,7 +221,7 @@ def _whole_numbers(name: frozenset[str], values: Values) -> Guess | None:
         return None
     for unit, per_second in _UNITS:
         is_time = all(number // per_second in _SECONDS for number in numbers)
-        if is_time and speaks_of_time(name):
+        if is_time and _speaks_of_time(name):
             why = Text("Unix times such as {example}", example=numbers[0])
             return Guess(Transform.DATETIME, why, {"format": unit})
     if set(numbers) <= {0, 1} and name & _FLAG_WORDS:
@@ -264,7 +264,7 @@ def _dates(name: frozenset[str], values: Values) -> Guess | None:
 
     Two digits and dots are not enough for a year: 4.1.15 may be a version.
     """
-    if not speaks_of_time(name):
+    if not _speaks_of_time(name):
         return None
     guess = _numbered_dates(values)
     if guess is not None:

@@ -138,7 +138,7 @@ class FormEvaluator:
         mapping = row.mapping()
         fault = fault_of(self._ports, mapping, row_set.host_fields)
         values = self._values(mapping, row_set.records)
-        value = shown_api_value(mapping, values, number)
+        value = _shown_api_value(mapping, values, number)
         if fault is not None and not str(fault.field).endswith(".transform"):
             return RowResult(value, reason=fault.message)
         trial = RowTrial(
@@ -191,7 +191,7 @@ class FormEvaluator:
         return MappingContext(self._ports.zones, {mapping.host: table})
 
 
-def shown_api_value(
+def _shown_api_value(
     mapping: FieldMapping, values: Sequence[object], number: int
 ) -> str:
     """Return a value of the API as users read it; "" for a constant."""

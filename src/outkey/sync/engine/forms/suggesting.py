@@ -158,7 +158,7 @@ class LineSuggester:
             "line": plan.line.name,
             **page_request(plan, FIRST),
         }
-        call = build_call(without_retries(plan.configuration), **parts)  # type: ignore[arg-type]
+        call = build_call(_without_retries(plan.configuration), **parts)  # type: ignore[arg-type]
         response = self._ports.sender.send(call)
         response.raise_for_cause()
         return response
@@ -172,8 +172,8 @@ class LineSuggester:
             return document, False
         # A URL of the next page may repeat our parameters: a run removes them too.
         names = self._plan.configuration.parameter_names()
-        masked = self._guard.detector().masked(without_own(document, names))
-        return without_masks(masked), has_masked_value(masked)
+        masked = self._guard.detector().masked(_without_own(document, names))
+        return _without_masks(masked), has_masked_value(masked)
 
     def _known_records(self, document: object) -> Sequence[Record] | None:
         """Return what the expression of the line finds, if that is records."""
@@ -192,32 +192,32 @@ class LineSuggester:
         return ()
 
 
-def without_retries(configuration: Configuration) -> Configuration:
+def _without_retries(configuration: Configuration) -> Configuration:
     """Return a configuration that sends a request once."""
     return replace(configuration, limits=replace(configuration.limits, retries=0))
 
 
-def without_own(
+def _without_own(
     value: object, names: Collection[str], depth: int = MAX_DEPTH
 ) -> object:
     """Return a document whose URLs lack the parameters that every request has."""
     if isinstance(value, dict) and depth and names:
         return {
-            name: without_own(part, names, depth - 1) for name, part in value.items()
+            name: _without_own(part, names, depth - 1) for name, part in value.items()
         }
     return without_parameters(value, names) if isinstance(value, str) else value
 
 
-def without_masks(value: object) -> object:
+def _without_masks(value: object) -> object:
     """Return a masked document without the parts that repeated a secret."""
     if isinstance(value, dict):
         return {
-            name: without_masks(part)
+            name: _without_masks(part)
             for name, part in value.items()
             if not isinstance(name, EchoedSecret) and not isinstance(part, EchoedSecret)
         }
     if isinstance(value, list):
         return [
-            without_masks(part) for part in value if not isinstance(part, EchoedSecret)
+            _without_masks(part) for part in value if not isinstance(part, EchoedSecret)
         ]
     return value

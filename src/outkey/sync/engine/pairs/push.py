@@ -35,7 +35,7 @@ def push_of_pair(progress: RunInProgress, pair: PairPlan) -> Push:
     outgoing = OutgoingRecords(progress.ports, progress.plan)
     exchange = exchange_with_ledger(progress, outgoing, ledger)
     creates = RepeatedCreates(progress, pair, outgoing, exchange, ledger)
-    repeat = partial(creates.repeat, is_server_error)
+    repeat = partial(creates.repeat, _is_server_error)
     return Push(progress, outgoing, exchange, ledger, repeat)
 
 
@@ -49,7 +49,7 @@ def repeat_creates(progress: RunInProgress, pair: PairPlan) -> None:
     exchange = exchange_with_ledger(progress, outgoing, ledger)
     creates = RepeatedCreates(progress, pair, outgoing, exchange, ledger)
     with exchange.batch:
-        creates.repeat(is_of_outkey)
+        creates.repeat(_is_of_outkey)
 
 
 class PairLedger:
@@ -305,11 +305,11 @@ class RepeatedCreates:
         return before if self._outgoing.digest_now(before) == entry.sent else record
 
 
-def is_of_outkey(error: BaseException) -> bool:
+def _is_of_outkey(error: BaseException) -> bool:
     """Whether an error is one of sending, and not the end of the process."""
     return isinstance(error, OutkeyError)
 
 
-def is_server_error(error: BaseException) -> bool:
+def _is_server_error(error: BaseException) -> bool:
     """Whether a server failed, perhaps at this one request."""
     return isinstance(error, BadResponse) and error.status >= SERVER_ERROR

@@ -41,7 +41,7 @@ class RecordScreen:
         screened = []
         for record in records:
             self._keep_working()
-            screened.append(screen_record(record, detector, self._most_fields))
+            screened.append(_screen_record(record, detector, self._most_fields))
         return screened
 
     def reject_rows(self, rows: list[Row | Unmapped]) -> list[Row | Unmapped]:
@@ -83,7 +83,7 @@ def assembles_values(sync: Sync) -> bool:
     )
 
 
-def screen_record(
+def _screen_record(
     record: Record, detector: EchoDetector, most_fields: int
 ) -> Record | Unmapped:
     """Return a record, or a rejection if it repeats a secret or is too big to tell."""

@@ -61,14 +61,14 @@ class SecretGuard:
         """
         secrets = self.secrets()
         if reveals_secret(secrets, self._document):
-            return [mask_effect(effect, lambda _value: True) for effect in effects]
+            return [_mask_effect(effect, lambda _value: True) for effect in effects]
         values = [
             (effect.key, effect.values, effect.changes, effect.refused)
             for effect in effects
         ]
         if reveals_secret(secrets, values):
             is_secret = partial(reveals_secret, secrets)
-            return [mask_effect(effect, is_secret) for effect in effects]
+            return [_mask_effect(effect, is_secret) for effect in effects]
         return effects
 
     def refuse_secret(self, *values: object) -> None:
@@ -108,7 +108,7 @@ class SecretGuard:
         return self._cached_search
 
 
-def mask_effect(effect: Effect, is_secret: Callable[[object], bool]) -> Effect:
+def _mask_effect(effect: Effect, is_secret: Callable[[object], bool]) -> Effect:
     """Return an effect with a mask in the place of each secret value."""
 
     def mask(value: object) -> object:

@@ -90,7 +90,7 @@ class Push:
                 if self._repeat_creates is not None and not self.progress.run.dry_run:
                     self._repeat_creates()
                 yield from self._send_records()
-            if self._sync.delete and not rejects_everything(self.progress.run):
+            if self._sync.delete and not _rejects_everything(self.progress.run):
                 yield from self._send_deletions()
 
     def complete(self) -> Run:
@@ -105,7 +105,7 @@ class Push:
             if any(self._is_first_create(plan) for _, plan in plans):
                 self._refuse_replaced_target()
             yield from self._work(plans)
-            if rejects_everything(self.progress.run):
+            if _rejects_everything(self.progress.run):
                 return
 
     def _read(self, after: str, limit: int) -> Sequence[HostRecord]:
@@ -198,7 +198,7 @@ class Push:
             ]
             is_limited = len(plans) > self.progress.records_left()
             yield from self._work(plans, position)
-            if rejects_everything(self.progress.run):
+            if _rejects_everything(self.progress.run):
                 return
             # What the limit has left is refused by the next step.
             at = self.progress.position().at if is_limited else entries[-1].record
@@ -279,7 +279,7 @@ class Push:
         progress = StepProgress(replace(position, pages=position.pages + 1), plans)
         jobs = [plan for _, plan in plans if isinstance(plan, Job)]
         groups = self._requests.groups(jobs)
-        while groups and not rejects_everything(self.progress.run):
+        while groups and not _rejects_everything(self.progress.run):
             width = self._exchange.batch.width
             results = self._exchange.send(groups[:width])
             groups = groups[width:]
@@ -318,6 +318,6 @@ def expected(plan: Plan) -> Plan:
     return Settled(plan.effect) if isinstance(plan, Settled) else plan
 
 
-def rejects_everything(run: Run) -> bool:
+def _rejects_everything(run: Run) -> bool:
     """Whether every record so far was rejected, and they are many."""
     return run.counts.is_all_rejected and run.counts.failed >= MANY

@@ -130,7 +130,7 @@ class PushRequests:
             if not self.takes_list(action):
                 groups += [[job] for job in of_action]
                 continue
-            repeated = list(repeated_groups(of_action))
+            repeated = list(_repeated_groups(of_action))
             again = {job.record for group in repeated for job in group}
             fresh = [job for job in of_action if job.record not in again]
             groups += repeated
@@ -139,7 +139,7 @@ class PushRequests:
         return sorted(groups, key=lambda group: order[group[0].record])
 
 
-def repeated_groups(jobs: Sequence[Job]) -> Iterator[Group]:
+def _repeated_groups(jobs: Sequence[Job]) -> Iterator[Group]:
     """Yield the jobs that shared a request, if all of them are still there."""
     by_key: dict[str, Group] = {}
     for job in jobs:

@@ -38,7 +38,7 @@ class RequestBatch:
     def __init__(self, sender: Sender, plan: LinePlan, parallel: int) -> None:
         self._sender = sender
         self._plan = plan
-        self._limit = min(parallel, limit_by_rate(plan))
+        self._limit = min(parallel, _limit_by_rate(plan))
         self._runner = asyncio.Runner()  # creates its loop at the first use
         self._has_sent = False
         # The current configuration, and the one that requests of this run get for it.
@@ -102,7 +102,7 @@ class RequestBatch:
         return configured[1]
 
 
-def limit_by_rate(plan: LinePlan) -> int:
+def _limit_by_rate(plan: LinePlan) -> int:
     """Return how many requests the rate limit permits in half of a total timeout.
 
     More at once would only wait for each other until some time out.

@@ -58,10 +58,10 @@ class UnansweredCreates:
     def may_be(self, row: Row) -> bool:
         """Whether a row may be one of these records."""
         received = plain_values(row, self._fields.shared)
-        return any(has_text_of(sent, received) for sent in self._versions)
+        return any(_has_text_of(sent, received) for sent in self._versions)
 
 
-def has_text_of(sent: Values, received: Values) -> bool:
+def _has_text_of(sent: Values, received: Values) -> bool:
     """Whether one version has a text of the other; True if that has no text."""
     texts = list(_texts(sent))
     return not texts or any(

@@ -181,7 +181,7 @@ class RunInProgress:
                 position=position.as_checkpoint(),
                 pages=position.pages,
                 cursor=cursor,
-                counts=run.counts + counts_of(effects, children),
+                counts=run.counts + _counts_of(effects, children),
                 removed=dict(Counter(run.removed) + children.deleted),
                 worked=self._seconds_worked(),
                 notes=tuple(self._notes),
@@ -204,7 +204,7 @@ class RunInProgress:
             self.ports.runs.add_rejected(
                 saved,
                 [
-                    rejected_record(number, effect)
+                    _rejected_record(number, effect)
                     for (number, _), effect in zip(refused, masked, strict=True)
                 ],
             )
@@ -308,7 +308,7 @@ def is_refused(effect: Effect) -> bool:
     return effect.outcome is WriteOutcome.REFUSED
 
 
-def rejected_record(number: int, effect: Effect) -> RejectedRecord:
+def _rejected_record(number: int, effect: Effect) -> RejectedRecord:
     """Return a rejected record as it is stored; the effect is masked."""
     return RejectedRecord(
         number,
@@ -320,7 +320,7 @@ def rejected_record(number: int, effect: Effect) -> RejectedRecord:
     )
 
 
-def counts_of(
+def _counts_of(
     effects: Sequence[Effect], children: ChildEffects = NO_CHILDREN
 ) -> Counts:
     """Return how many effects there are of each outcome."""

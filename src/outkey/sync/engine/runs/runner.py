@@ -290,10 +290,10 @@ class SyncRunner:
             progress = work.progress
             begun = progress.adopt(begun, began_at)
             yield begun
-            refuse_stopping(is_stopping)
+            _refuse_stopping(is_stopping)
             for run in work.steps():
                 yield run
-                refuse_stopping(is_stopping)
+                _refuse_stopping(is_stopping)
             yield work.complete()
         except RunStopped as stopped:
             if stopped.reason == STOPPING:
@@ -309,7 +309,7 @@ class SyncRunner:
                 self._store_failure(begun, progress, error)
             raise
         except Exception as error:  # noqa: BLE001 - an open run would block its line
-            failure = unexpected_failure(error)
+            failure = _unexpected_failure(error)
             with suppress(OutkeyError):
                 self._store_failure(begun, progress, failure)
             raise failure from None
@@ -332,7 +332,7 @@ class SyncRunner:
         if pauses_configuration(error, limits.total_timeout):
             configuration = progress.plan.line.configuration
             runs.pause_configuration(configuration, error.pause)
-        progress.fail(error, restarts=restarts_after(error, begun, progress))
+        progress.fail(error, restarts=_restarts_after(error, begun, progress))
 
     @contextmanager
     def _sampling(self, plan: LinePlan) -> Iterator[LinePlan]:
@@ -355,7 +355,7 @@ class SyncRunner:
             return pull_of_pair(progress, pair)
         if pair is not None:
             return push_of_pair(progress, pair)
-        if uses_ledger(plan.sync):
+        if _uses_ledger(plan.sync):
             return push_of_line(progress)
         return push_without_ledger(progress)
 
@@ -405,9 +405,9 @@ class SyncRunner:
         """
         rejecting = self._ports.runs.get(run_id)
         has_rejected = has_begun or bool(self._ports.runs.rejected(run_id, 1))
-        refuse_no_retry(rejecting, has_rejected=has_rejected)
+        _refuse_no_retry(rejecting, has_rejected=has_rejected)
         plan = self._plan(rejecting.line)
-        refuse_retry_of_file(plan.sync)
+        _refuse_retry_of_file(plan.sync)
         self._ports.runs.refuse_paused_line(rejecting.line)
         return plan
 
@@ -452,8 +452,8 @@ class SyncRunner:
         findings = line_findings(plan.line, sync, target.fields, ports.zones)
         findings += request_findings(plan.line, sync, target.fields)
         findings += self._children_findings(sync, target)
-        findings += script_findings(sync)
-        findings += lookup_findings(sync.mappings, ports.records)
+        findings += _script_findings(sync)
+        findings += _lookup_findings(sync.mappings, ports.records)
         if sync.schedule:
             try:
                 ports.calendar.next_after(sync.schedule, ports.clock.now())
@@ -483,16 +483,16 @@ class SyncRunner:
             findings += children_findings(
                 sync, number, parent.fields, target.fields, self._ports.zones
             )
-            findings += lookup_findings(children.mappings, records, place)
+            findings += _lookup_findings(children.mappings, records, place)
         return findings
 
 
-def uses_ledger(sync: Sync) -> bool:
+def _uses_ledger(sync: Sync) -> bool:
     """Whether a push needs to know what the API has."""
     return sync.has_requests or sync.pushed_records is PushedRecords.CHANGED
 
 
-def script_findings(sync: Sync) -> list[Finding]:
+def _script_findings(sync: Sync) -> list[Finding]:
     """Return the findings about the script of a line."""
     if not sync.script:
         return []
@@ -505,7 +505,7 @@ def script_findings(sync: Sync) -> list[Finding]:
     return []
 
 
-def lookup_findings(
+def _lookup_findings(
     mappings: Sequence[FieldMapping], records: Records, place: str = ""
 ) -> Iterator[Finding]:
     """Look up nothing in every field that a line looks up, to see whether it may."""
@@ -522,7 +522,7 @@ def lookup_findings(
             yield INVALID_LOOKUP.finding_from(error, option_place)
 
 
-def refuse_no_retry(rejecting: Run, *, has_rejected: bool) -> None:
+def _refuse_no_retry(rejecting: Run, *, has_rejected: bool) -> None:
     """Raise ConfigError for a run whose rejected records cannot be retried."""
     if rejecting.is_received:
         raise ConfigError(
@@ -563,7 +563,7 @@ def refuse_unended(rejecting: Run, *, has_rejected: bool) -> None:
         )
 
 
-def refuse_retry_of_file(sync: Sync) -> None:
+def _refuse_retry_of_file(sync: Sync) -> None:
     """Raise ConfigError for a file: it would have the retried records only."""
     if isinstance(parse_target(sync.target), FileName):
         raise ConfigError(
@@ -573,13 +573,13 @@ def refuse_retry_of_file(sync: Sync) -> None:
         )
 
 
-def refuse_stopping(is_stopping: Callable[[], bool]) -> None:
+def _refuse_stopping(is_stopping: Callable[[], bool]) -> None:
     """Raise RunStopped if the process is told to stop."""
     if is_stopping():
         raise RunStopped(reason=STOPPING)
 
 
-def unexpected_failure(error: Exception) -> SyncFailed:
+def _unexpected_failure(error: Exception) -> SyncFailed:
     """Return the error for an unexpected one: its type and place, none of its text."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return sync_failure(
@@ -593,7 +593,7 @@ def unexpected_failure(error: Exception) -> SyncFailed:
     )
 
 
-def restarts_after(error: OutkeyError, begun: Run, progress: RunInProgress) -> bool:
+def _restarts_after(error: OutkeyError, begun: Run, progress: RunInProgress) -> bool:
     """Whether the run after a failed one begins at the first page.
 
     After a limit a pull does: otherwise an API that invents records would be followed
@@ -605,10 +605,10 @@ def restarts_after(error: OutkeyError, begun: Run, progress: RunInProgress) -> b
         return True
     if error.reason == RUN_LIMIT:
         return progress.sync.direction is Direction.PULL
-    return is_stale_position(error, begun, progress.run)
+    return _is_stale_position(error, begun, progress.run)
 
 
-def is_stale_position(error: OutkeyError, begun: Run, run: Run) -> bool:
+def _is_stale_position(error: OutkeyError, begun: Run, run: Run) -> bool:
     """Whether a run could not even continue where the one before had stopped.
 
     Cursors expire: the next run must not try this one for ever.

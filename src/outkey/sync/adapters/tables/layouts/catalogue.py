@@ -34,7 +34,7 @@ class StoredTable:
 def read_table(connection: Connection, place: TablePlace) -> StoredTable | None:
     """Return a table as the database describes it, or None."""
     if connection.dialect.name == SQLITE:
-        return read_sqlite_table(connection, place)
+        return _read_sqlite_table(connection, place)
     catalogue = inspect(connection)
     if not catalogue.has_table(place.table, schema=place.schema):
         return None
@@ -55,7 +55,7 @@ def read_table(connection: Connection, place: TablePlace) -> StoredTable | None:
     )
 
 
-def read_sqlite_table(connection: Connection, place: TablePlace) -> StoredTable | None:
+def _read_sqlite_table(connection: Connection, place: TablePlace) -> StoredTable | None:
     """Return a table of SQLite, whose declared types only it knows."""
     execute = connection.exec_driver_sql
     columns = execute(

@@ -186,11 +186,11 @@ def encoder(vendor: str, column: ColumnType) -> Convert | None:
     """Return the encoder of values for the driver; None: they stay as they are."""
     kind = column.kind
     if kind is FieldKind.JSON:
-        return encode_json
+        return _encode_json
     if kind is FieldKind.DECIMAL and column.is_double:
-        return encode_double
+        return _encode_double
     if kind is FieldKind.DATETIME:
-        return {SQLITE: moment_text, MYSQL: naive_moment}.get(vendor)
+        return {SQLITE: moment_text, MYSQL: _naive_moment}.get(vendor)
     if vendor == SQLITE and kind is FieldKind.DATE:
         return date.isoformat
     if vendor != POSTGRESQL and kind is FieldKind.BOOLEAN:
@@ -201,31 +201,31 @@ def encoder(vendor: str, column: ColumnType) -> Convert | None:
 def decoder(vendor: str, column: ColumnType) -> Convert | None:
     """Return the decoder of the driver's values; None: they stay as they are."""
     decoders: dict[FieldKind, Convert] = {
-        FieldKind.JSON: decode_json,
-        FieldKind.DECIMAL: decode_decimal,
-        FieldKind.DATETIME: decode_moment,
+        FieldKind.JSON: _decode_json,
+        FieldKind.DECIMAL: _decode_decimal,
+        FieldKind.DATETIME: _decode_moment,
         FieldKind.TEXT: decode_text,
     }
     if vendor == SQLITE:  # it takes any value in any column
-        decoders[FieldKind.DATE] = decode_date
-        decoders[FieldKind.NUMBER] = decode_number
-        decoders[FieldKind.LINK] = decode_number
+        decoders[FieldKind.DATE] = _decode_date
+        decoders[FieldKind.NUMBER] = _decode_number
+        decoders[FieldKind.LINK] = _decode_number
     if vendor != POSTGRESQL:
         decoders[FieldKind.BOOLEAN] = bool
     return decoders.get(column.kind)
 
 
-def encode_json(value: object) -> str:
+def _encode_json(value: object) -> str:
     """Return JSON in which a decimal is a number, if a double holds it exactly."""
     return json.dumps(as_json(value), ensure_ascii=False)
 
 
 def comparable_json(value: object) -> object:
     """Return a value as it is read again after it was stored as JSON."""
-    return json.loads(encode_json(value), parse_float=Decimal)
+    return json.loads(_encode_json(value), parse_float=Decimal)
 
 
-def decode_json(value: object) -> object:
+def _decode_json(value: object) -> object:
     """Return the value of a JSON text; a text that is not JSON is returned as it is."""
     try:
         return json.loads(str(value), parse_float=Decimal)
@@ -233,13 +233,13 @@ def decode_json(value: object) -> object:
         return value
 
 
-def encode_double(value: Decimal | int) -> int | float:
+def _encode_double(value: Decimal | int) -> int | float:
     """Return a whole number or a floating-point number of the same value."""
     number = int_or_none(Decimal(value))
     return float(value) if number is None else number
 
 
-def decode_decimal(value: object) -> object:
+def _decode_decimal(value: object) -> object:
     """Return a number exactly as it is stored."""
     if isinstance(value, Decimal):
         return value
@@ -249,7 +249,7 @@ def decode_decimal(value: object) -> object:
         return readable(value)
 
 
-def naive_moment(value: datetime) -> datetime:
+def _naive_moment(value: datetime) -> datetime:
     """Return a moment in UTC, without saying so."""
     return utc(value).replace(tzinfo=None)
 
@@ -259,7 +259,7 @@ def moment_text(value: datetime) -> str:
     return utc(value).isoformat(timespec="microseconds")
 
 
-def decode_moment(value: object) -> object:
+def _decode_moment(value: object) -> object:
     """Return a moment in UTC."""
     if isinstance(value, str):
         try:
@@ -274,7 +274,7 @@ def utc(value: datetime) -> datetime:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-def decode_date(value: object) -> object:
+def _decode_date(value: object) -> object:
     """Return a date of SQLite."""
     try:
         return date.fromisoformat(str(value))
@@ -282,7 +282,7 @@ def decode_date(value: object) -> object:
         return readable(value)
 
 
-def decode_number(value: object) -> object:
+def _decode_number(value: object) -> object:
     """Return a whole number of SQLite."""
     return value if type(value) is int else readable(value)
 

@@ -25,7 +25,7 @@ class LayoutRecords:
     def targets(self) -> list[Target]:
         """Return the tables that outkey has made or adopted."""
         states = self._states.read(StateKind.TABLE)
-        layouts = read_each(states, read_layout)
+        layouts = read_each(states, _read_layout)
         return [
             layout.target(name)
             for name, layout in layouts.items()
@@ -40,7 +40,7 @@ class LayoutRecords:
             return None
         facts, layout = self._layouts.get(key, ({}, None))
         if layout is None or facts != state.value:
-            layout = required_layout(key, state)
+            layout = _required_layout(key, state)
             self._layouts[key] = (state.value, layout)
         return layout
 
@@ -59,7 +59,7 @@ class LayoutRecords:
             return
         current = replace(layout, columns=columns)
         if current != recorded:
-            self.change(name, lambda stored: merge_layouts(current, stored))
+            self.change(name, lambda stored: _merge_layouts(current, stored))
 
     def change(
         self, name: TableName, change: Callable[[Layout | None], Layout]
@@ -68,7 +68,7 @@ class LayoutRecords:
         key = str(name)
         while True:
             state = self._states.read(StateKind.TABLE, [key]).get(key, SharedState())
-            before = required_layout(key, state) if state.generation else None
+            before = _required_layout(key, state) if state.generation else None
             after = change(before)
             if after == before or self._states.swap(
                 StateKind.TABLE, key, state.generation, after.facts()
@@ -90,17 +90,17 @@ class LayoutRecords:
                 )
 
 
-def read_layout(_name: str, state: SharedState) -> Layout:
+def _read_layout(_name: str, state: SharedState) -> Layout:
     """Return the layout that a state describes."""
     return Layout.from_facts(state.value)
 
 
-def required_layout(name: str, state: SharedState) -> Layout:
+def _required_layout(name: str, state: SharedState) -> Layout:
     """Return the layout of a table that outkey knows, or raise RowUnreadable.
 
     A line must not take it for a new table: others may have put it into the database.
     """
-    layout = read_one(name, state, read_layout)
+    layout = read_one(name, state, _read_layout)
     if layout is None:
         raise RowUnreadable(
             Text("what is stored of the table {name} cannot be read", name=name)
@@ -129,7 +129,7 @@ def note_run(stored: Layout | None, line: str, next_id: int) -> Layout:
     )
 
 
-def merge_layouts(current: Layout, stored: Layout | None) -> Layout:
+def _merge_layouts(current: Layout, stored: Layout | None) -> Layout:
     """Return the merged layout; another process may have added columns as well."""
     if stored is None:
         return current

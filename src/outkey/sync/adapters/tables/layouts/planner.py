@@ -106,7 +106,7 @@ class TablePlanner:
             would = Text(
                 "table {table}: would be created: {columns}",
                 table=self._label,
-                columns=described_columns(layout.columns),
+                columns=_described_columns(layout.columns),
             )
             plan.changes.append(would)
             return plan
@@ -121,7 +121,7 @@ class TablePlanner:
         done = Text(
             "table {table}: created: {columns}",
             table=self._label,
-            columns=described_columns(columns),
+            columns=_described_columns(columns),
         )
         plan.changes.append(done)
         plan.statements += self._sql.create_table(layout, columns)
@@ -166,7 +166,7 @@ class TablePlanner:
         keys = before.keys or shape.keys
         self._refuse_other_keys(keys, shape.keys)
         self._refuse_unusable_columns(shape, table)
-        columns = usable_columns(table, before.columns)
+        columns = _usable_columns(table, before.columns)
         layout = replace(
             before,
             columns=columns,
@@ -367,7 +367,7 @@ class TablePlanner:
         )
 
 
-def usable_columns(
+def _usable_columns(
     table: StoredTable, recorded: Mapping[str, ColumnType]
 ) -> dict[str, ColumnType]:
     """Return the columns of a table that lines can use."""
@@ -378,7 +378,7 @@ def usable_columns(
     }
 
 
-def described_columns(columns: Mapping[str, ColumnType]) -> str:
+def _described_columns(columns: Mapping[str, ColumnType]) -> str:
     """Return columns with their kinds for a user."""
     return ", ".join(f"{name} {column.kind}" for name, column in columns.items())
 

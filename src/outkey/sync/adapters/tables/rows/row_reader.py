@@ -86,11 +86,11 @@ class RowReader:
             return and_(column >= first, column < end)
         if isinstance(wanted, Equal):
             kind = self._table.layout.columns[name]
-            value = fitting_value(kind, wanted)
+            value = _fitting_value(kind, wanted)
             return (
                 false() if value is None else column == self._table.encode(name, value)
             )
-        pattern = "%" + escape_pattern(wanted) + "%"
+        pattern = "%" + _escape_pattern(wanted) + "%"
         shown = func.lower(cast(column, SqlText()))
         return shown.like(func.lower(literal(pattern)), escape="!")
 
@@ -101,7 +101,7 @@ class RowReader:
             raise ConfigError(Text("records cannot be found by this field"), field=name)
         wanted: dict[object, list[object]] = {}  # the values by what the column stores
         for value in values:
-            stored = searched_value(self._table.layout.columns[name], value)
+            stored = _searched_value(self._table.layout.columns[name], value)
             if stored not in (None, ""):
                 wanted.setdefault(stored, []).append(value)
         ids: dict[object, list[object]] = {}
@@ -169,7 +169,7 @@ class RowReader:
         return present | {*map(str, lost)}
 
 
-def searched_value(kind: ColumnType, value: object) -> object:
+def _searched_value(kind: ColumnType, value: object) -> object:
     """Return a value as a column of this kind has it; None if it has none such.
 
     An API may write a number as text, or the other way round.
@@ -183,7 +183,7 @@ def searched_value(kind: ColumnType, value: object) -> object:
     return None if faults else value
 
 
-def fitting_value(kind: ColumnType, wanted: Equal) -> object:
+def _fitting_value(kind: ColumnType, wanted: Equal) -> object:
     """Return a value as a column of this kind has it; None if it cannot have it."""
     is_whole = kind.kind in {FieldKind.NUMBER, FieldKind.LINK}
     if is_whole and isinstance(wanted.value, Decimal):
@@ -192,6 +192,6 @@ def fitting_value(kind: ColumnType, wanted: Equal) -> object:
     return None if faults else wanted.value
 
 
-def escape_pattern(text: str) -> str:
+def _escape_pattern(text: str) -> str:
     """Return a text as a pattern that finds it and nothing else."""
     return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")

@@ -122,7 +122,7 @@ class RowWriter:
             with self._table.connection.begin_nested():
                 return self._write(page, mark, marks_all=marks_all)
         except errors as error:
-            if not is_row_error(error):
+            if not _is_row_error(error):
                 raise
         if len(rows) == 1:
             return [Written(WriteOutcome.REFUSED, "", "refused_by_database")]
@@ -226,7 +226,7 @@ class RowWriter:
             with self._table.connection.begin_nested():
                 self._table.connection.execute(statement.values(written))
         except errors as error:
-            if not is_row_error(error):
+            if not _is_row_error(error):
                 raise
             return False
         return True
@@ -238,7 +238,7 @@ class RowWriter:
         return before != after or (before is None) != (after is None)
 
 
-def is_row_error(error: Exception) -> bool:
+def _is_row_error(error: Exception) -> bool:
     """Whether a database refuses a row: other rows may succeed."""
     if isinstance(error, exc.IntegrityError | exc.DataError):
         return True
