@@ -143,7 +143,7 @@ class WebhookAdministration:
             for pair in (*known, *document.pairs)
             for line in (pair.pull, pair.push)
         }
-        refuse_unfit_webhooks(
+        _refuse_unfit_webhooks(
             self.registry,
             document,
             self.paths,
@@ -186,7 +186,7 @@ class WebhookAdministration:
         stored = known.webhook if known else None
         sync = self._sync_of(webhook)
         needs = webhook_requirements(stored, webhook, secrets, sync)
-        refuse_missing(needs, allowed, webhook)
+        _refuse_missing(needs, allowed, webhook)
         self._refuse_forbidden_records(webhook, rights)
 
     def refuse_forbidden_test(
@@ -194,7 +194,7 @@ class WebhookAdministration:
     ) -> None:
         """Raise ConfigError if a user may not send a test delivery."""
         needs = requirements_of_test(webhook, self._sync_of(webhook))
-        refuse_missing(needs, allowed, webhook)
+        _refuse_missing(needs, allowed, webhook)
         self._refuse_forbidden_records(webhook, rights)
 
     @contextmanager
@@ -217,7 +217,7 @@ class WebhookAdministration:
     def _refuse_forbidden_records(self, webhook: Webhook, rights: RecordRights) -> None:
         sync = self._sync_of(webhook)
         if sync is not None:
-            with naming_place(f"webhook.{webhook.name}.line"):
+            with _naming_place(f"webhook.{webhook.name}.line"):
                 refuse_forbidden(rights, sync)
 
     def _sync_of(self, webhook: Webhook) -> Sync | None:
@@ -363,7 +363,7 @@ class WebhookAdministration:
         self.audit.note(Change(tag, self.actor, fields=(name, *more)))
 
 
-def refuse_missing(
+def _refuse_missing(
     needs: Iterable[Requirement], allowed: Allowed, webhook: Webhook
 ) -> None:
     """Raise ConfigError for the first permission that a user does not have."""
@@ -376,7 +376,7 @@ def refuse_missing(
             )
 
 
-def refuse_unfit_webhooks(
+def _refuse_unfit_webhooks(
     registry: Registry,
     document: DocumentOfWebhooks,
     paths: PathCompiler,
@@ -408,12 +408,12 @@ def refuse_unfit_webhooks(
             expression = getattr(webhook, key)
             if expression:
                 paths.compile(expression, field=f"{place}{key}")
-        with naming_place(f"{place}line"):
-            refuse_unfit_line(registry, webhook, new_lines, paired=paired)
+        with _naming_place(f"{place}line"):
+            _refuse_unfit_line(registry, webhook, new_lines, paired=paired)
 
 
 @contextmanager
-def naming_place(place: str) -> Iterator[None]:
+def _naming_place(place: str) -> Iterator[None]:
     """Let an error name the place in the document."""
     try:
         yield
@@ -422,7 +422,7 @@ def naming_place(place: str) -> Iterator[None]:
         raise
 
 
-def refuse_unfit_line(
+def _refuse_unfit_line(
     registry: Registry,
     webhook: Webhook,
     new_lines: Mapping[str, SyncLine],

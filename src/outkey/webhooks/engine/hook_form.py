@@ -67,7 +67,7 @@ class HookForm:
         """
         errors = list(self.errors())
         if errors:
-            return {input_of(error): error for error in reversed(errors)}
+            return {_input_of(error): error for error in reversed(errors)}
         webhook = self.webhook()
         try:
             if self.stored is None and self.name in changes.settings.all():
@@ -77,7 +77,7 @@ class HookForm:
                 webhook, rights, allowed=allowed, secrets=self.secrets
             )
         except ConfigError as error:
-            return {input_of(error, self.name): error}
+            return {_input_of(error, self.name): error}
         changes.save_with_secrets(webhook, self.secrets)
         return {}
 
@@ -104,7 +104,7 @@ class HookForm:
         scheme = SCHEMES.get(self.values.get("scheme", ""))
         uses = scheme_keys(scheme) if scheme else {}
         entered = {
-            hook_field.key: entered_value(hook_field, self.values)
+            hook_field.key: _entered_value(hook_field, self.values)
             for hook_field in INPUTS
         }
         table = {**entered, **self._references(), **self._action()}
@@ -150,7 +150,7 @@ def refuse_unfit_secret(scheme_name: str, field_name: str, secret: Secret) -> No
         raise ConfigError(text, hint=hint, field=field_name)
 
 
-def entered_value(hook_field: Field, values: Mapping[str, str]) -> object:
+def _entered_value(hook_field: Field, values: Mapping[str, str]) -> object:
     """Return the value of an input as a document has it."""
     text = values.get(hook_field.key, "")
     if hook_field.key not in VERBATIM:
@@ -195,7 +195,7 @@ def offered_schemes() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     return sorted(senders, key=lambda sender: sender[1].lower()), custom
 
 
-def input_of(error: ConfigError, name: str = "") -> str:
+def _input_of(error: ConfigError, name: str = "") -> str:
     """Return the name of the input that an error belongs to."""
     key = (error.field or "").removeprefix(f"webhook.{name}.")
     if isinstance(error, UnknownConfiguration) and key not in TARGETS:

@@ -81,7 +81,7 @@ class HookSettings:
 
     def _all(self) -> dict[str, StoredWebhook | None]:
         states = self._states.read(StateKind.WEBHOOK)
-        return read_each(states, read_stored)
+        return read_each(states, _read_stored)
 
     def get(self, name: str) -> StoredWebhook:
         """Return one webhook, or raise UnknownConfiguration."""
@@ -101,13 +101,13 @@ class HookSettings:
         """
         state = self._states.read(StateKind.WEBHOOK).get(name)
         if state is None:
-            raise unknown_webhook()
+            raise _unknown_webhook()
         return str(state.value.get("endpoint", ""))
 
     def _state(self, name: str) -> SharedState:
         state = self._states.read(StateKind.WEBHOOK, [name]).get(name)
         if state is None:
-            raise unknown_webhook()
+            raise _unknown_webhook()
         return state
 
     def by_endpoint(self, endpoint: str) -> StoredWebhook | None:
@@ -239,7 +239,7 @@ class HookSettings:
         return [
             stored.name
             for stored in self.all().values()
-            if names_any(stored.webhook, configuration, lines)
+            if _names_any(stored.webhook, configuration, lines)
         ]
 
     def refuse_removal(self, configuration: str, lines: Collection[str]) -> None:
@@ -434,13 +434,13 @@ class HookSettings:
         return stored.with_secret(field, sealed, bound_to)
 
 
-def names_any(webhook: Webhook, configuration: str, lines: Collection[str]) -> bool:
+def _names_any(webhook: Webhook, configuration: str, lines: Collection[str]) -> bool:
     """Whether a webhook names a configuration or one of these lines."""
     is_its = bool(configuration) and webhook.configuration == configuration
     return is_its or any(getattr(webhook, key) in lines for key in LINE_KEYS)
 
 
-def unknown_webhook() -> UnknownConfiguration:
+def _unknown_webhook() -> UnknownConfiguration:
     """Return the error for a name that no webhook has."""
     return UnknownConfiguration(
         Text("there is no webhook with this name"),
@@ -449,6 +449,6 @@ def unknown_webhook() -> UnknownConfiguration:
     )
 
 
-def read_stored(name: str, state: SharedState) -> StoredWebhook:
+def _read_stored(name: str, state: SharedState) -> StoredWebhook:
     """Return the webhook that a state describes."""
     return replace(StoredWebhook.from_facts(name, state.value), error=state.error)

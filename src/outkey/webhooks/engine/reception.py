@@ -219,7 +219,7 @@ class Reception:
         self, stored: StoredWebhook, delivery: Delivery, verified: Verified
     ) -> bool:
         """Whether an earlier delivery waits that names the same object."""
-        nonce = nonce_of(stored, delivery, verified, event_id="")
+        nonce = _nonce_of(stored, delivery, verified, event_id="")
         if not nonce.startswith(WAITING):
             return False
         query = DeliveryQuery(endpoint=stored.endpoint, nonce=nonce, limit=1)
@@ -304,7 +304,9 @@ class Reception:
                     key=event.key,
                     event_id=event.event_id,
                     event_type=event.event_type,
-                    nonce=nonce_of(stored, delivery, verified, event_id=event.event_id),
+                    nonce=_nonce_of(
+                        stored, delivery, verified, event_id=event.event_id
+                    ),
                     fetch_id=verified.fetch_id,
                     tested_by=tested_by,
                     body=self._ports.settings.seal_content(stored, event.key, content),
@@ -318,7 +320,7 @@ class Reception:
         event_id = verified.event_id or self._found_id(stored, delivery.body)
         digest = "" if is_notice(stored, verified) else verified.digest
         key = event_id or digest or secrets.token_hex(16)
-        if event_id and not is_senders_id(stored, verified):
+        if event_id and not _is_senders_id(stored, verified):
             key = signed_digest(f"{event_id}\n".encode() + delivery.body)
         return SignedEvent(key, event_id, verified.event_type, delivery.body)
 
@@ -341,7 +343,7 @@ def is_notice(stored: StoredWebhook, verified: Verified) -> bool:
     return bool(webhook.run or webhook.confirm or verified.fetch_id)
 
 
-def is_senders_id(stored: StoredWebhook, verified: Verified) -> bool:
+def _is_senders_id(stored: StoredWebhook, verified: Verified) -> bool:
     """Whether only the sender can have chosen the id, so that it decides alone.
 
     It is signed, or the delivery has the secret itself. Otherwise a captured delivery
@@ -354,7 +356,7 @@ def is_senders_id(stored: StoredWebhook, verified: Verified) -> bool:
     return scheme.signs_id or is_found_in_body or not verified.covers_body
 
 
-def nonce_of(
+def _nonce_of(
     stored: StoredWebhook, delivery: Delivery, verified: Verified, *, event_id: str
 ) -> str:
     """Return the value besides its id that may come once; "" if there is none.

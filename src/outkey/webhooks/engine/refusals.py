@@ -67,7 +67,7 @@ class Refusals:
         """
         state = self._state(webhook)
         is_past = state.value.get("minute") != self._minute()
-        return is_past or sum(recent_of(state).values()) < EXPLAINED_PER_MINUTE
+        return is_past or sum(_recent_of(state).values()) < EXPLAINED_PER_MINUTE
 
     def count(
         self,
@@ -87,22 +87,22 @@ class Refusals:
                 now = self._database.now()
                 minute = int(now // MINUTE)
                 is_past = state.value.get("minute") != minute
-                recent = {} if is_past else recent_of(state)
+                recent = {} if is_past else _recent_of(state)
                 value = {
-                    "total": with_more(total_of(state), reason, number),
+                    "total": _with_more(total_of(state), reason, number),
                     "minute": minute,
                     "at": now,
-                    "recent": with_more(recent, reason, number),
+                    "recent": _with_more(recent, reason, number),
                     "hours": self._hours_after(state, reason, number),
                     "explained": {
                         **state.value.get("explained", {}),
-                        **explanation_facts(refused),
+                        **_explanation_facts(refused),
                     },
                 }
                 is_counted = self._swap(webhook, state, value)
             if is_counted:
                 if is_past:
-                    self._note(webhook, recent_of(state))
+                    self._note(webhook, _recent_of(state))
                 return
 
     def totals(self, webhook: str) -> dict[str, int]:
@@ -136,7 +136,7 @@ class Refusals:
         """Record in the audit what was counted in minutes that have ended."""
         minute = self._minute()
         for webhook, state in self._states.read(StateKind.HOOK_REFUSALS).items():
-            recent = recent_of(state)
+            recent = _recent_of(state)
             if not recent or state.value.get("minute") == minute:
                 continue
             if self._swap(webhook, state, {**state.value, "recent": {}}):
@@ -155,7 +155,7 @@ class Refusals:
     ) -> dict[str, object]:
         hours = self._recent_hours(state)
         hour = str(int(self._database.now() // HOUR))
-        return {**hours, hour: with_more(hours.get(hour, {}), reason, number)}
+        return {**hours, hour: _with_more(hours.get(hour, {}), reason, number)}
 
     def _recent_hours(self, state: SharedState) -> dict[str, dict[str, int]]:
         """Return the counts of this hour and the one before."""
@@ -187,17 +187,17 @@ def total_of(state: SharedState) -> dict[str, int]:
     return dict(state.value.get("total", {}))
 
 
-def recent_of(state: SharedState) -> dict[str, int]:
+def _recent_of(state: SharedState) -> dict[str, int]:
     """Return the counts of the last minute that are not in the audit yet."""
     return dict(state.value.get("recent", {}))
 
 
-def with_more(counts: Mapping[str, int], reason: str, number: int) -> dict[str, int]:
+def _with_more(counts: Mapping[str, int], reason: str, number: int) -> dict[str, int]:
     """Return counts with more for a reason."""
     return {**counts, reason: counts.get(reason, 0) + number}
 
 
-def explanation_facts(explanation: Refused | None) -> dict[str, list[str]]:
+def _explanation_facts(explanation: Refused | None) -> dict[str, list[str]]:
     """Return text and hint of an explanation, by its reason, as JSON can hold them."""
     if explanation is None:
         return {}

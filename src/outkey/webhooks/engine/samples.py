@@ -42,7 +42,7 @@ class SampleMarks:
             return ""
         states = self.states.read(StateKind.HOOK_SAMPLE, marks)
         for state in states.values():
-            is_valid = is_recent(sent_at(state), self.database.now(), VALID_SECONDS)
+            is_valid = is_recent(_sent_at(state), self.database.now(), VALID_SECONDS)
             if is_valid and state.value["endpoint"] == endpoint:
                 return str(state.value["actor"])
         return ""
@@ -54,11 +54,11 @@ class SampleMarks:
         return {
             mark: None
             for mark, state in states.items()
-            if not is_recent(sent_at(state), now, VALID_SECONDS)
+            if not is_recent(_sent_at(state), now, VALID_SECONDS)
         }
 
 
-def sent_at(state: SharedState) -> float:
+def _sent_at(state: SharedState) -> float:
     """Return when a sample was sent; long ago for a mark that cannot be read."""
     return float(state.value.get("at", 0.0))
 

@@ -28,13 +28,13 @@ def masked_content(
     )
     body = content.body
     if reveals_secret(secrets, text):
-        body = masked_body(content.body, detector)
+        body = _masked_body(content.body, detector)
     if reveals_secret(secrets, body.decode()):
         body = MASK.encode()
     return DeliveryContent(headers, body)
 
 
-def masked_body(body: bytes, detector: EchoDetector) -> bytes:
+def _masked_body(body: bytes, detector: EchoDetector) -> bytes:
     """Return the JSON of a body with masks; only a mask if it is not JSON."""
     try:
         document = read_limited_json(body)

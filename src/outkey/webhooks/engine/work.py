@@ -408,7 +408,7 @@ class HookWork:
 
     def _start_run(self, stored: StoredWebhook, taken: Sequence[InboxDelivery]) -> None:
         """Request one run for all of these deliveries."""
-        self._ports.planner.request(stored.webhook.run, actor_of(stored))
+        self._ports.planner.request(stored.webhook.run, _actor_of(stored))
         with self._ports.database.transaction():
             for delivery in taken:
                 ended = delivery.end(DeliveryState.PROCESSED)
@@ -421,7 +421,7 @@ class HookWork:
     ) -> None:
         self._ports.runner.receive(
             stored.webhook.line,
-            actor_of(stored),
+            _actor_of(stored),
             self._pages(stored, taken),
             self._is_stopping,
             secrets=self._ports.settings.known_secrets(stored),
@@ -471,7 +471,7 @@ class HookWork:
         """Return the records of a delivery; None if the API has none that it names."""
         body = self._body(stored, delivery)
         if not stored.webhook.confirm:
-            return self._records_in(stored, read_payload(body))
+            return self._records_in(stored, _read_payload(body))
         documents = self._fetch_objects(stored, delivery, body)
         if not documents:
             return None
@@ -496,7 +496,7 @@ class HookWork:
         if not delivery.fetch_id:
             expression = stored.webhook.confirm_id
             find = self._ports.finder.compile(expression, field="confirm_id")
-            identifiers = object_ids(find(read_payload(body)))
+            identifiers = object_ids(find(_read_payload(body)))
         objects: dict[str, object] = {}
         resumed = self._resumed
         if resumed is not None and resumed.is_of(delivery, stored.webhook):
@@ -506,7 +506,7 @@ class HookWork:
             self._ports.lines,
             stored.webhook,
             [identifier for identifier in identifiers if identifier not in objects],
-            actor=actor_of(stored),
+            actor=_actor_of(stored),
             now=self._ports.database.now,
         )
         for identifier, document in fetching:
@@ -542,7 +542,7 @@ class HookWork:
         return self._ports.settings.open_body(stored, found)
 
 
-def read_payload(body: bytes) -> object:
+def _read_payload(body: bytes) -> object:
     """Return the JSON of a delivery; what a pull would take may be refused here."""
     try:
         read_limited_json(body)
@@ -551,6 +551,6 @@ def read_payload(body: bytes) -> object:
     return read_json(body)
 
 
-def actor_of(stored: StoredWebhook) -> str:
+def _actor_of(stored: StoredWebhook) -> str:
     """Return who does what a delivery causes."""
     return f"{WEBHOOK_ACTOR}{stored.name}"

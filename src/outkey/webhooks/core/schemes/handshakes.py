@@ -105,7 +105,7 @@ def json_response(value: Mapping[str, object]) -> HandshakeResponse:
     return response(json.dumps(value), JSON)
 
 
-def query_value(delivery: Delivery, name: str) -> str:
+def _query_value(delivery: Delivery, name: str) -> str:
     """Return a parameter of the query that occurs once, else ""."""
     try:
         query = urlsplit(delivery.url).query
@@ -121,7 +121,7 @@ def header_value(delivery: Delivery, name: str) -> str:
     return values[0].strip(" \t") if len(values) == 1 else ""
 
 
-def echo_query(name: str) -> Callable[..., HandshakeResponse | None]:
+def _echo_query(name: str) -> Callable[..., HandshakeResponse | None]:
     """Return a handshake that sends a parameter of a GET back."""
 
     def answer(
@@ -130,34 +130,34 @@ def echo_query(name: str) -> Callable[..., HandshakeResponse | None]:
     ) -> HandshakeResponse | None:
         if delivery.method != "GET":
             return None
-        return echo(query_value(delivery, name))
+        return echo(_query_value(delivery, name))
 
     return answer
 
 
-def answer_meta(
+def _answer_meta(
     delivery: Delivery, secrets: WebhookSecrets
 ) -> HandshakeResponse | None:
     """Send the challenge back to the one who knows the verify token."""
-    if delivery.method != "GET" or query_value(delivery, "hub.mode") != "subscribe":
+    if delivery.method != "GET" or _query_value(delivery, "hub.mode") != "subscribe":
         return None
-    sent = Secret(query_value(delivery, "hub.verify_token"))
+    sent = Secret(_query_value(delivery, "hub.verify_token"))
     if not secrets.verify_token or secrets.verify_token != sent:
         return None
-    return echo(query_value(delivery, "hub.challenge"))
+    return echo(_query_value(delivery, "hub.challenge"))
 
 
-def answer_graph(
+def _answer_graph(
     delivery: Delivery,
     secrets: WebhookSecrets,  # noqa: ARG001 - the signature of all handshakes
 ) -> HandshakeResponse | None:
     """Send the validation token back."""
     if delivery.method != "POST":
         return None
-    return echo(query_value(delivery, "validationToken"))
+    return echo(_query_value(delivery, "validationToken"))
 
 
-def answer_okta(
+def _answer_okta(
     delivery: Delivery,
     secrets: WebhookSecrets,  # noqa: ARG001 - the signature of all handshakes
 ) -> HandshakeResponse | None:
@@ -168,7 +168,7 @@ def answer_okta(
     return json_response({"verification": challenge})
 
 
-def answer_asana(
+def _answer_asana(
     delivery: Delivery, secrets: WebhookSecrets
 ) -> HandshakeResponse | None:
     """Send the offered secret back, as long as none is set or it is the same."""
@@ -182,7 +182,7 @@ def answer_asana(
     return HandshakeResponse(headers=((name, text),), offered_secret=offered)
 
 
-def answer_notion(
+def _answer_notion(
     delivery: Delivery, secrets: WebhookSecrets
 ) -> HandshakeResponse | None:
     """Return the token that a user has to paste into Notion, as long as none is set."""
@@ -197,7 +197,7 @@ def answer_notion(
     return HandshakeResponse(offered_secret=Secret(text))
 
 
-def answer_woocommerce(
+def _answer_woocommerce(
     delivery: Delivery,
     secrets: WebhookSecrets,  # noqa: ARG001 - the signature of all handshakes
 ) -> HandshakeResponse | None:
@@ -208,14 +208,14 @@ def answer_woocommerce(
     return HandshakeResponse()
 
 
-def answer_slack(handshake: SignedHandshake) -> HandshakeResponse | None:
+def _answer_slack(handshake: SignedHandshake) -> HandshakeResponse | None:
     """Send the challenge back."""
     if text_at(handshake.value, "type") != "url_verification":
         return None
     return echo(text_at(handshake.value, "challenge"))
 
 
-def answer_zoom(handshake: SignedHandshake) -> HandshakeResponse | None:
+def _answer_zoom(handshake: SignedHandshake) -> HandshakeResponse | None:
     """Return the signature of the token, which must not look like a signed event."""
     token = text_at(handshake.value, "payload.plainToken")
     is_handshake = text_at(handshake.value, "event") == "endpoint.url_validation"
@@ -228,7 +228,7 @@ def answer_zoom(handshake: SignedHandshake) -> HandshakeResponse | None:
     return json_response({"plainToken": token, "encryptedToken": signature.hex()})
 
 
-def answer_twitch(handshake: SignedHandshake) -> HandshakeResponse | None:
+def _answer_twitch(handshake: SignedHandshake) -> HandshakeResponse | None:
     """Send the challenge back."""
     kind = header_value(handshake.delivery, "Twitch-Eventsub-Message-Type")
     if kind != "webhook_callback_verification":
@@ -236,14 +236,14 @@ def answer_twitch(handshake: SignedHandshake) -> HandshakeResponse | None:
     return echo(text_at(handshake.value, "challenge"))
 
 
-def answer_discord(handshake: SignedHandshake) -> HandshakeResponse | None:
+def _answer_discord(handshake: SignedHandshake) -> HandshakeResponse | None:
     """Answer a ping with a pong."""
     if text_at(handshake.value, "type") != "1":
         return None
     return json_response({"type": 1})
 
 
-def answer_sns(handshake: SignedHandshake) -> HandshakeResponse | None:
+def _answer_sns(handshake: SignedHandshake) -> HandshakeResponse | None:
     """Return the URL that confirms the subscription."""
     if handshake.verified.event_type != "SubscriptionConfirmation":
         return None
@@ -255,21 +255,21 @@ OPEN_HANDSHAKES: dict[
     HandshakeKind | None,
     Callable[[Delivery, WebhookSecrets], HandshakeResponse | None],
 ] = {
-    HandshakeKind.META: answer_meta,
-    HandshakeKind.GRAPH: answer_graph,
-    HandshakeKind.DROPBOX: echo_query("challenge"),
-    HandshakeKind.ONFLEET: echo_query("check"),
-    HandshakeKind.OKTA: answer_okta,
-    HandshakeKind.ASANA: answer_asana,
-    HandshakeKind.NOTION: answer_notion,
-    HandshakeKind.WOOCOMMERCE: answer_woocommerce,
+    HandshakeKind.META: _answer_meta,
+    HandshakeKind.GRAPH: _answer_graph,
+    HandshakeKind.DROPBOX: _echo_query("challenge"),
+    HandshakeKind.ONFLEET: _echo_query("check"),
+    HandshakeKind.OKTA: _answer_okta,
+    HandshakeKind.ASANA: _answer_asana,
+    HandshakeKind.NOTION: _answer_notion,
+    HandshakeKind.WOOCOMMERCE: _answer_woocommerce,
 }
 SIGNED_HANDSHAKES: dict[
     HandshakeKind | None, Callable[[SignedHandshake], HandshakeResponse | None]
 ] = {
-    HandshakeKind.SLACK: answer_slack,
-    HandshakeKind.ZOOM: answer_zoom,
-    HandshakeKind.TWITCH: answer_twitch,
-    HandshakeKind.DISCORD: answer_discord,
-    HandshakeKind.SNS: answer_sns,
+    HandshakeKind.SLACK: _answer_slack,
+    HandshakeKind.ZOOM: _answer_zoom,
+    HandshakeKind.TWITCH: _answer_twitch,
+    HandshakeKind.DISCORD: _answer_discord,
+    HandshakeKind.SNS: _answer_sns,
 }

@@ -50,7 +50,7 @@ def sender_steps(scheme: WebhookScheme) -> Iterator[Text]:
         " it asks for a format.",
         sender=sender,
     )
-    yield SECRET_STEPS.get(scheme.kind) or signature_step(scheme)
+    yield SECRET_STEPS.get(scheme.kind) or _signature_step(scheme)
     if scheme.handshake is HandshakeKind.META:
         yield Text("Enter the verify token there as well: the same as here.")
     elif scheme.handshake is not None:
@@ -58,7 +58,7 @@ def sender_steps(scheme: WebhookScheme) -> Iterator[Text]:
     yield Text("Have it send a test delivery. It is in the inbox within seconds.")
 
 
-def signature_step(scheme: WebhookScheme) -> Text:
+def _signature_step(scheme: WebhookScheme) -> Text:
     """Return the step about the secret that deliveries are signed with."""
     if scheme.kind is VerificationKind.TOKEN:
         return Text(

@@ -95,8 +95,8 @@ def verify_adyen(attempt: Attempt) -> Verified:
     """Verify each item of a delivery of Adyen, not only the first one."""
     value = read_body(attempt, dict)
     items = adyen_items(value)
-    slots = [adyen_slot(attempt, item) for item in items]
-    events = [adyen_event(value, item) for item in items]
+    slots = [_adyen_slot(attempt, item) for item in items]
+    events = [_adyen_event(value, item) for item in items]
     if len({event.key for event in events}) != len(events):
         raise NotVerified(RefusalReason.BODY_UNREADABLE)
     if len(events) == 1:
@@ -110,13 +110,13 @@ def verify_adyen(attempt: Attempt) -> Verified:
     )
 
 
-def adyen_event(value: dict[str, object], item: dict[str, object]) -> SignedEvent:
+def _adyen_event(value: dict[str, object], item: dict[str, object]) -> SignedEvent:
     """Return an item by what identifies it, all of which is signed.
 
     A payment that has failed may succeed later under the same reference.
     """
     code, reference, success = (
-        adyen_text(item.get(name)) for name in ("eventCode", "pspReference", "success")
+        _adyen_text(item.get(name)) for name in ("eventCode", "pspReference", "success")
     )
     event_id = event_text(f"{code}:{reference}")
     items = [{"NotificationRequestItem": item}]
@@ -143,7 +143,7 @@ def adyen_items(value: dict[str, object]) -> list[dict[str, object]]:
     return readable
 
 
-def adyen_slot(attempt: Attempt, item: dict[str, object]) -> SecretSlot:
+def _adyen_slot(attempt: Attempt, item: dict[str, object]) -> SecretSlot:
     """Return which secret an item was signed with, or refuse the delivery."""
     additional = item.get("additionalData")
     text = text_at(additional, "hmacSignature")
@@ -167,7 +167,7 @@ def adyen_message(item: dict[str, object]) -> bytes:
     amount = item.get("amount")
     amounts = amount if isinstance(amount, dict) else {}
     texts = {
-        name: adyen_text((amounts if name in AMOUNT_FIELDS else item).get(name))
+        name: _adyen_text((amounts if name in AMOUNT_FIELDS else item).get(name))
         for name in ADYEN_FIELDS
     }
     # A merchant may write a colon. A second value with one could be a part of it.
@@ -176,7 +176,7 @@ def adyen_message(item: dict[str, object]) -> bytes:
     return ":".join(texts.values()).encode()
 
 
-def adyen_text(value: object) -> str:
+def _adyen_text(value: object) -> str:
     """Return a value as Adyen signs it."""
     if value is None:
         return ""

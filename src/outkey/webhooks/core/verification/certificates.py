@@ -86,12 +86,12 @@ def verify_sns(attempt: Attempt) -> Outcome:
         raise NotVerified(RefusalReason.SIGNATURE_MALFORMED)
     signed = sns_message(message)
     url = text_at(message, "SigningCertURL")
-    if not is_sns_url(url, found[1], SNS_CERTIFICATE_PATH):
+    if not _is_sns_url(url, found[1], SNS_CERTIFICATE_PATH):
         raise NotVerified(RefusalReason.KEY_URL)
     if not attempt.certificate:
-        return certificate_needed(attempt, url, text_at(message, "Timestamp"))
-    check_certificate(attempt, algorithm, signed, signature)
-    moment = checked_time(attempt, text_at(message, "Timestamp"))
+        return _certificate_needed(attempt, url, text_at(message, "Timestamp"))
+    _check_certificate(attempt, algorithm, signed, signature)
+    moment = _checked_time(attempt, text_at(message, "Timestamp"))
     return Verified(
         slot=SecretSlot.NONE,
         event_id=event_text(text_at(message, "MessageId")),
@@ -122,7 +122,7 @@ def sns_message(message: dict[str, object]) -> bytes:
     return "".join(lines).encode()
 
 
-def is_sns_url(url: str, region: str, rest: re.Pattern[str]) -> bool:
+def _is_sns_url(url: str, region: str, rest: re.Pattern[str]) -> bool:
     """Whether a URL is one of SNS in this region, and has this path and query."""
     suffix = ".cn" if region.startswith("cn-") else ""
     base = f"https://sns.{region}.amazonaws.com{suffix}"
@@ -133,7 +133,7 @@ def sns_confirmation_url(message: object, topic: str) -> str:
     """Return the URL that confirms a subscription, "" if it is not one of SNS."""
     found = TOPIC.fullmatch(topic)
     url = text_at(message, "SubscribeURL")
-    if found and is_sns_url(url, found[1], SNS_CONFIRMATION_QUERY):
+    if found and _is_sns_url(url, found[1], SNS_CONFIRMATION_QUERY):
         return url
     return ""
 
@@ -142,10 +142,10 @@ def verify_paypal(attempt: Attempt) -> Outcome:
     """Verify a delivery of PayPal with the certificate that it names."""
     delivery = attempt.delivery
     signature = decode_base64(signature_header(delivery, attempt.scheme))
-    identifier = paypal_header(attempt, "PAYPAL-TRANSMISSION-ID")
-    time = paypal_header(attempt, "PAYPAL-TRANSMISSION-TIME")
-    url = paypal_header(attempt, "PAYPAL-CERT-URL")
-    algorithm = paypal_header(attempt, "PAYPAL-AUTH-ALGO")
+    identifier = _paypal_header(attempt, "PAYPAL-TRANSMISSION-ID")
+    time = _paypal_header(attempt, "PAYPAL-TRANSMISSION-TIME")
+    url = _paypal_header(attempt, "PAYPAL-CERT-URL")
+    algorithm = _paypal_header(attempt, "PAYPAL-AUTH-ALGO")
     # The webhook's id is ours: one from the request would prove nothing.
     webhook_id = attempt.webhook.webhook_id
     if not webhook_id:
@@ -156,24 +156,24 @@ def verify_paypal(attempt: Attempt) -> Outcome:
     if not found:
         raise NotVerified(RefusalReason.KEY_URL)
     if not attempt.certificate:
-        return certificate_needed(attempt, url, time)
+        return _certificate_needed(attempt, url, time)
     checksum = zlib.crc32(delivery.body)
     signed = f"{identifier}|{time}|{webhook_id}|{checksum}".encode()
-    check_certificate(
+    _check_certificate(
         attempt,
         attempt.scheme.algorithm,
         signed,
         signature,
         host=f"messageverificationcerts{found[1] or ''}.paypal.com",
     )
-    moment = checked_time(attempt, time)
+    moment = _checked_time(attempt, time)
     # A checksum is no hash: another body with the same one is easily made.
     return verified_event(
         attempt, SecretSlot.NONE, timestamp=moment, nonce=identifier, covers_body=False
     )
 
 
-def paypal_header(attempt: Attempt, name: str) -> str:
+def _paypal_header(attempt: Attempt, name: str) -> str:
     """Return a header that the signature of PayPal needs."""
     value = single_header(attempt.delivery, (name,))
     if not value:
@@ -181,20 +181,20 @@ def paypal_header(attempt: Attempt, name: str) -> str:
     return value
 
 
-def certificate_needed(attempt: Attempt, url: str, time: str) -> CertificateNeeded:
+def _certificate_needed(attempt: Attempt, url: str, time: str) -> CertificateNeeded:
     """Return the certificate to fetch; an old delivery causes no request."""
-    checked_time(attempt, time)
+    _checked_time(attempt, time)
     return CertificateNeeded(url)
 
 
-def checked_time(attempt: Attempt, time: str) -> float:
+def _checked_time(attempt: Attempt, time: str) -> float:
     """Return the time of a delivery; refuse one that is too far from ours."""
     moment = read_iso(time)
     check_age(attempt.scheme.timestamp or TimestampRule(), moment, attempt.now)
     return moment
 
 
-def check_certificate(
+def _check_certificate(
     attempt: Attempt,
     algorithm: SignatureAlgorithm,
     message: bytes,

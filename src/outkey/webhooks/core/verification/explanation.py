@@ -114,17 +114,17 @@ def explain(
     outcome = verify_attempt(attempt)
     if isinstance(outcome, Verified):
         is_previous = outcome.slot is SecretSlot.PREVIOUS
-        return previous_secret_used() if is_previous else None
+        return _previous_secret_used() if is_previous else None
     if not isinstance(outcome, Refused):
         return None
     if outcome.reason not in EXAMINED:
         return outcome
     for examine in (
-        examine_replaced,
-        examine_scheme,
-        examine_secret,
-        examine_url,
-        examine_body,
+        _examine_replaced,
+        _examine_scheme,
+        _examine_secret,
+        _examine_url,
+        _examine_body,
     ):
         explanation = examine(attempt)
         if explanation is not None:
@@ -132,7 +132,7 @@ def explain(
     return outcome
 
 
-def previous_secret_used() -> Refused:
+def _previous_secret_used() -> Refused:
     """Return the explanation of a delivery that the previous secret has signed."""
     return Refused(
         RefusalReason.PREVIOUS_SECRET,
@@ -144,7 +144,7 @@ def previous_secret_used() -> Refused:
     )
 
 
-def has_right_signature(attempt: Attempt) -> bool:
+def _has_right_signature(attempt: Attempt) -> bool:
     """Whether the signature of a changed attempt is right, however old it is."""
     outcome = verify_attempt(attempt)
     if isinstance(outcome, Refused):
@@ -152,12 +152,12 @@ def has_right_signature(attempt: Attempt) -> bool:
     return isinstance(outcome, Verified)
 
 
-def examine_replaced(attempt: Attempt) -> Refused | None:
+def _examine_replaced(attempt: Attempt) -> Refused | None:
     """Find out whether the sender still signs with the secret that was replaced."""
     replaced = attempt.secrets.replaced
     if replaced is None:
         return None
-    if not has_right_signature(
+    if not _has_right_signature(
         replace(attempt, secrets=WebhookSecrets(current=replaced))
     ):
         return None
@@ -165,19 +165,19 @@ def examine_replaced(attempt: Attempt) -> Refused | None:
     return Refused(reason, *EXPLAINED[reason])
 
 
-def examine_scheme(attempt: Attempt) -> Refused | None:
+def _examine_scheme(attempt: Attempt) -> Refused | None:
     """Name the scheme that the headers look like, if it is another one."""
-    own = known_headers(attempt.delivery, attempt.scheme)
-    has_own = is_recognized(attempt.delivery, attempt.scheme)
+    own = _known_headers(attempt.delivery, attempt.scheme)
+    has_own = _is_recognized(attempt.delivery, attempt.scheme)
     scores = {
-        row.label: known_headers(attempt.delivery, row)
+        row.label: _known_headers(attempt.delivery, row)
         for row in ROWS
         if row.name not in (*CUSTOM, attempt.scheme.name)
-        and is_recognized(attempt.delivery, row)
+        and _is_recognized(attempt.delivery, row)
     }
     for row in ROWS:
         is_tried = row.label in scores and row.algorithm in SYMMETRIC
-        if is_tried and has_right_signature(replace(attempt, scheme=row)):
+        if is_tried and _has_right_signature(replace(attempt, scheme=row)):
             return other_scheme(attempt, row.label)
     best = max(scores.values(), default=0)
     if has_own and own >= best:
@@ -199,12 +199,12 @@ def other_scheme(attempt: Attempt, labels: str) -> Refused:
     )
 
 
-def known_headers(delivery: Delivery, scheme: WebhookScheme) -> int:
+def _known_headers(delivery: Delivery, scheme: WebhookScheme) -> int:
     """Return how many of the headers of a scheme a delivery has."""
     return sum(bool(delivery.header_values(name)) for name in scheme.headers)
 
 
-def is_recognized(delivery: Delivery, scheme: WebhookScheme) -> bool:
+def _is_recognized(delivery: Delivery, scheme: WebhookScheme) -> bool:
     """Whether a delivery has a signature in the header and form of a scheme."""
     values = [
         value
@@ -215,11 +215,11 @@ def is_recognized(delivery: Delivery, scheme: WebhookScheme) -> bool:
         # Authorization says nothing about the sender.
         return bool(values) and "Authorization" not in scheme.signature_headers
     if scheme.kind is VerificationKind.SNS:
-        return bool(known_headers(delivery, scheme))
-    return any(readable_texts(scheme, value) for value in values)
+        return bool(_known_headers(delivery, scheme))
+    return any(_readable_texts(scheme, value) for value in values)
 
 
-def readable_texts(scheme: WebhookScheme, value: str) -> list[str]:
+def _readable_texts(scheme: WebhookScheme, value: str) -> list[str]:
     """Return the signatures of a header in the form of a scheme."""
     if scheme.kind is VerificationKind.HTTP_SIGNATURE:
         return [value] if "=:" in value else []
@@ -229,24 +229,24 @@ def readable_texts(scheme: WebhookScheme, value: str) -> list[str]:
         return []
 
 
-def examine_secret(attempt: Attempt) -> Refused | None:
+def _examine_secret(attempt: Attempt) -> Refused | None:
     """Find a secret that is right, but was entered in another form."""
-    trimmed = map_secrets(attempt.secrets, str.strip)
-    prefixed = map_secrets(attempt.secrets, add_standard_prefix)
-    bare = map_secrets(attempt.secrets, remove_standard_prefix)
+    trimmed = _map_secrets(attempt.secrets, str.strip)
+    prefixed = _map_secrets(attempt.secrets, _add_standard_prefix)
+    bare = _map_secrets(attempt.secrets, _remove_standard_prefix)
     forms = SHARED_KEY_FORMS if attempt.scheme.algorithm in SYMMETRIC else ()
     tried = [
         replace(attempt, secrets=secrets, scheme=replace(attempt.scheme, key=form))
         for secrets in (trimmed, prefixed, bare)
         for form in dict.fromkeys((attempt.scheme.key, *forms))
     ]
-    if not any(map(has_right_signature, tried)):
+    if not any(map(_has_right_signature, tried)):
         return None
     reason = RefusalReason.SECRET_FORM
     return Refused(reason, *EXPLAINED[reason])
 
 
-def map_secrets(
+def _map_secrets(
     secrets: WebhookSecrets, change: Callable[[str], str]
 ) -> WebhookSecrets:
     """Return the secrets with each text changed."""
@@ -258,30 +258,30 @@ def map_secrets(
     )
 
 
-def add_standard_prefix(text: str) -> str:
+def _add_standard_prefix(text: str) -> str:
     """Return a secret with the prefix of Standard Webhooks."""
     return f"{STANDARD_PREFIX}{text.strip().removeprefix(STANDARD_PREFIX)}"
 
 
-def remove_standard_prefix(text: str) -> str:
+def _remove_standard_prefix(text: str) -> str:
     """Return a secret without the prefix of Standard Webhooks."""
     return text.strip().removeprefix(STANDARD_PREFIX)
 
 
-def examine_url(attempt: Attempt) -> Refused | None:
+def _examine_url(attempt: Attempt) -> Refused | None:
     """Find a URL with which the signature is right."""
     if not attempt.scheme.signs_url or not attempt.delivery.url:
         return None
     for url in similar_urls(attempt.delivery.url):
         delivery = replace(attempt.delivery, url=url)
-        if has_right_signature(replace(attempt, delivery=delivery)):
+        if _has_right_signature(replace(attempt, delivery=delivery)):
             reason = RefusalReason.URL_CHANGED
-            difference = url_difference(attempt.delivery.url, url)
+            difference = _url_difference(attempt.delivery.url, url)
             return Refused(reason, difference, EXPLAINED[reason][1])
     return None
 
 
-def url_difference(own: str, signed: str) -> Text:
+def _url_difference(own: str, signed: str) -> Text:
     """Return how two URLs differ. The path is not shown: nobody shall guess it."""
     own_parts = urlsplit(own)
     parts = urlsplit(signed)
@@ -312,11 +312,11 @@ def similar_urls(url: str) -> Iterator[str]:
                         yield spelled
 
 
-def examine_body(attempt: Attempt) -> Refused | None:
+def _examine_body(attempt: Attempt) -> Refused | None:
     """Find a spelling of the body with which the signature is right."""
     for body in similar_bodies(attempt.delivery.body):
         delivery = replace(attempt.delivery, body=body)
-        if has_right_signature(replace(attempt, delivery=delivery)):
+        if _has_right_signature(replace(attempt, delivery=delivery)):
             reason = RefusalReason.BODY_CHANGED
             return Refused(reason, *EXPLAINED[reason])
     return None
@@ -335,14 +335,14 @@ def similar_bodies(body: bytes) -> Iterator[bytes]:
         body.replace(b"\r\n", b"\n"),
         body.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"),
         body.removeprefix(b"\xef\xbb\xbf"),
-        *written_anew(body),
+        *_written_anew(body),
     ):
         if spelled not in tried:
             tried.add(spelled)
             yield spelled
 
 
-def written_anew(body: bytes) -> Iterator[bytes]:
+def _written_anew(body: bytes) -> Iterator[bytes]:
     """Yield a JSON body as other programs write it."""
     try:
         value = read_limited_json(body)

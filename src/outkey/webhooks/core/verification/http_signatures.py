@@ -88,11 +88,11 @@ def verify_http_signature(attempt: Attempt) -> Verified:
     if len(signatures) != 1 or not signature:
         raise NotVerified(RefusalReason.SIGNATURE_MALFORMED)
     check_url(delivery.url)
-    refuse_uncovered(delivery, signature_input.components)
+    _refuse_uncovered(delivery, signature_input.components)
     message = signature_base(delivery, signature_input)
-    slot = matching_slot(attempt, signature_input, message, signature)
-    check_digest(delivery)
-    created = check_moments(attempt, signature_input.parameters)
+    slot = _matching_slot(attempt, signature_input, message, signature)
+    _check_digest(delivery)
+    created = _check_moments(attempt, signature_input.parameters)
     return verified_event(
         attempt,
         slot,
@@ -126,7 +126,7 @@ def read_input(value: str) -> SignatureInput:
     return SignatureInput(label, written, components, dict(pairs))
 
 
-def refuse_uncovered(delivery: Delivery, components: Iterable[str]) -> None:
+def _refuse_uncovered(delivery: Delivery, components: Iterable[str]) -> None:
     """Refuse a signature that leaves out the method, the URL or the body."""
     covered = set(components)
     wanted = {"@method", "content-digest"}
@@ -152,7 +152,7 @@ def signature_base(delivery: Delivery, signature_input: SignatureInput) -> bytes
 def component_value(delivery: Delivery, name: str) -> str:
     """Return the value of a component (RFC 9421 §2.1 and §2.2)."""
     if name.startswith("@"):
-        value = derived_component(delivery, name)
+        value = _derived_component(delivery, name)
         if value is None:
             raise NotVerified(RefusalReason.SIGNATURE_MALFORMED)
         return value
@@ -165,7 +165,7 @@ def component_value(delivery: Delivery, name: str) -> str:
     return value
 
 
-def derived_component(delivery: Delivery, name: str) -> str | None:
+def _derived_component(delivery: Delivery, name: str) -> str | None:
     """Return a component that is not a header; None for an unknown one."""
     parts = urlsplit(delivery.url)
     default = {"https": 443, "http": 80}.get(parts.scheme)
@@ -183,7 +183,7 @@ def derived_component(delivery: Delivery, name: str) -> str | None:
     return components.get(name)
 
 
-def matching_slot(
+def _matching_slot(
     attempt: Attempt,
     signature_input: SignatureInput,
     message: bytes,
@@ -217,7 +217,7 @@ def keyed_scheme(
     return key, replace(scheme, algorithm=algorithm)
 
 
-def check_digest(delivery: Delivery) -> None:
+def _check_digest(delivery: Delivery) -> None:
     """Refuse a body whose digest is another one than the header states."""
     stated = read_labels(single_header(delivery, (DIGEST_HEADER,)), DIGEST_VALUE)
     results = [
@@ -231,7 +231,7 @@ def check_digest(delivery: Delivery) -> None:
         raise NotVerified(RefusalReason.BODY_DIGEST)
 
 
-def check_moments(attempt: Attempt, parameters: dict[str, str]) -> float:
+def _check_moments(attempt: Attempt, parameters: dict[str, str]) -> float:
     """Return when the signature was made; refuse one that is old or has expired."""
     if "created" not in parameters:
         raise NotVerified(RefusalReason.TIMESTAMP_MISSING)

@@ -38,8 +38,8 @@ def private_key_bytes(secret: Secret, form: KeyForm) -> bytes | None:
     text = secret.reveal()
     try:
         if form is KeyForm.PUBLIC_HEX:
-            return read_hex(text)
-        return read_base64(text.removeprefix(PRIVATE_PREFIX))
+            return _read_hex(text)
+        return _read_base64(text.removeprefix(PRIVATE_PREFIX))
     except ValueError:
         return None
 
@@ -49,58 +49,58 @@ def read_text(text: str) -> bytes:
     return text.encode()
 
 
-def read_base64(text: str) -> bytes:
+def _read_base64(text: str) -> bytes:
     """Return the bytes of a Base64 text, with or without padding."""
     text = text.strip().rstrip("=")
     return b64decode(text + "=" * (-len(text) % 4), validate=True)
 
 
-def read_standard(text: str) -> bytes:
+def _read_standard(text: str) -> bytes:
     """Return the key of Standard Webhooks."""
     # Some senders put the version before the prefix.
     encoded = text.strip().removeprefix("v1,").removeprefix(STANDARD_PREFIX)
-    key = read_base64(encoded)
+    key = _read_base64(encoded)
     if not MIN_STANDARD <= len(key) <= MAX_STANDARD:
         raise ValueError
     return key
 
 
-def read_hex(text: str) -> bytes:
+def _read_hex(text: str) -> bytes:
     """Return the bytes of a hexadecimal text."""
     return binascii.unhexlify(text.strip())
 
 
-def read_hash(text: str) -> bytes:
+def _read_hash(text: str) -> bytes:
     """Return the hash of a text."""
     return hashlib.sha256(text.encode()).digest()
 
 
-def read_html(text: str) -> bytes:
+def _read_html(text: str) -> bytes:
     """Return a text whose HTML entities are decoded."""
     return html.unescape(text).encode()
 
 
-def read_public_standard(text: str) -> bytes:
+def _read_public_standard(text: str) -> bytes:
     """Return the public key of Standard Webhooks v1a."""
-    return fixed_length(read_base64(text.strip().removeprefix(PUBLIC_PREFIX)))
+    return _fixed_length(_read_base64(text.strip().removeprefix(PUBLIC_PREFIX)))
 
 
-def read_public_hex(text: str) -> bytes:
+def _read_public_hex(text: str) -> bytes:
     """Return a public key that is written in hexadecimal digits."""
-    return fixed_length(read_hex(text))
+    return _fixed_length(_read_hex(text))
 
 
-def fixed_length(key: bytes) -> bytes:
+def _fixed_length(key: bytes) -> bytes:
     """Return an Ed25519 key."""
     if len(key) != ED25519_LENGTH:
         raise ValueError
     return key
 
 
-def read_public_der(text: str) -> bytes:
+def _read_public_der(text: str) -> bytes:
     """Return a SubjectPublicKeyInfo, given as PEM or as its Base64 alone."""
     pem = PEM.fullmatch(text.strip())
-    key = read_base64("".join((pem[1] if pem else text).split()))
+    key = _read_base64("".join((pem[1] if pem else text).split()))
     if len(key) > MAX_PUBLIC:
         raise ValueError
     return key
@@ -113,12 +113,12 @@ def is_pem(secret: Secret) -> bool:
 
 KEY_READERS: dict[KeyForm, Callable[[str], bytes]] = {
     KeyForm.TEXT: read_text,
-    KeyForm.STANDARD: read_standard,
-    KeyForm.BASE64: read_base64,
-    KeyForm.HEX: read_hex,
-    KeyForm.SHA256: read_hash,
-    KeyForm.HTML: read_html,
-    KeyForm.PUBLIC_STANDARD: read_public_standard,
-    KeyForm.PUBLIC_HEX: read_public_hex,
-    KeyForm.PUBLIC_DER: read_public_der,
+    KeyForm.STANDARD: _read_standard,
+    KeyForm.BASE64: _read_base64,
+    KeyForm.HEX: _read_hex,
+    KeyForm.SHA256: _read_hash,
+    KeyForm.HTML: _read_html,
+    KeyForm.PUBLIC_STANDARD: _read_public_standard,
+    KeyForm.PUBLIC_HEX: _read_public_hex,
+    KeyForm.PUBLIC_DER: _read_public_der,
 }

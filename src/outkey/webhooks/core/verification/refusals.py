@@ -186,12 +186,12 @@ def refusal_texts(reason: str) -> tuple[Text, Text]:
 def refusal(problem: NotVerified) -> Refused:
     """Return the refusal of a delivery with its text."""
     if problem.reason in CLOCK_REASONS:
-        return clock_refusal(problem.reason, problem.values)
-    text, hint = TEXTS.get(problem.reason) or named_texts(problem)
+        return _clock_refusal(problem.reason, problem.values)
+    text, hint = TEXTS.get(problem.reason) or _named_texts(problem)
     return Refused(problem.reason, text, hint)
 
 
-def named_texts(problem: NotVerified) -> tuple[Text, Text]:
+def _named_texts(problem: NotVerified) -> tuple[Text, Text]:
     """Return text and hint of a refusal that names a header or a component."""
     name = problem.values.get("header", "")
     match problem.reason:
@@ -212,7 +212,7 @@ def named_texts(problem: NotVerified) -> tuple[Text, Text]:
     return Text("the header {name} cannot be read", name=name), MALFORMED
 
 
-def clock_refusal(reason: RefusalReason, values: Mapping[str, str | float]) -> Refused:
+def _clock_refusal(reason: RefusalReason, values: Mapping[str, str | float]) -> Refused:
     """Return the refusal of a delivery whose time is too far from ours."""
     seconds = float(values["seconds"])
     difference = elapsed_text(seconds)

@@ -62,11 +62,11 @@ def single_header(delivery: Delivery, names: Iterable[str]) -> str:
         # Only these are white space in HTTP; Python's strip() removes more.
         value = values[0].strip(" \t") if values else ""
         if value:
-            return checked_header(name, value)
+            return _checked_header(name, value)
     return ""
 
 
-def checked_header(name: str, value: str) -> str:
+def _checked_header(name: str, value: str) -> str:
     """Return the value of a header if it is printable ASCII of limited length."""
     if len(value) > MAX_HEADER or not PRINTABLE.fullmatch(value):
         raise NotVerified(RefusalReason.HEADER_MALFORMED, header=name)
@@ -216,12 +216,12 @@ def is_signed(
     results = [
         is_valid
         for message in messages
-        for is_valid in comparisons(scheme, key, message, signatures, keys)
+        for is_valid in _comparisons(scheme, key, message, signatures, keys)
     ]
     return any(results)
 
 
-def comparisons(
+def _comparisons(
     scheme: WebhookScheme,
     key: bytes,
     message: Message,

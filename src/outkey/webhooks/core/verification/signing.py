@@ -60,7 +60,7 @@ class Signing(NamedTuple):
         """Return the key of the secret, or refuse a secret of another form."""
         key = key_bytes(self.secret, self.scheme.key)
         if key is None:
-            raise unusable_secret()
+            raise _unusable_secret()
         return key
 
     def sign(self, *message: bytes) -> str:
@@ -72,7 +72,7 @@ class Signing(NamedTuple):
         private = private_key_bytes(self.secret, scheme.key)
         result = self.keys.sign(private, b"".join(message)) if private else None
         if result is None:
-            raise unusable_secret()
+            raise _unusable_secret()
         return encode_signature(scheme.encoding, result)
 
 
@@ -104,7 +104,7 @@ def sign(
             field="scheme",
         )
     if not secret and scheme.needs_secret:
-        raise unusable_secret()
+        raise _unusable_secret()
     try:
         return signer(
             Signing(
@@ -122,7 +122,7 @@ def sign(
         raise ConfigError(refused.text, hint=refused.hint, field="scheme") from None
 
 
-def unusable_secret() -> ConfigError:
+def _unusable_secret() -> ConfigError:
     """Return the error for a secret that cannot sign."""
     return ConfigError(
         Text("the secret does not have the form that the scheme needs"),
@@ -131,7 +131,7 @@ def unusable_secret() -> ConfigError:
     )
 
 
-def sign_by_table(signing: Signing) -> Delivery:
+def _sign_by_table(signing: Signing) -> Delivery:
     """Sign a sample of a scheme that the table describes completely."""
     scheme = signing.scheme
     rule = scheme.timestamp
@@ -153,11 +153,11 @@ def sign_by_table(signing: Signing) -> Delivery:
         headers.append((scheme.id_headers[0], signing.event_id))
     if rule and rule.headers:
         headers.append((rule.headers[0], timestamp))
-    value = written_signature(scheme, signature, timestamp)
+    value = _written_signature(scheme, signature, timestamp)
     return signing.with_headers(*headers, (scheme.signature_headers[0], value))
 
 
-def written_signature(scheme: WebhookScheme, signature: str, timestamp: str) -> str:
+def _written_signature(scheme: WebhookScheme, signature: str, timestamp: str) -> str:
     """Return the value of the header with the signature."""
     listing = scheme.listing
     if listing is None:
@@ -169,21 +169,21 @@ def written_signature(scheme: WebhookScheme, signature: str, timestamp: str) -> 
     return f"{time}{listing.separator}{value}"
 
 
-def sign_with_token(signing: Signing) -> Delivery:
+def _sign_with_token(signing: Signing) -> Delivery:
     """Send the secret itself."""
     scheme = signing.scheme
     value = f"{scheme.prefixes[0]}{signing.key().decode()}"
     return signing.with_headers((scheme.signature_headers[0], value))
 
 
-def sign_with_basic(signing: Signing) -> Delivery:
+def _sign_with_basic(signing: Signing) -> Delivery:
     """Send user name and password."""
     pair = f"{signing.webhook.username}:".encode() + signing.key()
     value = encode_signature(SignatureEncoding.BASE64, pair)
     return signing.with_headers(("Authorization", f"Basic {value}"))
 
 
-def sign_twilio(signing: Signing) -> Delivery:
+def _sign_twilio(signing: Signing) -> Delivery:
     """Sign the URL, with the fields of a form or the hash of another body."""
     delivery = signing.delivery
     types = delivery.header_values("Content-Type")
@@ -203,9 +203,9 @@ def sign_twilio(signing: Signing) -> Delivery:
     return replace(delivery, headers=(*delivery.headers, *headers))
 
 
-def sign_mailgun(signing: Signing) -> Delivery:
+def _sign_mailgun(signing: Signing) -> Delivery:
     """Put time, token and signature into the body."""
-    body = sample_object(signing.delivery.body)
+    body = _sample_object(signing.delivery.body)
     timestamp = write_timestamp(signing.now, TimeUnit.SECONDS)
     token = hashlib.sha256(signing.event_id.encode()).hexdigest()[:50]
     body["signature"] = {
@@ -216,9 +216,9 @@ def sign_mailgun(signing: Signing) -> Delivery:
     return replace(signing.delivery, body=json.dumps(body).encode())
 
 
-def sign_adyen(signing: Signing) -> Delivery:
+def _sign_adyen(signing: Signing) -> Delivery:
     """Put a signature into each item of the body."""
-    body = sample_object(signing.delivery.body)
+    body = _sample_object(signing.delivery.body)
     for item in adyen_items(body):
         additional = item.get("additionalData")
         data = additional if isinstance(additional, dict) else {}
@@ -227,9 +227,9 @@ def sign_adyen(signing: Signing) -> Delivery:
     return replace(signing.delivery, body=json.dumps(body).encode())
 
 
-def sign_graph(signing: Signing) -> Delivery:
+def _sign_graph(signing: Signing) -> Delivery:
     """Put the secret into each item of the body."""
-    body = sample_object(signing.delivery.body)
+    body = _sample_object(signing.delivery.body)
     items = body.get("value")
     for item in items if isinstance(items, list) else []:
         if isinstance(item, dict):
@@ -237,11 +237,11 @@ def sign_graph(signing: Signing) -> Delivery:
     return replace(signing.delivery, body=json.dumps(body).encode())
 
 
-def sign_http_message(signing: Signing) -> Delivery:
+def _sign_http_message(signing: Signing) -> Delivery:
     """Sign as RFC 9421 says, with a shared key."""
     key = key_bytes(signing.secret, KeyForm.BASE64)
     if key is None or is_pem(signing.secret):
-        raise unusable_secret()
+        raise _unusable_secret()
     signed_url(signing.scheme, signing.delivery.url)  # refuses a missing one
     headers = http_signature_headers(
         signing.delivery, key, signing.now, signing.event_id
@@ -249,12 +249,12 @@ def sign_http_message(signing: Signing) -> Delivery:
     return signing.with_headers(*headers)
 
 
-def send_as_it_is(signing: Signing) -> Delivery:
+def _send_as_it_is(signing: Signing) -> Delivery:
     """Leave a sample unsigned, as its sender does."""
     return signing.delivery
 
 
-def sample_object(body: bytes) -> dict[str, object]:
+def _sample_object(body: bytes) -> dict[str, object]:
     """Return the JSON object of a sample, or raise ConfigError."""
     try:
         value = read_limited_json(body)
@@ -268,14 +268,14 @@ def sample_object(body: bytes) -> dict[str, object]:
 
 
 SIGNERS: dict[VerificationKind, Callable[[Signing], Delivery]] = {
-    VerificationKind.SIGNATURE: sign_by_table,
-    VerificationKind.TOKEN: sign_with_token,
-    VerificationKind.BASIC: sign_with_basic,
-    VerificationKind.TWILIO: sign_twilio,
-    VerificationKind.MAILGUN: sign_mailgun,
-    VerificationKind.ADYEN: sign_adyen,
-    VerificationKind.GRAPH: sign_graph,
-    VerificationKind.HTTP_SIGNATURE: sign_http_message,
-    VerificationKind.FETCH: send_as_it_is,
-    VerificationKind.UNVERIFIED: send_as_it_is,
+    VerificationKind.SIGNATURE: _sign_by_table,
+    VerificationKind.TOKEN: _sign_with_token,
+    VerificationKind.BASIC: _sign_with_basic,
+    VerificationKind.TWILIO: _sign_twilio,
+    VerificationKind.MAILGUN: _sign_mailgun,
+    VerificationKind.ADYEN: _sign_adyen,
+    VerificationKind.GRAPH: _sign_graph,
+    VerificationKind.HTTP_SIGNATURE: _sign_http_message,
+    VerificationKind.FETCH: _send_as_it_is,
+    VerificationKind.UNVERIFIED: _send_as_it_is,
 }

@@ -35,7 +35,7 @@ def verify_twilio(attempt: Attempt) -> Verified:
     if not signatures:
         raise NotVerified(RefusalReason.SIGNATURE_MALFORMED)
     check_url(attempt.delivery.url)
-    fields = signed_fields(attempt)
+    fields = _signed_fields(attempt)
     messages = [
         f"{url}{fields}".encode() for url in url_spellings(attempt.delivery.url)
     ]
@@ -48,7 +48,7 @@ def verify_twilio(attempt: Attempt) -> Verified:
     return verified_event(attempt, slot, signed=messages[0])
 
 
-def signed_fields(attempt: Attempt) -> str:
+def _signed_fields(attempt: Attempt) -> str:
     """Return the text that is signed after the URL; check the hash of an unsigned body.
 
     A hash in the URL counts whatever the type of the body is: the type is not signed.

@@ -101,8 +101,8 @@ def verify_signature(attempt: Attempt) -> Verified:
     rows = [scheme_for(attempt.scheme, secret) for _, secret in attempt.secrets.slots()]
     if not any(read_signatures(row, value) for row in rows):
         raise NotVerified(RefusalReason.SIGNATURE_MALFORMED)
-    timestamp = stated_timestamp(attempt, value)
-    parts = signed_parts(attempt, timestamp)
+    timestamp = _stated_timestamp(attempt, value)
+    parts = _signed_parts(attempt, timestamp)
 
     def is_match(scheme: WebhookScheme, key: bytes) -> bool:
         message = fill_template(scheme.signed, {**parts, "secret": key})
@@ -111,11 +111,11 @@ def verify_signature(attempt: Attempt) -> Verified:
 
     slot = match_secret(attempt, is_match)
     if attempt.scheme.algorithm is SignatureAlgorithm.SHA256:
-        refuse_extended(delivery.body)
-    return verified_event(attempt, slot, timestamp=checked_moment(attempt, timestamp))
+        _refuse_extended(delivery.body)
+    return verified_event(attempt, slot, timestamp=_checked_moment(attempt, timestamp))
 
 
-def refuse_extended(body: bytes) -> None:
+def _refuse_extended(body: bytes) -> None:
     """Refuse a body that was made longer without the secret.
 
     A plain hash of secret and body is also the state from which more can be hashed.
@@ -130,7 +130,7 @@ def refuse_extended(body: bytes) -> None:
         raise NotVerified(RefusalReason.BODY_UNREADABLE)
 
 
-def stated_timestamp(attempt: Attempt, signature: str) -> str:
+def _stated_timestamp(attempt: Attempt, signature: str) -> str:
     """Return the time of sending as it is written, "" if the scheme has none.
 
     One inside the body is read after the body was verified.
@@ -154,7 +154,7 @@ def stated_timestamp(attempt: Attempt, signature: str) -> str:
     return timestamp
 
 
-def signed_parts(attempt: Attempt, timestamp: str) -> dict[str, bytes]:
+def _signed_parts(attempt: Attempt, timestamp: str) -> dict[str, bytes]:
     """Return the values for the places of the scheme's template."""
     delivery = attempt.delivery
     scheme = attempt.scheme
@@ -166,11 +166,11 @@ def signed_parts(attempt: Attempt, timestamp: str) -> dict[str, bytes]:
     if "{url}" in scheme.signed:
         parts["url"] = signed_url(scheme, delivery.url)
     if ID_PLACE in scheme.signed:
-        parts["id"] = signed_id(attempt).encode()
+        parts["id"] = _signed_id(attempt).encode()
     return parts
 
 
-def signed_id(attempt: Attempt) -> str:
+def _signed_id(attempt: Attempt) -> str:
     """Return the signed id of a delivery.
 
     It must not have the character that ends it, or a part of the body could be moved
@@ -186,7 +186,7 @@ def signed_id(attempt: Attempt) -> str:
     return event_id
 
 
-def checked_moment(attempt: Attempt, timestamp: str) -> float | None:
+def _checked_moment(attempt: Attempt, timestamp: str) -> float | None:
     """Return the time of sending; refuse one that is too far from ours."""
     rule = attempt.scheme.timestamp
     if rule is None:
@@ -208,11 +208,11 @@ def verify_token(attempt: Attempt) -> Verified:
     value = signature_header(attempt.delivery, attempt.scheme)
     prefixes = attempt.scheme.prefixes
     prefix = next(prefix for prefix in prefixes if value.startswith(prefix))
-    slot = equal_slot(attempt, value.removeprefix(prefix))
+    slot = _equal_slot(attempt, value.removeprefix(prefix))
     return verified_event(attempt, slot, covers_body=False)
 
 
-def equal_slot(attempt: Attempt, text: str) -> SecretSlot:
+def _equal_slot(attempt: Attempt, text: str) -> SecretSlot:
     """Return which secret a text is; both are compared, in constant time."""
     sent = Secret(text)
     slots = [slot for slot, secret in attempt.secrets.slots() if secret == sent]
@@ -221,7 +221,7 @@ def equal_slot(attempt: Attempt, text: str) -> SecretSlot:
     return slots[0]
 
 
-def verify_basic(attempt: Attempt) -> Verified:
+def _verify_basic(attempt: Attempt) -> Verified:
     """Compare user name and password of the header Authorization."""
     value = signature_header(attempt.delivery, attempt.scheme)
     name, _, encoded = value.partition(" ")
@@ -237,7 +237,7 @@ def verify_basic(attempt: Attempt) -> Verified:
     raise NotVerified(RefusalReason.WRONG_SIGNATURE)
 
 
-def verify_by_fetching(attempt: Attempt) -> Verified:
+def _verify_by_fetching(attempt: Attempt) -> Verified:
     """Return the id of the object that has to be fetched; nothing else is believed."""
     if len(attempt.delivery.body) > MAX_FORM:
         raise NotVerified(RefusalReason.BODY_UNREADABLE)
@@ -249,7 +249,7 @@ def verify_by_fetching(attempt: Attempt) -> Verified:
     return Verified(SecretSlot.NONE, covers_body=False, fetch_id=identifiers[0])
 
 
-def accept_unverified(attempt: Attempt) -> Verified:
+def _accept_unverified(attempt: Attempt) -> Verified:
     """Accept a delivery because a user decided so, for a reason."""
     if not attempt.webhook.reason:
         raise NotVerified(RefusalReason.REASON_MISSING)
@@ -259,7 +259,7 @@ def accept_unverified(attempt: Attempt) -> Verified:
 VERIFIERS: dict[VerificationKind, Callable[[Attempt], Outcome]] = {
     VerificationKind.SIGNATURE: verify_signature,
     VerificationKind.TOKEN: verify_token,
-    VerificationKind.BASIC: verify_basic,
+    VerificationKind.BASIC: _verify_basic,
     VerificationKind.TWILIO: verify_twilio,
     VerificationKind.MAILGUN: verify_mailgun,
     VerificationKind.ADYEN: verify_adyen,
@@ -267,6 +267,6 @@ VERIFIERS: dict[VerificationKind, Callable[[Attempt], Outcome]] = {
     VerificationKind.SNS: verify_sns,
     VerificationKind.PAYPAL: verify_paypal,
     VerificationKind.HTTP_SIGNATURE: verify_http_signature,
-    VerificationKind.FETCH: verify_by_fetching,
-    VerificationKind.UNVERIFIED: accept_unverified,
+    VerificationKind.FETCH: _verify_by_fetching,
+    VerificationKind.UNVERIFIED: _accept_unverified,
 }
