@@ -68,12 +68,12 @@ def draft_api(
     """Return the configuration of an API, and its first lines."""
     drafter = Drafter(report, script)
     drafter.values |= api.values
-    sources = [(request, source_of_token(request, report)) for request in api.requests]
+    sources = [(request, _source_of_token(request, report)) for request in api.requests]
     requests = [request for request, source in sources if source is None]
     token_sources = [source for _, source in sources if source is not None]
     urls = [split_url(request.url) for request in requests]
-    add_common_headers(drafter, requests)
-    credentials = [*api.auth, *first_auth(requests, urls, report)]
+    _add_common_headers(drafter, requests)
+    credentials = [*api.auth, *_first_auth(requests, urls, report)]
     if token_sources:
         # The token of a pasted request is one that such a request obtained.
         credentials = [
@@ -82,36 +82,36 @@ def draft_api(
             if not isinstance(auth, TokenAuth | PasswordAuth)
         ]
         credentials.append(token_sources[0])
-    add_credentials(drafter, credentials)
+    _add_credentials(drafter, credentials)
     for secret, text in api.secrets.items():
         drafter.add_secret(secret, text, secret.replace("_", " "))
     for secret, file in api.files.items():
         drafter.add_file(secret, file)
     login = next((auth for auth in credentials if isinstance(auth, LoginAuth)), None)
     logins = [split_url(login.url)] if login else []
-    add_credential_parameters(drafter, [*urls, *logins])
-    origin, path = set_location(drafter, api, urls, login)
-    if not any(has_secret_segment(url.path) for url in urls):
+    _add_credential_parameters(drafter, [*urls, *logins])
+    origin, path = _set_location(drafter, api, urls, login)
+    if not any(_has_secret_segment(url.path) for url in urls):
         drafter.set_reason()  # else it has a credential, which has no field here
-    readable = readable_name(api.name)
+    readable = _readable_name(api.name)
     if name:
         BY_PATH["name"].parse(name)
     name = unique(name or readable or name_of_host(split_url(origin).host), taken)
     pairs = list(zip(requests, urls, strict=True))
-    lines = list(drafted_lines(name, path, pairs, origin, report))
-    set_test(drafter, api, lines)
+    lines = list(_drafted_lines(name, path, pairs, origin, report))
+    _set_test(drafter, api, lines)
     return drafter.finish(name), lines
 
 
-def source_of_token(request: SeenRequest, report: ImportReport) -> Auth | None:
+def _source_of_token(request: SeenRequest, report: ImportReport) -> Auth | None:
     """Return how tokens are obtained, if a request with a body obtains one."""
     is_asking = request.has_body or "grant_type=" in request.url
     return token_auth(request, report) if is_asking else None
 
 
-def add_common_headers(drafter: Drafter, requests: list[SeenRequest]) -> None:
+def _add_common_headers(drafter: Drafter, requests: list[SeenRequest]) -> None:
     """Add rows for the headers: credentials of any request, others that all have."""
-    shared = shared_headers(requests)
+    shared = _shared_headers(requests)
     for request in requests:
         if len(request.headers) > MAX_HEADERS:
             drafter.report.note_dropped(
@@ -135,14 +135,14 @@ def add_common_headers(drafter: Drafter, requests: list[SeenRequest]) -> None:
                     Level.NOTICE,
                 )
             elif is_secret_header(name, value) or (lower, value) in shared:
-                add_header_once(drafter, name, value)
+                _add_header_once(drafter, name, value)
             else:
                 drafter.report.note_dropped(
                     item, Text("only some of the requests have it")
                 )
 
 
-def shared_headers(requests: Iterable[SeenRequest]) -> set[tuple[str, str]]:
+def _shared_headers(requests: Iterable[SeenRequest]) -> set[tuple[str, str]]:
     """Return the names and values of headers that all requests have."""
     header_sets: list[set[tuple[str, str]]] = []
     for request in requests:
@@ -153,7 +153,7 @@ def shared_headers(requests: Iterable[SeenRequest]) -> set[tuple[str, str]]:
     return set.intersection(*header_sets) if header_sets else set()
 
 
-def add_header_once(drafter: Drafter, name: str, value: str) -> None:
+def _add_header_once(drafter: Drafter, name: str, value: str) -> None:
     """Add a header that several requests may have, once."""
     row = next((r for r in drafter.headers if r.key.lower() == name.lower()), None)
     is_same = row is not None and (row.secret or row.value == tidy_value(value))
@@ -161,7 +161,7 @@ def add_header_once(drafter: Drafter, name: str, value: str) -> None:
         drafter.add_header(name, value)
 
 
-def first_auth(
+def _first_auth(
     requests: Iterable[SeenRequest], urls: Iterable[SeenUrl], report: ImportReport
 ) -> list[Auth]:
     """Return how the first request authenticates that does."""
@@ -187,7 +187,7 @@ def first_auth(
     return []
 
 
-def add_credentials(drafter: Drafter, credentials: Iterable[Auth]) -> None:
+def _add_credentials(drafter: Drafter, credentials: Iterable[Auth]) -> None:
     """Set the fields of all credentials; only one can be the Authentication Type."""
     for auth in credentials:
         is_second = "authentication_type" in drafter.values and not isinstance(
@@ -201,7 +201,7 @@ def add_credentials(drafter: Drafter, credentials: Iterable[Auth]) -> None:
             drafter.add_auth(auth)
 
 
-def add_credential_parameters(drafter: Drafter, urls: Iterable[SeenUrl]) -> None:
+def _add_credential_parameters(drafter: Drafter, urls: Iterable[SeenUrl]) -> None:
     """Add rows for the credentials in the queries of URLs."""
     names = set()
     for url in urls:
@@ -225,14 +225,14 @@ def add_credential_parameters(drafter: Drafter, urls: Iterable[SeenUrl]) -> None
                 )
 
 
-def set_location(
+def _set_location(
     drafter: Drafter, api: SeenApi, urls: list[SeenUrl], login: LoginAuth | None
 ) -> tuple[str, str]:
     """Set Base URL and Login path; return the origin and the path of the Base URL."""
     login_url = split_url(login.url) if login else None
     if api.base_url:
         base = split_url(api.base_url)
-        path = path_below(base.path, "", drafter.report).rstrip("/")
+        path = _path_below(base.path, "", drafter.report).rstrip("/")
     elif urls:
         base = urls[0]
         path = base_path([url.path for url in urls if url.origin == base.origin])
@@ -252,13 +252,13 @@ def set_location(
         if not login_url.path.startswith(f"{path}/"):
             path = ""
         query = without_credentials(login_url.query)
-        below = path_below(login_url.path, path, drafter.report)
+        below = _path_below(login_url.path, path, drafter.report)
         drafter.values["login.path"] = f"{below}?{query}" if query else below
     drafter.set_base_url(base.origin, path, is_unknown=base.unknown_host)
     return base.origin, path
 
 
-def drafted_lines(
+def _drafted_lines(
     name: str,
     path: str,
     requests: Iterable[tuple[SeenRequest, SeenUrl]],
@@ -280,18 +280,18 @@ def drafted_lines(
                 "lines", Text("only the first {count} were taken", count=MAX_LINES)
             )
             return
-        method = checked_method(request.method, report)
-        target = target_below(url, path, report)
+        method = _checked_method(request.method, report)
+        target = _target_below(url, path, report)
         if request.has_body:
             report.note_dropped(
                 "body",
                 Text("a line for single requests has none: pass it when sending"),
             )
-        word = readable_name(request.name) or last_word(target.partition("?")[0])
+        word = _readable_name(request.name) or last_word(target.partition("?")[0])
         label = unique(f"{name} {word}", taken)
         table = {"configuration": name, "method": method, "path": target}
         try:
-            line = read_request(label, table, sync_for(request.sync, label, tables))
+            line = read_request(label, table, _sync_for(request.sync, label, tables))
         except ConfigError as error:
             report.note_dropped(shown_name("line", request.name), error.message)
             continue
@@ -324,12 +324,12 @@ def note_line(
             "pages",
             Text(
                 "{parameters}; a sync line can use them once it has a target",
-                parameters=parameters_of_pages(pagination),
+                parameters=_parameters_of_pages(pagination),
             ),
         )
 
 
-def sync_for(sync: Sync | None, label: str, tables: set[str]) -> Sync | None:
+def _sync_for(sync: Sync | None, label: str, tables: set[str]) -> Sync | None:
     """Return the described synchronization, with a table that no other line has."""
     if sync is None:
         return None
@@ -343,7 +343,7 @@ def sync_for(sync: Sync | None, label: str, tables: set[str]) -> Sync | None:
     return read_sync(sync_table(replace(sync, target=target)))
 
 
-def parameters_of_pages(pagination: Mapping[str, object]) -> str:
+def _parameters_of_pages(pagination: Mapping[str, object]) -> str:
     """Return how a query asks for pages, such as `page, per_page = 50`."""
     parts = [str(pagination.get("position_parameter") or pagination["cursor"])]
     if "size_parameter" in pagination:
@@ -352,7 +352,7 @@ def parameters_of_pages(pagination: Mapping[str, object]) -> str:
     return ", ".join(parts)
 
 
-def readable_name(text: str) -> str:
+def _readable_name(text: str) -> str:
     """Return a name as it may be shown, "" for one that may hold a credential.
 
     Postman names a request after its URL.
@@ -365,7 +365,7 @@ def readable_name(text: str) -> str:
     return "" if is_secret else plain
 
 
-def checked_method(method: str, report: ImportReport) -> str:
+def _checked_method(method: str, report: ImportReport) -> str:
     """Return a method that a line may have."""
     try:
         return check_method(method, field="method")
@@ -374,9 +374,9 @@ def checked_method(method: str, report: ImportReport) -> str:
         return "GET"
 
 
-def target_below(url: SeenUrl, base: str, report: ImportReport) -> str:
+def _target_below(url: SeenUrl, base: str, report: ImportReport) -> str:
     """Return path and query below the Base URL, without credentials."""
-    path = path_below(url.path, base, report)
+    path = _path_below(url.path, base, report)
     if "{" in path:
         report.note_dropped(
             "path", Text("it has a placeholder: enter the value in the line")
@@ -385,12 +385,12 @@ def target_below(url: SeenUrl, base: str, report: ImportReport) -> str:
     return f"{path}?{query}" if query else path
 
 
-def has_secret_segment(path: str) -> bool:
+def _has_secret_segment(path: str) -> bool:
     """Whether a part of a path looks like a credential."""
     return any(map(is_secret_segment, path.split("/")))
 
 
-def path_below(path: str, base: str, report: ImportReport) -> str:
+def _path_below(path: str, base: str, report: ImportReport) -> str:
     """Return the path below the Base URL, cut before a credential."""
     below = path.removeprefix(base) or "/"
     parts = below.split("/")
@@ -426,7 +426,7 @@ def unique(name: str, taken: set[str]) -> str:
     return candidate
 
 
-def set_test(drafter: Drafter, api: SeenApi, lines: Iterable[DraftedLine]) -> None:
+def _set_test(drafter: Drafter, api: SeenApi, lines: Iterable[DraftedLine]) -> None:
     """Set a test path that changes nothing: that of the first plain GET."""
     path = api.test_path
     for drafted in lines:

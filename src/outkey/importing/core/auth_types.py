@@ -81,13 +81,13 @@ def auth_of_kind(
     if name in {"", "none", "noauth", "inherit"}:
         return ()
     if name == "oauth2":
-        facts = oauth2_facts(get)
+        facts = _oauth2_facts(get)
         if extra:
-            facts = replace(facts, extra=plain_extra(extra, report))
+            facts = replace(facts, extra=_plain_extra(extra, report))
         return oauth2_auth(facts, report)
     if name in MAKERS:
         return MAKERS[name](get)
-    refuse_kind(name, report)
+    _refuse_kind(name, report)
     return ()
 
 
@@ -101,23 +101,23 @@ def settings_getter(settings: Table, resolve: Callable[[str], str]) -> Get:
     return get
 
 
-def basic_auth(get: Get) -> tuple[Auth, ...]:
+def _basic_auth(get: Get) -> tuple[Auth, ...]:
     """Return user and password."""
     return (PasswordAuth(get("username"), get("password") or None),)
 
 
-def digest_auth(get: Get) -> tuple[Auth, ...]:
+def _digest_auth(get: Get) -> tuple[Auth, ...]:
     """Return user and password for Digest."""
     password = get("password") or None
     return (PasswordAuth(get("username"), password, is_digest=True),)
 
 
-def bearer_auth(get: Get) -> tuple[Auth, ...]:
+def _bearer_auth(get: Get) -> tuple[Auth, ...]:
     """Return a token."""
     return (TokenAuth(get("token"), get("prefix") or None),)
 
 
-def refuse_kind(kind: str, report: ImportReport) -> None:
+def _refuse_kind(kind: str, report: ImportReport) -> None:
     """Report an authentication type that outkey does not support."""
     item = shown_name("authentication", kind)
     if kind in _SCRIPTS:
@@ -127,7 +127,7 @@ def refuse_kind(kind: str, report: ImportReport) -> None:
     report.note_dropped(item, why, Level.ERROR)
 
 
-def key_auth(get: Get) -> tuple[Auth, ...]:
+def _key_auth(get: Get) -> tuple[Auth, ...]:
     """Return a key in a header, a parameter or a cookie."""
     place = get("in", "addTo", "placement").lower()
     kind = "query" if "quer" in place else "cookie" if "cookie" in place else "header"
@@ -150,18 +150,18 @@ def aws_auth(get: Get) -> tuple[Auth, ...]:
 
 
 MAKERS: Mapping[str, Callable[[Get], tuple[Auth, ...]]] = {
-    "basic": basic_auth,
-    "digest": digest_auth,
-    "bearer": bearer_auth,
-    "apikey": key_auth,
-    "api-key": key_auth,
+    "basic": _basic_auth,
+    "digest": _digest_auth,
+    "bearer": _bearer_auth,
+    "apikey": _key_auth,
+    "api-key": _key_auth,
     "awsv4": aws_auth,
     "iam": aws_auth,
     "aws-iam": aws_auth,
 }
 
 
-def oauth2_facts(get: Get) -> OAuth2Facts:
+def _oauth2_facts(get: Get) -> OAuth2Facts:
     """Return the settings of OAuth 2.0."""
     sent_as = get("client_authentication", "credentials_placement")
     credentials_in_body = get("credentialsInBody")
@@ -202,14 +202,14 @@ def oauth2_auth(facts: OAuth2Facts, report: ImportReport) -> tuple[Auth, ...]:
         )
         return (TokenAuth(facts.access_token, facts.prefix, facts.header),)
     if grant == "password":
-        return (password_login(facts, report),)
+        return (_password_login(facts, report),)
     if facts.access_token:
         report.note_dropped(
             "access token", Text("outkey obtains its own"), Level.NOTICE
         )
     is_public = grant != "client_credentials" and not facts.client_secret
     settings: dict[str, object] = {
-        "grant": chosen_grant(grant, facts, report),
+        "grant": _chosen_grant(grant, facts, report),
         "token_url": facts.token_url,
         "authorization_url": facts.authorization_url,
         "device_url": facts.device_url,
@@ -237,7 +237,7 @@ def oauth2_auth(facts: OAuth2Facts, report: ImportReport) -> tuple[Auth, ...]:
     )
 
 
-def chosen_grant(grant: str, facts: OAuth2Facts, report: ImportReport) -> str:
+def _chosen_grant(grant: str, facts: OAuth2Facts, report: ImportReport) -> str:
     """Return the grant, or another where the URL that it needs is missing."""
     needed_urls = {
         "authorization_code": facts.authorization_url,
@@ -257,7 +257,7 @@ def chosen_grant(grant: str, facts: OAuth2Facts, report: ImportReport) -> str:
     return "refresh_token"
 
 
-def password_login(facts: OAuth2Facts, report: ImportReport) -> LoginAuth:
+def _password_login(facts: OAuth2Facts, report: ImportReport) -> LoginAuth:
     """Return the password grant as a login with user and password."""
     report.note_changed(
         "grant_type", Text("the password grant became a login with user and password")
@@ -282,7 +282,7 @@ def password_login(facts: OAuth2Facts, report: ImportReport) -> LoginAuth:
     )
 
 
-def plain_extra(parameters: Mapping[str, str], report: ImportReport) -> dict[str, str]:
+def _plain_extra(parameters: Mapping[str, str], report: ImportReport) -> dict[str, str]:
     """Return the extra parameters of a token request that are no secrets."""
     extra = {}
     for name, value in parameters.items():

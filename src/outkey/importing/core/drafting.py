@@ -158,7 +158,7 @@ class Drafter:
         settings = {key: value for key, value in auth.settings.items() if value}
         for key in ("token_url", "client_id"):
             if not settings.get(key):
-                settings[key] = to_replace(key)
+                settings[key] = _to_replace(key)
                 label = BY_PATH[f"oauth2.{key}"].label
                 self.report.note_dropped(key, Text("enter {label}", label=label))
         for key, value in settings.items():
@@ -368,7 +368,7 @@ class Drafter:
             values,
             tuple(self.headers),
             tuple(self.query),
-            {secret: reference_for(name, secret) for secret in names} | self.files,
+            {secret: _reference_for(name, secret) for secret in names} | self.files,
         )
         try:
             draft.configuration()
@@ -391,12 +391,12 @@ class Drafter:
         return True
 
 
-def to_replace(key: str) -> str:
+def _to_replace(key: str) -> str:
     """Return the placeholder of a required field until a user enters its value."""
     return "https://token-url.invalid/" if key == "token_url" else key.upper()
 
 
-def reference_for(name: str, secret: str) -> Reference:
+def _reference_for(name: str, secret: str) -> Reference:
     """Return where a secret could come from: a variable named after both."""
     words = re.sub(
         r"[^A-Za-z0-9]+", "_", f"{name}_{secret.partition(':')[2] or secret}"

@@ -97,7 +97,7 @@ def read_import(
     if not texts:
         raise ConfigError(Text("there is nothing to import"))
     report = ImportReport()
-    apis = read_apis(texts, tools, source, report)[:MAX_APIS]
+    apis = _read_apis(texts, tools, source, report)[:MAX_APIS]
     if not apis:
         raise ConfigError(
             Text("no request or API was found in it"),
@@ -107,7 +107,7 @@ def read_import(
     configurations: list[ImportedConfiguration] = []
     lines: list[DraftedLine] = []
     names = set(taken)
-    apis = join_token_requests(apis)
+    apis = _join_token_requests(apis)
     for number, api in enumerate(apis, start=1):
         wanted = name if number == 1 or not name else f"{name} {number}"
         own_report = report if len(apis) == 1 else ImportReport()
@@ -121,27 +121,27 @@ def read_import(
     return Import(tuple(configurations), tuple(lines), tuple(report.items))
 
 
-def read_apis(
+def _read_apis(
     texts: Sequence[str], tools: Tools, source: str, report: ImportReport
 ) -> list[SeenApi]:
     """Return the APIs that the texts describe."""
     if source in {"", ImportFormat.CURL} and _URL.fullmatch(texts[0]):
         return [SeenApi([SeenRequest(texts[0].strip())])]
     if not source:
-        return read_format(texts, tools, recognize(texts[0], tools), report)
+        return _read_format(texts, tools, recognize(texts[0], tools), report)
     import_format = ImportFormat(source)
     found = recognized(texts, tools)
     is_other = bool(found) and import_format not in found
     if is_other and import_format in _TREES:
-        raise other_format(import_format, found[0])
+        raise _other_format(import_format, found[0])
     try:
-        apis = read_format(texts, tools, import_format, report)
+        apis = _read_format(texts, tools, import_format, report)
     except ConfigError:
         if is_other:
-            raise other_format(import_format, found[0]) from None
+            raise _other_format(import_format, found[0]) from None
         raise
     if not apis and is_other:
-        raise other_format(import_format, found[0])
+        raise _other_format(import_format, found[0])
     return apis
 
 
@@ -154,7 +154,7 @@ def recognized(texts: Sequence[str], tools: Tools) -> list[ImportFormat]:
     return formats
 
 
-def other_format(chosen: ImportFormat, found: ImportFormat) -> ConfigError:
+def _other_format(chosen: ImportFormat, found: ImportFormat) -> ConfigError:
     """Return the error for a text of another format than the chosen one."""
     return ConfigError(
         Text(
@@ -166,7 +166,7 @@ def other_format(chosen: ImportFormat, found: ImportFormat) -> ConfigError:
     )
 
 
-def read_format(
+def _read_format(
     texts: Sequence[str],
     tools: Tools,
     import_format: ImportFormat,
@@ -193,19 +193,19 @@ def recognize(text: str, tools: Tools) -> ImportFormat:
     """Return the format of a text, or raise ConfigError."""
     start = text.lstrip("\ufeff \t\r\n")
     if start.startswith("{"):
-        return recognize_tree(read_tree(start, tools.read_yaml))
+        return _recognize_tree(read_tree(start, tools.read_yaml))
     if _HTTP_LINE.search(text) and not re.match(r"[^\n]*\bcurl\b", start):
         return ImportFormat.HTTP
     if re.search(r"(?m)^(?:openapi|swagger|opencollection|info|http|type)\s*:", text):
-        return recognize_tree(read_tree(text, tools.read_yaml))
+        return _recognize_tree(read_tree(text, tools.read_yaml))
     if _BRUNO_BLOCK.search(text):
         return ImportFormat.BRUNO
     if _CURL.search(text):
         return ImportFormat.CURL
-    raise unknown_format()
+    raise _unknown_format()
 
 
-def recognize_tree(tree: Table) -> ImportFormat:
+def _recognize_tree(tree: Table) -> ImportFormat:
     """Return the format of a tree, or raise ConfigError."""
     if "openapi" in tree or "swagger" in tree:
         return ImportFormat.OPENAPI
@@ -217,10 +217,10 @@ def recognize_tree(tree: Table) -> ImportFormat:
         return ImportFormat.BRUNO
     if "item" in tree or is_environment(tree):
         return ImportFormat.POSTMAN
-    raise unknown_format()
+    raise _unknown_format()
 
 
-def unknown_format() -> ConfigError:
+def _unknown_format() -> ConfigError:
     """Return the error for a text that no format fits."""
     return ConfigError(
         Text("the format was not recognized"),
@@ -229,12 +229,12 @@ def unknown_format() -> ConfigError:
     )
 
 
-def join_token_requests(apis: list[SeenApi]) -> list[SeenApi]:
+def _join_token_requests(apis: list[SeenApi]) -> list[SeenApi]:
     """Return the APIs, with token requests of another origin at the API they are for.
 
     With more than one API it is not known for which, so that they stay apart.
     """
-    token_apis = [api for api in apis if all(map(asks_for_token, api.requests))]
+    token_apis = [api for api in apis if all(map(_asks_for_token, api.requests))]
     others = [api for api in apis if api not in token_apis]
     if len(others) != 1 or not all(api.requests for api in token_apis):
         return apis
@@ -243,6 +243,6 @@ def join_token_requests(apis: list[SeenApi]) -> list[SeenApi]:
     return others
 
 
-def asks_for_token(request: SeenRequest) -> bool:
+def _asks_for_token(request: SeenRequest) -> bool:
     """Whether a request is a token request of OAuth 2.0."""
     return "grant_type" in request.body

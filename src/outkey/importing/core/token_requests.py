@@ -51,7 +51,7 @@ _KNOWN = frozenset(
 )
 
 
-def body_members(request: SeenRequest) -> tuple[dict[str, str], str]:
+def _body_members(request: SeenRequest) -> tuple[dict[str, str], str]:
     """Return the members of a body that are texts, and its format."""
     content_type = request.header("Content-Type").lower()
     text = request.body.strip()
@@ -66,7 +66,7 @@ def body_members(request: SeenRequest) -> tuple[dict[str, str], str]:
 
 def token_auth(request: SeenRequest, report: ImportReport) -> Auth | None:
     """Return how tokens are obtained, if this is the request that obtains one."""
-    members, body_format = body_members(request)
+    members, body_format = _body_members(request)
     query = request.url.partition("?")[2]
     if "grant_type" not in members and "grant_type=" in query:
         members = {name: value for name, value, _ in query_pairs(query)}

@@ -86,7 +86,7 @@ def split_url(text: str) -> SeenUrl:
     name, _, password = user.partition(":")
     return SeenUrl(
         origin=origin,
-        path=without_dot_segments(readable_variables(path) or "/"),
+        path=_without_dot_segments(_readable_variables(path) or "/"),
         query=query,
         username=unquote(name),
         password=unquote(password),
@@ -95,12 +95,12 @@ def split_url(text: str) -> SeenUrl:
     )
 
 
-def readable_variables(path: str) -> str:
+def _readable_variables(path: str) -> str:
     """Return a path with its variables in single braces, as lines have them."""
     return VARIABLE.sub(lambda match: "{" + match[1].strip(" _.") + "}", path)
 
 
-def without_dot_segments(path: str) -> str:
+def _without_dot_segments(path: str) -> str:
     """Return a path without `.` and `..`, as clients send it (RFC 3986 §5.2.4)."""
     if "/." not in path:
         return path

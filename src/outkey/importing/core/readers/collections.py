@@ -33,10 +33,10 @@ def group_requests(
     groups: list[tuple[str, SeenApi]] = []
     writing_requests = 0
     for item in islice(collected, MAX_REQUESTS):
-        origin = origin_of(item.request, report)
+        origin = _origin_of(item.request, report)
         if origin is None:
             continue
-        api = find_group(groups, origin, item.auth)
+        api = _find_group(groups, origin, item.auth)
         if is_wanted(item.request):
             api.requests.append(item.request)
         else:
@@ -68,7 +68,7 @@ def note_pre_request_script(report: ImportReport) -> None:
     )
 
 
-def find_group(
+def _find_group(
     groups: list[tuple[str, SeenApi]], origin: str, auth: tuple[Auth, ...]
 ) -> SeenApi:
     """Return the group of an origin that authenticates alike, a new one if need be.
@@ -84,7 +84,7 @@ def find_group(
     return api
 
 
-def origin_of(request: SeenRequest, report: ImportReport) -> str | None:
+def _origin_of(request: SeenRequest, report: ImportReport) -> str | None:
     """Return the origin of a request, None where its URL cannot be one."""
     try:
         return split_url(request.url).origin

@@ -86,7 +86,7 @@ def read_curl(text: str, report: ImportReport) -> list[SeenApi]:
         )
     calls: list[CurlCall] = []
     for command in split_commands(text):
-        words = curl_arguments(command)
+        words = _curl_arguments(command)
         if words is None:
             report.note_dropped(
                 "command", Text("it is not a curl command"), Level.NOTICE
@@ -98,14 +98,14 @@ def read_curl(text: str, report: ImportReport) -> list[SeenApi]:
         if command.is_unclosed:
             refuse_swallowed(read_calls)
             report.note_changed("quote", Text("it is not closed: check the command"))
-        refuse_misplaced_quotes(read_calls)
+        _refuse_misplaced_quotes(read_calls)
         calls += read_calls
     if not calls:
         raise ConfigError(
             Text("there is no curl command with a URL in it"),
             hint=Text("Paste a command such as: curl https://api.example.com/v1/me"),
         )
-    return group_calls(calls, report)
+    return _group_calls(calls, report)
 
 
 def refuse_swallowed(calls: list[CurlCall]) -> None:
@@ -118,7 +118,7 @@ def refuse_swallowed(calls: list[CurlCall]) -> None:
         )
 
 
-def refuse_misplaced_quotes(calls: list[CurlCall]) -> None:
+def _refuse_misplaced_quotes(calls: list[CurlCall]) -> None:
     """Refuse a URL with an option in it: its value may be a secret, and URLs are shown.
 
     curl itself refuses a URL with a space.
@@ -130,7 +130,7 @@ def refuse_misplaced_quotes(calls: list[CurlCall]) -> None:
         )
 
 
-def curl_arguments(command: ShellCommand) -> list[str] | None:
+def _curl_arguments(command: ShellCommand) -> list[str] | None:
     """Return the arguments of curl, None where another program is called."""
     for number, word in enumerate(command.words[:4]):
         if _CURL.fullmatch(word):
@@ -406,7 +406,7 @@ def full_name(name: str) -> str:
     return matches[0] if len(matches) == 1 and len(name) > 2 else ""
 
 
-def group_calls(calls: list[CurlCall], report: ImportReport) -> list[SeenApi]:
+def _group_calls(calls: list[CurlCall], report: ImportReport) -> list[SeenApi]:
     """Return one API for each origin; what gives tokens joins the others."""
     apis: dict[str, SeenApi] = {}
     for call in calls:
@@ -441,7 +441,7 @@ def requests_of(call: CurlCall, report: ImportReport) -> Iterator[SeenRequest]:
     ):
         headers.append(("Content-Type", call.content_type))
     for url in call.urls:
-        whole = first_of_glob(url, report)
+        whole = _first_of_glob(url, report)
         whole = whole.partition("#")[0]
         for text in parameters:
             whole += ("&" if "?" in whole else "?") + text
@@ -499,7 +499,7 @@ def aws_auth(call: CurlCall, url: str, report: ImportReport) -> tuple[AwsAuth, .
     return (AwsAuth(access_key, secret_key, region, service, has_token),)
 
 
-def first_of_glob(url: str, report: ImportReport) -> str:
+def _first_of_glob(url: str, report: ImportReport) -> str:
     """Return the first URL of a pattern, which curl would call for each value."""
     first = _GLOB_LIST.sub(lambda match: match[1], url)
     first = _GLOB_RANGE.sub(lambda match: match[1], first)

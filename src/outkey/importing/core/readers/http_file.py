@@ -53,13 +53,13 @@ def read_part(
     """Yield the request between two separators, if there is one."""
     lines = deque(part.split("\n"))
     name = ""
-    while lines and is_before_request(lines[0]):
+    while lines and _is_before_request(lines[0]):
         line = lines.popleft().strip()
         if match := _NAME.match(line):
             name = match[1][:80]
     if not lines:
         return
-    method, url = split_request_line(lines.popleft().strip())
+    method, url = _split_request_line(lines.popleft().strip())
     while lines and re.match(r"\s+[?&/]", lines[0]):
         url += lines.popleft().strip()
     request = SeenRequest(variables.resolve_url(url), method, name=name)
@@ -67,11 +67,11 @@ def read_part(
         header, colon, value = lines.popleft().partition(":")
         resolved = variables.resolve_named(header.strip(), value)
         add_header(request, f"{header}{colon}{resolved}")
-    add_body(request, lines, variables, report)
+    _add_body(request, lines, variables, report)
     yield CollectedRequest(request, request.auth)
 
 
-def split_request_line(line: str) -> tuple[str, str]:
+def _split_request_line(line: str) -> tuple[str, str]:
     """Return method and URL of a line; both method and version may be left out."""
     method, _, rest = line.partition(" ")
     if method not in _METHODS:
@@ -81,7 +81,7 @@ def split_request_line(line: str) -> tuple[str, str]:
     return method, url.strip() if version.startswith("HTTP/") else rest.strip()
 
 
-def is_before_request(line: str) -> bool:
+def _is_before_request(line: str) -> bool:
     """Whether a line is empty, a comment, a variable or a script before a request."""
     text = line.strip()
     return not text or text.startswith(("#", "//", "@", "<"))
@@ -99,7 +99,7 @@ def add_header(request: SeenRequest, line: str) -> None:
         request.headers.append((name.strip(), value.strip()))
 
 
-def add_body(
+def _add_body(
     request: SeenRequest,
     lines: Iterable[str],
     variables: Variables,

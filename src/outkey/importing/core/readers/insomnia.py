@@ -36,11 +36,11 @@ def flat_values(data: Table, prefix: str = "") -> dict[str, str]:
         if isinstance(value, dict):
             values |= flat_values(value, f"{prefix}{name}.")
         else:
-            values[f"{prefix}{name}"] = without_tags(text_of(value))
+            values[f"{prefix}{name}"] = _without_tags(text_of(value))
     return values
 
 
-def without_tags(text: str) -> str:
+def _without_tags(text: str) -> str:
     """Return a text in which calls of templates are variables without a value."""
     return _TEMPLATE_TAG.sub("{{template}}", text)
 
@@ -114,14 +114,14 @@ class InsomniaReader:
         return auth_of_kind(kind, get, self.report)
 
     def _resolve(self, text: str) -> str:
-        return self.variables.resolve(without_tags(text))
+        return self.variables.resolve(_without_tags(text))
 
     def _pairs(self, value: object) -> list[tuple[str, str]]:
         return [
             (
                 text_of(row.get("name")),
                 self.variables.resolve_named(
-                    text_of(row.get("name")), without_tags(text_of(row.get("value")))
+                    text_of(row.get("name")), _without_tags(text_of(row.get("value")))
                 ),
             )
             for row in rows(value)
@@ -129,7 +129,7 @@ class InsomniaReader:
         ]
 
     def _request(self, item: Table, inherited: tuple[Auth, ...]) -> CollectedRequest:
-        url = self.variables.resolve_url(without_tags(text_of(item.get("url"))))
+        url = self.variables.resolve_url(_without_tags(text_of(item.get("url"))))
         parameters = self._pairs(item.get("parameters"))
         if parameters:
             url += ("&" if "?" in url else "?") + urlencode(parameters, safe="{}")

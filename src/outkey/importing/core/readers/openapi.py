@@ -160,11 +160,11 @@ class OpenApiReader:
 
     def requirements(self) -> list[Requirement]:
         """Return the alternatives: each a list of schemes that are needed together."""
-        requirements = read_requirements(self._tree.get("security"))
+        requirements = _read_requirements(self._tree.get("security"))
         if requirements or "security" in self._tree:
             return requirements
         for _, _, operation in self._operations():
-            requirements = read_requirements(operation.get("security"))
+            requirements = _read_requirements(operation.get("security"))
             if any(requirements):
                 return requirements
         return [[(name, [])] for name in self.schemes()]
@@ -334,14 +334,14 @@ class OpenApiReader:
         for path, value in list(table(self._tree.get("paths")).items())[:MAX_PATHS]:
             item = self.resolve(value)
             if isinstance(item.get("get"), dict):
-                yield path, first_rows(item), table(item["get"])
+                yield path, _first_rows(item), table(item["get"])
 
     def read_operations(self) -> Iterator[Operation]:
         """Yield the operations that can be called without any parameter."""
-        is_secured_by_default = any(read_requirements(self._tree.get("security")))
+        is_secured_by_default = any(_read_requirements(self._tree.get("security")))
         is_unstated = not self._states_security()
         for path, shared, operation in self._operations():
-            parameters = [*shared, *first_rows(operation)]
+            parameters = [*shared, *_first_rows(operation)]
             needs_parameter = any(
                 self.resolve(parameter).get("required") is True
                 or self.resolve(parameter).get("required") == "true"
@@ -351,7 +351,7 @@ class OpenApiReader:
                 continue
             is_secured = is_secured_by_default
             if "security" in operation:
-                is_secured = any(read_requirements(operation.get("security")))
+                is_secured = any(_read_requirements(operation.get("security")))
             name = text_of(operation.get("operationId"))[:80]
             yield Operation(
                 path,
@@ -379,12 +379,12 @@ class OpenApiReader:
         return has_any or "security" in self._tree
 
 
-def first_rows(item: Table) -> list[Table]:
+def _first_rows(item: Table) -> list[Table]:
     """Return the first parameters of a path or an operation."""
     return list(islice(rows(item.get("parameters")), MAX_PARAMETERS))
 
 
-def read_requirements(value: object) -> list[Requirement]:
+def _read_requirements(value: object) -> list[Requirement]:
     """Return the alternatives of a `security` list."""
     return [
         [

@@ -168,7 +168,7 @@ class LineReader:
     def _drop_ambiguous(self, part: str, names: Iterable[str]) -> None:
         why = Text(
             "several readings are possible ({names}): none was taken",
-            names=names_text(names),
+            names=_names_text(names),
         )
         self._drop(part, why, Level.WARNING)
 
@@ -227,8 +227,8 @@ class LineReader:
         if others:
             why = Text(
                 "the records are in {name}; the response has other lists too: {names}",
-                name=names_text([found.expression]),
-                names=names_text(map(expression_of, others)),
+                name=_names_text([found.expression]),
+                names=_names_text(map(expression_of, others)),
             )
             self._drop("records", why)
         return found
@@ -275,8 +275,8 @@ class LineReader:
             if others:
                 why = Text(
                     "{names}: the response has the next page in {cursor}",
-                    names=names_text(others),
-                    cursor=names_text([pagination.cursor]),
+                    names=_names_text(others),
+                    cursor=_names_text([pagination.cursor]),
                 )
                 self._drop("pages", why)
         elif len(numbered) == 1:
@@ -293,7 +293,7 @@ class LineReader:
             why = Text(
                 "{names}: the document does not state where the response"
                 " has the next cursor",
-                names=names_text(positions),
+                names=_names_text(positions),
             )
             self._drop("pages", why, Level.WARNING)
         if pagination.kind is Paging.NONE:
@@ -336,7 +336,7 @@ class LineReader:
         if not size:
             why = Text(
                 "{names}: the document states neither a default nor a maximum",
-                names=names_text([sizes[0].name]),
+                names=_names_text([sizes[0].name]),
             )
             self._drop("pages", why)
             return pagination
@@ -351,7 +351,7 @@ class LineReader:
     ) -> Incremental:
         """Return how changes are requested, as parameter and field state it."""
         parameters = [
-            parameter for parameter in query if asks_for_changes(parameter.name)
+            parameter for parameter in query if _asks_for_changes(parameter.name)
         ]
         if not parameters:
             return Incremental()
@@ -377,7 +377,7 @@ class LineReader:
             why = Text(
                 "{names}: the document does not state which field of the"
                 " records has the time of the last change in its format",
-                names=names_text([parameter.name]),
+                names=_names_text([parameter.name]),
             )
             self._drop("changes", why, Level.WARNING)
             return Incremental()
@@ -415,7 +415,7 @@ class Example:
         if kind != "object":
             return scalar(kind, text_of(schema.get("format")))
         members = {}
-        required = first_texts(schema.get("required"))
+        required = _first_texts(schema.get("required"))
         for name, part in table(schema.get("properties")).items():
             if self._is_full():
                 break
@@ -458,8 +458,8 @@ class Example:
         ]
         for member in (*inner, schema):
             composed |= member
-            properties |= first_items(member.get("properties"))
-            required |= first_texts(member.get("required"))
+            properties |= _first_items(member.get("properties"))
+            required |= _first_texts(member.get("required"))
         if properties:
             composed |= {"properties": properties, "required": [*required]}
         return composed
@@ -473,12 +473,12 @@ def is_clear(chosen: Path, others: Iterable[Path], word: str) -> bool:
     return not rivals or is_usual or name == comparable_name(word)
 
 
-def first_items(value: object) -> dict[str, object]:
+def _first_items(value: object) -> dict[str, object]:
     """Return the first entries of a table."""
     return dict(islice(table(value).items(), MAX_PROPERTIES))
 
 
-def first_texts(value: object) -> set[str]:
+def _first_texts(value: object) -> set[str]:
     """Return the first texts of a list."""
     return {*map(text_of, value[:MAX_PROPERTIES])} if isinstance(value, list) else set()
 
@@ -516,7 +516,7 @@ def transform_of(value: object) -> Transform:
     return _TRANSFORMS.get(value, Transform.TEXT)
 
 
-def asks_for_changes(name: str) -> bool:
+def _asks_for_changes(name: str) -> bool:
     """Whether a parameter has the name of a moment since when changes are wanted."""
     whole = comparable_name(name)
     has_since = whole.endswith(("since", "after")) or bool(
@@ -530,6 +530,6 @@ def written(pagination: Pagination) -> dict[str, object]:
     return written_table(PAGINATION_FIELDS, pagination)
 
 
-def names_text(names: Iterable[str]) -> str:
+def _names_text(names: Iterable[str]) -> str:
     """Return names as a report may show them."""
     return ", ".join(shown_name("", name) or "…" for name in islice(names, MAX_PARTS))

@@ -86,7 +86,7 @@ class PostmanReader:
         for event in rows(item.get("event")):
             lines = table(event.get("script")).get("exec")
             is_used = event.get("listen") == "prerequest" and bool(lines)
-            if is_used and any(text_of(line).strip() for line in as_list(lines)):
+            if is_used and any(text_of(line).strip() for line in _as_list(lines)):
                 note_pre_request_script(self.report)
 
     def _request(self, item: Table, inherited: tuple[Auth, ...]) -> CollectedRequest:
@@ -126,7 +126,7 @@ class PostmanReader:
         if isinstance(value, str):
             return self.variables.resolve_url(value)
         url = table(value)
-        raw = text_of(url.get("raw")) or url_of_parts(url)
+        raw = text_of(url.get("raw")) or _url_of_parts(url)
         raw = raw.partition("?")[0]
         variables = pairs_of(url.get("variable")).items()
         for name, text in islice(variables, MAX_PATH_VARIABLES):
@@ -171,15 +171,15 @@ class PostmanReader:
             request.body = urlencode(resolved)
 
 
-def as_list(value: object) -> list[object]:
+def _as_list(value: object) -> list[object]:
     """Return a list as it is, and anything else as the only item of one."""
     return value if isinstance(value, list) else [value]
 
 
-def url_of_parts(url: Table) -> str:
+def _url_of_parts(url: Table) -> str:
     """Return a URL of its parts: protocol, host, port and path."""
-    host = ".".join(map(text_of, as_list(url.get("host") or [])))
-    path = "/".join(map(text_of, as_list(url.get("path") or [])))
+    host = ".".join(map(text_of, _as_list(url.get("host") or [])))
+    path = "/".join(map(text_of, _as_list(url.get("path") or [])))
     port = f":{text_of(url.get('port'))}" if url.get("port") else ""
     protocol = text_of(url.get("protocol"))
     prefix = f"{protocol}://" if protocol else ""

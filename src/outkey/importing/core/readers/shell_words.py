@@ -89,7 +89,7 @@ def dialect_of(text: str) -> Dialect:
 
 def split_commands(text: str) -> list[ShellCommand]:
     """Return the commands of a pasted text; assignments and prompts are left out."""
-    text = without_prompts(plain_spaces(text))
+    text = _without_prompts(_plain_spaces(text))
     dialect = dialect_of(text)
     if dialect is Dialect.CMD:
         commands = _split_cmd(text)
@@ -98,7 +98,7 @@ def split_commands(text: str) -> list[ShellCommand]:
     return [command for command in commands if command.words][:MAX_COMMANDS]
 
 
-def plain_spaces(text: str) -> str:
+def _plain_spaces(text: str) -> str:
     """Return a text with ordinary spaces and line breaks, without invisible marks."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if text.isascii():
@@ -113,7 +113,7 @@ def plain_spaces(text: str) -> str:
     return "".join(characters)
 
 
-def without_prompts(text: str) -> str:
+def _without_prompts(text: str) -> str:
     """Remove the prompts that were copied along, also those of continued lines."""
     lines = text.split("\n")
     has_prompt = any(_prompt_before_curl(line) for line in lines)
@@ -207,7 +207,7 @@ class _Splitter:
 
     def _end_word(self) -> None:
         if self._word is not None and not self._skips:
-            self._commands[-1].words.append(straight_dashes("".join(self._word)))
+            self._commands[-1].words.append(_straight_dashes("".join(self._word)))
         self._word = None
 
     def _end_command(self, *, skips: bool = False) -> None:
@@ -375,7 +375,7 @@ class _Splitter:
         self._commands[-1].is_unclosed = True
 
 
-def straight_dashes(word: str) -> str:
+def _straight_dashes(word: str) -> str:
     """Return an option whose hyphens a word processor has joined, as it was typed."""
     if word[:1] not in _DASHES or not word:
         return word
@@ -484,12 +484,12 @@ def _split_c_line(line: str) -> list[str]:
                 is_quoted = not is_quoted
         elif character in " \t\n" and not is_quoted:
             if word is not None:
-                words.append(straight_dashes("".join(word)))
+                words.append(_straight_dashes("".join(word)))
             word = None
         else:
             word = [] if word is None else word
             word.append(character)
         at += 1
     if word is not None:
-        words.append(straight_dashes("".join(word)))
+        words.append(_straight_dashes("".join(word)))
     return words
