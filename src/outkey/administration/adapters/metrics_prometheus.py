@@ -31,25 +31,25 @@ class MetricsCollector(Collector):
         yield InfoMetricFamily(
             "outkey", "The version of outkey.", value={"version": self._version}
         )
-        yield from send_metrics(self._metrics.sends)
-        yield from run_metrics(self._metrics)
-        yield from delivery_metrics(self._metrics)
-        yield gauge(
+        yield from _send_metrics(self._metrics.sends)
+        yield from _run_metrics(self._metrics)
+        yield from _delivery_metrics(self._metrics)
+        yield _gauge(
             "outkey_workers", "Processes that run sync lines.", self._metrics.workers
         )
-        yield gauge(
+        yield _gauge(
             "outkey_open_notices",
             "Notices of the monitoring that are open.",
             self._metrics.open_notices,
         )
-        yield gauge(
+        yield _gauge(
             "outkey_sealed",
             "1 while stored secrets cannot be opened, else 0.",
             int(self._metrics.is_sealed),
         )
 
 
-def send_metrics(sends: Mapping[str, SendCounts]) -> Iterator[Metric]:
+def _send_metrics(sends: Mapping[str, SendCounts]) -> Iterator[Metric]:
     """Yield the metrics of requests, by configuration."""
     names = ("configuration", "outcome")
     sent = CounterMetricFamily(
@@ -69,16 +69,16 @@ def send_metrics(sends: Mapping[str, SendCounts]) -> Iterator[Metric]:
         labels=("configuration",),
     )
     for configuration, counts in sorted(sends.items()):
-        add_all(sent, configuration, counts.sends)
-        add_all(renewals, configuration, counts.renewals)
-        add_all(refused, configuration, counts.refusals)
+        _add_all(sent, configuration, counts.sends)
+        _add_all(renewals, configuration, counts.renewals)
+        _add_all(refused, configuration, counts.refusals)
         durations.add_metric(
-            [configuration], buckets_of(counts), sum_value=counts.seconds
+            [configuration], _buckets_of(counts), sum_value=counts.seconds
         )
     yield from (sent, durations, renewals, refused)
 
 
-def buckets_of(counts: SendCounts) -> list[tuple[str, float]]:
+def _buckets_of(counts: SendCounts) -> list[tuple[str, float]]:
     """Return how many attempts took at most as long as each bound."""
     bounds = [*map(str, BUCKETS), "+Inf"]
     total = 0
@@ -89,7 +89,7 @@ def buckets_of(counts: SendCounts) -> list[tuple[str, float]]:
     return buckets
 
 
-def run_metrics(metrics: Metrics) -> Iterator[Metric]:
+def _run_metrics(metrics: Metrics) -> Iterator[Metric]:
     """Yield the metrics of runs, by line."""
     ended = CounterMetricFamily(
         "outkey_runs",
@@ -107,18 +107,18 @@ def run_metrics(metrics: Metrics) -> Iterator[Metric]:
         labels=("line",),
     )
     for line, counts in sorted(metrics.runs.items()):
-        add_all(ended, line, counts.runs)
-        add_all(records, line, counts.records)
+        _add_all(ended, line, counts.runs)
+        _add_all(records, line, counts.records)
         if counts.done_at:
             done_at.add_metric([line], counts.done_at)
     yield from (ended, records, done_at)
-    yield gauge(
+    yield _gauge(
         "outkey_waiting_runs", "Runs that are due and wait.", metrics.waiting_runs
     )
-    yield gauge("outkey_running_runs", "Active runs.", metrics.running_runs)
+    yield _gauge("outkey_running_runs", "Active runs.", metrics.running_runs)
 
 
-def delivery_metrics(metrics: Metrics) -> Iterator[Metric]:
+def _delivery_metrics(metrics: Metrics) -> Iterator[Metric]:
     """Yield the metrics of deliveries, by webhook."""
     stored = GaugeMetricFamily(
         "outkey_webhook_deliveries",
@@ -126,18 +126,18 @@ def delivery_metrics(metrics: Metrics) -> Iterator[Metric]:
         labels=("webhook", "state"),
     )
     for webhook, states in sorted(metrics.deliveries.items()):
-        add_all(stored, webhook, states)
+        _add_all(stored, webhook, states)
     refused = CounterMetricFamily(
         "outkey_webhook_refused_deliveries",
         "Deliveries that were refused.",
         labels=("webhook", "reason"),
     )
     for webhook, reasons in sorted(metrics.refused_deliveries.items()):
-        add_all(refused, webhook, reasons)
+        _add_all(refused, webhook, reasons)
     yield from (stored, refused)
 
 
-def add_all(
+def _add_all(
     family: CounterMetricFamily | GaugeMetricFamily,
     name: str,
     counts: Mapping[str, int],
@@ -147,7 +147,7 @@ def add_all(
         family.add_metric([name, key], count)
 
 
-def gauge(name: str, documentation: str, value: float) -> GaugeMetricFamily:
+def _gauge(name: str, documentation: str, value: float) -> GaugeMetricFamily:
     """Return a metric with one value."""
     return GaugeMetricFamily(name, documentation, value=value)
 

@@ -88,7 +88,7 @@ if TYPE_CHECKING:  # loaded when it is used: most commands and pages need none o
     from outkey.webhooks.engine.work import Handler
 
 
-def no_handlers(name: str) -> Handler:
+def _no_handlers(name: str) -> Handler:
     """Refuse a handler in a host that has none."""
     raise ConfigError(Text("there is no function {name}", name=name), field="handler")
 
@@ -119,7 +119,7 @@ class Application:
     # None: the host stores no deliveries, so that it receives no webhooks.
     hook_ports: Callable[[], ReceptionPorts] | None = None
     # Finds the function that a webhook names.
-    handler: Callable[[str], Handler] = no_handlers
+    handler: Callable[[str], Handler] = _no_handlers
     # The functions, or modules of functions, that webhooks may name.
     listed_handlers: tuple[str, ...] = ()
     public_url: str = ""  # where senders and users reach the installation

@@ -82,27 +82,27 @@ def configuration_difference(
     else:
         before = stored.values()
     changes = chain(
-        map(without_credential, table_changes(before, after)),
-        table_changes(secret_texts(stored, made), secret_texts(made, stored)),
+        map(_without_credential, table_changes(before, after)),
+        table_changes(_secret_texts(stored, made), _secret_texts(made, stored)),
         row_changes(stored, made),
     )
     return SectionDifference("configuration", made.name, stored is None, tuple(changes))
 
 
-def without_credential(change: FieldChange) -> FieldChange:
+def _without_credential(change: FieldChange) -> FieldChange:
     """Return a change without values that a name betrays as secrets.
 
     Such as of a parameter `api_key` among others of free choice, or in a query.
     """
     name = change.path.rpartition(".")[2]
     if change.path not in BY_PATH and is_secret_parameter(name):
-        return hidden_change(change, hides_old=True, hides_new=True)
-    old = _PARAMETER.sub(masked_parameter, change.old)
-    new = _PARAMETER.sub(masked_parameter, change.new)
+        return _hidden_change(change, hides_old=True, hides_new=True)
+    old = _PARAMETER.sub(_masked_parameter, change.old)
+    new = _PARAMETER.sub(_masked_parameter, change.new)
     return FieldChange(change.path, old, new)
 
 
-def masked_parameter(match: re.Match[str]) -> str:
+def _masked_parameter(match: re.Match[str]) -> str:
     """Return a parameter of a URL or path; without its value if it may be a secret."""
     before, name, value = match.groups()
     if is_secret_parameter(name) and not is_placeholder(value):
@@ -118,9 +118,9 @@ def row_changes(
     A value in clear text is not shown where it may be a secret: the row is called like
     one, or is a secret in the other version, as after a correction.
     """
-    old_rows = rows_by_path(stored)
-    new_rows = rows_by_path(made)
-    for change in table_changes(row_texts(stored, made), row_texts(made, stored)):
+    old_rows = _rows_by_path(stored)
+    new_rows = _rows_by_path(made)
+    for change in table_changes(_row_texts(stored, made), _row_texts(made, stored)):
         rows = (old_rows.get(change.path), new_rows.get(change.path))
         may_be_secret = any(
             row.secret or is_secret_parameter(row.key) for row in rows if row
@@ -128,10 +128,10 @@ def row_changes(
         hides_old, hides_new = (
             may_be_secret and row is not None and not row.secret for row in rows
         )
-        yield hidden_change(change, hides_old=hides_old, hides_new=hides_new)
+        yield _hidden_change(change, hides_old=hides_old, hides_new=hides_new)
 
 
-def hidden_change(
+def _hidden_change(
     change: FieldChange, *, hides_old: bool, hides_new: bool
 ) -> FieldChange:
     """Return a change that says only whether there was, and is, a value."""
@@ -143,7 +143,7 @@ def hidden_change(
     return FieldChange(change.path, old, new)
 
 
-def rows_by_path(configuration: Configuration | None) -> dict[str, CustomRow]:
+def _rows_by_path(configuration: Configuration | None) -> dict[str, CustomRow]:
     """Return the header and query rows by the names that differences have."""
     if configuration is None:
         return {}
@@ -152,7 +152,7 @@ def rows_by_path(configuration: Configuration | None) -> dict[str, CustomRow]:
     }
 
 
-def secret_texts(
+def _secret_texts(
     configuration: Configuration | None, other: Configuration | None
 ) -> dict[str, str]:
     """Return how each secret is stored, by name, to compare with another version."""
@@ -165,7 +165,7 @@ def secret_texts(
     }
 
 
-def row_texts(
+def _row_texts(
     configuration: Configuration | None, other: Configuration | None
 ) -> dict[str, str]:
     """Return the header and query rows by name, to compare with another version."""
@@ -173,7 +173,7 @@ def row_texts(
         return {}
     return {
         path: row_text(row, configuration, other)
-        for path, row in rows_by_path(configuration).items()
+        for path, row in _rows_by_path(configuration).items()
     }
 
 
@@ -194,14 +194,14 @@ def secret_text(
     state = configuration.secrets.get(name)
     if state is None:
         return "secret, not set"
-    text = storage_text(state)
+    text = _storage_text(state)
     twin = other.secrets.get(name) if other else None
-    if twin is not None and twin.origin != state.origin and storage_text(twin) == text:
+    if twin is not None and twin.origin != state.origin and _storage_text(twin) == text:
         return f"{text} for {state.origin.replace(' ', ' and ')}"
     return text
 
 
-def storage_text(state: SecretState) -> str:
+def _storage_text(state: SecretState) -> str:
     """Return a secret's reference, or the version of its stored value."""
     return str(state.reference or f"stored, version {state.version}")
 
@@ -238,13 +238,13 @@ def webhook_difference(
     before: Mapping[str, object] = {}
     after = webhook_table(made)
     if stored is not None:
-        before = webhook_values(stored)
-        after = webhook_values(stored.with_settings(made))
+        before = _webhook_values(stored)
+        after = _webhook_values(stored.with_settings(made))
     changes = tuple(table_changes(before, after))
     return SectionDifference("webhook", made.name, stored is None, changes)
 
 
-def webhook_values(stored: StoredWebhook) -> dict[str, object]:
+def _webhook_values(stored: StoredWebhook) -> dict[str, object]:
     """Return the settings of a webhook, and the versions of its stored secrets.
 
     A secret that is for another scheme has that one's name.

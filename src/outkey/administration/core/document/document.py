@@ -47,32 +47,32 @@ def parse_document(text: str) -> Document:
     tree = parse_toml(text, longest=MAX_DOCUMENT)
     refuse_unknown_keys(tree, ["configuration", "database", "line", "pair", "webhook"])
     drafts = tuple(
-        read_draft(name, table) for name, table in tables_of(tree, "configuration")
+        read_draft(name, table) for name, table in _tables_of(tree, "configuration")
     )
-    lines = tuple(read_line(name, table) for name, table in tables_of(tree, "line"))
+    lines = tuple(read_line(name, table) for name, table in _tables_of(tree, "line"))
     databases = tuple(
         read_database(name, table, f"database.{name}.")
-        for name, table in tables_of(tree, "database")
+        for name, table in _tables_of(tree, "database")
     )
     for database in databases:
         refuse_unsafe_url(database)
     pairs = tuple(
         read_pair(name, table, f"pair.{name}.")
-        for name, table in tables_of(tree, "pair")
+        for name, table in _tables_of(tree, "pair")
     )
     webhooks = tuple(
         read_webhook(name, table, f"webhook.{name}.")
-        for name, table in tables_of(tree, "webhook")
+        for name, table in _tables_of(tree, "webhook")
     )
     named_keys = {
         f"{section}.{name}": frozenset(table)
         for section in ("database", "line", "pair", "webhook")
-        for name, table in tables_of(tree, section)
+        for name, table in _tables_of(tree, section)
     }
     return Document(drafts, lines, databases, pairs, webhooks, named_keys)
 
 
-def tables_of(
+def _tables_of(
     tree: Mapping[str, object], key: str
 ) -> Iterator[tuple[str, Mapping[str, object]]]:
     """Yield the tables below a key of the document by their names."""

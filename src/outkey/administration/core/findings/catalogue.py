@@ -12,18 +12,18 @@ from outkey.sync.core.line import children_checks, push_checks
 from outkey.webhooks.core.settings import checks as webhook_checks
 
 
-def checks_of(module: ModuleType) -> list[Check]:
+def _checks_of(module: ModuleType) -> list[Check]:
     """Return the checks that a module names."""
     return [value for value in vars(module).values() if isinstance(value, Check)]
 
 
 # What is reported as a finding; the id of a finding is one of these.
 FINDING_CHECKS: tuple[Check, ...] = (
-    *checks_of(configuration_checks),
-    *checks_of(line_checks),
+    *_checks_of(configuration_checks),
+    *_checks_of(line_checks),
     children_checks.WRONG_PARENT,  # it shares the others with `line_checks`
-    *checks_of(push_checks),
-    *checks_of(webhook_checks),
+    *_checks_of(push_checks),
+    *_checks_of(webhook_checks),
     *POSTURE_CHECKS,
 )
 ALL_CHECKS: tuple[Check, ...] = (*FINDING_CHECKS, *NOTICE_CHECKS, *CHECKLIST)

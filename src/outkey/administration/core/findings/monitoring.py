@@ -259,14 +259,14 @@ def health_conditions(summary: Summary, now: float) -> Iterator[Condition]:
     kind = KIND_OF_STATUS.get(health.status(now=now, sealed=False))
     if kind is not None:
         yield Condition(kind, name)
-    last_days = {"token": health.expires_on, "certificate": certificate_end(health)}
+    last_days = {"token": health.expires_on, "certificate": _certificate_end(health)}
     for noun, last_day in last_days.items():
         stage = None if last_day is None else warning_stage(last_day, now)
         if stage is not None:
             yield Condition(f"S-{noun}-ends-{stage}", name, str(last_day))
 
 
-def certificate_end(health: Health) -> date | None:
+def _certificate_end(health: Health) -> date | None:
     """Return the last day of the server's certificate, as the last test saw it."""
     moment = health.seen.get("certificate_ends")
     if not isinstance(moment, int | float):

@@ -37,9 +37,9 @@ def refuse_blocked(policy: Policy, configurations: Iterable[Configuration]) -> N
     blocked: list[Finding] = []
     messages: list[Text] = []
     for configuration in configurations:
-        findings = blocked_findings(policy, configuration)
+        findings = _blocked_findings(policy, configuration)
         if findings:
-            messages.append(blocked_message(configuration, findings))
+            messages.append(_blocked_message(configuration, findings))
             blocked += findings
     if blocked:
         hints = dict.fromkeys(finding.hint for finding in blocked)
@@ -48,7 +48,7 @@ def refuse_blocked(policy: Policy, configurations: Iterable[Configuration]) -> N
         )
 
 
-def blocked_findings(policy: Policy, configuration: Configuration) -> list[Finding]:
+def _blocked_findings(policy: Policy, configuration: Configuration) -> list[Finding]:
     """Return the weaknesses of a configuration that the policy blocks."""
     blocking = policy.blocking.get(configuration.environment, ())
     if not blocking:
@@ -57,7 +57,7 @@ def blocked_findings(policy: Policy, configuration: Configuration) -> list[Findi
     return [finding for finding in findings if finding.id in blocking]
 
 
-def blocked_message(configuration: Configuration, findings: list[Finding]) -> Text:
+def _blocked_message(configuration: Configuration, findings: list[Finding]) -> Text:
     """Return the sentence that refuses a configuration."""
     return Text(
         "configuration {name}: {problems}; the policy for {environment} blocks {ids}",
@@ -86,13 +86,13 @@ def parse_policy(text: str) -> Policy:
         if key in day_keys:
             days[key] = parse_days(value, key)
         elif key == "audit":
-            durability = parse_audit(value)
+            durability = _parse_audit(value)
         elif key == "proxy":
-            proxy = parse_proxy(value)
+            proxy = _parse_proxy(value)
         elif key == "api_tokens":
-            token_days = parse_api_tokens(value)
+            token_days = _parse_api_tokens(value)
         elif key in set(Environment):
-            blocking[key] = parse_blocking(value, key)
+            blocking[key] = _parse_blocking(value, key)
         else:
             names = ", ".join([*day_keys, "api_tokens", "audit", "proxy", *Environment])
             raise ConfigError(
@@ -109,7 +109,7 @@ def parse_policy(text: str) -> Policy:
     )
 
 
-def parse_api_tokens(section: object) -> int:
+def _parse_api_tokens(section: object) -> int:
     """Return how many days an API token may be valid, or refuse the section."""
     place = "api_tokens.longest_days"
     if not isinstance(section, dict) or set(section) != {"longest_days"}:
@@ -121,7 +121,7 @@ def parse_api_tokens(section: object) -> int:
     return parse_days(section["longest_days"], place)
 
 
-def parse_audit(section: object) -> Durability:
+def _parse_audit(section: object) -> Durability:
     """Return the durability of the section about the audit, or refuse the section."""
     place = "audit.durability"
     if not isinstance(section, dict) or set(section) != {"durability"}:
@@ -133,60 +133,60 @@ def parse_audit(section: object) -> Durability:
     return parse_durability(section["durability"], place, hint=CORRECT_FILE)
 
 
-def parse_proxy(section: object) -> ProxyPolicy:
+def _parse_proxy(section: object) -> ProxyPolicy:
     """Return the section about proxies, or refuse it."""
     if not isinstance(section, dict) or not set(section) <= PROXY_KEYS:
-        raise proxy_error("proxy", Text("the keys are {keys}", keys=PROXY_KEYS_TEXT))
+        raise _proxy_error("proxy", Text("the keys are {keys}", keys=PROXY_KEYS_TEXT))
     texts = {key: section.get(key, "") for key in ("url", "username", "password")}
     for key, value in texts.items():
         if not isinstance(value, str):
-            raise proxy_error(f"proxy.{key}", Text("it must be text"))
+            raise _proxy_error(f"proxy.{key}", Text("it must be text"))
     url, username, password = texts.values()
     if url:
-        refuse_wrong_proxy(url)
+        _refuse_wrong_proxy(url)
     if (username or password) and not (url and username and password):
         message = Text("url, username and password belong together")
-        raise proxy_error("proxy.username", message)
+        raise _proxy_error("proxy.username", message)
     if ":" in username:
-        raise proxy_error("proxy.username", Text("it must not have a colon"))
+        raise _proxy_error("proxy.username", Text("it must not have a colon"))
     return ProxyPolicy(
         url=url,
         username=username,
         password=(
             parse_reference(password, field="proxy.password") if password else None
         ),
-        allowed=parse_allowed(section["allowed"]) if "allowed" in section else None,
+        allowed=_parse_allowed(section["allowed"]) if "allowed" in section else None,
     )
 
 
-def refuse_wrong_proxy(url: str) -> None:
+def _refuse_wrong_proxy(url: str) -> None:
     """Refuse a URL that no proxy can have."""
     place = "proxy.url"
     try:
         parse_proxy_url(url, place)
     except ConfigError as error:
-        refusal = proxy_error(place, error.message)
+        refusal = _proxy_error(place, error.message)
         raise ConfigError(
             refusal.message, field=place, hint=error.hint or refusal.hint
         ) from None
 
 
-def parse_allowed(entries: object) -> frozenset[tuple[str, int]]:
+def _parse_allowed(entries: object) -> frozenset[tuple[str, int]]:
     """Return hosts and ports of proxies, or refuse them."""
     place = "proxy.allowed"
     expected = Text('it must be a list such as ["proxy.example:3128"]')
     if not isinstance(entries, list):
-        raise proxy_error(place, expected)
+        raise _proxy_error(place, expected)
     allowed = set()
     for entry in entries:
         if not isinstance(entry, str) or not HOST_AND_PORT.fullmatch(entry):
-            raise proxy_error(place, expected)
+            raise _proxy_error(place, expected)
         origin = parse_base_url(f"http://{entry}", place).origin
         allowed.add((origin.host, origin.port))
     return frozenset(allowed)
 
 
-def proxy_error(place: str, problem: Text) -> ConfigError:
+def _proxy_error(place: str, problem: Text) -> ConfigError:
     """Return the error for the section about proxies."""
     message = Text(
         "{key} of the policy is invalid: {problem}", key=place, problem=problem
@@ -222,7 +222,7 @@ def parse_days(value: object, place: str) -> int:
     return value
 
 
-def parse_blocking(section: object, environment: str) -> frozenset[str]:
+def _parse_blocking(section: object, environment: str) -> frozenset[str]:
     """Return the ids of the checks that block in an environment, or refuse them."""
     place = f"{environment}.blocking"
     ids = None

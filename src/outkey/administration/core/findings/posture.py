@@ -185,45 +185,45 @@ def installation_posture(facts: InstallationFacts) -> list[Finding]:
     )
 
 
-def finding_if(
+def _finding_if(
     condition: object, field: str | None = None, detail: str | None = None
 ) -> list[FindingPlace]:
     """Return this place where the condition holds."""
     return [FindingPlace(field, detail)] if condition else []
 
 
-def last_test(facts: ConfigurationFacts, fact: str) -> object:
+def _last_test(facts: ConfigurationFacts, fact: str) -> object:
     """Return a fact that the last test saw; None where it is unknown."""
     return None if facts.health is None else facts.health.seen.get(fact)
 
 
-def plain_http(facts: ConfigurationFacts) -> Iterator[FindingPlace]:
+def _plain_http(facts: ConfigurationFacts) -> Iterator[FindingPlace]:
     """Find a Base URL or Token URL without TLS."""
-    yield from finding_if(facts.base_url.lower().startswith("http:"), "base_url")
+    yield from _finding_if(facts.base_url.lower().startswith("http:"), "base_url")
     configuration = facts.configuration
     if configuration is not None and configuration.uses_oauth2:
         url = configuration.oauth2.token_url.lower()
-        yield from finding_if(url.startswith("http:"), "oauth2.token_url")
+        yield from _finding_if(url.startswith("http:"), "oauth2.token_url")
 
 
-def tls_floor(facts: ConfigurationFacts) -> list[FindingPlace]:
+def _tls_floor(facts: ConfigurationFacts) -> list[FindingPlace]:
     """Find a Minimum version below what the server supports."""
     configuration = facts.configuration
     is_below = configuration is not None and configuration.tls.minimum_version == "1.2"
-    has_newer = last_test(facts, "tls") == "TLSv1.3"
-    return finding_if(is_below and has_newer, "tls.minimum_version")
+    has_newer = _last_test(facts, "tls") == "TLSv1.3"
+    return _finding_if(is_below and has_newer, "tls.minimum_version")
 
 
-def tls_1_2(facts: ConfigurationFacts) -> list[FindingPlace]:
+def _tls_1_2(facts: ConfigurationFacts) -> list[FindingPlace]:
     """Find a server that supports TLS 1.2 at most."""
-    return finding_if(last_test(facts, "tls") == "TLSv1.2", "base_url")
+    return _finding_if(_last_test(facts, "tls") == "TLSv1.2", "base_url")
 
 
-def old_tls(facts: ConfigurationFacts) -> list[FindingPlace]:
+def _old_tls(facts: ConfigurationFacts) -> list[FindingPlace]:
     """Find a server that supports only versions before TLS 1.2."""
-    version = last_test(facts, "tls")
+    version = _last_test(facts, "tls")
     is_old = version and version not in {"TLSv1.2", "TLSv1.3"}
-    return finding_if(is_old, "base_url", str(version))
+    return _finding_if(is_old, "base_url", str(version))
 
 
 def certificate_ends(
@@ -232,17 +232,17 @@ def certificate_ends(
     """Return a finder of certificates whose end has reached one of these stages."""
 
     def find(facts: ConfigurationFacts) -> list[FindingPlace]:
-        ends = last_test(facts, "certificate_ends")
+        ends = _last_test(facts, "certificate_ends")
         if not isinstance(ends, int | float):
             return []
         last_day = day_of(ends)
         is_reached = warning_stage(last_day, facts.now) in stages
-        return finding_if(is_reached, "base_url", Text("on {day}", day=last_day))
+        return _finding_if(is_reached, "base_url", Text("on {day}", day=last_day))
 
     return find
 
 
-def old_secrets(facts: ConfigurationFacts) -> Iterator[FindingPlace]:
+def _old_secrets(facts: ConfigurationFacts) -> Iterator[FindingPlace]:
     """Find stored secrets that are older than the policy allows."""
     limit = facts.now - facts.policy.secret_days * DAY_SECONDS
     for name, set_at in facts.set_at.items():
@@ -250,7 +250,7 @@ def old_secrets(facts: ConfigurationFacts) -> Iterator[FindingPlace]:
             yield FindingPlace(name, Text("set on {day}", day=day_of(set_at)))
 
 
-def shared_secrets(facts: ConfigurationFacts) -> Iterator[FindingPlace]:
+def _shared_secrets(facts: ConfigurationFacts) -> Iterator[FindingPlace]:
     """Find secrets that other configurations have too."""
     for name, others in facts.shared.items():
         yield FindingPlace(name, Text("also used by {others}", others=others))
@@ -264,7 +264,7 @@ def token_ends(facts: ConfigurationFacts) -> list[FindingPlace]:
     if ends is None:
         return []
     is_near = days_left(ends, facts.now) <= WARN_DAYS
-    return finding_if(is_near, "token_expires_on", Text("on {day}", day=ends))
+    return _finding_if(is_near, "token_expires_on", Text("on {day}", day=ends))
 
 
 def whole(
@@ -280,62 +280,62 @@ def unprotected(configuration: Configuration) -> list[FindingPlace]:
         configuration.network is Network.PUBLIC
         and configuration.no_auth_reason is not NoAuthReason.PUBLIC_API
     )
-    return finding_if(
+    return _finding_if(
         is_public and not configuration.sends_credentials, "authentication_type"
     )
 
 
-def basic_where_bearer(facts: ConfigurationFacts) -> list[FindingPlace]:
+def _basic_where_bearer(facts: ConfigurationFacts) -> list[FindingPlace]:
     """Find a password that is sent where the server offers Bearer too."""
-    schemes = last_test(facts, "offered")
+    schemes = _last_test(facts, "offered")
     offers_bearer = isinstance(schemes, list) and "bearer" in [
         str(name).lower() for name in schemes
     ]
     is_basic = facts.authentication_type == AuthenticationType.BASIC
-    return finding_if(offers_bearer and is_basic, "authentication_type")
+    return _finding_if(offers_bearer and is_basic, "authentication_type")
 
 
-def secrets_in_clear(configuration: Configuration) -> Iterator[FindingPlace]:
+def _secrets_in_clear(configuration: Configuration) -> Iterator[FindingPlace]:
     """Find values that look like credentials and are not stored as secrets."""
     for row in configuration.headers:
         is_clear = not row.secret and looks_like_credential(row.key)
-        yield from finding_if(is_clear, row.secret_field)
+        yield from _finding_if(is_clear, row.secret_field)
     has_credential = any(map(looks_like_credential, configuration.oauth2.extra))
-    yield from finding_if(has_credential, "oauth2.extra")
+    yield from _finding_if(has_credential, "oauth2.extra")
 
 
-def key_in_query(configuration: Configuration) -> list[FindingPlace]:
+def _key_in_query(configuration: Configuration) -> list[FindingPlace]:
     """Find what looks like a key in the query of the Test Path."""
     query = configuration.verification.test_path.partition("?")[2]
     names = [name for name, _ in parse_qsl(query, keep_blank_values=True)]
     has_credential = any(map(looks_like_credential, names))
-    return finding_if(has_credential, "verification.test_path")
+    return _finding_if(has_credential, "verification.test_path")
 
 
-def key_as_reference(configuration: Configuration) -> Iterator[FindingPlace]:
+def _key_as_reference(configuration: Configuration) -> Iterator[FindingPlace]:
     """Find references that look like the secret itself."""
     for name, state in configuration.secrets.items():
-        yield from finding_if(is_key_itself(state.reference), name)
+        yield from _finding_if(_is_key_itself(state.reference), name)
 
 
-def is_key_itself(reference: Reference | None) -> bool:
+def _is_key_itself(reference: Reference | None) -> bool:
     """Whether a reference to the environment looks like a key, not like a name."""
     if reference is None or reference.store is not Store.ENV:
         return False
     return KEY_ITSELF.match(reference.place) is not None
 
 
-def no_rate_limit(configuration: Configuration) -> list[FindingPlace]:
+def _no_rate_limit(configuration: Configuration) -> list[FindingPlace]:
     """Find a configuration without a Rate limit."""
     is_unlimited = configuration.limits.requests_per_minute is None
-    return finding_if(is_unlimited, "limits.requests_per_minute")
+    return _finding_if(is_unlimited, "limits.requests_per_minute")
 
 
-def never_verified(facts: ConfigurationFacts) -> list[FindingPlace]:
+def _never_verified(facts: ConfigurationFacts) -> list[FindingPlace]:
     """Find an active configuration that has never passed a test."""
     health = facts.health
     is_untested = health and facts.active and health.verified_at is None
-    return finding_if(is_untested, "verification.test_path")
+    return _finding_if(is_untested, "verification.test_path")
 
 
 def unused(facts: ConfigurationFacts) -> list[FindingPlace]:
@@ -352,7 +352,7 @@ def preset_corrected(facts: ConfigurationFacts) -> list[FindingPlace]:
     corrected = facts.preset_corrected
     day = facts.configuration.preset_day if facts.configuration else None
     is_newer = corrected is not None and day is not None and day < corrected
-    return finding_if(is_newer, "preset", str(corrected))
+    return _finding_if(is_newer, "preset", str(corrected))
 
 
 def failing(facts: ConfigurationFacts) -> Iterator[FindingPlace]:
@@ -377,10 +377,10 @@ def failing(facts: ConfigurationFacts) -> Iterator[FindingPlace]:
             cause=health.cause,
             day=day_of(failed_at),
         )
-        yield from finding_if(failed_at < facts.now - HOUR_SECONDS, None, detail)
+        yield from _finding_if(failed_at < facts.now - HOUR_SECONDS, None, detail)
 
 
-def audit_kept_too_long(facts: InstallationFacts) -> list[FindingPlace]:
+def _audit_kept_too_long(facts: InstallationFacts) -> list[FindingPlace]:
     """Find audit records that are older than the policy allows."""
     days = facts.policy.retention_days
     # A day more: records are pruned once a day.
@@ -395,13 +395,13 @@ def audit_kept_too_long(facts: InstallationFacts) -> list[FindingPlace]:
     return [FindingPlace(None, detail)]
 
 
-def tokens_beyond_rights(facts: InstallationFacts) -> Iterator[FindingPlace]:
+def _tokens_beyond_rights(facts: InstallationFacts) -> Iterator[FindingPlace]:
     """Find API tokens that outlive the rights of the users who created them."""
     for problem in facts.token_problems:
         yield FindingPlace(None, problem)
 
 
-def times_in_future(facts: InstallationFacts) -> Iterator[FindingPlace]:
+def _times_in_future(facts: InstallationFacts) -> Iterator[FindingPlace]:
     """Find times that were stored by a clock that was ahead."""
     for what in facts.future_times:
         yield FindingPlace(None, what)
@@ -420,7 +420,7 @@ CONFIGURATION_CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
         "requests are sent unencrypted",
         "Use https, also inside your own network.",
         Area.TRANSPORT,
-        plain_http,
+        _plain_http,
     ),
     PostureCheck(
         "P-old-tls",
@@ -428,7 +428,7 @@ CONFIGURATION_CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
         "the server uses an outdated version of TLS",
         "Ask the API's provider for TLS 1.2 or, better, 1.3.",
         Area.TRANSPORT,
-        old_tls,
+        _old_tls,
     ),
     PostureCheck(
         "P-tls-1-2",
@@ -436,7 +436,7 @@ CONFIGURATION_CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
         "the server does not support TLS 1.3",
         "Ask the API's provider for TLS 1.3.",
         Area.TRANSPORT,
-        tls_1_2,
+        _tls_1_2,
     ),
     PostureCheck(
         "P-tls-floor",
@@ -445,7 +445,7 @@ CONFIGURATION_CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
         "Set Minimum version to 1.3, so that an attacker cannot downgrade the"
         " connection.",
         Area.TRANSPORT,
-        tls_floor,
+        _tls_floor,
     ),
     PostureCheck(
         "P-certificate-1",
@@ -477,7 +477,7 @@ CONFIGURATION_CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
         "a secret is older than the policy allows",
         "Get a new secret from the API's provider, enter it, and revoke the old one.",
         Area.CREDENTIALS,
-        old_secrets,
+        _old_secrets,
     ),
     PostureCheck(
         "P-shared-secret",
@@ -486,7 +486,7 @@ CONFIGURATION_CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
         "Get a secret for each configuration, so that one can be revoked without the"
         " others.",
         Area.CREDENTIALS,
-        shared_secrets,
+        _shared_secrets,
     ),
     PostureCheck(
         "P-token-ends",
@@ -502,7 +502,7 @@ CONFIGURATION_CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
         "the expiry date of the entered token is unknown",
         "Enter Token Expires On, or let OAuth 2.0 renew tokens.",
         Area.CREDENTIALS,
-        lambda facts: finding_if(facts.endless, "token_expires_on"),
+        lambda facts: _finding_if(facts.endless, "token_expires_on"),
     ),
     PostureCheck(
         "P-unprotected",
@@ -518,7 +518,7 @@ CONFIGURATION_CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
         "a password is sent although the API accepts tokens too",
         "Use Bearer Token: a token can be restricted, and revoked on its own.",
         Area.CREDENTIALS,
-        basic_where_bearer,
+        _basic_where_bearer,
     ),
     PostureCheck(
         "P-secret-in-clear",
@@ -526,7 +526,7 @@ CONFIGURATION_CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
         "a value that looks like a credential is not stored as a secret",
         "Tick Secret in the row of the header, or enter the value as a secret.",
         Area.CREDENTIALS,
-        whole(secrets_in_clear),
+        whole(_secrets_in_clear),
     ),
     PostureCheck(
         "P-key-in-query",
@@ -535,7 +535,7 @@ CONFIGURATION_CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
         "Move the key to Query parameters, as secret, or better to a header: URLs are"
         " written to logs on their way.",
         Area.CREDENTIALS,
-        whole(key_in_query),
+        whole(_key_in_query),
     ),
     PostureCheck(
         "P-key-as-reference",
@@ -544,7 +544,7 @@ CONFIGURATION_CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
         "Put the secret into an environment variable, refer to that, and replace the"
         " secret, since it may be known.",
         Area.CREDENTIALS,
-        whole(key_as_reference),
+        whole(_key_as_reference),
     ),
     PostureCheck(
         "P-no-rate-limit",
@@ -552,7 +552,7 @@ CONFIGURATION_CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
         "no rate limit is set",
         "Set Rate limit to what the API allows, so that a mistake cannot flood it.",
         Area.ACCESS,
-        whole(no_rate_limit),
+        whole(_no_rate_limit),
     ),
     PostureCheck(
         "P-inactive-secret",
@@ -560,7 +560,7 @@ CONFIGURATION_CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
         "the configuration is not active and still stores secrets",
         "Clear its secrets and revoke them at the API, or delete the configuration.",
         Area.ACCESS,
-        lambda facts: finding_if(not facts.active and facts.stores_secret, "active"),
+        lambda facts: _finding_if(not facts.active and facts.stores_secret, "active"),
     ),
     PostureCheck(
         "P-never-verified",
@@ -568,7 +568,7 @@ CONFIGURATION_CHECKS: tuple[PostureCheck[ConfigurationFacts], ...] = (
         "the configuration has never passed a test",
         "Test it: outkey test {name}.",
         Area.ACCESS,
-        never_verified,
+        _never_verified,
     ),
     PostureCheck(
         "P-unused",
@@ -603,7 +603,7 @@ INSTALLATION_CHECKS: tuple[PostureCheck[InstallationFacts], ...] = (
         "Check OUTKEY_DATABASE_URL and OUTKEY_HOME, and whether the database is"
         " running.",
         Area.INSTALLATION,
-        lambda facts: finding_if(not facts.storage),
+        lambda facts: _finding_if(not facts.storage),
     ),
     PostureCheck(
         "P-key-readable",
@@ -612,7 +612,7 @@ INSTALLATION_CHECKS: tuple[PostureCheck[InstallationFacts], ...] = (
         "Set its permissions to 600, and replace the key, since it may be known:"
         " outkey keys add.",
         Area.INSTALLATION,
-        lambda facts: finding_if(facts.key_readable),
+        lambda facts: _finding_if(facts.key_readable),
     ),
     PostureCheck(
         "P-sealed",
@@ -620,7 +620,7 @@ INSTALLATION_CHECKS: tuple[PostureCheck[InstallationFacts], ...] = (
         "the installation is sealed: its key is missing or wrong",
         "Restore the key file, or set OUTKEY_KEY_FILE to its path.",
         Area.INSTALLATION,
-        lambda facts: finding_if(facts.sealed),
+        lambda facts: _finding_if(facts.sealed),
     ),
     PostureCheck(
         "P-on-hold",
@@ -630,7 +630,7 @@ INSTALLATION_CHECKS: tuple[PostureCheck[InstallationFacts], ...] = (
         "If the installation that was backed up does not run any more, run:"
         " outkey resume --all.",
         Area.INSTALLATION,
-        lambda facts: finding_if(facts.on_hold),
+        lambda facts: _finding_if(facts.on_hold),
     ),
     PostureCheck(
         "P-rows-changed",
@@ -640,7 +640,7 @@ INSTALLATION_CHECKS: tuple[PostureCheck[InstallationFacts], ...] = (
         " not know: outkey secret reject. Rows of version 0.2 or older are listed too,"
         " until they are confirmed once.",
         Area.INSTALLATION,
-        lambda facts: finding_if(facts.changed_rows, None, facts.changed_rows),
+        lambda facts: _finding_if(facts.changed_rows, None, facts.changed_rows),
     ),
     PostureCheck(
         "P-future-time",
@@ -649,7 +649,7 @@ INSTALLATION_CHECKS: tuple[PostureCheck[InstallationFacts], ...] = (
         "Synchronize the clocks of all machines by NTP. Nothing waits for such a time,"
         " and it is replaced when it is next stored.",
         Area.INSTALLATION,
-        times_in_future,
+        _times_in_future,
     ),
     PostureCheck(
         "P-files-readable",
@@ -665,7 +665,7 @@ INSTALLATION_CHECKS: tuple[PostureCheck[InstallationFacts], ...] = (
         "scripts do not run, because this machine cannot lock them in",
         "Use Linux 5.13 or newer with Landlock and seccomp, on x86_64 or aarch64.",
         Area.INSTALLATION,
-        lambda facts: finding_if(not facts.scripts_locked),
+        lambda facts: _finding_if(not facts.scripts_locked),
     ),
     PostureCheck(
         "P-odd-row",
@@ -691,7 +691,7 @@ INSTALLATION_CHECKS: tuple[PostureCheck[InstallationFacts], ...] = (
         "the TLS library of this Python is too old",
         "Use a Python with OpenSSL 3 or newer, which supports TLS 1.3.",
         Area.INSTALLATION,
-        lambda facts: finding_if(facts.tls_library, None, facts.tls_library),
+        lambda facts: _finding_if(facts.tls_library, None, facts.tls_library),
     ),
     PostureCheck(
         "P-token-owner",
@@ -700,7 +700,7 @@ INSTALLATION_CHECKS: tuple[PostureCheck[InstallationFacts], ...] = (
         "Revoke it: outkey api-token revoke. If a program needs it, create another one"
         " with outkey api-token create.",
         Area.ACCESS,
-        tokens_beyond_rights,
+        _tokens_beyond_rights,
     ),
     PostureCheck(
         "P-audit-broken",
@@ -709,7 +709,7 @@ INSTALLATION_CHECKS: tuple[PostureCheck[InstallationFacts], ...] = (
         "Compare it with an earlier backup, and find out who had access to the"
         " database.",
         Area.AUDIT,
-        lambda facts: finding_if(
+        lambda facts: _finding_if(
             facts.first_bad, None, Text("at {place}", place=facts.first_bad)
         ),
     ),
@@ -720,7 +720,7 @@ INSTALLATION_CHECKS: tuple[PostureCheck[InstallationFacts], ...] = (
         "A process was killed before it could sign them; check whether that was an"
         " accident.",
         Area.AUDIT,
-        lambda facts: finding_if(facts.tail, None, str(facts.tail)),
+        lambda facts: _finding_if(facts.tail, None, str(facts.tail)),
     ),
     PostureCheck(
         "P-audit-kept",
@@ -728,7 +728,7 @@ INSTALLATION_CHECKS: tuple[PostureCheck[InstallationFacts], ...] = (
         "the audit is stored for longer than the policy allows",
         "Remove old records: outkey audit prune.",
         Area.AUDIT,
-        audit_kept_too_long,
+        _audit_kept_too_long,
     ),
 )
 POSTURE_CHECKS: tuple[PostureCheck[Any], ...] = (

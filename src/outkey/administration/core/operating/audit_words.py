@@ -165,28 +165,28 @@ def details_of(facts: Mapping[str, object]) -> list[Detail]:
     is_line = tag in LINE_TAGS
     if isinstance(changes, list) and changes:
         return [
-            Detail(label_of_field(str(part[0]), is_line=is_line), *map(str, part[1:3]))
+            Detail(_label_of_field(str(part[0]), is_line=is_line), *map(str, part[1:3]))
             for part in changes
             if isinstance(part, list) and part
         ]
     if tag in {Tag.RUN_REQUESTED, Tag.RUN_RETRIED, Tag.RUN_CANCELLED}:
-        return [Detail(label_of_run(name)) for name in names_in(facts)[1:]]
+        return [Detail(_label_of_run(name)) for name in names_in(facts)[1:]]
     has_name = facts.get("configuration") or facts.get("key")
     if is_line or not has_name:  # the field is the subject
         return []
     if tag.startswith(PEOPLE):
-        return details_of_person(names_in(facts))
-    return [Detail(label_of_field(name, is_line=False)) for name in names_in(facts)]
+        return _details_of_person(names_in(facts))
+    return [Detail(_label_of_field(name, is_line=False)) for name in names_in(facts)]
 
 
-def label_of_run(name: str) -> str:
+def _label_of_run(name: str) -> str:
     """Return the label of a run's option or number, as its record names it."""
     if name.isdecimal():
         return Text("Run {number}", number=name)
     return RUN_OPTIONS.get(name, name)
 
 
-def label_of_field(path: str, *, is_line: bool) -> str:
+def _label_of_field(path: str, *, is_line: bool) -> str:
     """Return the label of a field on the pages; its path if it has none."""
     if is_line:
         return LINE_LABELS.get(path, path)
@@ -194,9 +194,9 @@ def label_of_field(path: str, *, is_line: bool) -> str:
     return field.label if field else path
 
 
-def details_of_person(names: Sequence[str]) -> list[Detail]:
+def _details_of_person(names: Sequence[str]) -> list[Detail]:
     """Return the changed fields of a user or a group, each once."""
-    details = dict.fromkeys(detail_of_person(name) for name in names)
+    details = dict.fromkeys(_detail_of_person(name) for name in names)
     with_values = {detail.label for detail in details if detail.old or detail.new}
     # A new name is recorded as a field, and with its value.
     return [
@@ -206,7 +206,7 @@ def details_of_person(names: Sequence[str]) -> list[Detail]:
     ]
 
 
-def detail_of_person(recorded: str) -> Detail:
+def _detail_of_person(recorded: str) -> Detail:
     """Return a changed field of a user or a group.
 
     A link is recorded with its sign: `groups +Operator` if it was added.

@@ -78,10 +78,10 @@ class CheckedLine:
 
 def checked(facts: ProductionFacts) -> list[CheckedLine]:
     """Return the check list with the verdict on each line."""
-    return [checked_line(check, facts) for check in CHECKLIST]
+    return [_checked_line(check, facts) for check in CHECKLIST]
 
 
-def checked_line(check: ProductionCheck, facts: ProductionFacts) -> CheckedLine:
+def _checked_line(check: ProductionCheck, facts: ProductionFacts) -> CheckedLine:
     """Return one line with its verdict."""
     passed = check.rule(facts)
     text, hint = check.texts()
@@ -112,12 +112,12 @@ def without(finding: str, *unless: str) -> Rule:
     return rule
 
 
-def never_seen(_facts: ProductionFacts) -> Verdict:
+def _never_seen(_facts: ProductionFacts) -> Verdict:
     """Return the verdict on what only the operator can know."""
     return None
 
 
-def has_https_url(facts: ProductionFacts) -> Verdict:
+def _has_https_url(facts: ProductionFacts) -> Verdict:
     """Whether users and senders of webhooks reach the server by TLS."""
     if facts.public_url is None:
         return None
@@ -125,7 +125,7 @@ def has_https_url(facts: ProductionFacts) -> Verdict:
     return parts.scheme == "https" and bool(parts.hostname)
 
 
-def names_proxies(facts: ProductionFacts) -> Verdict:
+def _names_proxies(facts: ProductionFacts) -> Verdict:
     """Whether the proxies are listed, and not everybody is believed."""
     if facts.proxies is None:
         return None
@@ -138,7 +138,7 @@ def names_proxies(facts: ProductionFacts) -> Verdict:
     return bool(sizes) and sum(sizes) <= MOST_PROXIES
 
 
-def is_behind_proxy(facts: ProductionFacts) -> Verdict:
+def _is_behind_proxy(facts: ProductionFacts) -> Verdict:
     """Whether only this machine reaches the server; a firewall is not seen."""
     if not facts.listening:
         return None
@@ -146,13 +146,13 @@ def is_behind_proxy(facts: ProductionFacts) -> Verdict:
     return True if is_local else None
 
 
-def has_private_key(facts: ProductionFacts) -> Verdict:
+def _has_private_key(facts: ProductionFacts) -> Verdict:
     """Whether only its owner reads the key file; an environment is not seen."""
     rule = without("P-key-readable", "P-database")
     return rule(facts) if facts.has_key_file else None
 
 
-def reaches_database_safely(facts: ProductionFacts) -> Verdict:
+def _reaches_database_safely(facts: ProductionFacts) -> Verdict:
     """Whether the database is on this machine, or the connection is encrypted."""
     host = facts.database_host
     if host is None:
@@ -166,7 +166,7 @@ def reaches_database_safely(facts: ProductionFacts) -> Verdict:
     return is_local or facts.database_encrypted
 
 
-def has_recent_backup(facts: ProductionFacts) -> Verdict:
+def _has_recent_backup(facts: ProductionFacts) -> Verdict:
     """Whether a backup was made in the last days."""
     if not facts.is_backed_up_here:
         return None
@@ -174,14 +174,14 @@ def has_recent_backup(facts: ProductionFacts) -> Verdict:
     return at is not None and is_recent(at, facts.now, BACKUP_DAYS * DAY_SECONDS)
 
 
-def has_disk_space(facts: ProductionFacts) -> Verdict:
+def _has_disk_space(facts: ProductionFacts) -> Verdict:
     """Whether the disk has space for the audit and for a backup."""
     if facts.free_bytes is None or facts.free_share is None:
         return None
     return facts.free_bytes >= LEAST_FREE_BYTES and facts.free_share >= LEAST_FREE_SHARE
 
 
-def has_plausible_clock(facts: ProductionFacts) -> Verdict:
+def _has_plausible_clock(facts: ProductionFacts) -> Verdict:
     """Whether the clock agrees with the database's, and with what was recorded."""
     if facts.clock_offset is None:
         return None
@@ -190,22 +190,22 @@ def has_plausible_clock(facts: ProductionFacts) -> Verdict:
     return abs(facts.clock_offset) <= CLOCK_SECONDS and not is_behind
 
 
-def has_descriptors(facts: ProductionFacts) -> Verdict:
+def _has_descriptors(facts: ProductionFacts) -> Verdict:
     """Whether the process may open enough files and connections."""
     return None if facts.descriptors is None else facts.descriptors >= LEAST_DESCRIPTORS
 
 
-def has_administrator(facts: ProductionFacts) -> Verdict:
+def _has_administrator(facts: ProductionFacts) -> Verdict:
     """Whether an administrator can sign in."""
     return None if facts.administrators is None else facts.administrators > 0
 
 
-def has_no_errors(facts: ProductionFacts) -> Verdict:
+def _has_no_errors(facts: ProductionFacts) -> Verdict:
     """Whether the doctor has found no error."""
     return None if facts.errors is None else facts.errors == 0
 
 
-def opposite(value: object) -> Verdict:
+def _opposite(value: object) -> Verdict:
     """Return whether there is nothing of this; None where that is unknown."""
     return None if value is None else not value
 
@@ -215,28 +215,28 @@ CHECKLIST: tuple[ProductionCheck, ...] = (
         "public-url",
         "OUTKEY_PUBLIC_URL is the https URL that users and senders of webhooks use",
         "Set it to https://NAME: without it, cookies are also sent without TLS.",
-        has_https_url,
+        _has_https_url,
     ),
     ProductionCheck(
         "proxies",
         "OUTKEY_PROXIES lists the reverse proxies and nobody else",
         "Set it to the IP addresses of the proxies: the forwarding headers that they"
         " send are believed.",
-        names_proxies,
+        _names_proxies,
     ),
     ProductionCheck(
         "server-address",
         "only the reverse proxy reaches the port of outkey serve",
         "Let it listen on 127.0.0.1, or check that a firewall blocks the port for"
         " everybody else.",
-        is_behind_proxy,
+        _is_behind_proxy,
     ),
     ProductionCheck(
         "user",
         "outkey runs as a user of its own, not as root",
         "Run the server, the workers and this command as the user outkey: files that"
         " root creates cannot be read by it.",
-        lambda facts: opposite(facts.is_superuser),
+        lambda facts: _opposite(facts.is_superuser),
     ),
     ProductionCheck(
         "files",
@@ -255,14 +255,14 @@ CHECKLIST: tuple[ProductionCheck, ...] = (
         "no other user can read the key",
         "Set the permissions of the key file to 600. If the key is in the environment,"
         " check who can read the file that sets it.",
-        has_private_key,
+        _has_private_key,
     ),
     ProductionCheck(
         "key-copy",
         "a copy of the key is stored in another place than the backups",
         "Check it yourself: without the key, the secrets in a backup cannot be opened,"
         " and with it, everybody who finds the backup can open them.",
-        never_seen,
+        _never_seen,
     ),
     ProductionCheck(
         "database",
@@ -275,7 +275,7 @@ CHECKLIST: tuple[ProductionCheck, ...] = (
         "database-tls",
         "the database is on this machine, or the connection to it is encrypted",
         "Add ?sslmode=verify-full&sslrootcert=FILE to OUTKEY_DATABASE_URL.",
-        reaches_database_safely,
+        _reaches_database_safely,
     ),
     ProductionCheck(
         "workers",
@@ -308,20 +308,20 @@ CHECKLIST: tuple[ProductionCheck, ...] = (
         "the checkpoints of the audit are copied to another machine",
         "Check it yourself: who can change this machine can cut the audit and its"
         " checkpoints, but not a copy elsewhere.",
-        never_seen,
+        _never_seen,
     ),
     ProductionCheck(
         "backup",
         "a backup was made within the last two days",
         "Run outkey backup once a day. If another program copies the database, check"
         " that one.",
-        has_recent_backup,
+        _has_recent_backup,
     ),
     ProductionCheck(
         "restore",
         "a backup was restored on another machine, as a trial",
         "Try it before you need it: outkey restore FILE.",
-        never_seen,
+        _never_seen,
     ),
     ProductionCheck(
         "notices",
@@ -333,20 +333,20 @@ CHECKLIST: tuple[ProductionCheck, ...] = (
         "administrator",
         "an administrator can sign in",
         "Create one: outkey user add NAME --role Administrator.",
-        has_administrator,
+        _has_administrator,
     ),
     ProductionCheck(
         "demo",
         "the samples of the demo are not in this home",
         "Use a home that was never served with --demo, and unset OUTKEY_DEMO.",
-        lambda facts: opposite(facts.is_demo),
+        lambda facts: _opposite(facts.is_demo),
     ),
     ProductionCheck(
         "debugging",
         "no setting for developers is on",
         "Set OUTKEY_LOG_LEVEL to INFO or WARNING; unset PYTHONDEVMODE, and DEBUG in the"
         " settings of a project.",
-        lambda facts: opposite(facts.debugging),
+        lambda facts: _opposite(facts.debugging),
     ),
     ProductionCheck(
         "tls-library",
@@ -359,25 +359,25 @@ CHECKLIST: tuple[ProductionCheck, ...] = (
         "the disk of the home has at least 1 GiB and 5 % free",
         "Free some space, or move OUTKEY_HOME: a full disk stops the audit, and with it"
         " every request.",
-        has_disk_space,
+        _has_disk_space,
     ),
     ProductionCheck(
         "clock",
         "the clock of this machine is right",
         "Synchronize the clocks of all machines by NTP: signatures and tokens depend on"
         " them.",
-        has_plausible_clock,
+        _has_plausible_clock,
     ),
     ProductionCheck(
         "descriptors",
         "a process may open at least 1024 files and connections",
         "Set LimitNOFILE in the unit, or ulimit -n in the shell.",
-        has_descriptors,
+        _has_descriptors,
     ),
     ProductionCheck(
         "findings",
         "outkey doctor finds no error",
         "See the findings and what to do about them: outkey doctor.",
-        has_no_errors,
+        _has_no_errors,
     ),
 )

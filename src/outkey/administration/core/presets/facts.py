@@ -27,7 +27,7 @@ def whole_facts(preset: Preset) -> dict[str, object]:
             method.name: {
                 "title": method.title,
                 "variables": {
-                    variable.name: variable_facts(variable)
+                    variable.name: _variable_facts(variable)
                     for variable in preset.variables_of(method)
                 },
                 "secrets": dict(method.secrets),
@@ -38,7 +38,7 @@ def whole_facts(preset: Preset) -> dict[str, object]:
     }
 
 
-def variable_facts(variable: Variable) -> dict[str, object]:
+def _variable_facts(variable: Variable) -> dict[str, object]:
     """Return a variable of a preset."""
     return {
         "label": variable.label,

@@ -138,7 +138,7 @@ class Preset:
         """The text that is searched, in lower case."""
         parts = [self.name, self.title, self.category]
         for method in self.methods.values():
-            parts += [method.title, *kinds_of(method.table)]
+            parts += [method.title, *_kinds_of(method.table)]
         return " ".join(parts).lower()
 
     def method(self, name: str = "") -> PresetMethod:
@@ -184,20 +184,20 @@ class Preset:
                 )
         problems = self.problems(method, values)
         if problems:
-            raise joined_errors([*problems.values()])
+            raise _joined_errors([*problems.values()])
         texts = {
             name: variable.check(values.get(name, variable.default or ""))
             for name, variable in variables.items()
         }
         table = {
-            **fill_tree(method.table, texts),
+            **_fill_tree(method.table, texts),
             "preset": self.name,
             "preset_day": self.corrected,
         }
         return read_draft(name, table)
 
 
-def joined_errors(errors: Sequence[ConfigError]) -> ConfigError:
+def _joined_errors(errors: Sequence[ConfigError]) -> ConfigError:
     """Return several errors as one, at the field of the first."""
     return ConfigError(
         join_texts([error.message for error in errors], "; "),
@@ -206,7 +206,7 @@ def joined_errors(errors: Sequence[ConfigError]) -> ConfigError:
     )
 
 
-def kinds_of(table: Mapping[str, Any]) -> Iterator[str]:
+def _kinds_of(table: Mapping[str, Any]) -> Iterator[str]:
     """Yield the words by which a user knows how a method authenticates."""
     kind = str(table.get("authentication_type", "none"))
     yield kind
@@ -234,7 +234,7 @@ def read_preset(name: str, text: str) -> Preset:
     try:
         checked = tree["checked"]
         variables = {
-            key: read_variable(key, table)
+            key: _read_variable(key, table)
             for key, table in tree.get("variables", {}).items()
         }
         preset = Preset(
@@ -250,17 +250,17 @@ def read_preset(name: str, text: str) -> Preset:
             sources=tuple(map(str, tree["sources"])),
             variables=variables,
             methods={
-                key: read_method(key, table) for key, table in tree["methods"].items()
+                key: _read_method(key, table) for key, table in tree["methods"].items()
             },
         )
     except KeyError as error:
         key = str(error.args[0])
         raise ConfigError(Text("the key is missing"), field=key) from None
-    refuse_undeclared(preset)
+    _refuse_undeclared(preset)
     return preset
 
 
-def read_variable(name: str, table: Mapping[str, str]) -> Variable:
+def _read_variable(name: str, table: Mapping[str, str]) -> Variable:
     """Read the table of one variable."""
     refuse_unknown_keys(table, _VARIABLE_KEYS, f"variables.{name}.")
     return Variable(
@@ -273,7 +273,7 @@ def read_variable(name: str, table: Mapping[str, str]) -> Variable:
     )
 
 
-def read_method(name: str, table: Mapping[str, Any]) -> PresetMethod:
+def _read_method(name: str, table: Mapping[str, Any]) -> PresetMethod:
     """Read the table of one method."""
     refuse_unknown_keys(table, _METHOD_KEYS, f"methods.{name}.")
     secrets = table.get("secrets", {})
@@ -289,7 +289,7 @@ def one_of(value: object, known: Collection[str], key: str) -> str:
     return str(value)
 
 
-def refuse_undeclared(preset: Preset) -> None:
+def _refuse_undeclared(preset: Preset) -> None:
     """Refuse a variable that no method uses: a text would keep its placeholder."""
     used = {
         variable.name
@@ -320,12 +320,12 @@ def texts_in(value: object) -> Iterator[str]:
             yield from texts_in(inner)
 
 
-def fill_tree(value: Any, values: Mapping[str, str]) -> Any:  # noqa: ANN401 - a TOML tree
+def _fill_tree(value: Any, values: Mapping[str, str]) -> Any:  # noqa: ANN401 - a TOML tree
     """Return a table with the variables in place; other placeholders stay."""
     if isinstance(value, str):
         return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), value)
     if isinstance(value, Mapping):
-        return {key: fill_tree(inner, values) for key, inner in value.items()}
+        return {key: _fill_tree(inner, values) for key, inner in value.items()}
     if isinstance(value, list):
-        return [fill_tree(inner, values) for inner in value]
+        return [_fill_tree(inner, values) for inner in value]
     return value

@@ -427,7 +427,7 @@ class ApiAccess:
     def _refuse_forbidden(self, version: str, change: ConfigurationChange) -> None:
         """Refuse another version, and what only a token with more rights may change."""
         stored = change.stored
-        if version and not is_version(stored, version):
+        if version and not _is_version(stored, version):
             raise EditConflict(
                 Text("the configuration has another version than If-Match names"),
                 field="If-Match",
@@ -453,7 +453,7 @@ class ApiAccess:
             )
 
 
-def is_version(stored: Configuration | None, header: str) -> bool:
+def _is_version(stored: Configuration | None, header: str) -> bool:
     """Whether the value of an If-Match header names the stored version."""
     if stored is None:
         return False

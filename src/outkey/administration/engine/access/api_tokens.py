@@ -76,7 +76,7 @@ class ApiTokens:
         name = str(BY_PATH["name"].parse(wish.name))
         text = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
         now = self._database.now()
-        refuse_long_life(wish.expires_at, administration.policy().token_days, now)
+        _refuse_long_life(wish.expires_at, administration.policy().token_days, now)
         token = ApiToken(
             name=name,
             digest=str(digest_of(text)),
@@ -207,7 +207,7 @@ def read_token(_digest: str, state: SharedState) -> ApiToken:
     return replace(ApiToken.from_facts(state.value), is_changed=is_changed)
 
 
-def refuse_long_life(expires_at: float | None, days: int | None, now: float) -> None:
+def _refuse_long_life(expires_at: float | None, days: int | None, now: float) -> None:
     """Refuse a token that is valid for longer than the policy allows.
 
     An expiry date includes its whole day.

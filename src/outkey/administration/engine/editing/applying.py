@@ -131,39 +131,39 @@ def apply(  # noqa: PLR0913 - a document is about all of these
     outkey must not open a database. What the document would remove of a line by not
     naming it is refused, unless it `replaces` what is stored.
     """
-    changes, unresolved = compare_configurations(administration, context, document)
+    changes, unresolved = _compare_configurations(administration, context, document)
     for change in changes:
         check(change)
     for database in document.databases:
         check_database(database)
     registry = administration.registry
     refuse_stray_lines(registry, document)
-    compared = compare_document(registry, document, settings, hooks)
+    compared = _compare_document(registry, document, settings, hooks)
     refuse_unfit_pairs(registry, document, compared.known_pairs, context.paths, targets)
     if compared.hooks:
         compared.hooks.refuse_unfit(document)
     refuse_blocked(administration.policy(), (change.made for change in changes))
-    refuse_unfit_settings(context, document, changes)
-    removals = list(document_removals(document, compared))
+    _refuse_unfit_settings(context, document, changes)
+    removals = list(_document_removals(document, compared))
     if not dry_run:
         if not replaces:
-            refuse_removals_of_lines(removals)
-        save_configurations(administration, changes, progress)
-        save_rest(administration, settings, compared)
+            _refuse_removals_of_lines(removals)
+        _save_configurations(administration, changes, progress)
+        _save_rest(administration, settings, compared)
     return Applied(
-        **names_by_outcome([(change.stored, change.made) for change in changes]),
-        lines=names_by_outcome(compared.lines),
-        databases=names_by_outcome(compared.databases),
-        pairs=names_by_outcome(compared.pairs),
-        webhooks=names_by_outcome(compared.webhooks),
+        **_names_by_outcome([(change.stored, change.made) for change in changes]),
+        lines=_names_by_outcome(compared.lines),
+        databases=_names_by_outcome(compared.databases),
+        pairs=_names_by_outcome(compared.pairs),
+        webhooks=_names_by_outcome(compared.webhooks),
         findings=(
             *unresolved,
             *compared.findings,
-            *(() if replaces else removal_findings(removals)),
-            *replaced_values(changes),
-            *document_findings(context, changes),
+            *(() if replaces else _removal_findings(removals)),
+            *_replaced_values(changes),
+            *_document_findings(context, changes),
         ),
-        differences=tuple(document_differences(changes, compared)),
+        differences=tuple(_document_differences(changes, compared)),
     )
 
 
@@ -181,7 +181,7 @@ class ComparedDocument:
     findings: Sequence[tuple[str, Finding]] = ()  # about secrets of webhooks
 
 
-def compare_configurations(
+def _compare_configurations(
     administration: Administration, context: SendContext, document: Document
 ) -> tuple[list[ConfigurationChange], list[tuple[str, Finding]]]:
     """Return the changes of a document, and the references that cannot be read."""
@@ -194,9 +194,9 @@ def compare_configurations(
             changes.append(ConfigurationChange(None, draft.configuration()))
             continue
         after = draft.merged(before)
-        states = states_to_keep(context, before, after)
+        states = _states_to_keep(context, before, after)
         unresolved += [
-            (draft.name, unresolved_finding(field, after.secrets[field].reference))
+            (draft.name, _unresolved_finding(field, after.secrets[field].reference))
             for field in states
         ]
         after = replace(after, secrets={**after.secrets, **states})
@@ -204,7 +204,7 @@ def compare_configurations(
     return changes, unresolved
 
 
-def compare_document(
+def _compare_document(
     registry: Registry,
     document: Document,
     settings: SyncSettings,
@@ -213,7 +213,7 @@ def compare_document(
     """Return the entries of a document besides configurations, with the stored ones."""
     known_databases = settings.databases() if document.databases else {}
     known_pairs = settings.pairs() if document.pairs or document.lines else {}
-    document_webhooks = webhooks_of(document, hooks)
+    document_webhooks = _webhooks_of(document, hooks)
     known_webhooks = document_webhooks.stored_webhooks() if document_webhooks else {}
     kept_secrets = (
         document_webhooks.secrets_to_keep(document.webhooks)
@@ -236,16 +236,16 @@ def compare_document(
             ("", finding)
             for new in document.webhooks
             for finding in (
-                *webhook_secret_findings(
+                *_webhook_secret_findings(
                     known_webhooks.get(new.name), new, kept_secrets.get(new.name, ())
                 ),
-                *webhook_settings_findings(registry, document, new),
+                *_webhook_settings_findings(registry, document, new),
             )
         ],
     )
 
 
-def webhook_secret_findings(
+def _webhook_secret_findings(
     stored: StoredWebhook | None, new: Webhook, kept_secrets: Collection[str]
 ) -> Iterator[Finding]:
     """Yield findings about the secrets of a webhook: what replaces them, or is missing.
@@ -263,7 +263,7 @@ def webhook_secret_findings(
             continue
         place = f"webhook.{new.name}.{name}"
         if name in kept_secrets:
-            yield unresolved_finding(place, reference)
+            yield _unresolved_finding(place, reference)
         else:
             yield REFERENCE_REPLACES_VALUE.finding(place)
     made = without_references(new, kept_secrets)
@@ -273,7 +273,7 @@ def webhook_secret_findings(
         yield replace(finding, level=Level.WARNING, field=place)
 
 
-def webhook_settings_findings(
+def _webhook_settings_findings(
     registry: Registry, document: Document, new: Webhook
 ) -> Iterator[Finding]:
     """Yield findings about risky settings of a webhook, and about its line."""
@@ -291,7 +291,7 @@ def webhook_settings_findings(
         yield replace(finding, field=f"webhook.{new.name}.{finding.field}")
 
 
-def document_differences(
+def _document_differences(
     changes: Iterable[ConfigurationChange], compared: ComparedDocument
 ) -> "Iterator[SectionDifference]":
     """Yield the created and updated entries, field by field."""
@@ -304,18 +304,18 @@ def document_differences(
     )
 
     pairs = [(change.stored, change.made) for change in changes]
-    yield from differences_of(pairs, configuration_difference)
-    yield from differences_of(compared.databases, database_difference)
-    yield from differences_of(compared.lines, line_difference)
-    yield from differences_of(compared.pairs, pair_difference)
+    yield from _differences_of(pairs, configuration_difference)
+    yield from _differences_of(compared.databases, database_difference)
+    yield from _differences_of(compared.lines, line_difference)
+    yield from _differences_of(compared.pairs, pair_difference)
     known = compared.known_webhooks
-    yield from differences_of(
+    yield from _differences_of(
         compared.webhooks,
         lambda _, made: webhook_difference(known.get(made.name), made),
     )
 
 
-def differences_of(
+def _differences_of(
     pairs: Iterable[tuple[Named | None, Named]],
     difference: "Callable[[Named | None, Named], SectionDifference]",
 ) -> "Iterator[SectionDifference]":
@@ -325,12 +325,12 @@ def differences_of(
             yield difference(before, made)
 
 
-def unresolved_finding(field: str, reference: object) -> Finding:
+def _unresolved_finding(field: str, reference: object) -> Finding:
     """Return the finding about a reference that must not replace a stored secret."""
     return REFERENCE_UNRESOLVED.finding(field, reference=str(reference))
 
 
-def refuse_unfit_settings(
+def _refuse_unfit_settings(
     context: SendContext, document: Document, changes: Sequence[ConfigurationChange]
 ) -> None:
     """Refuse settings, expressions and scripts that could not work."""
@@ -346,7 +346,7 @@ def refuse_unfit_settings(
             check_transform(line.sync.script)
 
 
-def save_configurations(
+def _save_configurations(
     administration: Administration,
     changes: Sequence[ConfigurationChange],
     progress: Callable[[int], None],
@@ -358,7 +358,7 @@ def save_configurations(
         progress(len(part))
 
 
-def save_rest(
+def _save_rest(
     administration: Administration, settings: SyncSettings, compared: ComparedDocument
 ) -> None:
     """Save what changes besides configurations: what others name comes first."""
@@ -372,7 +372,7 @@ def save_rest(
         compared.hooks.save([new for before, new in compared.webhooks if before != new])
 
 
-def webhooks_of(
+def _webhooks_of(
     document: Document, hooks: Callable[[], DocumentWebhooks] | None
 ) -> DocumentWebhooks | None:
     """Return the service that saves a document's webhooks; None if it has none."""
@@ -403,7 +403,7 @@ def warnings_error(findings: Iterable[tuple[str, Finding]]) -> ConfigError | Non
     )
 
 
-def names_by_outcome(
+def _names_by_outcome(
     pairs: Sequence[tuple[Named | None, Named]],
 ) -> dict[str, tuple[str, ...]]:
     """Return the names of what is created, updated and unchanged."""
@@ -426,7 +426,7 @@ def stored_line(registry: Registry, line: SyncLine) -> SyncLine | None:
         return replace(line, configuration="")
 
 
-def states_to_keep(
+def _states_to_keep(
     context: SendContext, stored: Configuration, made: Configuration
 ) -> dict[str, SecretState]:
     """Return the stored values that a document would replace by nothing.
@@ -448,7 +448,7 @@ def states_to_keep(
     return states
 
 
-def replaced_values(
+def _replaced_values(
     changes: Iterable[ConfigurationChange],
 ) -> Iterator[tuple[str, Finding]]:
     """Yield a finding for each reference that replaces a value that a user entered."""
@@ -460,21 +460,21 @@ def replaced_values(
                 yield change.made.name, REFERENCE_REPLACES_VALUE.finding(field)
 
 
-def document_removals(
+def _document_removals(
     document: Document, compared: ComparedDocument
 ) -> Iterator[Removal]:
     """Yield the entries that a document would remove from its sections."""
     tables = [
-        *removable_tables("line", compared.lines, line_table),
-        *removable_tables("database", compared.databases, database_table),
-        *removable_tables("pair", compared.pairs, pair_table),
-        *removable_tables("webhook", compared.webhooks, webhook_table),
+        *_removable_tables("line", compared.lines, line_table),
+        *_removable_tables("database", compared.databases, database_table),
+        *_removable_tables("pair", compared.pairs, pair_table),
+        *_removable_tables("webhook", compared.webhooks, webhook_table),
     ]
     for place, stored, made in tables:
         yield from removals_of(place, stored, made, named_keys=document.named_keys)
 
 
-def removable_tables(
+def _removable_tables(
     section: str,
     pairs: Iterable[tuple[Named | None, Named]],
     table_of: Callable[[Named], Mapping[str, object]],
@@ -485,13 +485,13 @@ def removable_tables(
             yield f"{section}.{made.name}", table_of(stored), table_of(made)
 
 
-def removal_findings(removals: Iterable[Removal]) -> Iterator[tuple[str, Finding]]:
+def _removal_findings(removals: Iterable[Removal]) -> Iterator[tuple[str, Finding]]:
     """Yield a finding for each section of which a document would remove something."""
     for place, keys in removals:
         yield "", KEYS_NOT_NAMED.finding(place, place=place, keys=", ".join(keys))
 
 
-def refuse_removals_of_lines(removals: Iterable[Removal]) -> None:
+def _refuse_removals_of_lines(removals: Iterable[Removal]) -> None:
     """Refuse to remove a mapping, a target, keys or a schedule by not naming them.
 
     The other sections have only settings, whose removal is a warning.
@@ -527,7 +527,7 @@ def refuse_stray_lines(registry: Registry, document: Document) -> None:
                 raise ConfigError(error.message, hint=error.hint, field=place) from None
 
 
-def document_findings(
+def _document_findings(
     context: SendContext, changes: Iterable[ConfigurationChange]
 ) -> Iterator[tuple[str, Finding]]:
     """Yield the findings of a document's configurations.
@@ -537,14 +537,14 @@ def document_findings(
     now = context.clock.now()
     for change in changes:
         for finding in configuration_findings(
-            change.made, secret_opener(context, change), now=now
+            change.made, _secret_opener(context, change), now=now
         ):
             is_entered_later = finding.id in ENTERED_LATER
             level = Level.WARNING if is_entered_later else finding.level
             yield change.made.name, replace(finding, level=level)
 
 
-def secret_opener(context: SendContext, change: ConfigurationChange) -> SecretOpener:
+def _secret_opener(context: SendContext, change: ConfigurationChange) -> SecretOpener:
     """Return the opener of a configuration's secrets as a document describes them.
 
     References in the document come from the operator; other secrets are opened as

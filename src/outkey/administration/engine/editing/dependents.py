@@ -42,13 +42,13 @@ def dependents_of(
         lines = [line.name for line in timetable if line.configuration == configuration]
     names = sorted(lines)
     return Dependents(
-        lines=tuple(dependent_line(runs, name) for name in names),
+        lines=tuple(_dependent_line(runs, name) for name in names),
         pairs=tuple(settings.pairs_of(names)),
         webhooks=tuple(administration.webhooks_naming(configuration, names)),
     )
 
 
-def dependent_line(runs: Runs, name: str) -> DependentLine:
+def _dependent_line(runs: Runs, name: str) -> DependentLine:
     """Return a line with the number of its runs."""
     count = len(runs.newest(MOST_COUNTED + 1, name))
     return DependentLine(name, min(count, MOST_COUNTED), count > MOST_COUNTED)

@@ -193,7 +193,7 @@ class Edit:
         script = self.stored.script if self.stored else ""
         if self.configuration.script not in {"", script}:
             with limit():
-                refuse_failing_examples(context, self.configuration)
+                _refuse_failing_examples(context, self.configuration)
         change = ConfigurationChange(
             self.stored,
             self.configuration,
@@ -218,7 +218,9 @@ class Edit:
         return CandidateConfiguration(self.stored, configuration, draft_secrets)
 
 
-def refuse_failing_examples(context: SendContext, configuration: Configuration) -> None:
+def _refuse_failing_examples(
+    context: SendContext, configuration: Configuration
+) -> None:
     """Raise at the script's field if its examples return other headers."""
     try:
         prove_examples(context, [configuration])
@@ -379,7 +381,7 @@ class FormReader:
                     secret=entered.is_secret,
                     place=path,
                 )
-                refuse_lost_text(row, entered)
+                _refuse_lost_text(row, entered)
             except ConfigError as error:
                 message = Text(
                     "{row}: {message}",
@@ -407,7 +409,7 @@ class FormReader:
         return secret.derive(partial(tidy_secret, name))
 
 
-def refuse_lost_text(row: CustomRow, entered: EnteredRow) -> None:
+def _refuse_lost_text(row: CustomRow, entered: EnteredRow) -> None:
     """Refuse a text around a secret that does not say where the secret goes."""
     if row.secret and entered.value and PLACEHOLDER not in entered.value:
         raise ConfigError(

@@ -72,7 +72,7 @@ def form_changes(fix: Fix, values: Mapping[str, str]) -> list[tuple[str, str]]:
         name = path if number is None else f"row-key-{rows[number].number}"
         changes.append((name, after))
     if fix.tidied:
-        mark = tidy_mark(fix.tidied, values)
+        mark = _tidy_mark(fix.tidied, values)
         if not mark:
             return []
         changes.append((mark, "on"))
@@ -87,7 +87,7 @@ def changed_field(fix: Fix) -> str:
     return PATHS_OF_SECRETS.get(fix.tidied, fix.tidied)
 
 
-def tidy_mark(secret: str, values: Mapping[str, str]) -> str:
+def _tidy_mark(secret: str, values: Mapping[str, str]) -> str:
     """Return the input that marks an entered secret to be tidied, or "".
 
     A secret that is stored already is not in the form.
@@ -110,13 +110,13 @@ def apply_fix(
     stored = administration.registry.get(name)
     secrets = {}
     if fix.tidied:
-        refuse_reference(stored, fix.tidied)
+        _refuse_reference(stored, fix.tidied)
         value = context.open(stored, fix.tidied)
         secrets[fix.tidied] = value.derive(partial(tidy_secret, fix.tidied))
-    successor = configuration_after(fix, stored)
+    successor = _configuration_after(fix, stored)
     for old, new in zip(stored.headers, successor.headers, strict=True):
         if old.secret and old.key != new.key:
-            refuse_reference(stored, old.secret_field)
+            _refuse_reference(stored, old.secret_field)
             secrets[new.secret_field] = context.open(stored, old.secret_field)
     administration.save(ConfigurationChange(stored, successor, secrets))
 
@@ -124,7 +124,7 @@ def apply_fix(
 def permissions_for(fix: Fix, stored: Configuration) -> set[Permission]:
     """Return the permissions to apply a fix: the same as for its change by hand."""
     secrets = [fix.tidied] if fix.tidied else []
-    successor = configuration_after(fix, stored)
+    successor = _configuration_after(fix, stored)
     needs = {need.permission for need in requirements(stored, successor, secrets)}
     if successor.base.origin != stored.base.origin:
         # Every secret must be entered again after that, which is the next thing to do.
@@ -132,7 +132,7 @@ def permissions_for(fix: Fix, stored: Configuration) -> set[Permission]:
     return needs
 
 
-def configuration_after(fix: Fix, stored: Configuration) -> Configuration:
+def _configuration_after(fix: Fix, stored: Configuration) -> Configuration:
     """Return the configuration as it will be stored after a fix."""
     values = {
         path: after == "true" if BY_PATH[path].kind is Kind.FLAG else after
@@ -140,12 +140,12 @@ def configuration_after(fix: Fix, stored: Configuration) -> Configuration:
         if row_number(path) is None
     }
     draft = ConfigurationDraft(
-        stored.name, values, headers_after(fix, stored), query=None, references={}
+        stored.name, values, _headers_after(fix, stored), query=None, references={}
     )
     return draft.merged(stored)
 
 
-def headers_after(fix: Fix, stored: Configuration) -> tuple[CustomHeader, ...]:
+def _headers_after(fix: Fix, stored: Configuration) -> tuple[CustomHeader, ...]:
     """Return the header rows with the names that a fix gives them."""
     rows = list(stored.headers)
     for path, key in fix.changes:
@@ -161,7 +161,7 @@ def row_number(path: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def refuse_reference(stored: Configuration, field: str) -> None:
+def _refuse_reference(stored: Configuration, field: str) -> None:
     """Raise ConfigError for a secret whose value is stored elsewhere."""
     state = stored.secrets.get(field)
     if state is not None and state.reference is not None:

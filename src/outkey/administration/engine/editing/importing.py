@@ -43,12 +43,14 @@ def save_import(
     the user lacks a permission; without the permission to add lines they are left out.
     `limit` surrounds the examples of a script.
     """
-    changes = [change_for(item) for item in imported.configurations]
+    changes = [_change_for(item) for item in imported.configurations]
     lines = [drafted.line for drafted in imported.lines]
     if not allowed(Permission.ADD_LINE):
         lines = []
     configurations = [change.made for change in changes]
-    refuse_known(administration.registry, configurations, [line.name for line in lines])
+    _refuse_known(
+        administration.registry, configurations, [line.name for line in lines]
+    )
     for change in changes:
         refuse_forbidden(change, allowed)
     scripted = [item for item in configurations if item.script]
@@ -69,13 +71,13 @@ def incomplete_error(imported: Import) -> ConfigError | None:
     )
 
 
-def change_for(imported: ImportedConfiguration) -> ConfigurationChange:
+def _change_for(imported: ImportedConfiguration) -> ConfigurationChange:
     """Return the save of a new configuration, with secrets instead of references."""
     configuration = replace(imported.draft, references={}).configuration()
     return ConfigurationChange(None, configuration, imported.secrets)
 
 
-def refuse_known(
+def _refuse_known(
     registry: Registry,
     configurations: Collection[Configuration],
     lines: Collection[str],

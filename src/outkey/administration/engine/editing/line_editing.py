@@ -56,7 +56,7 @@ def request_errors(
     try:
         BY_PATH["name"].parse(values["name"])
         if stored is None:
-            refuse_taken(values["name"], lines)
+            _refuse_taken(values["name"], lines)
     except ConfigError as error:
         errors["name"] = error
     for problem in table_errors(CALL_FIELDS, request):
@@ -80,7 +80,7 @@ class LineEdit:
     ) -> "LineEdit":
         """Read a form, or raise ConfigError with the field of the first error."""
         if stored is None:
-            refuse_taken(values["name"], lines)
+            _refuse_taken(values["name"], lines)
         text = values["sync"].replace("\r\n", "\n")
         request = {name: values[name] for name in REQUEST_INPUTS if name != "name"}
         sync = parse_sync(text) if text else None
@@ -144,7 +144,7 @@ def restored_line(
     return replace(restored, configuration=stored.configuration)
 
 
-def refuse_taken(name: str, lines: LineSource) -> None:
+def _refuse_taken(name: str, lines: LineSource) -> None:
     """Raise ConfigError if there is a line of this name, readable or not."""
     try:
         lines.line(name)

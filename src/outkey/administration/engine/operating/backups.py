@@ -61,13 +61,13 @@ def outdated_tokens(application: Application) -> Iterator[str]:
     given it another one.
     """
     for configuration in application.registry.all():
-        if configuration.needs_consent and has_refresh_token(
+        if configuration.needs_consent and _has_refresh_token(
             application, configuration
         ):
             yield configuration.name
 
 
-def has_refresh_token(application: Application, configuration: Configuration) -> bool:
+def _has_refresh_token(application: Application, configuration: Configuration) -> bool:
     """Whether a configuration has a refresh token, or one that cannot be opened."""
     if configuration.oauth2.grant is Grant.REFRESH_TOKEN:
         return True  # it was entered

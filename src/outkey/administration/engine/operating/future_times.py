@@ -56,7 +56,7 @@ def future_times(application: Application) -> Iterator[Text]:
         names = [
             name
             for name, state in states.items()
-            if has_future_time(state.value, longest_of(kind, name, longest), now)
+            if _has_future_time(state.value, _longest_of(kind, name, longest), now)
         ]
         if names:
             yield Text("{what}: {names}", what=LABELS[kind], names=first_names(names))
@@ -75,7 +75,7 @@ def future_times(application: Application) -> Iterator[Text]:
             yield Text("deliveries of webhooks")
 
 
-def longest_of(
+def _longest_of(
     kind: StateKind, name: str, longest: Mapping[str, float]
 ) -> Mapping[str, float]:
     """Return how far ahead the times of a state are stored at most."""
@@ -84,7 +84,7 @@ def longest_of(
     return longest
 
 
-def has_future_time(value: object, longest: Mapping[str, float], now: float) -> bool:
+def _has_future_time(value: object, longest: Mapping[str, float], now: float) -> bool:
     """Whether one of the times in a state lies too far ahead."""
     return any(
         not is_possible(time_in(value, field), now, seconds)

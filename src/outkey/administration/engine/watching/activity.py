@@ -196,10 +196,10 @@ class Activity:
         rows = filtered.newest(limit + 2, before, kind=kind)
         rows = [row for row in rows if id_of(row) > first]
         taken = limit
-        if len(rows) > limit and are_one_rename(rows[limit - 1], rows[limit]):
+        if len(rows) > limit and _are_one_rename(rows[limit - 1], rows[limit]):
             taken += 1  # the other half must not begin the next page
         older = id_of(rows[taken - 1]) if len(rows) > taken else 0
-        return RecordPage(fold_renames(rows[:taken]), older)
+        return RecordPage(_fold_renames(rows[:taken]), older)
 
     def requests(
         self,
@@ -222,7 +222,7 @@ class Activity:
             requests += [request for request in window if request.id > first]
             if position <= first:
                 position = 0
-            items, taken = group_by_run(requests, runs, limit)
+            items, taken = _group_by_run(requests, runs, limit)
             if taken < len(requests):
                 return RequestPage(items, requests[taken].id + 1)
             if not position:
@@ -264,7 +264,7 @@ class Activity:
         if not rows:
             return [], 0
         end = id_of(rows[-1]) if len(rows) == window else 0
-        intents = {attempt_of(row): row for row in rows if row.get("tag") in INTENTS}
+        intents = {_attempt_of(row): row for row in rows if row.get("tag") in INTENTS}
         requests = [outcome_of(row) for row in rows if row.get("tag") in ENDS]
         without_intent = {
             request.attempt
@@ -274,16 +274,18 @@ class Activity:
         if without_intent and end:  # they began before these records
             older = filtered.newest(FAR, end)
             intents |= {
-                attempt_of(row): row for row in older if is_intent(row, without_intent)
+                _attempt_of(row): row
+                for row in older
+                if _is_intent(row, without_intent)
             }
-        requests = [with_intent_of(request, intents) for request in requests]
+        requests = [_with_intent_of(request, intents) for request in requests]
         ended = {request.attempt for request in requests}
         if before:  # the outcomes of some are on the page before this one
-            ended |= {attempt_of(row) for row in self.rows.after(before - 1, FAR)}
+            ended |= {_attempt_of(row) for row in self.rows.after(before - 1, FAR)}
         requests += [
-            with_intent(outcome_of(row), row)
+            _with_intent(outcome_of(row), row)
             for row in rows
-            if row.get("tag") in INTENTS and attempt_of(row) not in ended
+            if row.get("tag") in INTENTS and _attempt_of(row) not in ended
         ]
         if outcome:
             requests = [request for request in requests if request.outcome == outcome]
@@ -309,16 +311,16 @@ class Activity:
         for distance in (NEAR, FAR):
             rows = self.rows.after(max(0, request.id - distance - 1), distance)
             intents = {
-                attempt_of(row): row
+                _attempt_of(row): row
                 for row in rows
-                if is_intent(row, {request.attempt})
+                if _is_intent(row, {request.attempt})
             }
             if intents:
-                return with_intent_of(request, intents)
+                return _with_intent_of(request, intents)
         return request
 
 
-def group_by_run(
+def _group_by_run(
     requests: Sequence[SentRequest], runs: RunSpans, limit: int
 ) -> tuple[list[SentRequest | RequestGroup], int]:
     """Put the requests of each run together; return the items and how many are in them.
@@ -349,7 +351,7 @@ def group_by_run(
     return items, len(requests)
 
 
-def fold_renames(rows: Sequence[Facts]) -> list[Facts]:
+def _fold_renames(rows: Sequence[Facts]) -> list[Facts]:
     """Return the rows, newest first, with one for each rename.
 
     It is recorded under both names, so that it is found by either.
@@ -357,7 +359,7 @@ def fold_renames(rows: Sequence[Facts]) -> list[Facts]:
     folded: list[Facts] = []
     previous: Facts | None = None
     for row in rows:
-        if previous is not None and are_one_rename(previous, row):
+        if previous is not None and _are_one_rename(previous, row):
             names = ["name", row.get("configuration"), previous.get("configuration")]
             folded[-1] = {**previous, "changes": [names]}
             previous = None
@@ -367,7 +369,7 @@ def fold_renames(rows: Sequence[Facts]) -> list[Facts]:
     return folded
 
 
-def are_one_rename(newer: Facts, older: Facts) -> bool:
+def _are_one_rename(newer: Facts, older: Facts) -> bool:
     """Whether two records are those of one rename."""
     return (
         newer.get("tag") == older.get("tag") == Tag.CONFIGURATION_RENAMED
@@ -388,7 +390,7 @@ def outcome_of(facts: Facts) -> SentRequest:
     return SentRequest(
         id=id_of(facts),
         at=recorded_at(facts),
-        attempt=attempt_of(facts),
+        attempt=_attempt_of(facts),
         configuration=str(facts.get("configuration", "")),
         line=str(facts.get("line", "")),
         status=number_of(facts.get("status")) or 0,
@@ -399,7 +401,7 @@ def outcome_of(facts: Facts) -> SentRequest:
     )
 
 
-def with_intent(request: SentRequest, intent: Facts) -> SentRequest:
+def _with_intent(request: SentRequest, intent: Facts) -> SentRequest:
     """Add what was sent, and when."""
     return replace(
         request,
@@ -412,17 +414,17 @@ def with_intent(request: SentRequest, intent: Facts) -> SentRequest:
     )
 
 
-def with_intent_of(request: SentRequest, intents: Mapping[str, Facts]) -> SentRequest:
+def _with_intent_of(request: SentRequest, intents: Mapping[str, Facts]) -> SentRequest:
     """Add what was sent, if the intent is among these."""
     intent = intents.get(request.attempt)
     if intent is None or request.is_refused:
         return request
-    return with_intent(request, intent)
+    return _with_intent(request, intent)
 
 
-def is_intent(facts: Facts, attempts: Collection[str]) -> bool:
+def _is_intent(facts: Facts, attempts: Collection[str]) -> bool:
     """Whether a record is the intent of one of these attempts."""
-    return facts.get("tag") in INTENTS and attempt_of(facts) in attempts
+    return facts.get("tag") in INTENTS and _attempt_of(facts) in attempts
 
 
 def id_of(facts: Facts) -> int:
@@ -430,7 +432,7 @@ def id_of(facts: Facts) -> int:
     return int(str(facts["id"]))
 
 
-def attempt_of(facts: Facts) -> str:
+def _attempt_of(facts: Facts) -> str:
     """Return the id of the attempt that a record is about."""
     return str(facts.get("attempt", ""))
 

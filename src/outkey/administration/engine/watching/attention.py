@@ -202,19 +202,19 @@ def configuration_item(
     status = entry.status
     row = ATTENTION_ROWS.get(status, _UNKNOWN)
     health = entry.summary.health
-    since = entry.notice.opened_at if entry.notice else since_of(status, health)
+    since = entry.notice.opened_at if entry.notice else _since_of(status, health)
     return AttentionItem(
         urgency=row.urgency,
         subject=Subject.CONFIGURATION,
         name=entry.summary.name,
         reason=reason_of(status, health, now),
         since=since,
-        action=first_allowed(row.actions, allowed),
+        action=_first_allowed(row.actions, allowed),
         status=status,
     )
 
 
-def first_allowed(
+def _first_allowed(
     actions: Iterable[tuple[HelpfulAction, tuple[Permission, ...]]], allowed: Allowed
 ) -> HelpfulAction:
     """Return the first action that a user may take, or OPEN."""
@@ -224,7 +224,7 @@ def first_allowed(
     return HelpfulAction.OPEN
 
 
-def since_of(status: Status, health: Health) -> float | None:
+def _since_of(status: Status, health: Health) -> float | None:
     """Return since when a status holds, where that is known."""
     if status is Status.PAUSED:
         return health.paused_at
@@ -238,7 +238,7 @@ def reason_of(status: Status, health: Health, now: float) -> Text:
     if status is Status.FAILING:
         return Text("the last test failed: {cause}", cause=summary_of(health.cause))
     if status in {Status.EXPIRED, Status.EXPIRING_SOON} and health.expires_on:
-        return expiry_text((health.expires_on - day_of(now)).days)
+        return _expiry_text((health.expires_on - day_of(now)).days)
     if status is Status.REAUTHORIZATION_NEEDED and health.needs_person:
         # A token has ended; without one, this may be the first consent.
         return Text("consent is needed again")
@@ -247,7 +247,7 @@ def reason_of(status: Status, health: Health, now: float) -> Text:
     return ATTENTION_ROWS.get(status, _UNKNOWN).reason
 
 
-def expiry_text(days: int) -> Text:
+def _expiry_text(days: int) -> Text:
     """Return when a token ends, counted in days from today."""
     if days < 0:
         return Text("the token has expired")
@@ -332,7 +332,7 @@ def with_rejection(item: AttentionItem, group: RejectionGroup) -> AttentionItem:
     return replace(item, detail=detail)
 
 
-def webhook_item(notice: Notice, allowed: Allowed) -> AttentionItem:
+def _webhook_item(notice: Notice, allowed: Allowed) -> AttentionItem:
     """Return a notice about a webhook."""
     may_open = allowed(Permission.VIEW_WEBHOOK)
     return AttentionItem(
@@ -350,7 +350,7 @@ def notice_item(notice: Notice, allowed: Allowed) -> AttentionItem:
     """Return a notice that says more than a status."""
     check = notice.check
     if check.opens is Opens.WEBHOOK:
-        return webhook_item(notice, allowed)
+        return _webhook_item(notice, allowed)
     _, name, about = notice.condition
     action, permission = NOTICE_ACTIONS.get(
         check.opens, (HelpfulAction.OPEN, Permission.VIEW)

@@ -32,7 +32,7 @@ class Beginning(NamedTuple):
     previous: str = ""
 
 
-def periods_of(rows: AuditRows, name: str) -> Iterator[Period]:
+def _periods_of(rows: AuditRows, name: str) -> Iterator[Period]:
     """Yield the periods of the configuration that has this name now, newest first."""
     before = 0
     for _ in range(MAX_NAMES):
@@ -49,7 +49,7 @@ def newest_of(
 ) -> list[dict[str, object]]:
     """Return the newest records of the configuration that has this name now."""
     found: list[dict[str, object]] = []
-    for period in periods_of(rows, name):
+    for period in _periods_of(rows, name):
         ends = [end for end in (before, period.before) if end]
         page = rows.newest(
             limit, before=min(ends, default=0), configuration=period.name

@@ -93,7 +93,7 @@ def build_overview(
     `first` are the configurations to list, in their order; `notices` are the open
     ones, oldest first. `statuses` are those of the configurations of both.
     """
-    explanations, others = sort_notices(notices, statuses)
+    explanations, others = _sort_notices(notices, statuses)
     attention = [
         AttentionEntry(summary, statuses[summary.name], explanations.get(summary.name))
         for summary in first
@@ -101,7 +101,7 @@ def build_overview(
     return Overview(counts, inactive, attention, others)
 
 
-def sort_notices(
+def _sort_notices(
     notices: Sequence[Notice], statuses: Mapping[str, Status]
 ) -> tuple[dict[str, Notice], list[Notice]]:
     """Return the notices that only explain a status, by name, and the others."""
